@@ -1,0 +1,64 @@
+"""Every error that Synergy raises on purpose.
+
+An engine translates its driver's errors into these at its door, so that nobody above
+storage and messaging ever names a driver. Errors carry their facts as fields; the message
+is written for the person who has to act on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SynergyError(Exception):
+    """Something went wrong that Synergy knows by name."""
+
+
+class ConfigurationError(SynergyError):
+    """Settings or context are wrong; `mistakes` lists all of them at once."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        super().__init__("\n".join(mistakes))
+        self.mistakes = tuple(mistakes)
+
+
+class InvalidValue(SynergyError):
+    """A value from outside (a timeperiod, a trigger, a range) is not what was expected."""
+
+
+class NotFound(SynergyError):
+    """There is no such process, timeperiod, unit or other thing."""
+
+    def __init__(self, kind: str, key: str, hint: str = "") -> None:
+        super().__init__(f"no such {kind}: {key}" + (f"; {hint}" if hint else ""))
+        self.kind = kind
+        self.key = key
+
+
+class Refused(SynergyError):
+    """The thing exists, but its present state does not allow what was asked."""
+
+
+class IllegalMove(Refused):
+    """A state machine was asked for a move that its table does not contain."""
+
+    def __init__(self, subject: str, state: str, move: str) -> None:
+        super().__init__(f"{subject} is {state}: {move} is not possible")
+        self.state = state
+        self.move = move
+
+
+class LostAttempt(SynergyError):
+    """The unit was taken from this worker: canceled, started over or handed out again."""
+
+
+class StorageUnavailable(SynergyError):
+    """The store did not answer within its deadline; what was asked may or may not be done."""
+
+
+class MessagingUnavailable(SynergyError):
+    """The bus did not answer within its deadline; what was asked may or may not be done."""
+
+
+class Unreachable(SynergyError):
+    """No supervisor or scheduler answers."""

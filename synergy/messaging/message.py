@@ -1,0 +1,66 @@
+"""Typed, versioned messages and their encoding.
+
+A message is a hint or an event, never a state: losing, repeating, delaying or reordering
+messages changes no result. Nothing in a message is ever run or imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from synergy.errors import SynergyError
+
+VERSION = 1
+
+
+class BadMessage(SynergyError):
+    """A message that cannot be understood; it belongs into quarantine."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMessage:
+    """This attempt of a unit may be claimed."""
+
+    unit: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventsMessage:
+    """Events for a daemon that consumes them, in the order in which they came in."""
+
+    events: Sequence[Mapping[str, object]]
+
+
+Message = UnitMessage | EventsMessage
+
+
+def encode(message: Message) -> bytes:
+    """A message as bytes; `decode` gives an equal one back."""
+    match message:
+        case UnitMessage(unit, attempt):
+            return orjson.dumps({"v": VERSION, "type": "unit", "unit": unit, "attempt": attempt})
+        case EventsMessage(events):
+            return orjson.dumps({"v": VERSION, "type": "events", "events": events})
+
+
+def decode(body: bytes) -> Message:
+    """Raises BadMessage, with the reason, for anything that `encode` does not write."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadMessage(f"not JSON: {error}") from None
+    match data:
+        case {"v": int(version)} if version != VERSION:
+            raise BadMessage(f"version {version}, expected {VERSION}")
+        case {"v": 1, "type": "unit", "unit": str(unit), "attempt": int(attempt)}:
+            return UnitMessage(unit, attempt)
+        case {"v": 1, "type": "events", "events": list(events)} if all(
+            isinstance(event, dict) for event in events
+        ):
+            return EventsMessage(events)
+        case _:
+            raise BadMessage("neither a unit nor events")

@@ -1,0 +1,92 @@
+"""The messaging contract.
+
+Delivery is at least once; the unit's row, not the message, is the truth. A queue belongs to
+one process and is shared by its instances: each message goes to one of them. A topic wakes
+everybody who listens, carries nothing, and may be lost: whoever listens looks at the store,
+and looks at times without being woken.
+
+One conformance suite (`tests/contract/test_bus_*.py`) holds every engine to it. Every
+method may raise MessagingUnavailable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from synergy.messaging.message import Message
+from synergy.storage.protocol import Batch, DeadMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message in a consumer's hands; `body` is what came over the wire."""
+
+    message: Message
+    body: bytes
+
+
+class Waiter(Protocol):
+    """Somebody who waits to be woken."""
+
+    def wait(self, timeout: float) -> bool:
+        """Blocks until there may be something, at most `timeout` seconds; True if woken."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ends a wait from another thread or a signal handler; the next wait ends at once too."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Consumer(Waiter, Protocol):
+    """Takes messages from one queue, in one thread."""
+
+    def take(self, limit: int, batch: Batch) -> list[Delivery]:
+        """At most `limit` messages, oldest first, without waiting.
+
+        They are gone when the batch is durable and come back if it fails. Messages that
+        cannot be decoded are put into quarantine here and are not returned.
+        """
+        ...
+
+
+class Bus(Protocol):
+    """Carries messages between processes."""
+
+    def publish(self, queue: str, messages: Sequence[Message], batch: Batch) -> None:
+        """The messages leave when the batch is durable, and not if it fails.
+
+        An engine that lives in the store writes them with the batch.
+        """
+        ...
+
+    def consumer(self, queue: str) -> Consumer: ...
+
+    def notify(self, topic: str) -> None:
+        """Wakes whoever listens to the topic now; never blocks, never raises."""
+        ...
+
+    def listener(self, topic: str) -> Waiter: ...
+
+    def depths(self) -> dict[str, int]:
+        """How many messages wait in each queue; a queue not named here is empty."""
+        ...
+
+    def dead(self, limit: int = 100) -> list[DeadMessage]:
+        """Messages in quarantine, newest first."""
+        ...
+
+    def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
+        """Sends messages in quarantine (None: all) to their queues again; how many to each."""
+        ...
+
+    def purge(self, queue: str) -> int:
+        """Drops all messages that wait in a queue; how many."""
+        ...
+
+    def purge_dead(self) -> int: ...
+
+    def close(self) -> None: ...

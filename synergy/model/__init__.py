@@ -1,0 +1,1 @@
+"""What the nouns are: frozen values and enums, no behaviour beyond questions."""

@@ -1,0 +1,44 @@
+"""Boxes: which machine runs which processes, and what was seen there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """That a process belongs on a box, and whether it is switched on there."""
+
+    box: str
+    process: str
+    is_on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedProcess:
+    """One process (instance) as the supervisor of its box last saw it.
+
+    `marker` is the unique word in the environment of everything that this start began;
+    `started` is the kernel's start time of the pid in clock ticks since boot, which together
+    with the boot id tells the process from another one that got its pid later.
+    """
+
+    box: str
+    process: str
+    instance: int
+    state: str
+    marker: str = ""
+    pid: int | None = None
+    started: int = 0
+    boot_id: str = ""
+    since: datetime | None = None
+    restarts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A machine, and when its supervisor last reported."""
+
+    id: str
+    seen_at: datetime | None

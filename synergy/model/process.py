@@ -1,0 +1,115 @@
+"""Processes, trees and the deployment that `context.py` declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from synergy.timeperiod import Qualifier
+
+
+class StateMachine(Enum):
+    """How the jobs of a managed process are carried out."""
+
+    DISCRETE = "discrete"
+    CONTINUOUS = "continuous"
+
+
+class Blocking(Enum):
+    """What a job waits for before it may run; finishing always waits for all of it."""
+
+    NORMAL = "normal"
+    DEPENDENCIES = "dependencies"
+    CHILDREN = "children"
+
+
+class LateData(Enum):
+    """What happens when a source is written to after its period was finished."""
+
+    REPROCESS = "reprocess"
+    MARK = "mark"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """What every process has. Durations are seconds.
+
+    `classname` is `package.module.Class.method`, found by name at run time; `queue` is where
+    its messages go; `present_on_boxes` are regular expressions for whole box ids.
+    """
+
+    name: str
+    classname: str | None
+    token: str
+    present_on_boxes: tuple[str, ...]
+    instances: int = 1
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    is_on: bool = True
+
+    @property
+    def queue(self) -> str:
+        """The queue that carries this process's messages."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonProcess(Process):
+    """A process that always runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedProcess(Process):
+    """A process of the timetable: one job for each period of its qualifier."""
+
+    qualifier: Qualifier
+    command: tuple[str, ...] | None = None
+    source: str | None = None
+    sink: str | None = None
+    state_machine: StateMachine = StateMachine.DISCRETE
+    blocking: Blocking = Blocking.NORMAL
+    trigger_frequency: str = "every 600"
+    time_grouping: int = 1
+    settle: float = 300.0
+    max_active: int = 8
+    max_attempts: int = 3
+    retry_backoff: float = 60.0
+    heartbeat_timeout: float = 60.0
+    resubmit_after: float = 3600.0
+    life_support: float = 48 * 3600.0
+    late_data: LateData = LateData.REPROCESS
+
+    @property
+    def stored_source(self) -> str | None:
+        """The source, if it is a collection of the store; None if it lies outside.
+
+        A source with a colon or a slash in it (a URL, a path) is not the store's, and has no
+        bounds that the scheduler could compare.
+        """
+        if self.source is None or ":" in self.source or "/" in self.source:
+            return None
+        return self.source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """Managed processes of falling granularity under one name."""
+
+    name: str
+    processes: tuple[str, ...]
+    dependent_on: tuple[str, ...] = ()
+    mx_name: str = ""
+    mx_page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """All that `context.py` declares, checked."""
+
+    processes: Mapping[str, Process]
+    trees: Mapping[str, Tree]
+
+    def managed(self) -> dict[str, ManagedProcess]:
+        """The managed processes by name."""
+        return {name: p for name, p in self.processes.items() if isinstance(p, ManagedProcess)}

@@ -1,0 +1,137 @@
+"""Units of work: one request to a worker."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+
+class UnitState(Enum):
+    """The states of a unit of work."""
+
+    REQUESTED = "requested"  # waits for a worker
+    IN_PROGRESS = "in_progress"  # a worker holds it and beats its heart
+    INVALID = "invalid"  # an attempt failed; the collector hands it out again
+    PROCESSED = "processed"
+    NOOP = "noop"
+    CANCELED = "canceled"
+
+    @property
+    def is_finished(self) -> bool:
+        return self in _FINISHED
+
+
+_FINISHED = frozenset({UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED})
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOfWork:
+    """One request to a worker, for `[start_timeperiod, end_timeperiod)` of a job.
+
+    `start_id` and `end_id` are the bounds of the source in its own write order, both 0 where
+    the source lies outside the store. `attempt` is the fence: it rises each time the unit is
+    handed out again, never falls, and only the newest attempt's result counts. `failures`
+    counts the attempts that failed or were lost. `owner` is the incarnation of the worker
+    that holds it, `heartbeat` a counter that the owner advances. `published_at` is when a
+    message for the present attempt was last confirmed, None if never.
+    """
+
+    id: str
+    process: str
+    timeperiod: str
+    generation: int
+    start_timeperiod: str
+    end_timeperiod: str
+    start_id: int
+    end_id: int
+    created_at: datetime
+    state: UnitState = UnitState.REQUESTED
+    attempt: int = 1
+    failures: int = 0
+    not_before: datetime | None = None
+    published_at: datetime | None = None
+    owner: str | None = None
+    heartbeat: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+def unit_id(process: str, timeperiod: str, generation: int, start_id: int, end_id: int) -> str:
+    """The id of a unit: a function of its unique key, so that creating it twice finds the first."""
+    key = f"{process}|{timeperiod}|{generation}|{start_id}|{end_id}"
+    return hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a message says of a unit: this attempt of it may be claimed."""
+
+    unit: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A row of a collection, unique in it by (timeperiod, key).
+
+    `body` is what users see; it never contains the store's own numbering.
+    """
+
+    key: str
+    timeperiod: str
+    body: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWrite:
+    """The rows of `collection` within `[start, end)` shall be exactly `documents`."""
+
+    collection: str
+    start: str
+    end: str
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How an attempt ended.
+
+    `state` is PROCESSED, NOOP or INVALID. `writes` become visible together with the
+    conclusion or not at all. `not_before` is when an invalid unit may be handed out again.
+    """
+
+    unit: str
+    attempt: int
+    owner: str
+    state: UnitState
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+    writes: tuple[SinkWrite, ...] = ()
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMove:
+    """A change of a unit that does not come from its worker.
+
+    It applies only if the unit is in state `before` with `attempt` and, when given,
+    `heartbeat`. `next_attempt` adds one to the attempt and takes the unit from its owner;
+    `failed` adds one to the failures. `forgive` sets the failures back to 0.
+    """
+
+    unit: str
+    before: UnitState
+    attempt: int
+    after: UnitState
+    why: str
+    who: str
+    heartbeat: int | None = None
+    next_attempt: bool = False
+    failed: bool = False
+    forgive: bool = False
+    not_before: datetime | None = None

@@ -1,0 +1,1 @@
+"""The kit of long-lived parts: stop, identity, leadership, logs."""

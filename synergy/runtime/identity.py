@@ -1,0 +1,66 @@
+"""Who a process is, so that nobody else is ever taken for it.
+
+A pid alone is worth nothing: it is reused, and a zombie still answers to it. A process is
+its boot id, its pid and its start time in clock ticks; an *incarnation* adds a random word,
+so that it is unique even across machines.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def boot_id() -> str:
+    """The kernel's name for this boot of this machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def start_time(pid: int) -> int | None:
+    """When the pid's process started, in clock ticks since boot; None if it is gone or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text[text.rindex(")") + 2 :].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """One run of one operating system process."""
+
+    host: str
+    boot: str
+    pid: int
+    started: int
+    word: str
+
+    def __str__(self) -> str:
+        return f"{self.host}/{self.boot}/{self.pid}/{self.started}/{self.word}"
+
+    @property
+    def is_provably_dead(self) -> bool:
+        """True only if it ran on this very boot of this machine and is there no more."""
+        return self.boot == boot_id() and start_time(self.pid) != self.started
+
+
+def parse(text: str) -> Incarnation | None:
+    """The incarnation that `str` wrote; None for anything else."""
+    parts = text.split("/")
+    if len(parts) != 5 or not (parts[2].isdigit() and parts[3].isdigit()):
+        return None
+    return Incarnation(parts[0], parts[1], int(parts[2]), int(parts[3]), parts[4])
+
+
+def incarnation() -> Incarnation:
+    """A new incarnation for the calling process; to be made once, at its start."""
+    started = start_time(os.getpid())
+    return Incarnation(
+        socket.gethostname(), boot_id(), os.getpid(), started or 0, uuid.uuid4().hex[:12]
+    )

@@ -1,0 +1,1 @@
+"""What a worker author inherits: claim, run, conclude."""

@@ -1,0 +1,125 @@
+"""What a work function is given: the period, its source, its sink, a log, a checkpoint."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from synergy.model.unit_of_work import Document, SinkWrite, UnitOfWork
+
+if TYPE_CHECKING:
+    from synergy.model.process import ManagedProcess
+    from synergy.storage.protocol import Documents
+
+
+class Source:
+    """The documents of the unit's source."""
+
+    def __init__(self, documents: Documents, collection: str, unit: UnitOfWork) -> None:
+        self._documents = documents
+        self._collection = collection
+        self._unit = unit
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        """The documents of the unit's own range, `[start_timeperiod, end_timeperiod)`."""
+        return self.between(self._unit.start_timeperiod, self._unit.end_timeperiod)
+
+    def between(self, start: str, end: str) -> Iterator[dict[str, object]]:
+        """The documents of another range, `[start, end)`, for comparisons."""
+        return self._documents.read(self._collection, start, end)
+
+
+class Sink:
+    """The rows that the unit produces. They become visible when the unit is processed.
+
+    They are refused, and the work with them, when a newer attempt or generation has been
+    handed out meanwhile: a paused worker that wakes up late changes nothing.
+    """
+
+    def __init__(self, collection: str, unit: UnitOfWork, unique_by: tuple[str, ...]) -> None:
+        self._collection = collection
+        self._unit = unit
+        self._unique_by = unique_by
+        self._documents: list[Document] | None = None
+
+    def replace(self, timeperiod: str, documents: Iterable[Mapping[str, object]]) -> int:
+        """Makes the unit's rows exactly `documents`, filed under `timeperiod`; returns how many.
+
+        Rows that are no longer there are removed. Each document gets `timeperiod` as a field.
+        Calling it again replaces what the call before said.
+        """
+        self._documents = [
+            Document(
+                "|".join(str(document[field]) for field in self._unique_by),
+                timeperiod,
+                {**document, "timeperiod": timeperiod},
+            )
+            for document in documents
+        ]
+        return len(self._documents)
+
+    def writes(self) -> tuple[SinkWrite, ...]:
+        """What the conclusion has to write; nothing if `replace` was never called."""
+        if self._documents is None:
+            return ()
+        unit = self._unit
+        return (
+            SinkWrite(
+                self._collection,
+                unit.start_timeperiod,
+                unit.end_timeperiod,
+                tuple(self._documents),
+            ),
+        )
+
+
+class Task:
+    """A unit of work in a worker's hands."""
+
+    def __init__(
+        self,
+        process: ManagedProcess,
+        unit: UnitOfWork,
+        source: Source | None,
+        sink: Sink | None,
+        checkpoint: Callable[[], None],
+    ) -> None:
+        self.process = process
+        self.unit = unit
+        self._source = source
+        self._sink = sink
+        self._checkpoint = checkpoint
+        self.log = logging.getLogger("synergy.unit")
+
+    @property
+    def timeperiod(self) -> str:
+        """The timeperiod of the job."""
+        return self.unit.timeperiod
+
+    @property
+    def arguments(self) -> Mapping[str, object]:
+        """The arguments that `context.py` gives the process."""
+        return self.process.arguments
+
+    @property
+    def source(self) -> Source:
+        """The source; raises ValueError if the process has none in the store."""
+        if self._source is None:
+            raise ValueError(f"{self.process.name} has no source in the store")
+        return self._source
+
+    @property
+    def sink(self) -> Sink:
+        """The sink; raises ValueError if the process has none."""
+        if self._sink is None:
+            raise ValueError(f"{self.process.name} has no sink")
+        return self._sink
+
+    def checkpoint(self) -> None:
+        """To be called between steps of long work.
+
+        Raises LostAttempt if the unit was canceled, started over or given to somebody else,
+        so that nobody works in vain.
+        """
+        self._checkpoint()
