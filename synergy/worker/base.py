@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy.clock import Clock
 from synergy.messaging.protocol import Bus
-from synergy.model.process import Process
+from synergy.model.process import Deployment, Process
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Documents, Store
 from synergy.worker.outcome import Outcome
@@ -28,6 +29,11 @@ class Workplace:
 
     `owner` is the incarnation of this operating system process: unique, and telling enough
     to find out later whether it is still alive. `stop` is set when the process shall end.
+
+    `deployment` is everything that `context.py` declares, for those few processes that look
+    after others. `home` is the folder for logs and other files, `box` the box id, and
+    `start_timeperiod` the first hour of the timetable, None where the store is to remember
+    the one of the first start.
     """
 
     process: Process
@@ -36,6 +42,11 @@ class Workplace:
     clock: Clock
     owner: str
     stop: Stop
+    instance: int = 1
+    deployment: Deployment = field(default_factory=lambda: Deployment({}, {}))
+    home: Path = Path()
+    box: str = ""
+    start_timeperiod: str | None = None
 
 
 class Daemon(ABC):
