@@ -1,0 +1,148 @@
+"""Triggers: the strings in which people say when something is due.
+
+`every N` is due at the multiples of N seconds since the Unix epoch, so that it needs no
+memory: any process computes the same instants, and a restart shifts nothing. `at [D-]HH:MM,
+...` is due each week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes the
+five fields of Unix cron, in which 0 and 7 are both Sunday, and in which a day is due when
+*either* day field matches, unless one of the two begins with `*`. All of it is UTC.
+
+A trigger is a value: equal triggers are due at the same instants, `str` writes the one
+canonical form, and `parse` reads it back to an equal value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from synergy.errors import InvalidValue
+from synergy.schedule import cron
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST = 366 * 86_400  # seconds; beyond that a date is meant, not a spacing
+_TIME = re.compile(r"(?:([0-9*])\s*-\s*)?([0-9]{1,2})\s*:\s*([0-9]{2})", re.ASCII)
+_EXPECTED = "expected 'every SECONDS', 'at [D-]HH:MM, ...' or 'cron M H DOM MON DOW'"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Due at each multiple of `seconds` since the Unix epoch."""
+
+    seconds: int
+
+    def __str__(self) -> str:
+        return f"every {self.seconds}"
+
+    def next_after(self, instant: datetime) -> datetime:
+        """The first due instant strictly later than `instant`."""
+        spacing = timedelta(seconds=self.seconds)
+        return _EPOCH + ((instant - _EPOCH) // spacing + 1) * spacing
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TimeOfDay:
+    """A minute of each day, or of one weekday (0 = Monday); -1 means each day."""
+
+    weekday: int
+    hour: int
+    minute: int
+
+    def __str__(self) -> str:
+        day = "" if self.weekday < 0 else f"{self.weekday}-"
+        return f"{day}{self.hour:02}:{self.minute:02}"
+
+    def next_after(self, instant: datetime) -> datetime:
+        """The first such minute that begins strictly later than `instant`, which is UTC."""
+        today = instant.replace(hour=self.hour, minute=self.minute, second=0, microsecond=0)
+        ahead = 0 if self.weekday < 0 else (self.weekday - instant.weekday()) % 7
+        found = today + timedelta(days=ahead)
+        if found > instant:
+            return found
+        return found + timedelta(days=1 if self.weekday < 0 else 7)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Due at each of these times; they are sorted and none contains another."""
+
+    times: tuple[TimeOfDay, ...]
+
+    def __str__(self) -> str:
+        return "at " + ", ".join(map(str, self.times))
+
+    def next_after(self, instant: datetime) -> datetime:
+        """The first due instant strictly later than `instant`."""
+        utc = instant.astimezone(UTC)
+        return min(time.next_after(utc) for time in self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """Due at the minutes that five Unix cron fields name, in canonical spelling."""
+
+    fields: cron.Fields
+
+    def __str__(self) -> str:
+        return "cron " + " ".join(self.fields)
+
+    def next_after(self, instant: datetime) -> datetime:
+        """The first due instant strictly later than `instant`."""
+        return cron.next_after(self.fields, instant)
+
+
+Trigger = Every | At | Cron
+
+
+def parse(text: str) -> Trigger:
+    """The trigger that `text` describes.
+
+    Raises InvalidValue, with the reason, for anything that is not one of the three forms.
+    """
+    try:
+        return _parse(text)
+    except ValueError as error:
+        raise InvalidValue(f"trigger {text!r}: {error}") from None
+
+
+def _parse(text: str) -> Trigger:
+    word, rest = [*text.split(maxsplit=1), "", ""][:2]
+    match word:
+        case "every":
+            return _every(rest.strip())
+        case "at":
+            return _at(rest.split(","))
+        case "cron":
+            return Cron(cron.parse(rest))
+        case _:
+            raise ValueError(_EXPECTED)
+
+
+def _every(number: str) -> Every:
+    if not re.fullmatch(r"[0-9]+", number):
+        raise ValueError("after 'every' comes a number of whole seconds, without a unit")
+    seconds = int(number)
+    if not 1 <= seconds <= _LONGEST:
+        raise ValueError(f"the seconds must be 1 to {_LONGEST}")
+    return Every(seconds)
+
+
+def _at(items: Iterable[str]) -> At:
+    times = {_time_of_day(item.strip()) for item in items}
+    daily = {(time.hour, time.minute) for time in times if time.weekday < 0}
+    needed = (t for t in times if t.weekday < 0 or (t.hour, t.minute) not in daily)
+    return At(tuple(sorted(needed)))
+
+
+def _time_of_day(item: str) -> TimeOfDay:
+    found = _TIME.fullmatch(item)
+    if found is None:
+        raise ValueError(f"{item!r} is not a time: expected [D-]HH:MM")
+    day, hour, minute = found.groups()
+    weekday = -1 if day in (None, "*") else int(day)
+    if weekday > 6:
+        raise ValueError(f"day {day} of {item!r} must be 0 (Monday) to 6 (Sunday) or *")
+    if int(hour) > 23 or int(minute) > 59:
+        raise ValueError(f"{item!r} is not a time of day: 00:00 to 23:59")
+    return TimeOfDay(weekday, int(hour), int(minute))
