@@ -1,1 +1,25 @@
 """What a worker author inherits: claim, run, conclude."""
+
+from synergy.errors import InvalidValue, MessagingUnavailable, StorageUnavailable
+from synergy.messaging.message import BadMessage, EventsMessage
+from synergy.storage.protocol import Documents
+from synergy.worker.base import Daemon, EventConsumer, Worker, Workplace
+from synergy.worker.outcome import Nothing, Outcome, Processed
+from synergy.worker.task import Task
+
+__all__ = [
+    "BadMessage",
+    "Daemon",
+    "Documents",
+    "EventConsumer",
+    "EventsMessage",
+    "InvalidValue",
+    "MessagingUnavailable",
+    "Nothing",
+    "Outcome",
+    "Processed",
+    "StorageUnavailable",
+    "Task",
+    "Worker",
+    "Workplace",
+]

@@ -1,0 +1,1 @@
+"""Access logs in: lines to visits, visits to events, events to the session workers."""

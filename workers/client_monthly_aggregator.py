@@ -1,0 +1,9 @@
+"""Days of clients to months."""
+
+from __future__ import annotations
+
+from workers.adding_up import AddingUpClients
+
+
+class ClientMonthlyAggregator(AddingUpClients):
+    """Adds up the days of a month, for each client."""

@@ -1,0 +1,9 @@
+"""Hours of sites to days."""
+
+from __future__ import annotations
+
+from workers.adding_up import AddingUpSites
+
+
+class SiteDailyAggregator(AddingUpSites):
+    """Adds up the hours of a day, for each site."""

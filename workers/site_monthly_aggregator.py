@@ -1,0 +1,9 @@
+"""Days of sites to months."""
+
+from __future__ import annotations
+
+from workers.adding_up import AddingUpSites
+
+
+class SiteMonthlyAggregator(AddingUpSites):
+    """Adds up the days of a month, for each site."""

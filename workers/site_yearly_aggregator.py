@@ -1,0 +1,9 @@
+"""Months of sites to years."""
+
+from __future__ import annotations
+
+from workers.adding_up import AddingUpSites
+
+
+class SiteYearlyAggregator(AddingUpSites):
+    """Adds up the months of a year, for each site."""
