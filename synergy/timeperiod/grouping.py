@@ -29,17 +29,18 @@ def largest_grouping(qualifier: Qualifier) -> int:
 
 
 def covered(qualifier: Qualifier, ordinal: int, grouping: int) -> tuple[int, int] | None:
-    """The half-open range of ordinals that the job of this period covers; None for no checkpoint."""
+    """The half-open range of ordinals that the job of this period covers.
+
+    None if the period is no checkpoint, so that its job has nothing to do.
+    """
     if grouping == 1:
         return ordinal, ordinal + 1
     first, end, label = _place(qualifier, ordinal)
-    position = ordinal - first + label
-    if position % grouping and ordinal != end - 1:
+    number = ordinal - first + label
+    if number == 0 or (number % grouping and ordinal != end - 1):
         return None
-    if position == 0:
-        return None
-    previous = (position - 1) // grouping * grouping
-    begin = first if previous == 0 else ordinal - (position - previous) + 1
+    previous = (number - 1) // grouping * grouping  # 0 when this checkpoint is the first
+    begin = first - label + previous + 1 if previous else first
     return begin, ordinal + 1
 
 
@@ -48,12 +49,12 @@ def checkpoint(qualifier: Qualifier, ordinal: int, grouping: int) -> int:
     if grouping == 1:
         return ordinal
     first, end, label = _place(qualifier, ordinal)
-    position = max(ordinal - first + label, 1)
-    return min(first - label + -(-position // grouping) * grouping, end - 1)
+    number = max(ordinal - first + label, 1)
+    return min(first - label + -(-number // grouping) * grouping, end - 1)
 
 
 def _place(qualifier: Qualifier, ordinal: int) -> tuple[int, int, int]:
-    """First and end ordinal within the parent, and the label of the first member (hour 0, day 1)."""
+    """First and end ordinal of the siblings, and the number of the first (hour 0, day 1)."""
     parent = _PARENT[qualifier]
     first, end = parent.down(qualifier.up(ordinal, parent), qualifier)
     return first, end, 0 if qualifier is Qualifier.HOURLY else 1

@@ -40,7 +40,7 @@ class Qualifier(Enum):
         ordinal = self.cast(timeperiod)
         if self.timeperiod(ordinal) != timeperiod:
             raise InvalidValue(
-                f"{timeperiod!r} is not {_ARTICLE[self]} timeperiod: expected {_FORMAT[self]}, "
+                f"{timeperiod!r} is not {_NAME[self]} timeperiod: expected {_FORMAT[self]}, "
                 f"for example {self.timeperiod(ordinal)}"
             )
         return ordinal
@@ -76,30 +76,35 @@ class Qualifier(Enum):
                 return datetime(ordinal, 1, 1, tzinfo=UTC)
 
     def at(self, instant: datetime) -> int:
-        """The ordinal of the period that holds `instant`."""
+        """The ordinal of the period that holds `instant`, which knows its zone."""
         match self:
             case Qualifier.HOURLY:
                 return (instant - _UTC_EPOCH) // timedelta(hours=1)
             case Qualifier.DAILY:
                 return (instant - _UTC_EPOCH) // timedelta(days=1)
-            case Qualifier.MONTHLY:
-                utc = instant.astimezone(UTC)
-                return utc.year * 12 + utc.month - 1
-            case Qualifier.YEARLY:
-                return instant.astimezone(UTC).year
+            case _:
+                return Qualifier.DAILY.up(Qualifier.DAILY.at(instant), self)
 
     def up(self, ordinal: int, coarser: Qualifier) -> int:
-        """The ordinal of the `coarser` (or same) period that holds this one."""
+        """The ordinal of the `coarser` (or same) period that holds this one.
+
+        Raises ValueError when `coarser` is the finer one.
+        """
         if coarser is self:
             return ordinal
         if self is Qualifier.HOURLY:
             return Qualifier.DAILY.up(ordinal // 24, coarser)
         if self is Qualifier.DAILY:
             return Qualifier.MONTHLY.up(_month_of_day(ordinal), coarser)
-        return ordinal // 12
+        if self is Qualifier.MONTHLY and coarser is Qualifier.YEARLY:
+            return ordinal // 12
+        raise ValueError(f"{coarser.value} is finer than {self.value}")
 
     def down(self, ordinal: int, finer: Qualifier) -> tuple[int, int]:
-        """The half-open range of ordinals of the `finer` (or same) periods within this one."""
+        """The half-open range of ordinals of the `finer` (or same) periods within this one.
+
+        Raises ValueError when `finer` is the coarser one.
+        """
         return _first_member(self, ordinal, finer), _first_member(self, ordinal + 1, finer)
 
 
@@ -110,7 +115,12 @@ _FORMAT = {
     Qualifier.MONTHLY: "YYYYMM0000",
     Qualifier.YEARLY: "YYYY000000",
 }
-_ARTICLE = {qualifier: f"a{'n' * (qualifier is Qualifier.HOURLY)} {qualifier.value}" for qualifier in Qualifier}
+_NAME = {
+    Qualifier.HOURLY: "an hourly",
+    Qualifier.DAILY: "a daily",
+    Qualifier.MONTHLY: "a monthly",
+    Qualifier.YEARLY: "a yearly",
+}
 _UTC_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -129,7 +139,9 @@ def _first_member(qualifier: Qualifier, ordinal: int, finer: Qualifier) -> int:
     if qualifier is Qualifier.MONTHLY:
         day = date(ordinal // 12, ordinal % 12 + 1, 1).toordinal() - _EPOCH
         return _first_member(Qualifier.DAILY, day, finer)
-    return ordinal * 24
+    if qualifier is Qualifier.DAILY and finer is Qualifier.HOURLY:
+        return ordinal * 24
+    raise ValueError(f"{finer.value} is coarser than {qualifier.value}")
 
 
 @lru_cache(maxsize=65536)
