@@ -1,0 +1,250 @@
+"""The deployment: which processes there are, when they run, and what they depend on.
+
+This is the illustration suite: imagined or ingested visits become sessions, and sessions
+statistics of sites and clients, and alerts. Every field is explained in `docs/context.md`.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from synergy.config.context import (
+    BLOCKING_CHILDREN,
+    BLOCKING_DEPENDENCIES,
+    BLOCKING_NORMAL,
+    QUALIFIER_DAILY,
+    QUALIFIER_HOURLY,
+    QUALIFIER_MONTHLY,
+    QUALIFIER_YEARLY,
+    STATE_MACHINE_CONTINUOUS,
+    STATE_MACHINE_DISCRETE,
+    daemon_context_entry,
+    managed_context_entry,
+    setting,
+    timetable_tree_entry,
+)
+
+ROOT = Path(__file__).resolve().parent
+HOME = Path(os.environ.get("SYNERGY_HOME") or ROOT / "var")
+
+PROCESS_SCHEDULER = "Scheduler"
+PROCESS_SINGLE_SESSION = "SingleSessionWorker"
+PROCESS_EVENT_STREAM = "EventStreamGenerator"
+PROCESS_SITE_HOURLY = "SiteHourlyAggregator"
+PROCESS_SITE_DAILY = "SiteDailyAggregator"
+PROCESS_SITE_MONTHLY = "SiteMonthlyAggregator"
+PROCESS_SITE_YEARLY = "SiteYearlyAggregator"
+PROCESS_CLIENT_DAILY = "ClientDailyAggregator"
+PROCESS_CLIENT_MONTHLY = "ClientMonthlyAggregator"
+PROCESS_CLIENT_YEARLY = "ClientYearlyAggregator"
+PROCESS_ALERT_DAILY = "AlertDailyWorker"
+PROCESS_YEARLY_REPORT = "YearlyReportExporter"
+
+TREE_SITE_VERTICAL = "site"
+TREE_CLIENT_VERTICAL = "client"
+TREE_ALERT_HORIZONTAL = "alert"
+TREE_REPORT_HORIZONTAL = "report"
+
+TOKEN_SCHEDULER = "scheduler"
+TOKEN_SESSION = "session"
+TOKEN_STREAM = "stream"
+TOKEN_SITE = "site"
+TOKEN_CLIENT = "client"
+TOKEN_ALERT = "alert"
+TOKEN_REPORT = "report"
+
+COLLECTION_SINGLE_SESSION = "single_session"
+COLLECTION_SITE_HOURLY = "site_hourly"
+COLLECTION_SITE_DAILY = "site_daily"
+COLLECTION_SITE_MONTHLY = "site_monthly"
+COLLECTION_SITE_YEARLY = "site_yearly"
+COLLECTION_CLIENT_DAILY = "client_daily"
+COLLECTION_CLIENT_MONTHLY = "client_monthly"
+COLLECTION_CLIENT_YEARLY = "client_yearly"
+COLLECTION_ALERT_DAILY = "alert_daily"
+
+MX_PAGE_TRAFFIC = "traffic"
+MX_PAGE_REPORTS = "reports"
+
+EVERY_BOX = [".*"]
+CLIENTS = {  # which client owns a site; all others belong to `unassigned`
+    "semicomplete.com": "semicomplete",
+    "example.com": "example",
+    "shop.example.com": "example",
+}
+
+process_context = {
+    PROCESS_SCHEDULER: daemon_context_entry(
+        process_name=PROCESS_SCHEDULER,
+        classname="synergy.scheduler.scheduler.Scheduler.start",
+        token=TOKEN_SCHEDULER,
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_SINGLE_SESSION: daemon_context_entry(
+        process_name=PROCESS_SINGLE_SESSION,
+        classname="workers.single_session_worker.SingleSessionWorker.start",
+        token=TOKEN_SESSION,
+        instances=2,
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_EVENT_STREAM: daemon_context_entry(
+        process_name=PROCESS_EVENT_STREAM,
+        classname="workers.event_stream_generator.EventStreamGenerator.start",
+        token=TOKEN_STREAM,
+        arguments={"queue": PROCESS_SINGLE_SESSION},
+        is_on=setting("demo_stream"),
+        present_on_boxes=EVERY_BOX,
+    ),
+    # Sites: worked on while their periods are open, so that today's numbers are there today.
+    PROCESS_SITE_HOURLY: managed_context_entry(
+        process_name=PROCESS_SITE_HOURLY,
+        classname="workers.site_hourly_aggregator.SiteHourlyAggregator.start",
+        token=TOKEN_SITE,
+        time_qualifier=QUALIFIER_HOURLY,
+        source=COLLECTION_SINGLE_SESSION,
+        sink=COLLECTION_SITE_HOURLY,
+        state_machine_name=STATE_MACHINE_CONTINUOUS,
+        blocking_type=BLOCKING_NORMAL,
+        trigger_frequency="every 60",
+        max_active=24,
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_SITE_DAILY: managed_context_entry(
+        process_name=PROCESS_SITE_DAILY,
+        classname="workers.site_daily_aggregator.SiteDailyAggregator.start",
+        token=TOKEN_SITE,
+        time_qualifier=QUALIFIER_DAILY,
+        source=COLLECTION_SITE_HOURLY,
+        sink=COLLECTION_SITE_DAILY,
+        state_machine_name=STATE_MACHINE_CONTINUOUS,
+        blocking_type=BLOCKING_NORMAL,
+        trigger_frequency="every 60",
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_SITE_MONTHLY: managed_context_entry(
+        process_name=PROCESS_SITE_MONTHLY,
+        classname="workers.site_monthly_aggregator.SiteMonthlyAggregator.start",
+        token=TOKEN_SITE,
+        time_qualifier=QUALIFIER_MONTHLY,
+        source=COLLECTION_SITE_DAILY,
+        sink=COLLECTION_SITE_MONTHLY,
+        state_machine_name=STATE_MACHINE_CONTINUOUS,
+        blocking_type=BLOCKING_NORMAL,
+        trigger_frequency="every 60",
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_SITE_YEARLY: managed_context_entry(
+        process_name=PROCESS_SITE_YEARLY,
+        classname="workers.site_yearly_aggregator.SiteYearlyAggregator.start",
+        token=TOKEN_SITE,
+        time_qualifier=QUALIFIER_YEARLY,
+        source=COLLECTION_SITE_MONTHLY,
+        sink=COLLECTION_SITE_YEARLY,
+        state_machine_name=STATE_MACHINE_CONTINUOUS,
+        blocking_type=BLOCKING_NORMAL,
+        trigger_frequency="every 60",
+        present_on_boxes=EVERY_BOX,
+    ),
+    # Clients and alerts: once, when the sites' period is done.
+    PROCESS_CLIENT_DAILY: managed_context_entry(
+        process_name=PROCESS_CLIENT_DAILY,
+        classname="workers.client_daily_aggregator.ClientDailyAggregator.start",
+        token=TOKEN_CLIENT,
+        time_qualifier=QUALIFIER_DAILY,
+        source=COLLECTION_SITE_DAILY,
+        sink=COLLECTION_CLIENT_DAILY,
+        arguments={"clients": CLIENTS},
+        state_machine_name=STATE_MACHINE_DISCRETE,
+        blocking_type=BLOCKING_DEPENDENCIES,
+        trigger_frequency="every 60",
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_CLIENT_MONTHLY: managed_context_entry(
+        process_name=PROCESS_CLIENT_MONTHLY,
+        classname="workers.client_monthly_aggregator.ClientMonthlyAggregator.start",
+        token=TOKEN_CLIENT,
+        time_qualifier=QUALIFIER_MONTHLY,
+        source=COLLECTION_CLIENT_DAILY,
+        sink=COLLECTION_CLIENT_MONTHLY,
+        state_machine_name=STATE_MACHINE_DISCRETE,
+        blocking_type=BLOCKING_CHILDREN,
+        trigger_frequency="every 300",
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_CLIENT_YEARLY: managed_context_entry(
+        process_name=PROCESS_CLIENT_YEARLY,
+        classname="workers.client_yearly_aggregator.ClientYearlyAggregator.start",
+        token=TOKEN_CLIENT,
+        time_qualifier=QUALIFIER_YEARLY,
+        source=COLLECTION_CLIENT_MONTHLY,
+        sink=COLLECTION_CLIENT_YEARLY,
+        state_machine_name=STATE_MACHINE_DISCRETE,
+        blocking_type=BLOCKING_CHILDREN,
+        trigger_frequency="every 300",
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_ALERT_DAILY: managed_context_entry(
+        process_name=PROCESS_ALERT_DAILY,
+        classname="workers.alert_daily_worker.AlertDailyWorker.start",
+        token=TOKEN_ALERT,
+        time_qualifier=QUALIFIER_DAILY,
+        source=COLLECTION_SITE_DAILY,
+        sink=COLLECTION_ALERT_DAILY,
+        state_machine_name=STATE_MACHINE_DISCRETE,
+        blocking_type=BLOCKING_DEPENDENCIES,
+        trigger_frequency="every 60",
+        present_on_boxes=EVERY_BOX,
+    ),
+    # A program instead of a Python worker. Yearly, because each run starts a process of its own:
+    # a decade is ten of them.
+    PROCESS_YEARLY_REPORT: managed_context_entry(
+        process_name=PROCESS_YEARLY_REPORT,
+        command=[
+            sys.executable, str(ROOT / "launch.py"), "report", COLLECTION_SITE_YEARLY,
+            "--from", "${start}", "--to", "${end}",
+            "--csv", str(HOME / "reports" / "site_yearly-${timeperiod}.csv"),
+        ],
+        token=TOKEN_REPORT,
+        time_qualifier=QUALIFIER_YEARLY,
+        state_machine_name=STATE_MACHINE_DISCRETE,
+        blocking_type=BLOCKING_DEPENDENCIES,
+        trigger_frequency="every 300",
+        max_active=2,
+        present_on_boxes=EVERY_BOX,
+    ),
+}  # fmt: skip
+
+timetable_context = {
+    TREE_SITE_VERTICAL: timetable_tree_entry(
+        tree_name=TREE_SITE_VERTICAL,
+        enclosed_processes=[
+            PROCESS_SITE_YEARLY, PROCESS_SITE_MONTHLY, PROCESS_SITE_DAILY, PROCESS_SITE_HOURLY,
+        ],
+        dependent_on=[],
+        mx_name=TOKEN_SITE,
+        mx_page=MX_PAGE_TRAFFIC,
+    ),
+    TREE_CLIENT_VERTICAL: timetable_tree_entry(
+        tree_name=TREE_CLIENT_VERTICAL,
+        enclosed_processes=[PROCESS_CLIENT_YEARLY, PROCESS_CLIENT_MONTHLY, PROCESS_CLIENT_DAILY],
+        dependent_on=[TREE_SITE_VERTICAL],
+        mx_name=TOKEN_CLIENT,
+        mx_page=MX_PAGE_TRAFFIC,
+    ),
+    TREE_ALERT_HORIZONTAL: timetable_tree_entry(
+        tree_name=TREE_ALERT_HORIZONTAL,
+        enclosed_processes=[PROCESS_ALERT_DAILY],
+        dependent_on=[TREE_SITE_VERTICAL],
+        mx_name=TOKEN_ALERT,
+        mx_page=MX_PAGE_TRAFFIC,
+    ),
+    TREE_REPORT_HORIZONTAL: timetable_tree_entry(
+        tree_name=TREE_REPORT_HORIZONTAL,
+        enclosed_processes=[PROCESS_YEARLY_REPORT],
+        dependent_on=[TREE_SITE_VERTICAL],
+        mx_name=TOKEN_REPORT,
+        mx_page=MX_PAGE_REPORTS,
+    ),
+}  # fmt: skip
+
+schedule_context = {}
