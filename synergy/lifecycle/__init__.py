@@ -1,0 +1,1 @@
+"""What happens next: tables of legal moves and pure decisions."""

@@ -52,6 +52,10 @@ class Consumer(Waiter, Protocol):
         """
         ...
 
+    def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
+        """Puts a message that was taken in this batch into quarantine, with the reason."""
+        ...
+
 
 class Bus(Protocol):
     """Carries messages between processes."""

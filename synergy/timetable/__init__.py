@@ -1,0 +1,1 @@
+"""Which periods exist and what waits for what."""

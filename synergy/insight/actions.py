@@ -1,0 +1,262 @@
+"""Asking for something: every change that an operator (or a rule in his stead) makes.
+
+Each action knows first what it would touch, which is what `dry_run` returns, and then does
+exactly that by compare-and-set: jobs first, their unfinished units after them, so that no
+job is ever seen as given up because its old unit was canceled. What somebody else changed
+between the look and the move is left out of the answer, and the journal says who it was.
+The scheduler follows the journal; it is woken, but need not be running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from synergy.errors import NotFound, Refused
+from synergy.lifecycle.transitions import Move, UnitMoveName, after, unit_after
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Bus
+from synergy.model.job import JobMove, JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.process import Deployment
+from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.schedule.trigger import parse
+from synergy.storage.protocol import Store
+from synergy.timeperiod import Qualifier
+from synergy.timetable.cascade import Node, reprocess_cascade, skip_cascade
+from synergy.timetable.timetable import Place, Timetable
+
+SCHEDULER = "scheduler"  # the topic that wakes the scheduler
+TIMETABLE_START = "timetable.start"  # the fact that holds the first hour
+TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A job that an action changes, or would change."""
+
+    process: str
+    timeperiod: str
+    before: JobState
+    after: JobState
+    generation: int
+
+
+Periods = tuple[str, str]  # the first and the last timeperiod of a range
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks, and why; both go into the journal."""
+
+    who: str
+    why: str
+
+
+class Actions:
+    """What may be asked of a deployment."""
+
+    def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
+        self._store = store
+        self._bus = bus
+        self._deployment = deployment
+
+    def reprocess(
+        self, process: str, periods: Periods, actor: Actor, now: datetime, *, dry_run: bool = False
+    ) -> list[Touched]:
+        """Starts jobs over with all that was made from them; embryos pass through."""
+        return self._cascade(process, periods, actor, now, Move.START_OVER, dry_run=dry_run)
+
+    def skip(
+        self, process: str, periods: Periods, actor: Actor, now: datetime, *, dry_run: bool = False
+    ) -> list[Touched]:
+        """Gives up jobs that are not finished, with all that would have been made from them."""
+        return self._cascade(process, periods, actor, now, Move.SKIP, dry_run=dry_run)
+
+    def _cascade(
+        self, process: str, periods: Periods, actor: Actor, now: datetime, move: Move, *,
+        dry_run: bool,
+    ) -> list[Touched]:  # fmt: skip
+        """Makes `move` for the jobs and their cascade, again while others change them meanwhile.
+
+        The second time round what was moved the first time is passed through, so only what
+        was refused is moved; an operator's word wins.
+        """
+        touched: list[Touched] = []
+        for _ in range(TRIES):
+            timetable = load_timetable(self._store, self._deployment, now)
+            moves = cascade_moves(timetable.nodes(process, *periods), move, actor)
+            if dry_run:
+                return _touched(moves)
+            made, refused = make_moves(self._store, self._bus, moves, actor, now)
+            touched += made
+            if not refused:
+                return touched
+        raise Refused(f"{len(refused)} jobs keep changing; {len(touched)} were done: try again")
+
+    def extend(self, start: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> str:
+        """Moves the timetable's first hour to an earlier one; returns the present first hour."""
+        Qualifier.HOURLY.parse(start)
+        present = self._store.facts.get(TIMETABLE_START)
+        if present is None:
+            raise Refused("the timetable has no start yet: start the supervisor once")
+        if start >= present:
+            raise Refused(f"the timetable already starts at {present}; give an earlier hour")
+        if not dry_run:
+            with self._store.batch() as batch:
+                self._store.facts.set(TIMETABLE_START, start)
+                entry = JournalEntry(
+                    now, "timetable.extended", "", "", "", present, start, 0, actor.why, actor.who
+                )
+                self._store.journal.append([entry])
+                batch.after_commit(self._wake)
+        return present
+
+    def cancel_unit(self, unit: UnitOfWork, actor: Actor, now: datetime) -> None:
+        """Cancels a unit that is not finished; its job will be skipped."""
+        self._move_unit(unit, UnitMoveName.CANCEL, actor, now)
+
+    def retry_unit(self, unit: UnitOfWork, actor: Actor, now: datetime) -> None:
+        """Hands an invalid unit out again at once, with its failures forgiven."""
+        if unit.state is UnitState.IN_PROGRESS:
+            raise Refused(f"unit {unit.id} is in progress: cancel it, or reprocess its job")
+        self._move_unit(unit, UnitMoveName.HAND_OUT_AGAIN, actor, now)
+
+    def _move_unit(self, unit: UnitOfWork, name: UnitMoveName, actor: Actor, now: datetime) -> None:
+        target = unit_after(unit.state, name)
+        again = target is UnitState.REQUESTED
+        move = UnitMove(
+            unit.id, unit.state, unit.attempt, target, actor.why, actor.who,
+            next_attempt=True, forgive=again,
+        )  # fmt: skip
+        with self._store.batch() as batch:
+            if self._store.units.move([move], now):
+                raise Refused(f"unit {unit.id} was changed meanwhile; look again")
+            if again:
+                hint = Hint(unit.id, unit.attempt + 1)
+                process = self._deployment.processes.get(unit.process)
+                queue = process.queue if process is not None else unit.process
+                self._bus.publish(queue, [UnitMessage(hint.unit, hint.attempt)], batch)
+                self._store.units.published([hint], now)
+            batch.after_commit(self._wake)
+
+    def switch_process(self, process: str, is_on: bool, actor: Actor, now: datetime) -> None:
+        """Switches the jobs of a managed process on or off; what runs, runs to its end."""
+        self._managed(process)
+        with self._store.batch() as batch:
+            self._store.controls.set_on(process, is_on, actor.who, actor.why, now)
+            batch.after_commit(self._wake)
+
+    def set_trigger(self, process: str, trigger: str, actor: Actor, now: datetime) -> str:
+        """Changes when a managed process looks by itself; returns the canonical form."""
+        self._managed(process)
+        canonical = str(parse(trigger))
+        with self._store.batch() as batch:
+            self._store.controls.set_trigger(process, canonical, actor.who, actor.why, now)
+            batch.after_commit(self._wake)
+        return canonical
+
+    def trigger(self, process: str, actor: Actor, now: datetime) -> None:
+        """Has a managed process look now, as if its trigger were due."""
+        self._managed(process)
+        self._note("process.triggered", process, actor, now)
+
+    def request_collection(self, process: str, flush: bool, actor: Actor, now: datetime) -> int:
+        """Has the scheduler run the collector; returns the journal number to wait after.
+
+        `flush` ignores waiting times; `process` limits it to one process, empty for all.
+        """
+        if process:
+            self._managed(process)
+        seq = self._store.journal.last_seq()
+        self._note("gc.flush" if flush else "gc.requested", process, actor, now)
+        return seq
+
+    def _note(self, event: str, process: str, actor: Actor, now: datetime) -> None:
+        entry = JournalEntry(now, event, process, "", "", "", "", 0, actor.why, actor.who)
+        with self._store.batch() as batch:
+            self._store.journal.append([entry])
+            batch.after_commit(self._wake)
+
+    def _managed(self, process: str) -> None:
+        managed = self._deployment.managed()
+        if process not in managed:
+            raise NotFound("managed process", process, f"there are: {', '.join(managed)}")
+
+    def _wake(self) -> None:
+        self._bus.notify(SCHEDULER)
+
+
+def load_timetable(store: Store, deployment: Deployment, now: datetime) -> Timetable:
+    """The timetable as the store has it; raises Refused if it has no start yet."""
+    start = store.facts.get(TIMETABLE_START)
+    if start is None:
+        raise Refused("the timetable has no start yet: start the supervisor once")
+    timetable = Timetable(deployment, start, now)
+    timetable.load(store.jobs.load())
+    return timetable
+
+
+def cascade_moves(nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:
+    """The moves of START_OVER or SKIP for these jobs and their cascade."""
+    cascade = reprocess_cascade(nodes) if move is Move.START_OVER else skip_cascade(nodes)
+    return [job_move(place, ordinal, move, actor) for place, ordinal in cascade]
+
+
+def job_move(place: Place, ordinal: int, move: Move, actor: Actor) -> JobMove:
+    """A move of one job from the state that it is known to be in."""
+    level = place.level
+    state = level.state(ordinal)
+    return JobMove(
+        place.process.name, place.process.qualifier, ordinal, ordinal, state, after(state, move),
+        level.generation(ordinal), actor.why, actor.who,
+        start_over=move is Move.START_OVER, stale=move is Move.MARK,
+    )  # fmt: skip
+
+
+def make_moves(
+    store: Store, bus: Bus, moves: Sequence[JobMove], actor: Actor, now: datetime
+) -> tuple[list[Touched], list[JobMove]]:
+    """Makes the moves, then cancels the unfinished units of the jobs that were moved.
+
+    Returns what was touched, and the moves that were refused because a job had changed.
+    """
+    with store.batch() as batch:
+        refused = store.jobs.move(moves, now)
+        gone = set(refused)
+        made = [move for move in moves if move not in gone]
+        store.units.move(_cancels(store, made, actor), now)
+        batch.after_commit(lambda: bus.notify(SCHEDULER))
+    return _touched(made), refused
+
+
+def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitMove]:
+    jobs = {
+        (move.process, move.qualifier.timeperiod(ordinal))
+        for move in moves
+        if move.before is not move.after
+        for ordinal in range(move.first, move.last + 1)
+    }
+    return [
+        UnitMove(
+            unit.id, unit.state, unit.attempt, UnitState.CANCELED, actor.why, actor.who,
+            next_attempt=True,
+        )
+        for unit in (store.units.unfinished() if jobs else ())
+        if (unit.process, unit.timeperiod) in jobs
+    ]  # fmt: skip
+
+
+def _touched(moves: Sequence[JobMove]) -> list[Touched]:
+    return [
+        Touched(
+            move.process,
+            move.qualifier.timeperiod(ordinal),
+            move.before,
+            move.after,
+            move.generation + move.start_over,
+        )
+        for move in moves
+        for ordinal in range(move.first, move.last + 1)
+    ]

@@ -1,0 +1,100 @@
+"""Proof that nothing is missing: every closed period of every process, accounted for.
+
+A period is accounted for when its job is finished, soundly, or is not and there is a cause.
+Unexplained is: an unfinished job that nothing holds back, a finished parent of an unfinished
+child, a finished job whose source holds more than its result was made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from synergy.insight.coverage import uncovered
+from synergy.insight.why import Kind, Why
+from synergy.storage.protocol import Store
+from synergy.timetable.readiness import blockers
+from synergy.timetable.timetable import Place, Timetable
+
+SHOWN = 1000  # how many unexplained periods are listed
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A period that is not accounted for, and what is wrong with it."""
+
+    process: str
+    timeperiod: str
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """`accounted` are the expected periods without the unexplained ones."""
+
+    expected: int
+    accounted: int
+    unfinished: int
+    unexplained: tuple[Unexplained, ...]
+
+
+def audit(store: Store, timetable: Timetable, now: datetime) -> Audit:
+    """Looks at every process that is declared, from its first to its last closed period."""
+    expected = unfinished = 0
+    wrong: list[Unexplained] = []
+    why = Why(store, timetable, now)
+    in_flight = {unit.process for unit in store.units.unfinished()}
+    for place in timetable.places.values():
+        level = place.level
+        settled = now - timedelta(seconds=place.process.settle, microseconds=1)
+        closed = max(level.start, min(place.process.qualifier.at(settled), level.end))
+        expected += closed - level.start
+        open_jobs = list(level.unfinished(level.start, closed))
+        unfinished += len(open_jobs)
+        if place.process.name not in in_flight and not why.waits_for_trigger(place.process):
+            wrong += _unexplained(why, place, open_jobs)
+        wrong += _broken_parents(place, closed)
+        wrong += [
+            Unexplained(
+                late.process, late.timeperiod, late.state.word,
+                "its source holds more than its result was made from",
+            )
+            for late in uncovered(store, place, level.start, closed)
+        ]  # fmt: skip
+    periods = {(one.process, one.timeperiod) for one in wrong}
+    return Audit(expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]))
+
+
+def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplained]:
+    """Unfinished jobs that nothing holds back, of a process that has nothing in flight."""
+    found = []
+    for ordinal in ordinals:
+        if blockers(place, ordinal, limit=1):
+            continue
+        cause = why.ask(place.process.name, place.level.timeperiod(ordinal))
+        if cause.kind is Kind.READY:
+            found.append(
+                Unexplained(
+                    cause.process, cause.timeperiod, place.level.state(ordinal).word,
+                    "nothing holds it back, and nothing was requested",
+                )
+            )  # fmt: skip
+    return found
+
+
+def _broken_parents(place: Place, closed: int) -> list[Unexplained]:
+    if place.child is None:
+        return []
+    level, found = place.level, []
+    for ordinal in range(level.start, min(closed, level.end)):
+        if level.state(ordinal).is_finished and not place.child.level.all_finished(
+            *place.children(ordinal)
+        ):
+            found.append(
+                Unexplained(
+                    place.process.name, level.timeperiod(ordinal), level.state(ordinal).word,
+                    "finished, but not all its children are",
+                )
+            )  # fmt: skip
+    return found

@@ -1,0 +1,69 @@
+"""Which finished jobs do not cover what their source holds by now.
+
+A finished job stands for what its last unit covered. A source that was written to since then
+makes it late; the scheduler starts it over after a quiet time. Until then it looks finished
+and is not, so whoever asks whether work is done asks here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from synergy.model.job import JobState
+from synergy.model.process import LateData
+from synergy.storage.protocol import Store
+from synergy.timetable.timetable import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """A finished job whose source holds more than its result was made from."""
+
+    process: str
+    timeperiod: str
+    state: JobState
+
+
+def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Uncovered]:
+    """Those among jobs `[first, end)` that are to be started over because of it.
+
+    Jobs that their process wants only marked, or left, are none of them; nor are skipped
+    ones, which stand for nothing.
+    """
+    process, level = place.process, place.level
+    source = process.stored_source
+    if source is None or process.late_data is not LateData.REPROCESS or first >= end:
+        return
+    names = level.timeperiod
+    highest: dict[int, int] = {}
+    marks = store.documents.bounds_by_timeperiod(source, names(first), names(end))
+    for timeperiod, bounds in marks.items():
+        ordinal = level.checkpoint(process.qualifier.cast(timeperiod))
+        if level.holds(ordinal) and level.state(ordinal) in (JobState.PROCESSED, JobState.NOOP):
+            highest[ordinal] = max(bounds.high, highest.get(ordinal, 0))
+    for ordinal, high in highest.items():
+        units = store.units.of_jobs(process.name, names(ordinal), names(ordinal))
+        generation = level.generation(ordinal)
+        if high > max((u.end_id for u in units if u.generation == generation), default=0):
+            yield Uncovered(process.name, names(ordinal), level.state(ordinal))
+
+
+def uncovered_below(store: Store, place: Place, ordinal: int) -> Uncovered | None:
+    """The first such job among a job, its descendants, its counterparts and theirs."""
+    seen: set[Place] = set()
+    waiting = [(place, ordinal, ordinal + 1)]
+    for at, first, end in waiting:  # grows while it is walked
+        if at in seen:
+            continue
+        seen.add(at)
+        begin, stop = max(first, at.level.start), min(end, at.level.end)
+        found = next(uncovered(store, at, begin, stop), None)
+        if found is not None:
+            return found
+        if at.child is not None:
+            below = at.child.process.qualifier
+            own = at.process.qualifier
+            waiting.append((at.child, own.down(first, below)[0], own.down(end, below)[0]))
+        waiting.extend((other, first, end) for other in at.counterparts)
+    return None

@@ -1,0 +1,263 @@
+"""Why a period is not done: down to the leaf causes, and the commands that would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from synergy.insight.coverage import uncovered
+from synergy.model.control import ProcessControl
+from synergy.model.job import JobState
+from synergy.model.process import ManagedProcess, StateMachine
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.runtime import identity
+from synergy.schedule.trigger import Every, parse
+from synergy.storage.protocol import Store
+from synergy.timetable.readiness import Blocker, Relation, blockers
+from synergy.timetable.timetable import Place, Timetable
+
+WIDTH = 3  # how many children or counterparts are followed; the others are counted
+LEASE = "scheduler"
+
+
+class Kind(Enum):
+    """What sort of cause it is, for programs."""
+
+    FINISHED = "finished"
+    LATE_DATA = "late_data"
+    OPEN = "open"
+    SETTLING = "settling"
+    SWITCHED_OFF = "switched_off"
+    BLOCKED = "blocked"
+    IMPOSSIBLE = "impossible"
+    WAITS_FOR_WORKER = "waits_for_worker"
+    RUNNING = "running"
+    FAILED = "failed"
+    NO_SCHEDULER = "no_scheduler"
+    NO_SLOT = "no_slot"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a job is as it is: in words, what would help, and what is behind it."""
+
+    kind: Kind
+    process: str
+    timeperiod: str
+    state: JobState | None
+    text: str
+    helps: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+
+    def leaves(self) -> Iterator[Cause]:
+        """The causes behind which there is no other."""
+        if not self.causes:
+            yield self
+        for cause in self.causes:
+            yield from cause.leaves()
+
+
+class Why:
+    """Answers for one look at the store."""
+
+    def __init__(self, store: Store, timetable: Timetable, now: datetime) -> None:
+        self._store = store
+        self._timetable = timetable
+        self._now = now
+        self._controls = store.controls.all()
+        self._depths: dict[str, int] | None = None
+
+    def ask(self, process: str, timeperiod: str) -> Cause:
+        """The causes of one job; raises NotFound for one outside the timetable."""
+        place = self._timetable.place(process)
+        return self._of(place, place.level.ordinal(timeperiod))
+
+    def _of(self, place: Place, ordinal: int) -> Cause:
+        state = place.level.state(ordinal)
+        if state.is_finished:
+            return self._finished(place, ordinal, state)
+        units = self._units(place, ordinal)
+        if units and not units[0].state.is_finished:
+            return self._unit(place, ordinal, units[0])
+        not_closed = self._open(place, ordinal, has_run=bool(units))
+        if not_closed is not None:
+            return not_closed
+        control = self._controls.get(place.process.name, ProcessControl(place.process.name))
+        if not (place.process.is_on if control.is_on is None else control.is_on):
+            return self._cause(Kind.SWITCHED_OFF, place, ordinal, "the process is switched off",
+                f"launch.py process on {place.process.name}",
+            )  # fmt: skip
+        behind = blockers(place, ordinal, limit=1000)
+        if behind:
+            return self._blocked(place, ordinal, behind)
+        return self._ready(place, ordinal)
+
+    def _finished(self, place: Place, ordinal: int, state: JobState) -> Cause:
+        name = place.level.timeperiod(ordinal)
+        late = next(uncovered(self._store, place, ordinal, ordinal + 1), None)
+        if late is not None:
+            return self._cause(Kind.LATE_DATA, place, ordinal,
+                f"{state.word}, but its source was written to since: it is started over after a "
+                "quiet time of 10 s",
+                f"launch.py timetable reprocess {place.process.name} {name}",
+            )  # fmt: skip
+        entries = self._store.journal.of_job(place.process.name, name, limit=20)
+        last = next((e for e in entries if e.event == f"job.{state.word}"), None)
+        said = f"{state.word} at {_instant(last.at)}" if last is not None else state.word
+        why = f": {last.why} ({last.who})" if last is not None and last.why else ""
+        stale = "; its source changed since (stale)" if place.level.is_stale(ordinal) else ""
+        again = f"launch.py timetable reprocess {place.process.name} {name}"
+        helps = (again,) if state is JobState.SKIPPED or stale else ()
+        return self._cause(Kind.FINISHED, place, ordinal, f"{said}{why}{stale}", *helps)
+
+    def _open(self, place: Place, ordinal: int, *, has_run: bool) -> Cause | None:
+        end = place.process.qualifier.start(ordinal + 1)
+        settled = end + timedelta(seconds=place.process.settle)
+        if self._now > settled:
+            return None
+        continuous = place.process.state_machine is StateMachine.CONTINUOUS
+        kept = "; its rows are kept up to date meanwhile" if continuous and has_run else ""
+        if self._now < end:
+            return self._cause(Kind.OPEN, place, ordinal,
+                f"the period is open until {_instant(end)}, then settles until "
+                f"{_instant(settled)}{kept}",
+            )  # fmt: skip
+        return self._cause(
+            Kind.SETTLING, place, ordinal, f"settles until {_instant(settled)}{kept}"
+        )
+
+    def _unit(self, place: Place, ordinal: int, unit: UnitOfWork) -> Cause:
+        name, queue = place.process.name, place.process.queue
+        if unit.state is UnitState.IN_PROGRESS:
+            owner = identity.parse(unit.owner or "")
+            where = f"on {owner.host}, pid {owner.pid}" if owner is not None else str(unit.owner)
+            text = f"unit {unit.id} runs {where} since {_instant(unit.started_at)}"
+            return self._cause(Kind.RUNNING, place, ordinal, text, f"launch.py unit log {unit.id}")
+        if unit.state is UnitState.INVALID:
+            again = f"tried again at {_instant(unit.not_before)}" if unit.not_before else ""
+            return self._cause(Kind.FAILED, place, ordinal,
+                f"unit {unit.id} failed {unit.failures} of {place.process.max_attempts} times: "
+                f"{unit.reason}; {again}",
+                f"launch.py unit log {unit.id}",
+                f"launch.py unit retry {unit.id}",
+                f"launch.py timetable skip {name} {unit.timeperiod}",
+            )  # fmt: skip
+        if self._depths is None:
+            self._depths = self._store.messages.depths()
+        running = sum(
+            seen.process == name and seen.state == "running"
+            for seen in self._store.boxes.observed()
+        )
+        retried = f" (attempt {unit.attempt}; before: {unit.reason})" if unit.reason else ""
+        text = (
+            f"unit {unit.id} waits for a worker{retried}: {running} of {name} seen running, "
+            f"{self._depths.get(queue, 0)} messages in its queue"
+        )
+        help_ = f"launch.py process start {name}" if running == 0 else "launch.py queue list"
+        return self._cause(Kind.WAITS_FOR_WORKER, place, ordinal, text, help_)
+
+    def _blocked(self, place: Place, ordinal: int, behind: list[Blocker]) -> Cause:
+        words = []
+        for relation, plural in (
+            (Relation.CHILD, "children"),
+            (Relation.COUNTERPART, "counterparts"),
+        ):
+            count = sum(blocker.relation is relation for blocker in behind)
+            if count:
+                words.append(f"{count} {relation.value if count == 1 else plural}")
+        causes = tuple(self._behind(blocker) for blocker in behind[:WIDTH])
+        return self._cause(
+            Kind.BLOCKED,
+            place,
+            ordinal,
+            f"waits for {' and '.join(words)} to be finished",
+            causes=causes,
+        )
+
+    def _behind(self, blocker: Blocker) -> Cause:
+        other = self._timetable.place(blocker.process)
+        if blocker.state is None:
+            start = other.level.timeperiod(other.level.start)
+            return Cause(
+                Kind.IMPOSSIBLE,
+                blocker.process,
+                blocker.timeperiod,
+                None,
+                f"impossible: {blocker.process} begins at {start}",
+                (f"launch.py timetable extend --from {blocker.timeperiod}",),
+            )
+        if not other.level.holds(blocker.ordinal):
+            return Cause(
+                Kind.OPEN, blocker.process, blocker.timeperiod, blocker.state, "has not begun yet"
+            )
+        return self._of(other, blocker.ordinal)
+
+    def _ready(self, place: Place, ordinal: int) -> Cause:
+        if not self._is_led():
+            return self._cause(
+                Kind.NO_SCHEDULER,
+                place,
+                ordinal,
+                "ready, but no scheduler is at work",
+                "launch.py supervisor start",
+            )
+        process = place.process
+        active = [
+            unit.timeperiod
+            for unit in self._store.units.unfinished()
+            if unit.process == process.name
+        ]
+        if len(set(active)) >= process.max_active:
+            return self._cause(Kind.NO_SLOT, place, ordinal,
+                f"ready; {len(set(active))} periods are in flight and max_active is "
+                f"{process.max_active}; the oldest is {min(active)}",
+                f"launch.py timetable why {process.name} {min(active)}",
+            )  # fmt: skip
+        due = self._due(process)
+        return self._cause(Kind.READY, place, ordinal, f"ready; looked at when its trigger is due, at {_instant(due)}",
+            f"launch.py process trigger {process.name}",
+        )  # fmt: skip
+
+    def _due(self, process: ManagedProcess) -> datetime:
+        control = self._controls.get(process.name)
+        text = control.trigger_frequency if control is not None else None
+        return parse(text or process.trigger_frequency).next_after(self._now)
+
+    def _is_led(self) -> bool:
+        lease = self._store.leases.read(LEASE)
+        if lease is None or lease.released:
+            return False
+        holder = identity.parse(lease.holder)
+        return holder is None or not holder.is_provably_dead
+
+    def waits_for_trigger(self, process: ManagedProcess) -> bool:
+        """Whether nothing but its trigger makes the process look at a period that has closed."""
+        control = self._controls.get(process.name)
+        text = control.trigger_frequency if control is not None else None
+        return not isinstance(parse(text or process.trigger_frequency), Every)
+
+    def _units(self, place: Place, ordinal: int) -> list[UnitOfWork]:
+        name = place.level.timeperiod(ordinal)
+        generation = place.level.generation(ordinal)
+        units = self._store.units.of_jobs(place.process.name, name, name)
+        return [unit for unit in units if unit.generation == generation]
+
+    def _cause(  # noqa: PLR0913 - a cause and what it is about
+        self,
+        kind: Kind,
+        place: Place,
+        ordinal: int,
+        text: str,
+        *helps: str,
+        causes: tuple[Cause, ...] = (),
+    ) -> Cause:
+        level = place.level
+        state, name = level.state(ordinal), level.timeperiod(ordinal)
+        return Cause(kind, place.process.name, name, state, text, helps, causes)
+
+
+def _instant(at: datetime | None) -> str:
+    return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,132 @@
+"""The two state machines of the timetable, as pure functions.
+
+*Discrete*: one unit for a period, after the period has ended and settled. *Continuous*: the
+period is worked on while it is still open; when it is over and everything it is made from is
+finished, a last unit runs over the final bounds, unless the last one covered exactly these.
+
+Both end in the same way, `_conclude`: a job is finished from the unit that covers all that
+its source holds, never from an older one. So what a finished job stands for is what was in
+the source when its children and counterparts were finished.
+"""
+
+from __future__ import annotations
+
+from synergy.lifecycle.decision import (
+    BLOCKED,
+    NOTHING_NEW,
+    OPEN,
+    UNIT_ACTIVE,
+    Decision,
+    Extend,
+    Finalise,
+    Finish,
+    Request,
+    Situation,
+    UnitView,
+)
+from synergy.model.job import JobState
+from synergy.model.process import StateMachine
+from synergy.model.unit_of_work import UnitState
+
+
+def decide(machine: StateMachine, job: Situation) -> Decision:
+    """What to do about a job that is not finished."""
+    return _early(job) or (_discrete(job) if machine is StateMachine.DISCRETE else _continuous(job))
+
+
+def _early(job: Situation) -> Decision | None:
+    """What ends a job before either machine is asked."""
+    last = job.last
+    if last is not None and last.state is UnitState.CANCELED:
+        return Finish(JobState.SKIPPED, last.reason or "its unit was canceled", last.id)
+    if job.readiness.skipped_by is not None and last is None:
+        by = job.readiness.skipped_by
+        return Finish(JobState.SKIPPED, f"{by.process} {by.timeperiod} is skipped")
+    if not job.is_closed:
+        return None
+    if job.readiness.may_finish and job.readiness.all_children_skipped:
+        return Finish(JobState.SKIPPED, "all its children are skipped")
+    if not job.is_checkpoint:
+        return Finish(JobState.NOOP, "a later checkpoint covers this period")
+    return None
+
+
+def _discrete(job: Situation) -> Decision:
+    if not job.is_closed:
+        return OPEN
+    if job.last is not None:
+        return _conclude(job, job.last) if job.readiness.may_finish else _wait(job.last)
+    if not job.readiness.may_run:
+        return BLOCKED
+    if job.is_measured and job.bounds is None:
+        return _conclude(job, None) if job.readiness.may_finish else BLOCKED
+    return _request(job, is_final=False)
+
+
+def _continuous(job: Situation) -> Decision:
+    if not job.is_checkpoint:
+        return OPEN
+    if not job.readiness.may_run:
+        return BLOCKED
+    if job.is_closed and job.readiness.may_finish:
+        return _final_run(job)
+    return _interim(job)
+
+
+def _interim(job: Situation) -> Decision:
+    """A period that cannot be finished yet: keep its rows up with what its source holds."""
+    last = job.last
+    due = job.has_grown if job.is_measured else last is None or last.state.is_finished
+    if not due:
+        return NOTHING_NEW if job.is_measured else UNIT_ACTIVE
+    if last is not None and last.state in (UnitState.REQUESTED, UnitState.INVALID):
+        return _extend(job, last, is_final=False)
+    return _request(job, is_final=False) if job.may_refresh or last is None else NOTHING_NEW
+
+
+def _final_run(job: Situation) -> Decision:
+    last = job.last
+    if job.state is JobState.FINAL_RUN:
+        return _conclude(job, last)
+    if job.is_measured:
+        if last is None or last.state.is_finished or job.has_grown:
+            return _conclude(job, last)
+        return Finalise()
+    # Nobody can tell whether a run that began earlier saw all of an outside source.
+    if last is None or last.state.is_finished:
+        return _request(job, is_final=True)
+    return UNIT_ACTIVE
+
+
+def _conclude(job: Situation, last: UnitView | None) -> Decision:
+    """The end of a job that may finish: from the unit that covers all, or by another unit."""
+    if last is None and job.bounds is None and job.is_measured:
+        return Finish(JobState.NOOP, "its source is empty")
+    if last is None:
+        return _request(job, is_final=True)
+    if job.is_measured and job.has_grown:
+        if last.state in (UnitState.REQUESTED, UnitState.INVALID):
+            return _extend(job, last, is_final=True)
+        return _request(job, is_final=True)
+    if not last.state.is_finished:
+        return UNIT_ACTIVE
+    state = JobState.PROCESSED if last.state is UnitState.PROCESSED else JobState.NOOP
+    return Finish(state, "", last.id)
+
+
+def _request(job: Situation, *, is_final: bool) -> Decision:
+    last = job.last
+    behind = last is not None and last.state is UnitState.IN_PROGRESS
+    if job.bounds is not None:
+        return Request(job.bounds.low, job.bounds.high, is_final, behind)
+    # Outside sources have no bounds; the number of the run makes the unit's key unique.
+    return Request(0, 0 if last is None else last.end_id + 1, is_final, behind)
+
+
+def _extend(job: Situation, unit: UnitView, *, is_final: bool) -> Decision:
+    assert job.bounds is not None
+    return Extend(unit, job.bounds.high, is_final)
+
+
+def _wait(last: UnitView) -> Decision:
+    return BLOCKED if last.state.is_finished else UNIT_ACTIVE

@@ -1,0 +1,101 @@
+"""The collector's judgement: hand a unit out again, cancel it, or leave it.
+
+Pure: what was observed comes in, a verdict comes out. Safety never rests on it; a live
+worker that is judged dead by mistake loses an attempt, and its result is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from synergy.model.process import ManagedProcess
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+
+
+class Verdict(Enum):
+    """What is to be done with a unit."""
+
+    LEAVE = "leave"
+    PUBLISH = "publish"  # say its id again, same attempt
+    HAND_OUT = "hand out"  # attempt + 1
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the collector knows about a unit besides its row.
+
+    `silent_for`: seconds, on the collector's own clock, since the heartbeat last moved.
+    `owner_is_gone`: the worker's process provably exists no more. `queue_is_empty`: no
+    message waits in the process's queue. `superseded`: its job is finished, or was started
+    over. `flush`: an operator wants no waiting times.
+    """
+
+    silent_for: float
+    owner_is_gone: bool
+    queue_is_empty: bool
+    superseded: bool
+    flush: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, why, and whether the attempt counts as a failure.
+
+    `again_at`: when a unit that is left now is to be looked at again, if that is known.
+    """
+
+    verdict: Verdict
+    why: str = ""
+    failed: bool = False
+    again_at: datetime | None = None
+
+
+_LEAVE = Judgement(Verdict.LEAVE)
+
+
+def judge(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime) -> Judgement:
+    """What to do with a unit that is requested, in progress or invalid."""
+    if seen.superseded:
+        return Judgement(Verdict.CANCEL, "its job was finished or started over without it")
+    if unit.state is UnitState.IN_PROGRESS:
+        return _running(unit, process, seen)
+    if now - unit.created_at > timedelta(seconds=process.life_support):
+        last = f"; last: {unit.reason}" if unit.reason else ""
+        return Judgement(Verdict.CANCEL, f"not done within {process.life_support:g} s{last}")
+    if unit.state is UnitState.INVALID:
+        return _invalid(unit, process, seen, now)
+    return _requested(unit, process, seen, now)
+
+
+def _running(unit: UnitOfWork, process: ManagedProcess, seen: Observed) -> Judgement:
+    if not seen.owner_is_gone and seen.silent_for < process.heartbeat_timeout:
+        return _LEAVE
+    why = "its worker is gone" if seen.owner_is_gone else "its worker's heartbeat stopped"
+    if unit.failures + 1 >= process.max_attempts:
+        return Judgement(Verdict.CANCEL, f"{why}, {process.max_attempts} times", failed=True)
+    return Judgement(Verdict.HAND_OUT, why, failed=True)
+
+
+def _invalid(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime) -> Judgement:
+    if unit.failures >= process.max_attempts:
+        return Judgement(Verdict.CANCEL, f"failed {unit.failures} times; last: {unit.reason}")
+    if unit.not_before is not None and now < unit.not_before and not seen.flush:
+        return Judgement(Verdict.LEAVE, again_at=unit.not_before)
+    return Judgement(Verdict.HAND_OUT, unit.reason)
+
+
+def _requested(
+    unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime
+) -> Judgement:
+    if unit.not_before is not None and now < unit.not_before and not seen.flush:
+        return Judgement(Verdict.LEAVE, again_at=unit.not_before)
+    if unit.published_at is None:
+        return Judgement(Verdict.PUBLISH, "never published")
+    if seen.queue_is_empty:
+        return Judgement(Verdict.PUBLISH, "its message is lost")
+    if now - unit.published_at > timedelta(seconds=process.resubmit_after):
+        return Judgement(Verdict.PUBLISH, f"not picked up for {process.resubmit_after:g} s")
+    return _LEAVE

@@ -1,0 +1,245 @@
+"""The only place where the scheduler's decisions become writes and messages.
+
+A batch of decisions is written together: units first, then job states, then messages, so
+that each prefix is a legal state on an engine without transactions too. A unit without its
+job's move is found again by its key; a job's move without a message is repaired by the
+collector.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import assert_never
+
+from synergy.lifecycle.decision import (
+    Decision,
+    Extend,
+    Finalise,
+    Finish,
+    Request,
+    UnitView,
+    Wait,
+)
+from synergy.lifecycle.transitions import Move, after
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Bus
+from synergy.model.job import JobMove, JobState
+from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
+from synergy.scheduler.lane import Lane, view
+from synergy.storage.protocol import Store
+
+_FINISHES = {
+    JobState.PROCESSED: Move.PROCESS,
+    JobState.NOOP: Move.PASS,
+    JobState.SKIPPED: Move.SKIP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision about a job, and the units that were known when it was made."""
+
+    lane: Lane
+    ordinal: int
+    decision: Decision
+    units: tuple[UnitView, ...]
+
+
+@dataclass(slots=True)
+class Applied:
+    """What a batch came to: moves that were made and refused, and the units as stored."""
+
+    moved: list[JobMove]
+    refused: list[JobMove]
+    units: list[tuple[Lane, int, UnitOfWork]]
+    extended: list[tuple[Lane, int, Extend, bool]]
+
+
+class Applier:
+    """Writes batches of decisions as `who`."""
+
+    def __init__(self, store: Store, bus: Bus, who: str) -> None:
+        self._store = store
+        self._bus = bus
+        self._who = who
+
+    def apply(
+        self, batch: Sequence[Decided], hints: dict[str, list[Hint]], now: datetime
+    ) -> Applied:
+        """Writes the batch and publishes it, with further `hints` by queue."""
+        moves: list[JobMove] = []
+        requests: list[tuple[Decided, Request]] = []
+        extends: list[tuple[Decided, Extend]] = []
+        cancels: list[UnitMove] = []
+        for decided in batch:
+            match decided.decision:
+                case Request() as request:
+                    requests.append((decided, request))
+                    moves.extend(self._job_move(decided, _target(request.is_final), ""))
+                case Extend() as extend:
+                    extends.append((decided, extend))
+                    moves.extend(self._job_move(decided, _target(extend.is_final), ""))
+                case Finalise():
+                    moves.extend(self._job_move(decided, Move.FINALISE, ""))
+                case Finish(state, why, unit):
+                    moves.extend(self._job_move(decided, _FINISHES[state], why, unit))
+                    cancels.extend(self._cancels(decided, why or "superseded"))
+                case Wait():
+                    pass
+                case other:
+                    assert_never(other)
+        return self._write(_merged(moves), requests, extends, cancels, hints, now)
+
+    def _write(
+        self,
+        moves: list[JobMove],
+        requests: list[tuple[Decided, Request]],
+        extends: list[tuple[Decided, Extend]],
+        cancels: list[UnitMove],
+        hints: dict[str, list[Hint]],
+        now: datetime,
+    ) -> Applied:
+        store = self._store
+        publish: defaultdict[str, list[Hint]] = defaultdict(list)
+        for queue, some in hints.items():
+            publish[queue].extend(some)
+        with store.batch() as commit:
+            units = self._create(requests, publish, now)
+            extended = []
+            for decided, extend in extends:
+                done = store.units.extend(extend.unit.id, extend.unit.attempt, extend.end_id, now)
+                extended.append((decided.lane, decided.ordinal, extend, done))
+                if done and extend.unit.state is UnitState.REQUESTED:
+                    publish[decided.lane.process.queue].append(
+                        Hint(extend.unit.id, extend.unit.attempt)
+                    )
+            refused = store.jobs.move(moves, now) if moves else []
+            if refused:
+                cancels = cancels + self._orphans(refused, units)
+            if cancels:
+                store.units.move(cancels, now)
+            for queue, some in publish.items():
+                messages = [UnitMessage(hint.unit, hint.attempt) for hint in some]
+                self._bus.publish(queue, messages, commit)
+                store.units.published(some, now)
+        gone = set(refused)
+        return Applied([move for move in moves if move not in gone], refused, units, extended)
+
+    def _create(
+        self,
+        requests: list[tuple[Decided, Request]],
+        publish: defaultdict[str, list[Hint]],
+        now: datetime,
+    ) -> list[tuple[Lane, int, UnitOfWork]]:
+        new = [_unit(decided, request, now) for decided, request in requests]
+        stored = self._store.units.create(new, self._who) if new else []
+        for (decided, request), unit in zip(requests, stored, strict=True):
+            if unit.state is UnitState.REQUESTED and not request.behind:
+                publish[decided.lane.process.queue].append(Hint(unit.id, unit.attempt))
+        return [
+            (decided.lane, decided.ordinal, unit)
+            for (decided, _), unit in zip(requests, stored, strict=True)
+        ]
+
+    def _job_move(
+        self, decided: Decided, move: Move, why: str, unit: str | None = None
+    ) -> list[JobMove]:
+        level, ordinal = decided.lane.level, decided.ordinal
+        before = level.state(ordinal)
+        if move in (Move.REQUEST, Move.FINALISE) and before >= after(JobState.EMBRYO, move):
+            return []  # a further unit of a job that is under way
+        process = decided.lane.process
+        return [
+            JobMove(
+                process.name,
+                process.qualifier,
+                ordinal,
+                ordinal,
+                before,
+                after(before, move),
+                level.generation(ordinal),
+                why,
+                self._who,
+                unit=unit,
+            )
+        ]
+
+    def _cancels(self, decided: Decided, why: str) -> list[UnitMove]:
+        return [
+            UnitMove(
+                unit.id, unit.state, unit.attempt, UnitState.CANCELED, why, self._who,
+                next_attempt=True,
+            )
+            for unit in decided.units
+            if not unit.state.is_finished
+        ]  # fmt: skip
+
+    def _orphans(
+        self, refused: list[JobMove], units: list[tuple[Lane, int, UnitOfWork]]
+    ) -> list[UnitMove]:
+        """Units that were made for jobs that somebody else has moved meanwhile."""
+        gone = {(move.process, move.first) for move in refused}
+        return [
+            UnitMove(
+                unit.id, unit.state, unit.attempt, UnitState.CANCELED,
+                "its job was changed meanwhile", self._who, next_attempt=True,
+            )
+            for lane, ordinal, unit in units
+            if (lane.process.name, ordinal) in gone and not unit.state.is_finished
+        ]  # fmt: skip
+
+
+def _target(is_final: bool) -> Move:
+    return Move.FINALISE if is_final else Move.REQUEST
+
+
+def _unit(decided: Decided, request: Request, now: datetime) -> UnitOfWork:
+    level, ordinal = decided.lane.level, decided.ordinal
+    process, timeperiod = decided.lane.process.name, level.timeperiod(ordinal)
+    generation = level.generation(ordinal)
+    first, end = level.covered(ordinal) or (ordinal, ordinal + 1)
+    return UnitOfWork(
+        unit_id(process, timeperiod, generation, request.start_id, request.end_id),
+        process,
+        timeperiod,
+        generation,
+        level.timeperiod(first),
+        level.timeperiod(end),
+        request.start_id,
+        request.end_id,
+        now,
+    )
+
+
+def _merged(moves: list[JobMove]) -> list[JobMove]:
+    """Neighbouring jobs that make the same move without a unit become one move."""
+    merged: list[JobMove] = []
+    for move in moves:
+        previous = merged[-1] if merged else None
+        if previous is not None and _continues(previous, move):
+            merged[-1] = JobMove(
+                move.process, move.qualifier, previous.first, move.last, move.before, move.after,
+                move.generation, move.why, move.who,
+            )  # fmt: skip
+        else:
+            merged.append(move)
+    return merged
+
+
+def _continues(previous: JobMove, move: JobMove) -> bool:
+    return (
+        move.unit is None
+        and previous.unit is None
+        and previous.last + 1 == move.first
+        and (previous.process, previous.before, previous.after)
+        == (move.process, move.before, move.after)
+        and (previous.generation, previous.why) == (move.generation, move.why)
+    )
+
+
+def views(units: Sequence[UnitOfWork]) -> list[UnitView]:
+    """What decisions need of a job's units, which come newest first."""
+    return [view(unit) for unit in reversed(units)]

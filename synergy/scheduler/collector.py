@@ -1,0 +1,162 @@
+"""The garbage collector: no unit stays unfinished for ever.
+
+A run is five steps: look at all unfinished units of known processes that are switched on,
+judge each, write the verdicts by compare-and-set, publish what is to be published, forget
+what is older than the retention time. A unit that changed meanwhile keeps its change, and
+one odd unit never stops the run for the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from synergy.clock import Clock
+from synergy.errors import SynergyError
+from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Bus
+from synergy.model.journal import JournalEntry
+from synergy.model.process import ManagedProcess
+from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.runtime import identity
+from synergy.storage.protocol import Store
+
+EVERY = 60.0  # seconds between two runs
+RETENTION = timedelta(days=90)  # for journal entries, and units that newer ones superseded
+FORGET_AT_MOST = 5000  # rows a run, so that no run holds others up
+_WHO = "collector"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a run did, by verdict, and when the next unit comes due."""
+
+    counts: Mapping[str, int]
+    next_at: datetime | None
+
+
+class Collector:
+    """The collector of one scheduler. It remembers heartbeats, so it wants to live long."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        processes: Callable[[], Mapping[str, ManagedProcess]],
+        is_superseded: Callable[[UnitOfWork], bool],
+    ) -> None:
+        """`processes` are those that are switched on, at the time of each run."""
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._processes = processes
+        self._is_superseded = is_superseded
+        self._beats: dict[str, tuple[int, int, float]] = {}
+        self._ran_at: float | None = None
+
+    def run_once(self, *, flush: bool = False, only: str = "") -> Swept:
+        """One run; `flush` ignores waiting times, `only` limits it to one process."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY:
+            self._beats.clear()  # nobody could beat, or see a beat, while the store was away
+        self._ran_at = monotonic
+        processes = self._processes()
+        units = [
+            unit
+            for unit in self._store.units.unfinished()
+            if unit.process in processes and only in ("", unit.process)
+        ]
+        self._forget_beats(units)
+        depths = self._bus.depths() if units else {}
+        judged = []
+        for unit in units:
+            process = processes[unit.process]
+            try:
+                seen = self._observe(unit, depths.get(process.queue, 0) == 0, flush, monotonic)
+                judged.append((unit, process, judge(unit, process, seen, now)))
+            except SynergyError:
+                log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
+        counts = self._carry_out(judged, now)
+        counts["forgotten"] = self._store.units.prune(now - RETENTION, FORGET_AT_MOST)
+        counts["forgotten"] += self._store.journal.prune(now - RETENTION, FORGET_AT_MOST)
+        dues = [j.again_at for _, _, j in judged if j.again_at is not None]
+        return Swept({name: n for name, n in counts.items() if n}, min(dues, default=None))
+
+    def note(self, swept: Swept, process: str) -> None:
+        """Puts a run that was asked for, or that did something, into the journal."""
+        text = ", ".join(f"{name} {n}" for name, n in swept.counts.items()) or "nothing to do"
+        entry = JournalEntry(
+            self._clock.now(), "gc.run", process, "", "", "", "", 0, text, _WHO
+        )  # fmt: skip
+        self._store.journal.append([entry])
+
+    def _observe(
+        self,
+        unit: UnitOfWork,
+        queue_is_empty: bool,
+        flush: bool,
+        monotonic: float,
+    ) -> Observed:
+        attempt, beat, since = self._beats.get(unit.id, (0, 0, 0.0))
+        if (attempt, beat) != (unit.attempt, unit.heartbeat):
+            since = monotonic
+            self._beats[unit.id] = (unit.attempt, unit.heartbeat, since)
+        owner = identity.parse(unit.owner or "")
+        return Observed(
+            silent_for=monotonic - since,
+            owner_is_gone=owner is not None and owner.is_provably_dead,
+            queue_is_empty=queue_is_empty,
+            superseded=self._is_superseded(unit),
+            flush=flush,
+        )
+
+    def _forget_beats(self, units: list[UnitOfWork]) -> None:
+        present = {unit.id for unit in units}
+        self._beats = {unit: beat for unit, beat in self._beats.items() if unit in present}
+
+    def _carry_out(
+        self, judged: list[tuple[UnitOfWork, ManagedProcess, Judgement]], now: datetime
+    ) -> Counter[str]:
+        moves = [
+            _move(unit, judgement)
+            for unit, _, judgement in judged
+            if judgement.verdict in (Verdict.HAND_OUT, Verdict.CANCEL)
+        ]
+        publish: defaultdict[str, list[Hint]] = defaultdict(list)
+        with self._store.batch() as batch:
+            refused = {move.unit for move in self._store.units.move(moves, now)}
+            counts: Counter[str] = Counter()
+            for unit, process, judgement in judged:
+                if judgement.verdict is Verdict.LEAVE or unit.id in refused:
+                    continue
+                counts[judgement.verdict.value] += 1
+                if judgement.verdict is Verdict.PUBLISH:
+                    publish[process.queue].append(Hint(unit.id, unit.attempt))
+                elif judgement.verdict is Verdict.HAND_OUT:
+                    publish[process.queue].append(Hint(unit.id, unit.attempt + 1))
+            for queue, hints in publish.items():
+                self._bus.publish(queue, [UnitMessage(h.unit, h.attempt) for h in hints], batch)
+                self._store.units.published(hints, now)
+        return counts
+
+
+def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:
+    again = judgement.verdict is Verdict.HAND_OUT
+    return UnitMove(
+        unit.id,
+        unit.state,
+        unit.attempt,
+        UnitState.REQUESTED if again else UnitState.CANCELED,
+        judgement.why,
+        _WHO,
+        heartbeat=unit.heartbeat if unit.state is UnitState.IN_PROGRESS else None,
+        next_attempt=True,
+        failed=judgement.failed,
+    )

@@ -1,0 +1,128 @@
+"""What the scheduler keeps in memory about one managed process; all of it a cache of rows."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from synergy.lifecycle.decision import UnitView
+from synergy.model.control import ProcessControl
+from synergy.model.process import ManagedProcess
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.schedule.trigger import Trigger, parse
+from synergy.timetable.level import Level
+from synergy.timetable.timetable import Place
+
+_INSTANT = timedelta(microseconds=1)
+
+
+class Lane:
+    """A level with its work in flight.
+
+    `cursor` is the first period that no pass has looked at since the last tick; `closed` the
+    first period that has not ended and settled; `candidates` the periods that something
+    happened to, with whether an interim run is due; `backlog` those that were ready to run
+    while all slots were taken.
+    """
+
+    def __init__(self, place: Place, now: datetime) -> None:
+        self.place = place
+        self.level: Level = place.level
+        self.process: ManagedProcess = place.process
+        self.is_on = True
+        self.trigger: Trigger = parse(self.process.trigger_frequency)
+        self.next_tick = now
+        self.cursor = self.level.frontier
+        self.closed = self.level.start
+        self.candidates: dict[int, bool] = {}
+        self.units: dict[int, list[UnitView]] = {}
+        self.busy: set[int] = set()
+        self.refresh_at: dict[int, float] = {}
+        self._backlog: list[int] = []
+        self.close(now)
+        self._in_backlog: set[int] = set()
+
+    def control(self, control: ProcessControl | None, now: datetime) -> None:
+        """Takes over what an operator set; None means all as declared."""
+        declared = self.process
+        was_on = self.is_on
+        self.is_on = declared.is_on if control is None or control.is_on is None else control.is_on
+        text = (control and control.trigger_frequency) or declared.trigger_frequency
+        trigger = parse(text)
+        if trigger != self.trigger:
+            self.trigger = trigger
+            self.next_tick = trigger.next_after(now)
+        if self.is_on and not was_on:
+            self.tick()
+
+    def close(self, now: datetime) -> Iterator[int]:
+        """Moves `closed` on to `now`; the unfinished periods that this has closed."""
+        settled = now - timedelta(seconds=self.process.settle) - _INSTANT
+        bound = min(self.process.qualifier.at(settled), self.level.end)
+        first, self.closed = self.closed, max(self.closed, bound)
+        return self.level.unfinished(max(first, self.level.frontier), self.closed)
+
+    def closes_at(self) -> datetime:
+        """The instant after which the next period is closed."""
+        end = self.process.qualifier.start(self.closed + 1)
+        return end + timedelta(seconds=self.process.settle)
+
+    def tick(self) -> None:
+        """Everything unfinished is looked at again; open periods may have an interim run."""
+        self.cursor = self.level.frontier
+        for ordinal in self.level.unfinished(max(self.closed, self.level.frontier), self.level.end):
+            self.candidates[ordinal] = True
+
+    @property
+    def free(self) -> int:
+        """How many more periods may be in flight."""
+        return self.process.max_active - len(self.busy)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether periods are carried out strictly in order."""
+        return self.process.max_active == 1
+
+    def wake(self, ordinal: int) -> None:
+        """Has the period looked at in this turn."""
+        if self.level.holds(ordinal):
+            self.candidates.setdefault(ordinal, False)
+
+    def postpone(self, ordinal: int) -> None:
+        """Remembers a ready period until a slot is free."""
+        if ordinal not in self._in_backlog:
+            self._in_backlog.add(ordinal)
+            heapq.heappush(self._backlog, ordinal)
+
+    def resume(self) -> None:
+        """Wakes as many postponed periods, oldest first, as there are free slots."""
+        for _ in range(min(self.free, len(self._backlog))):
+            ordinal = heapq.heappop(self._backlog)
+            self._in_backlog.discard(ordinal)
+            self.wake(ordinal)
+
+    def set_units(self, ordinal: int, views: list[UnitView]) -> None:
+        """What is known of the units of a job's present generation, oldest first."""
+        self.units[ordinal] = views
+        self.count(ordinal)
+
+    def count(self, ordinal: int) -> None:
+        """Keeps `busy` in step after a unit of the job changed."""
+        if any(not view.state.is_finished for view in self.units.get(ordinal, ())):
+            self.busy.add(ordinal)
+        else:
+            self.busy.discard(ordinal)
+
+    def forget(self, ordinal: int) -> None:
+        """The job is finished or was started over: its units are of no further interest."""
+        self.units.pop(ordinal, None)
+        self.refresh_at.pop(ordinal, None)
+        self.busy.discard(ordinal)
+
+
+def view(unit: UnitOfWork) -> UnitView:
+    """What decisions need of a unit."""
+    return UnitView(
+        unit.id, unit.state, unit.attempt, unit.start_id, unit.end_id, reason=unit.reason
+    )

@@ -1,0 +1,380 @@
+"""The timetable's half of the scheduler: listen, decide, apply.
+
+`turn` takes in what happened since the last one (the journal, which tells what workers,
+operators and the collector did; the numbers of source writes; the time), decides about the
+jobs that this concerns, writes the decisions, and tells how long nothing will happen by
+itself. A finished job wakes its parent and its dependants within the same turn. Nothing is
+polled: what a turn costs follows what changed.
+
+Memory is a cache of rows. It is built when a scheduler comes to lead and thrown away when it
+ceases to; a move that the store refuses means that somebody else was first, and his entry
+comes with the journal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from synergy.clock import Clock
+from synergy.lifecycle.decision import (
+    Decision,
+    Request,
+    Situation,
+    SourceBounds,
+    UnitView,
+    Wait,
+)
+from synergy.lifecycle.machines import decide
+from synergy.messaging.protocol import Bus
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.process import Deployment, ManagedProcess, StateMachine
+from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
+from synergy.schedule.trigger import Every
+from synergy.scheduler.apply import Applied, Applier, Decided, views
+from synergy.scheduler.lane import Lane, view
+from synergy.scheduler.late import LateData
+from synergy.storage.protocol import SourceChange, Store
+from synergy.timetable.readiness import readiness
+from synergy.timetable.timetable import Timetable
+
+BATCH = 256  # decisions that are written together
+PAGE = 5000  # journal entries and source changes read at a time
+REFRESH = 5.0  # seconds between interim runs of a period that cannot be finished yet
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionAsked:
+    """That the collector shall run now, for all processes or one, with or without waiting."""
+
+    flush: bool = False
+    process: str = ""
+    by_operator: bool = False
+
+
+class Managed:
+    """The managed processes of one scheduler, while it leads."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        deployment: Deployment,
+        start: str,
+        who: str,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._who = who
+        self._applier = Applier(store, bus, who)
+        now = clock.now()
+        self._journal_seq = store.journal.last_seq()
+        self.timetable = Timetable(deployment, start, now)
+        self.timetable.load(store.jobs.load())
+        self.lanes = {name: Lane(place, now) for name, place in self.timetable.places.items()}
+        self._by_source: defaultdict[str, list[Lane]] = defaultdict(list)
+        for lane in self.lanes.values():
+            if lane.process.stored_source is not None:
+                self._by_source[lane.process.stored_source].append(lane)
+        self._late = LateData(store, bus, clock, self.timetable)
+        self._hints: defaultdict[str, list[Hint]] = defaultdict(list)
+        self.collection: CollectionAsked | None = None
+        self._take_controls(now)
+        for unit in store.units.unfinished():
+            self._know(unit.process, unit.timeperiod)
+        for lane in self.lanes.values():
+            lane.tick()
+
+    def turn(self) -> float:
+        """Does what is due; returns the seconds until something is due by itself."""
+        now = self._clock.now()
+        self._follow(now)
+        self._pass_time(now)
+        batch = self._decide(now)
+        if batch or self._hints:
+            hints, self._hints = self._hints, defaultdict(list)
+            self._take_in(self._applier.apply(batch, hints, now))
+        self._late.act(now)
+        return 0.0 if self._has_work() else self._idle_for(now)
+
+    def switched_on(self) -> dict[str, ManagedProcess]:
+        """The managed processes that are switched on."""
+        return {name: lane.process for name, lane in self.lanes.items() if lane.is_on}
+
+    def is_superseded(self, unit: UnitOfWork) -> bool:
+        """Whether a unit's job is finished, or was started over since the unit was made."""
+        lane = self.lanes[unit.process]
+        ordinal = lane.process.qualifier.parse(unit.timeperiod)
+        if not lane.level.holds(ordinal):
+            return False
+        finished = lane.level.state(ordinal).is_finished
+        return finished or lane.level.generation(ordinal) != unit.generation
+
+    # What happened
+
+    def _follow(self, now: datetime) -> None:
+        for entry in self._store.journal.since(self._journal_seq, PAGE, besides=self._who):
+            self._journal_seq = entry.seq
+            noun, _, event = entry.event.partition(".")
+            if noun == "unit":
+                self._unit_event(entry, event)
+            elif noun == "job":
+                self._job_event(entry)
+            else:
+                self._other_event(entry, now)
+        for change in self._late.changes(PAGE):
+            self._source_event(change)
+
+    def _unit_event(self, entry: JournalEntry, event: str) -> None:
+        lane = self.lanes.get(entry.process)
+        if lane is None:
+            return
+        ordinal = lane.process.qualifier.parse(entry.first)
+        known = lane.units.get(ordinal, [])
+        unit = next((unit for unit in known if unit.id == entry.unit), None)
+        if unit is None:
+            return
+        was_running = unit.state is UnitState.IN_PROGRESS
+        unit.attempt, unit.reason = entry.attempt, entry.why
+        if event != "extended":
+            unit.state = UnitState(event)
+        if unit.state is UnitState.INVALID and self.collection is None:
+            self.collection = CollectionAsked()  # it knows when, and whether, to try again
+        lane.count(ordinal)
+        if was_running and unit is not known[-1] and known[-1].state is UnitState.REQUESTED:
+            self._hints[lane.process.queue].append(Hint(known[-1].id, known[-1].attempt))
+        if unit.state is not UnitState.IN_PROGRESS:
+            lane.wake(ordinal)
+
+    def _job_event(self, entry: JournalEntry) -> None:
+        lane = self.lanes.get(entry.process)
+        if lane is None:
+            return
+        parse = lane.process.qualifier.parse
+        first = max(parse(entry.first), lane.level.start)
+        last = min(parse(entry.last), lane.level.end - 1)
+        if first <= last:
+            state, stale = JobState[entry.after.upper()], entry.event == "job.stale"
+            self._set(lane, first, last, state, entry.generation, stale=stale)
+
+    def _other_event(self, entry: JournalEntry, now: datetime) -> None:
+        if entry.event in ("process.on", "process.off", "process.trigger_frequency"):
+            self._take_controls(now)
+        elif entry.event == "process.triggered" and entry.process in self.lanes:
+            self.lanes[entry.process].tick()
+        elif entry.event in ("gc.requested", "gc.flush"):
+            self.collection = CollectionAsked(
+                flush=entry.event == "gc.flush", process=entry.process, by_operator=True
+            )
+        elif entry.event == "process.started" and self.collection is None:
+            # Perhaps in the place of one that died with units in its hands.
+            self.collection = CollectionAsked()
+        elif entry.event == "timetable.extended":
+            self.timetable.extend(entry.after)
+            for lane in self.lanes.values():
+                lane.tick()
+
+    def _source_event(self, change: SourceChange) -> None:
+        for lane in self._by_source.get(change.collection, ()):
+            ordinal = lane.level.checkpoint(lane.process.qualifier.cast(change.timeperiod))
+            if not lane.level.holds(ordinal):
+                continue
+            if lane.level.state(ordinal).is_finished:
+                self._late.suspect(lane.place, ordinal, change.seq)
+            else:
+                lane.wake(ordinal)
+
+    def _take_controls(self, now: datetime) -> None:
+        controls = self._store.controls.all()
+        for name, lane in self.lanes.items():
+            lane.control(controls.get(name), now)
+
+    def _pass_time(self, now: datetime) -> None:
+        self.timetable.grow(now)
+        monotonic = self._clock.monotonic()
+        for lane in self.lanes.values():
+            if isinstance(lane.trigger, Every):
+                for ordinal in lane.close(now):
+                    lane.wake(ordinal)
+            if lane.next_tick <= now:
+                lane.close(now)
+                lane.tick()
+                lane.next_tick = lane.trigger.next_after(now)
+            for ordinal in [o for o, due in lane.refresh_at.items() if due <= monotonic]:
+                del lane.refresh_at[ordinal]
+                lane.wake(ordinal)
+
+    # What to do about it
+
+    def _decide(self, now: datetime) -> list[Decided]:
+        batch: list[Decided] = []
+        for lane in self.lanes.values():
+            lane.resume()
+            for ordinal, refresh in self._due(lane, BATCH - len(batch)):
+                units = self._units(lane, ordinal)
+                decision = self._consider(lane, ordinal, units, refresh=refresh)
+                if not isinstance(decision, Wait):
+                    batch.append(Decided(lane, ordinal, decision, tuple(units)))
+        return batch
+
+    def _due(self, lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:
+        """The periods that something happened to, then those that were never looked at."""
+        seen: set[int] = set()
+        while lane.candidates and len(seen) < limit:
+            ordinal = next(iter(lane.candidates))
+            refresh = lane.candidates.pop(ordinal)
+            if lane.level.state(ordinal).is_active:
+                seen.add(ordinal)
+                yield ordinal, refresh
+        end = self._scan_end(lane)
+        lane.cursor = lane.level.first_unfinished(max(lane.cursor, lane.level.frontier), end)
+        while lane.cursor < end and lane.free > 0 and len(seen) < limit:
+            ordinal = lane.cursor
+            lane.cursor = lane.level.first_unfinished(ordinal + 1, end)
+            if ordinal not in seen:
+                seen.add(ordinal)
+                yield ordinal, False
+
+    def _consider(
+        self, lane: Lane, ordinal: int, units: Sequence[UnitView], *, refresh: bool
+    ) -> Decision:
+        decision = decide(
+            lane.process.state_machine,
+            Situation(
+                state=lane.level.state(ordinal),
+                is_closed=ordinal < lane.closed,
+                is_checkpoint=lane.level.covered(ordinal) is not None,
+                readiness=readiness(lane.place, ordinal),
+                is_measured=lane.process.stored_source is not None,
+                bounds=self._bounds(lane, ordinal),
+                units=tuple(units),
+                may_refresh=self._may_refresh(lane, ordinal, ticked=refresh),
+            ),
+        )
+        if isinstance(decision, Request) and ordinal not in lane.busy:
+            if not lane.is_on:
+                return Wait("the process is switched off")
+            if lane.is_strict and ordinal != lane.level.frontier:
+                return Wait("its turn comes when the periods before it are finished")
+            if lane.free <= 0:
+                lane.postpone(ordinal)
+                return Wait("all slots are taken")
+            lane.busy.add(ordinal)
+        return decision
+
+    def _may_refresh(self, lane: Lane, ordinal: int, *, ticked: bool) -> bool:
+        if lane.process.stored_source is None:
+            return ticked
+        return ticked or ordinal not in lane.refresh_at
+
+    def _units(self, lane: Lane, ordinal: int) -> list[UnitView]:
+        if ordinal not in lane.units and lane.level.state(ordinal) is not JobState.EMBRYO:
+            self._know(lane.process.name, lane.level.timeperiod(ordinal))
+        return lane.units.get(ordinal, [])
+
+    def _know(self, process: str, timeperiod: str) -> None:
+        lane = self.lanes.get(process)
+        if lane is None:
+            return
+        ordinal = lane.process.qualifier.parse(timeperiod)
+        # The units of an embryo, left by a crash before its job was moved, are found again by
+        # their key when they are requested.
+        state = lane.level.state(ordinal) if lane.level.holds(ordinal) else JobState.EMBRYO
+        if state.is_active and state is not JobState.EMBRYO:
+            generation = lane.level.generation(ordinal)
+            units = self._store.units.of_jobs(process, timeperiod, timeperiod)
+            lane.set_units(ordinal, views([u for u in units if u.generation == generation]))
+
+    def _bounds(self, lane: Lane, ordinal: int) -> SourceBounds | None:
+        source = lane.process.stored_source
+        if source is None:
+            return None
+        first, end = lane.level.covered(ordinal) or (ordinal, ordinal + 1)
+        found = self._store.documents.bounds(
+            source, lane.level.timeperiod(first), lane.level.timeperiod(end)
+        )
+        return None if found is None else SourceBounds(found.low, found.high)
+
+    # What came of it
+
+    def _take_in(self, applied: Applied) -> None:
+        for lane, ordinal, unit in applied.units:
+            self._take_unit(lane, ordinal, unit)
+        for lane, ordinal, extend, done in applied.extended:
+            if done:
+                extend.unit.end_id = extend.end_id
+            else:
+                self._know(lane.process.name, lane.level.timeperiod(ordinal))
+                lane.wake(ordinal)
+        for move in applied.moved:
+            lane = self.lanes[move.process]
+            self._set(lane, move.first, move.last, move.after, move.generation)
+        for move in applied.refused:
+            lane = self.lanes[move.process]
+            for ordinal in range(move.first, move.last + 1):
+                lane.forget(ordinal)
+
+    def _take_unit(self, lane: Lane, ordinal: int, unit: UnitOfWork) -> None:
+        known = [other for other in lane.units.get(ordinal, []) if other.id != unit.id]
+        lane.set_units(ordinal, [*known[-1:], view(unit)])
+        if lane.process.stored_source is not None:
+            lane.refresh_at[ordinal] = self._clock.monotonic() + REFRESH
+        if unit.state.is_finished:
+            lane.wake(ordinal)
+
+    def _set(
+        self, lane: Lane, first: int, last: int, state: JobState, generation: int, *,
+        stale: bool = False,
+    ) -> None:  # fmt: skip
+        """Takes a change of jobs into memory, and wakes whoever may have waited for it."""
+        level = lane.level
+        for ordinal in range(first, last + 1) if lane.units else ():
+            if state.is_finished or level.generation(ordinal) != generation:
+                lane.forget(ordinal)
+        level.set(first, last, state, generation, stale=stale)
+        if state is JobState.EMBRYO:
+            for ordinal in range(first, last + 1):
+                lane.wake(ordinal)
+        elif state.is_finished:
+            self._wake_neighbours(lane, first, last)
+
+    def _wake_neighbours(self, lane: Lane, first: int, last: int) -> None:
+        place = lane.place
+        if place.parent is not None:
+            parent = self.lanes[place.parent.process.name]
+            for ordinal in range(place.parent_ordinal(first), place.parent_ordinal(last) + 1):
+                parent.wake(ordinal)
+        for dependant in place.dependants:
+            other = self.lanes[dependant.process.name]
+            for ordinal in range(first, last + 1):
+                other.wake(other.level.checkpoint(ordinal))
+        if lane.is_strict:
+            lane.wake(lane.level.frontier)
+
+    def _has_work(self) -> bool:
+        return any(
+            lane.candidates or (lane.free > 0 and lane.cursor < self._scan_end(lane))
+            for lane in self.lanes.values()
+        )
+
+    def _scan_end(self, lane: Lane) -> int:
+        """The first period that is not to be looked at unasked."""
+        if not lane.is_on:
+            return lane.cursor
+        continuous = lane.process.state_machine is StateMachine.CONTINUOUS
+        end = lane.level.end if continuous else lane.closed
+        return min(end, lane.level.frontier + 1) if lane.is_strict else end
+
+    def _idle_for(self, now: datetime) -> float:
+        monotonic = self._clock.monotonic()
+        waits = [self._late.due_in()]
+        for lane in self.lanes.values():
+            waits.append((lane.next_tick - now).total_seconds())
+            if isinstance(lane.trigger, Every):
+                waits.append((lane.closes_at() - now + timedelta(milliseconds=1)).total_seconds())
+            waits.extend(due - monotonic for due in lane.refresh_at.values())
+        return max(0.0, min(waits))

@@ -1,0 +1,176 @@
+"""One process of the timetable: a start ordinal and one byte for each period.
+
+Everything else is derived: a node is a view made when asked for, parents, children and
+counterparts are index arithmetic. The level keeps its frontier (the first unfinished period)
+and its counts up to date with each change, so that asking for them costs nothing however
+long the history is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from synergy.errors import NotFound
+from synergy.model.job import STALE_FLAG, JobRun, JobState
+from synergy.model.process import ManagedProcess
+from synergy.timeperiod import checkpoint, covered
+
+_UNFINISHED = re.compile(rb"[\x00-\x02]")
+_EMBRYO = re.compile(rb"\x00")
+_NOT_SKIPPED = re.compile(rb"[^\x05\x0d]")
+
+
+class Level:
+    """The jobs of one process, from the timetable's start to the period that is open now."""
+
+    __slots__ = ("counts", "frontier", "generations", "process", "start", "states")
+
+    def __init__(self, process: ManagedProcess, start: int, end: int) -> None:
+        self.process = process
+        self.start = start
+        self.states = bytearray(max(end - start, 0))
+        self.generations: dict[int, int] = {}
+        self.frontier = start
+        self.counts = [0] * len(JobState)
+        self.counts[JobState.EMBRYO] = len(self.states)
+
+    @property
+    def end(self) -> int:
+        """The ordinal after the last period."""
+        return self.start + len(self.states)
+
+    def grow(self, end: int) -> None:
+        """Adds embryos up to `end` (exclusive), as time passes."""
+        more = end - self.end
+        if more > 0:
+            self.states.extend(bytes(more))
+            self.counts[JobState.EMBRYO] += more
+
+    def extend(self, start: int) -> None:
+        """Adds embryos before the present start."""
+        more = self.start - start
+        if more > 0:
+            self.states[:0] = bytes(more)
+            self.counts[JobState.EMBRYO] += more
+            self.start = self.frontier = start
+
+    def load(self, run: JobRun) -> None:
+        """Takes over stored states; those outside the level are of no interest."""
+        first = max(run.first, self.start)
+        last = min(run.first + len(run.states), self.end)
+        if first < last:
+            self.states[first - self.start : last - self.start] = run.states[
+                first - run.first : last - run.first
+            ]
+        self.generations.update(run.generations)
+
+    def loaded(self) -> None:
+        """To be called after the last `load`: counts anew."""
+        for state in JobState:
+            self.counts[state] = self.states.count(state) + self.states.count(state | STALE_FLAG)
+        self.frontier = self.first_unfinished(self.start, self.end)
+
+    def holds(self, ordinal: int) -> bool:
+        """Whether the period is in the timetable."""
+        return 0 <= ordinal - self.start < len(self.states)
+
+    def ordinal(self, timeperiod: str) -> int:
+        """The ordinal of a timeperiod in the timetable.
+
+        Raises InvalidValue if it is not of this qualifier, NotFound if it lies outside.
+        """
+        ordinal = self.process.qualifier.parse(timeperiod)
+        if not self.holds(ordinal):
+            name = self.process.qualifier.timeperiod
+            raise NotFound(
+                "job",
+                f"{self.process.name} {timeperiod}",
+                f"the timetable of this process holds {name(self.start)} to {name(self.end - 1)}",
+            )
+        return ordinal
+
+    def timeperiod(self, ordinal: int) -> str:
+        """The timeperiod of an ordinal."""
+        return self.process.qualifier.timeperiod(ordinal)
+
+    def state(self, ordinal: int) -> JobState:
+        """The state of the job."""
+        return JobState(self.states[ordinal - self.start] & ~STALE_FLAG)
+
+    def is_stale(self, ordinal: int) -> bool:
+        """Whether its source changed after it was finished, and that was only marked."""
+        return bool(self.states[ordinal - self.start] & STALE_FLAG)
+
+    def generation(self, ordinal: int) -> int:
+        """How often the job was deliberately started over, plus 1."""
+        return self.generations.get(ordinal, 1)
+
+    def set(
+        self, first: int, last: int, state: JobState, generation: int, *, stale: bool = False
+    ) -> None:
+        """Sets jobs `first` to `last` (inclusive)."""
+        begin, end = first - self.start, last + 1 - self.start
+        self._uncount(begin, end)
+        self.counts[state] += end - begin
+        byte = state | (STALE_FLAG if stale else 0)
+        if end - begin == 1:
+            self.states[begin] = byte
+        else:
+            self.states[begin:end] = bytes((byte,)) * (end - begin)
+        if generation != 1:
+            self.generations.update(dict.fromkeys(range(first, last + 1), generation))
+        if state.is_active:
+            self.frontier = min(self.frontier, first)
+        elif first <= self.frontier <= last:
+            self.frontier = self.first_unfinished(last + 1, self.end)
+
+    def _uncount(self, begin: int, end: int) -> None:
+        if end - begin == 1:
+            self.counts[self.states[begin] & ~STALE_FLAG] -= 1
+            return
+        old = self.states[begin:end]
+        for state in JobState:
+            self.counts[state] -= old.count(state) + old.count(state | STALE_FLAG)
+
+    def first_unfinished(self, first: int, end: int) -> int:
+        """The first unfinished period of `[first, end)`; `end` if there is none."""
+        found = _UNFINISHED.search(self.states, max(first - self.start, 0), end - self.start)
+        return end if found is None else found.start() + self.start
+
+    def unfinished(self, first: int, end: int) -> Iterator[int]:
+        """The unfinished periods of `[first, end)`, oldest first."""
+        ordinal = self.first_unfinished(first, end)
+        while ordinal < end:
+            yield ordinal
+            ordinal = self.first_unfinished(ordinal + 1, end)
+
+    def next_embryo(self, first: int, end: int) -> int:
+        """The first embryo of `[first, end)`; `end` if there is none."""
+        found = _EMBRYO.search(self.states, max(first - self.start, 0), end - self.start)
+        return end if found is None else found.start() + self.start
+
+    def all_finished(self, first: int, end: int) -> bool:
+        """Whether all periods of `[first, end)` are there and finished.
+
+        Periods before the level's start do not belong to the timetable and are not asked.
+        """
+        if end > self.end:
+            return False
+        begin = max(first - self.start, 0)
+        return _UNFINISHED.search(self.states, begin, max(end - self.start, begin)) is None
+
+    def all_skipped(self, first: int, end: int) -> bool:
+        """Whether there are periods in `[first, end)` and all of them are skipped."""
+        begin, stop = max(first - self.start, 0), end - self.start
+        if begin >= stop or end > self.end:
+            return False
+        return _NOT_SKIPPED.search(self.states, begin, stop) is None
+
+    def covered(self, ordinal: int) -> tuple[int, int] | None:
+        """The periods that the job covers (`time_grouping`); None if it is no checkpoint."""
+        return covered(self.process.qualifier, ordinal, self.process.time_grouping)
+
+    def checkpoint(self, ordinal: int) -> int:
+        """The period whose job covers this one."""
+        return checkpoint(self.process.qualifier, ordinal, self.process.time_grouping)

@@ -1,0 +1,129 @@
+"""Readiness: may this job run, may it finish, and if not, because of what.
+
+The three blocking types, each in one sentence:
+
+- *normal*: it may run any time; only finishing waits.
+- *dependencies*: it runs only when every counterpart is processed or noop; a skipped
+  counterpart has the job skipped at once.
+- *children*: it runs only when it could also finish.
+
+A job may finish (is *finalisable*) when every counterpart in the trees depended on is
+finished and every child is finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from synergy.model.job import JobState
+from synergy.model.process import Blocking
+from synergy.timetable.timetable import Place
+
+
+class Relation(Enum):
+    """What another job is to the one that waits for it."""
+
+    CHILD = "child"
+    COUNTERPART = "counterpart"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """A job that another one waits for; `state` is None where it can never be."""
+
+    relation: Relation
+    process: str
+    ordinal: int
+    timeperiod: str
+    state: JobState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer. `skipped_by` is the skipped counterpart that has the job skipped."""
+
+    may_run: bool
+    may_finish: bool
+    all_children_skipped: bool
+    skipped_by: Blocker | None
+
+
+def readiness(place: Place, ordinal: int) -> Readiness:
+    """The readiness of a job, from the states of its children and counterparts alone."""
+    finishable = _children_finished(place, ordinal) and _counterparts_finished(place, ordinal)
+    blocking = place.process.blocking
+    may_run = blocking is Blocking.NORMAL or finishable
+    skipped_by = None
+    if blocking is Blocking.DEPENDENCIES:
+        skipped_by = next(_skipped_counterparts(place, ordinal), None)
+        may_run = skipped_by is None and _counterparts_finished(place, ordinal)
+    all_skipped = place.child is not None and place.child.level.all_skipped(
+        *place.children(ordinal)
+    )
+    return Readiness(may_run, finishable, all_skipped, skipped_by)
+
+
+def blockers(place: Place, ordinal: int, limit: int = 10) -> list[Blocker]:
+    """The unfinished children and counterparts that the job waits for, at most `limit` of each."""
+    found: list[Blocker] = []
+    if place.child is not None:
+        first, end = place.children(ordinal)
+        child = place.child
+        for number, blocking in enumerate(child.level.unfinished(first, min(end, child.level.end))):
+            if number == limit:
+                break
+            found.append(_blocker(Relation.CHILD, child, blocking))
+        if end > child.level.end and len(found) < limit:
+            found.append(_blocker(Relation.CHILD, child, child.level.end))
+    counterparts = (
+        _blocker(Relation.COUNTERPART, other, at)
+        for other, at in _counterparts(place, ordinal)
+        if not other.level.holds(at) or other.level.state(at).is_active
+    )
+    return found + [blocker for blocker, _ in zip(counterparts, range(limit), strict=False)]
+
+
+def _blocker(relation: Relation, place: Place, ordinal: int) -> Blocker:
+    level = place.level
+    if level.holds(ordinal):
+        state: JobState | None = level.state(ordinal)
+    else:
+        state = None if ordinal < level.start else JobState.EMBRYO
+    return Blocker(relation, place.process.name, ordinal, level.timeperiod(ordinal), state)
+
+
+def _children_finished(place: Place, ordinal: int) -> bool:
+    return place.child is None or place.child.level.all_finished(*place.children(ordinal))
+
+
+def _counterparts_finished(place: Place, ordinal: int) -> bool:
+    if not place.counterparts:
+        return True
+    return all(
+        other.level.holds(at) and other.level.state(at).is_finished
+        for other, at in _counterparts(place, ordinal)
+    )
+
+
+def _skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
+    for other, at in _counterparts(place, ordinal):
+        if other.level.holds(at) and other.level.state(at) is JobState.SKIPPED:
+            yield _blocker(Relation.COUNTERPART, other, at)
+
+
+def _counterparts(place: Place, ordinal: int) -> Iterator[tuple[Place, int]]:
+    """Every counterpart that the job covers, itself looked up at the checkpoint that covers it.
+
+    A grouped counterpart's members are noop long before their checkpoint has run, so it is
+    the checkpoint that tells whether their data is there.
+    """
+    first, end = place.level.covered(ordinal) or (ordinal, ordinal + 1)
+    for other in place.counterparts:
+        seen = -1
+        for member in range(first, end):
+            at = other.level.checkpoint(member)
+            if at != seen:
+                yield other, at
+                seen = at

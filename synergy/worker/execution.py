@@ -1,0 +1,151 @@
+"""Taking units from the queue and carrying them out: claim, run, conclude.
+
+Short units are taken, and their conclusions written, in groups, because on an honest disk a
+commit costs more than all the rest. A group grows while its units stay short. Should one of
+them turn out long after all, the others are given back and finished ones concluded by the
+*pulse*, a second thread that also keeps the heart beating and notices when a unit was taken
+away.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Consumer
+from synergy.model.process import ManagedProcess
+from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
+from synergy.worker.base import Workplace
+from synergy.worker.hold import Hold
+from synergy.worker.outcome import Nothing, Outcome
+from synergy.worker.pulse import Pulse
+from synergy.worker.records import Records
+from synergy.worker.task import Sink, Source, Task
+
+IDLE = 10.0  # seconds after which an idle worker looks without being woken
+SHORT = 0.02  # seconds: a group that takes longer makes the next one smaller
+LARGEST_GROUP = 64
+LONGEST_BACKOFF = timedelta(hours=1)
+
+log = logging.getLogger(__name__)
+
+Work = Callable[[Task], Outcome]
+
+
+def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
+    """Carries out units until the process shall stop."""
+    crew = Crew(workplace, work, unique_by)
+    consumer = workplace.bus.consumer(workplace.process.queue)
+    workplace.stop.interrupts(consumer.interrupt)
+    failures = 0
+    try:
+        while not workplace.stop.is_set:
+            try:
+                if not crew.round(consumer):
+                    consumer.wait(IDLE)
+                failures = 0
+            except (StorageUnavailable, MessagingUnavailable) as error:
+                failures += 1
+                if failures == 1:
+                    log.warning("Cannot take units: %s", error, extra={"event": "worker.waits"})
+                workplace.stop.wait(min(0.5 * 2**failures, 10.0))
+    finally:
+        crew.close()
+        consumer.close()
+
+
+class Crew:
+    """Carries out the units of one process, one after the other."""
+
+    def __init__(self, workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
+        assert isinstance(workplace.process, ManagedProcess)
+        self._process = workplace.process
+        self._workplace = workplace
+        self._work = work
+        self._unique_by = unique_by
+        self._records = Records(workplace.clock)
+        self._hold = Hold(workplace, self._records)
+        self._pulse = Pulse(workplace, self._hold, self._process.heartbeat_timeout)
+        self._group = 1
+
+    def close(self) -> None:
+        self._pulse.close()
+        self._records.close()
+
+    def round(self, consumer: Consumer) -> bool:
+        """Takes a group of units and carries it out; False if there was nothing to take.
+
+        What a failing store left in hand is carried out, or written, before more is taken.
+        """
+        if self._hold.is_empty and not self._take(consumer):
+            return False
+        clock = self._workplace.clock
+        began = clock.monotonic()
+        with self._pulse:
+            while (unit := self._hold.next()) is not None:
+                self._hold.conclude(self._attempt(unit), flush_after=SHORT)
+            self._hold.flush()
+        short = clock.monotonic() - began < SHORT
+        self._group = min(self._group * 2, LARGEST_GROUP) if short else max(self._group // 2, 1)
+        return True
+
+    def _take(self, consumer: Consumer) -> bool:
+        store = self._workplace.store
+        with store.batch() as batch:
+            messages = [delivery.message for delivery in consumer.take(self._group, batch)]
+            hints = [Hint(m.unit, m.attempt) for m in messages if isinstance(m, UnitMessage)]
+            now = self._workplace.clock.now()
+            claims = store.units.claim(hints, self._workplace.owner, now) if hints else []
+        self._hold.take(claims)
+        return bool(messages)
+
+    def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
+        """Carries out one unit; None if it was taken away meanwhile, or given back."""
+        owner = self._workplace.owner
+        task, sink = self._task(unit)
+        try:
+            with self._records.of(unit):
+                outcome = self._work(task)
+                nothing = isinstance(outcome, Nothing)
+                if nothing and sink is not None:
+                    sink.replace(unit.timeperiod, ())  # what an earlier generation wrote is void
+                writes = sink.writes() if sink is not None else ()
+        except LostAttempt:
+            return None
+        except (StorageUnavailable, MessagingUnavailable):
+            self._hold.put_back(unit)
+            raise
+        except Exception as error:  # noqa: BLE001 - a work function may fail in any way
+            return self._failed(unit, error)
+        counts = {} if isinstance(outcome, Nothing) else outcome.counts
+        state = UnitState.NOOP if nothing else UnitState.PROCESSED
+        return Conclusion(unit.id, unit.attempt, owner, state, counts, writes=writes)
+
+    def _task(self, unit: UnitOfWork) -> tuple[Task, Sink | None]:
+        process, documents = self._process, self._workplace.store.documents
+        stored = process.stored_source
+        source = Source(documents, stored, unit) if stored is not None else None
+        sink = Sink(process.sink, unit, self._unique_by) if process.sink is not None else None
+        return Task(process, unit, source, sink, self._hold.checkpoint), sink
+
+    def _failed(self, unit: UnitOfWork, error: Exception) -> Conclusion:
+        reason = f"{type(error).__name__}: {error}"[:4000]
+        self._records.failure(unit, error)
+        log.warning(
+            "Unit %s failed: %s", unit.id, reason,
+            extra={
+                "event": "unit.invalid", "timeperiod": unit.timeperiod, "unit": unit.id,
+            },
+        )  # fmt: skip
+        backoff = timedelta(seconds=self._process.retry_backoff) * 2 ** min(unit.failures, 20)
+        return Conclusion(
+            unit.id,
+            unit.attempt,
+            self._workplace.owner,
+            UnitState.INVALID,
+            reason=reason,
+            not_before=self._workplace.clock.now() + min(backoff, LONGEST_BACKOFF),
+        )

@@ -1,0 +1,148 @@
+"""The units that a worker process holds: one under way, some not begun, some concluded.
+
+Shared by the thread that works and the pulse; every method may be called by either.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from synergy.errors import LostAttempt
+from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork
+from synergy.worker.base import Workplace
+from synergy.worker.records import Records
+
+SCHEDULER = "scheduler"  # the topic that wakes the scheduler
+
+
+class Hold:
+    """Keeps claims and conclusions together, and writes conclusions in groups."""
+
+    def __init__(self, workplace: Workplace, records: Records) -> None:
+        self._workplace = workplace
+        self._records = records
+        self._lock = threading.RLock()
+        self._waiting: deque[UnitOfWork] = deque()
+        self._current: UnitOfWork | None = None
+        self._since = 0.0
+        self._concluded: list[Conclusion] = []
+        self._oldest = 0.0
+        self._lost: Hint | None = None
+
+    def take(self, units: Sequence[UnitOfWork]) -> None:
+        """New claims, to be begun in this order."""
+        with self._lock:
+            self._waiting.extend(units)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is held and nothing remains to be written."""
+        return not (self._waiting or self._concluded)
+
+    def put_back(self, unit: UnitOfWork) -> None:
+        """The present unit could not be carried out for want of the store: it comes next again."""
+        with self._lock:
+            self._current = None
+            self._waiting.appendleft(unit)
+
+    def next(self) -> UnitOfWork | None:
+        """Begins the next unit; None if none is left, or the process shall stop."""
+        with self._lock:
+            if self._workplace.stop.is_set:
+                self.give_back_waiting()
+            self._current = self._waiting.popleft() if self._waiting else None
+            self._since = self._workplace.clock.monotonic()
+            return self._current
+
+    def conclude(self, conclusion: Conclusion | None, flush_after: float) -> None:
+        """Ends the present unit; writes what is concluded once the oldest waits `flush_after` s."""
+        now = self._workplace.clock.monotonic()
+        with self._lock:
+            self._current = None
+            if conclusion is not None:
+                if not self._concluded:
+                    self._oldest = now
+                self._concluded.append(conclusion)
+            if self._concluded and now - self._oldest >= flush_after:
+                self.flush()
+
+    def flush(self) -> None:
+        """Writes the conclusions, with what the work logged, in one commit."""
+        with self._lock:
+            if not self._concluded:
+                self._records.flush(self._workplace.store.logs)
+                return
+            store, bus = self._workplace.store, self._workplace.bus
+            with store.batch() as batch:
+                store.units.conclude(self._concluded, self._workplace.clock.now())
+                self._records.flush(store.logs)
+                batch.after_commit(lambda: bus.notify(SCHEDULER))
+            self._concluded = []
+
+    def checkpoint(self) -> None:
+        """Raises LostAttempt if the present unit is no longer this worker's, or shall stop."""
+        with self._lock:
+            current = self._current
+            if current is not None and self._workplace.stop.is_set:
+                self.give_back_current()
+            if current is not None and self._lost == Hint(current.id, current.attempt):
+                raise LostAttempt(f"unit {current.id} was taken away")
+
+    def running_for(self) -> float:
+        """Seconds since the present unit was begun; 0 if none is."""
+        with self._lock:
+            if self._current is None:
+                return 0.0
+            return self._workplace.clock.monotonic() - self._since
+
+    def beat(self) -> None:
+        """Advances the heartbeat of everything held; notices what was taken away."""
+        with self._lock:
+            held = [*([self._current] if self._current else []), *self._waiting]
+            claims = [Hint(unit.id, unit.attempt) for unit in held]
+            if claims:
+                self._drop(self._workplace.store.units.heartbeat(claims, self._workplace.owner))
+
+    def look(self) -> None:
+        """Notices, by reading alone, whether the present unit was taken away."""
+        with self._lock:
+            current = self._current
+            if current is None:
+                return
+            found = self._workplace.store.units.get([current.id])
+            if not found or (found[0].attempt, found[0].owner) != (
+                current.attempt,
+                self._workplace.owner,
+            ):
+                self._lost = Hint(current.id, current.attempt)
+
+    def give_back_waiting(self) -> None:
+        """Returns what was not begun, for other instances to take."""
+        with self._lock:
+            self._give_back(list(self._waiting))
+            self._waiting.clear()
+
+    def give_back_current(self) -> None:
+        """Returns the present unit; its work, should it go on, comes to nothing."""
+        with self._lock:
+            if self._current is not None and self._lost is None:
+                self._lost = Hint(self._current.id, self._current.attempt)
+                self._give_back([self._current])
+
+    def _give_back(self, units: list[UnitOfWork]) -> None:
+        if not units:
+            return
+        claims = [Hint(unit.id, unit.attempt) for unit in units]
+        workplace = self._workplace
+        with workplace.store.batch() as batch:
+            workplace.store.units.give_back(claims, workplace.owner, workplace.clock.now())
+            batch.after_commit(lambda: workplace.bus.notify(SCHEDULER))
+
+    def _drop(self, lost: Sequence[Hint]) -> None:
+        gone = set(lost)
+        current = self._current
+        if current is not None and Hint(current.id, current.attempt) in gone:
+            self._lost = Hint(current.id, current.attempt)
+        self._waiting = deque(u for u in self._waiting if Hint(u.id, u.attempt) not in gone)

@@ -1,0 +1,85 @@
+"""The second thread of a worker: it keeps the heart beating while a unit takes long.
+
+For units of less than a second it does nothing at all. After that it concludes what is
+finished, gives back what was not begun, beats six times in each heartbeat limit, and looks
+every second whether the unit was canceled or started over. When the process shall stop and
+the work does not heed it, the unit is given back before the process is killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import TracebackType
+
+from synergy.errors import StorageUnavailable
+from synergy.worker.base import Workplace
+from synergy.worker.hold import Hold
+
+STEP = 1.0
+PATIENCE = 5.0  # seconds that work may go on after the process was asked to stop
+
+log = logging.getLogger(__name__)
+
+
+class Pulse:
+    """A context manager around each group of units."""
+
+    def __init__(self, workplace: Workplace, hold: Hold, heartbeat_timeout: float) -> None:
+        self._workplace = workplace
+        self._hold = hold
+        self._every = heartbeat_timeout / 6
+        self._work = threading.Event()
+        self._rest = threading.Event()
+        self._rest.set()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> None:
+        self._rest.clear()
+        self._work.set()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._work.clear()
+        self._rest.set()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._closed = True
+        self._rest.set()
+        self._work.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._work.wait()
+            beaten = stopping = self._workplace.clock.monotonic()
+            while not self._rest.wait(min(STEP, self._every)):
+                now = self._workplace.clock.monotonic()
+                if not self._workplace.stop.is_set:
+                    stopping = now
+                try:
+                    beaten = self._step(now, beaten, stopping)
+                except StorageUnavailable as error:
+                    # The work goes on: whether it still counts is decided when it concludes.
+                    log.warning("No heartbeat: %s", error, extra={"event": "worker.no_heartbeat"})
+
+    def _step(self, now: float, beaten: float, stopping: float) -> float:
+        hold = self._hold
+        if now - stopping >= PATIENCE:
+            hold.give_back_current()
+        if hold.running_for() < min(STEP, self._every) / 2:
+            return beaten
+        hold.flush()
+        hold.give_back_waiting()
+        if now - beaten >= self._every:
+            hold.beat()
+            return now
+        hold.look()
+        return beaten

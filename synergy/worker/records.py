@@ -1,0 +1,74 @@
+"""What work writes to its log, kept with the unit so that an operator can read it there.
+
+Every line of level INFO and above that is logged by the thread that carries out a unit is
+kept, from whatever logger, up to a limit for each attempt.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from synergy.clock import Clock
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.storage.protocol import LogLine, UnitLogs
+
+LIMIT = 5000  # lines of one attempt
+LONGEST = 8192  # characters of one line
+
+
+class Records(logging.Handler):
+    """A log handler that files lines under the unit that is being carried out."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(logging.INFO)
+        self._clock = clock
+        self._thread = threading.get_ident()
+        self._unit: UnitOfWork | None = None
+        self._count = 0
+        self._lines: dict[str, list[LogLine]] = {}
+        logging.getLogger().addHandler(self)
+
+    def close(self) -> None:
+        logging.getLogger().removeHandler(self)
+        super().close()
+
+    @contextmanager
+    def of(self, unit: UnitOfWork) -> Iterator[None]:
+        """Files what is logged within the block under `unit`."""
+        self._unit, self._count = unit, 0
+        try:
+            yield
+        finally:
+            self._unit = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        unit = self._unit
+        if unit is not None and threading.get_ident() == self._thread:
+            self._keep(unit, record.levelname, record.getMessage())
+
+    def failure(self, unit: UnitOfWork, error: BaseException) -> None:
+        """Files the traceback of a failed attempt."""
+        self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
+
+    def flush(self, logs: UnitLogs | None = None) -> None:
+        """Writes what is filed into the store; without one, as logging asks, does nothing."""
+        if logs is None or not self._lines:
+            return
+        with self.lock or threading.Lock():
+            filed, self._lines = self._lines, {}
+        for unit, lines in filed.items():
+            logs.append(unit, lines)
+
+    def _keep(self, unit: UnitOfWork, level: str, text: str) -> None:
+        self._count += 1
+        if self._count > LIMIT:
+            return
+        if self._count == LIMIT:
+            text = f"more than {LIMIT} lines: the rest is only in the log file"
+        with self.lock or threading.Lock():
+            line = LogLine(self._clock.now(), unit.attempt, level, text[-LONGEST:])
+            self._lines.setdefault(unit.id, []).append(line)
