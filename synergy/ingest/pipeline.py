@@ -9,15 +9,17 @@ from types import TracebackType
 from typing import BinaryIO
 
 from synergy.clock import Clock
-from synergy.errors import InvalidValue, Unreachable
+from synergy.errors import InvalidValue, NotFound, Unreachable
 from synergy.ingest.accesslog import parse
 from synergy.ingest.reader import STDIN, DamagedFile, LogFile
 from synergy.ingest.visitors import Event, Sessionizer
 from synergy.messaging.message import EventsMessage
 from synergy.messaging.protocol import Bus
+from synergy.model.process import Deployment
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
 
+SESSION_WORKER = "SingleSessionWorker"
 EVENTS_PER_MESSAGE = 250
 QUEUE_LIMIT = 400
 """Messages that may wait before the reader waits for the session workers."""
@@ -42,7 +44,7 @@ class RejectedLine:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the reading is; `size` is None where the end is not known."""
+    """How far the reading of a file is; `size` is None where the end is not known."""
 
     file: str
     position: int
@@ -85,11 +87,10 @@ class IngestReport:
 class Outlet:
     """Sends events to a queue, and waits while more of them wait than is good."""
 
-    def __init__(self, store: Store, bus: Bus, queue: str, clock: Clock, stop: Stop) -> None:
+    def __init__(self, store: Store, bus: Bus, queue: str, stop: Stop) -> None:
         self._store = store
         self._bus = bus
         self._queue = queue
-        self._clock = clock
         self._stop = stop
 
     def send(self, events: Sequence[Event]) -> None:
@@ -117,13 +118,11 @@ class Outlet:
 
         Gives up when none was taken for `patience` seconds (None: never), or on the wish to stop.
         """
-        waiting = self._depth()
-        last_taken = self._clock.monotonic()
+        waiting, idle = self._depth(), 0.0
         while waiting > limit and not self._stop.wait(_LOOK_AGAIN):
             before, waiting = waiting, self._depth()
-            if waiting < before:
-                last_taken = self._clock.monotonic()
-            elif patience is not None and self._clock.monotonic() - last_taken >= patience:
+            idle = 0.0 if waiting < before else idle + _LOOK_AGAIN
+            if patience is not None and idle >= patience:
                 break
         return waiting
 
@@ -158,20 +157,21 @@ class Ingestion:
     def read(self, log: LogFile) -> None:
         """Reads one file to its end, or as far as it can be read."""
         visitors = Sessionizer(self._site)
-        lines, accepted = self._lines, self._accepted
+        lines = accepted = 0
         self._files.append(log.name)
         with RejectedFile(log.name, self._keep_rejected) as rejected:
             try:
                 for block in log.blocks():
-                    self._outlet.send(
-                        self._events(block, log.name, self._lines - lines, visitors, rejected)
-                    )
-                    self._progress(Progress(log.name, log.position, log.size, self._lines))
+                    events = self._events(block, log.name, lines, visitors, rejected)
+                    self._outlet.send(events)
+                    lines += len(block)
+                    accepted += len(events)
+                    self._progress(Progress(log.name, log.position, log.size, lines))
             except DamagedFile as error:
                 self._problems.append(str(error))
         if rejected.path:
             self._rejected_files.append(rejected.path)
-        if self._lines > lines and self._accepted == accepted:
+        if lines and not accepted:
             self._problems.append(f"{log.name} is no access log: none of its lines is one")
         self._sessions += visitors.sessions
 
@@ -259,6 +259,13 @@ class RejectedFile:
     ) -> None:
         if self._file is not None:
             self._file.close()
+
+
+def session_queue(deployment: Deployment) -> str:
+    """The queue of the session workers; raises NotFound if the deployment has none."""
+    if SESSION_WORKER not in deployment.processes:
+        raise NotFound("process", SESSION_WORKER, "it turns events into sessions; declare it")
+    return deployment.processes[SESSION_WORKER].queue
 
 
 def checked_site(site: str) -> str:

@@ -1,0 +1,76 @@
+"""Looking at collections: what workers read and wrote, without what they keep for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from synergy.errors import InvalidValue, NotFound
+from synergy.model.process import Deployment
+from synergy.storage.protocol import Documents
+from synergy.timeperiod import Qualifier
+
+Row = Mapping[str, Any]
+
+
+def known_collections(documents: Documents, deployment: Deployment) -> list[str]:
+    """The collections that hold something, and those that the deployment declares."""
+    declared = {
+        name
+        for process in deployment.managed().values()
+        for name in (process.stored_source, process.sink)
+        if name
+    }
+    return sorted(declared | set(documents.collections()))
+
+
+def rows(
+    documents: Documents,
+    deployment: Deployment,
+    collection: str,
+    periods: tuple[str, str] = ("", ""),
+    owner: str | None = None,
+) -> Iterator[Row]:
+    """The rows of the periods that begin within `periods`, half-open; an empty bound is open.
+
+    `owner` keeps the rows of one site or client. Fields that begin with an underscore are a
+    worker's own and are left out. Raises NotFound for a collection that there is not.
+    """
+    known = known_collections(documents, deployment)
+    if collection not in known:
+        raise NotFound("collection", collection, f"there are {', '.join(known) or 'none'}")
+    start, end = (_bound(period) for period in periods)
+    if start and end and start >= end:
+        raise InvalidValue(f"{periods[0]} to {periods[1]} is empty: the end is not included")
+    return (
+        {name: value for name, value in row.items() if not name.startswith("_")}
+        for row in documents.read(collection, start, end)
+        if owner is None or owner == row.get("domain", row.get("client_id"))
+    )
+
+
+def _bound(period: str) -> str:
+    """The least timeperiod, of whatever qualifier, that begins where `period` does."""
+    if not period:
+        return ""
+    begin = Qualifier.HOURLY.start(Qualifier.HOURLY.cast(period))
+    for qualifier in reversed(Qualifier):
+        ordinal = qualifier.at(begin)
+        if qualifier.start(ordinal) == begin:
+            return qualifier.timeperiod(ordinal)
+    raise AssertionError(period)  # every timeperiod begins with an hour
+
+
+def flat(row: Row) -> dict[str, object]:
+    """The single values of a row and of its groups, without counters by value.
+
+    A value of a group goes by its own name, with the group's before it if that is taken.
+    """
+    found: dict[str, object] = {}
+    for name, value in row.items():
+        group = value if isinstance(value, Mapping) else {name: value}
+        for inner, single in group.items():
+            if not isinstance(single, Mapping | list):
+                short = inner.removeprefix("number_of_")
+                found[f"{name} {short}" if short in found else short] = single
+    return {**{name: found[name] for name in ("timeperiod",) if name in found}, **found}

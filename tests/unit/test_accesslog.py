@@ -1,0 +1,226 @@
+"""Lines of access logs: what is read from them, and what is refused, with which reason."""
+
+from __future__ import annotations
+
+import calendar
+import gzip
+import io
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy.errors import InvalidValue, NotFound
+from synergy.ingest.accesslog import MAX_LINE, instant, parse
+from synergy.ingest.reader import DamagedFile, LogFile, split
+
+COMMON = b'127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326'
+COMBINED = COMMON + b' "http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)"'
+
+
+def line(
+    host: str = "10.0.0.1",
+    time: str = "17/May/2015:10:05:03 +0000",
+    request: str = "GET / HTTP/1.1",
+    status: str = "200",
+    agent: str = "Agent/1.0",
+) -> bytes:
+    return f'{host} - - [{time}] "{request}" {status} 5 "-" "{agent}"'.encode()
+
+
+def test_common_log_format_has_no_agent() -> None:
+    entry = parse(COMMON)
+
+    assert entry.host == "127.0.0.1"
+    assert entry.agent == ""
+    assert entry.at == datetime(2000, 10, 10, 20, 55, 36, tzinfo=UTC).timestamp()
+    assert entry.is_pageview
+
+
+def test_combined_log_format_tells_the_agent() -> None:
+    assert parse(COMBINED).agent == "Mozilla/4.08 [en] (Win98; I ;Nav)"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status", "is_pageview"),
+    [
+        ("GET / HTTP/1.1", "200", True),
+        ("GET / HTTP/1.1", "206", True),
+        ("GET / HTTP/1.1", "304", True),
+        ("GET / HTTP/1.1", "301", False),
+        ("GET / HTTP/1.1", "404", False),
+        ("HEAD / HTTP/1.1", "200", False),
+        ("POST / HTTP/1.1", "200", False),
+        ("GETS / HTTP/1.1", "200", False),
+        ("-", "408", False),
+        (r"\x16\x03\x01", "400", False),
+    ],
+)
+def test_a_pageview_is_a_get_answered_2xx_or_304(
+    request_line: str, status: str, is_pageview: bool
+) -> None:
+    assert parse(line(request=request_line, status=status)).is_pageview is is_pageview
+
+
+def test_escaped_quotes_belong_to_their_field() -> None:
+    assert parse(line(agent=r"a \"quoted\" agent \\")).agent == r"a \"quoted\" agent \\"
+
+
+def test_a_user_may_hold_spaces() -> None:
+    assert parse(COMMON.replace(b"frank", b"Frank N. Furter")).host == "127.0.0.1"
+
+
+@pytest.mark.parametrize("host", ["::1", "2001:db8::8a2e:370:7334", "[::1]", "host.example.com"])
+def test_hosts_of_all_kinds(host: str) -> None:
+    assert parse(line(host=host)).host == host
+
+
+def test_a_dash_is_no_agent_and_no_number_of_bytes() -> None:
+    entry = parse(b'::1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 304 - "-" "-"')
+
+    assert entry.agent == ""
+    assert entry.is_pageview
+
+
+def test_bytes_that_are_no_utf8_are_kept_apart() -> None:
+    one, other = (
+        parse(line(agent="A").replace(b'"A"', b'"\xff"')),
+        parse(line(agent="A").replace(b'"A"', b'"\xfe"')),
+    )
+
+    assert one.agent != other.agent
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b"", "empty"),
+        (b"hello", "neither Common nor Combined"),
+        (COMBINED[:-1], "no end"),
+        (COMBINED + b' "one more"', "neither Common nor Combined"),
+        (COMBINED.replace(b"GET", b"G\0T"), "NUL"),
+        (b"x" * (MAX_LINE + 1), "longer than"),
+        (line(host="x" * 300), "neither Common nor Combined"),
+        (line(status="2OO"), "neither Common nor Combined"),
+        (line(time="17/May/2015 10:05:03"), "not a time"),
+        (line(time="17/Mai/2015:10:05:03 +0000"), "no such day"),
+        (line(time="17/anF/2015:10:05:03 +0000"), "not a time"),
+        (line(time="31/Feb/2015:10:05:03 +0000"), "no such day"),
+        (line(time="29/Feb/2015:10:05:03 +0000"), "no such day"),
+        (line(time="00/May/2015:10:05:03 +0000"), "no such day"),
+        (line(time="17/May/2015:24:05:03 +0000"), "not a time"),
+        (line(time="17/May/2015:10:60:03 +0000"), "not a time"),
+        (line(time="17/May/2015:10:05:60 +0000"), "not a time"),
+        (line(time="17/May/2015:10:05:03 +0060"), "not a time"),
+        (line(time="17/May/2015:10:05:03 +9900"), "not a time"),
+        (line(time="17/May/1969:10:05:03 +0000"), "outside"),
+        (line(time="01/Jan/1970:00:30:00 +0100"), "outside"),
+        (line(time="31/Dec/9998:23:30:00 -0100"), "outside"),
+        (line(time="17/May/0000:10:05:03 +0000"), "no such day"),
+    ],
+)
+def test_what_is_refused(bad: bytes, reason: str) -> None:
+    with pytest.raises(InvalidValue, match=reason):
+        parse(bad)
+
+
+def test_a_hostile_line_takes_no_longer_than_its_length() -> None:
+    for piece in (b'" [', b'[x] "', b'\\"', b"a ", b'- [17/May/2015:10:05:03 +0000] "'):
+        with pytest.raises(InvalidValue):
+            parse(b"h - " + piece * (MAX_LINE // len(piece) - 1))
+
+
+@given(st.integers(86_400, 253_370_764_799 - 86_400), st.integers(-56, 56))
+def test_times_are_those_of_the_calendar(second: int, quarters: int) -> None:
+    minutes = abs(quarters) * 15
+    zone = f"{'-' if quarters < 0 else '+'}{minutes // 60:02}{minutes % 60:02}"
+    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second, minutes=15 * quarters)
+    text = f"{local:%d}/{calendar.month_abbr[local.month]}/{local:%Y:%H:%M:%S} {zone}"
+
+    assert instant(text) == second
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_either_read_or_refused(garbage: bytes) -> None:
+    with suppress(InvalidValue):
+        parse(garbage)
+
+
+class Dribble(io.RawIOBase):
+    """A stream that gives a few bytes at a time, as a pipe does."""
+
+    def __init__(self, content: bytes, step: int) -> None:
+        self._content = io.BytesIO(content)
+        self._step = step
+
+    def read1(self, _size: int) -> bytes:
+        return self._content.read(self._step)
+
+
+@given(st.lists(st.binary(max_size=20).map(lambda raw: raw.replace(b"\n", b""))), st.integers(1, 9))
+def test_lines_are_the_same_however_they_come_in(lines: list[bytes], step: int) -> None:
+    content = b"".join(one + b"\n" for one in lines)
+    found = [one for block in split(Dribble(content, step)) for one in block]  # type: ignore[arg-type]
+
+    assert found == [one.removesuffix(b"\r") for one in lines]
+
+
+def test_the_last_line_needs_no_line_end() -> None:
+    assert list(split(io.BytesIO(b"a\r\nb"))) == [[b"a"], [b"b"]]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("step", [1000, 64 * 1024, 256 * 1024])
+def test_an_overlong_line_is_one_refused_line_and_the_next_is_read(step: int) -> None:
+    content = b"x" * 1_000_000 + b"\n" + COMMON + b"\n" + b"y" * 300_000
+    lines = [one for block in split(Dribble(content, step)) for one in block]  # type: ignore[arg-type]
+
+    assert len(lines) == 3
+    assert len(lines[0]) > MAX_LINE
+    assert lines[1] == COMMON
+    with pytest.raises(InvalidValue, match="longer than"):
+        parse(lines[2])
+
+
+def test_a_gzipped_file_is_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "access.log.gz"
+    path.write_bytes(gzip.compress(COMMON + b"\n" + COMBINED))
+
+    assert [one for block in LogFile(str(path)).blocks() for one in block] == [COMMON, COMBINED]
+
+
+def test_a_truncated_gzipped_file_gives_its_whole_lines_and_then_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "access.log.gz"
+    lines = [line(host=f"10.0.{n // 250}.{n % 250}") for n in range(5000)]
+    content = gzip.compress(b"\n".join(lines) + b"\n")
+    path.write_bytes(content[: len(content) // 2])
+    found: list[bytes] = []
+
+    with pytest.raises(DamagedFile, match=r"access\.log\.gz cannot be read any further"):
+        found.extend(one for block in LogFile(str(path)).blocks() for one in block)
+    assert 0 < len(found) < 5000
+    assert found == lines[: len(found)]
+
+
+def test_a_file_that_is_no_gzip_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "access.log.gz"
+    path.write_bytes(COMMON)
+
+    with pytest.raises(DamagedFile, match=r"access\.log\.gz"):
+        list(LogFile(str(path)).blocks())
+
+
+def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.touch()
+
+    assert list(LogFile(str(path)).blocks()) == []
+
+
+def test_missing_files_and_directories_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no such file"):
+        LogFile(str(tmp_path / "nothing.log")).check()
+    with pytest.raises(InvalidValue, match="is a directory"):
+        LogFile(str(tmp_path)).check()

@@ -1,0 +1,171 @@
+"""Which visit a line belongs to, and what is the same when a log is read again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy.errors import InvalidValue
+from synergy.ingest.accesslog import LogEntry, parse
+from synergy.ingest.useragent import families
+from synergy.ingest.visitors import PAUSE, Recent, Sessionizer, session_id
+
+REAL_LOG = Path(__file__).parents[2] / "../shared/data/apache_logs"
+NOON = 1_431_864_000  # 2015-05-17 12:00:00 UTC
+Event = dict[str, Any]
+
+
+def visit(*seconds: int, agent: str = "", content: str = "") -> list[Event]:
+    """The events of one visitor's lines at these seconds after noon, in file order."""
+    sessionizer = Sessionizer("example.com")
+    return [
+        sessionizer.event(
+            LogEntry("10.0.0.1", agent, NOON + second, True), (content or str(second)).encode()
+        )
+        for second in seconds
+    ]
+
+
+def sessions(events: list[Event]) -> list[str]:
+    return [event["session"] for event in events]
+
+
+def test_exactly_thirty_minutes_do_not_end_a_session() -> None:
+    first, second = sessions(visit(0, PAUSE))
+    assert first == second
+
+
+def test_one_second_more_does() -> None:
+    first, second = sessions(visit(0, PAUSE + 1))
+    assert first != second
+
+
+def test_the_pause_counts_from_the_previous_line_not_from_the_first() -> None:
+    assert len(set(sessions(visit(0, PAUSE, 2 * PAUSE, 3 * PAUSE)))) == 1
+
+
+def test_an_earlier_stamped_line_belongs_to_the_current_session() -> None:
+    assert len(set(sessions(visit(0, -5 * PAUSE)))) == 1
+
+
+def test_the_pause_counts_from_the_previous_line_even_if_that_is_stamped_earlier() -> None:
+    assert len(set(sessions(visit(100, 0, PAUSE + 1)))) == 2
+
+
+def test_host_and_agent_make_the_visitor() -> None:
+    sessionizer = Sessionizer("example.com")
+    visitors = [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
+    events = [sessionizer.event(LogEntry(h, a, NOON, True), b"") for h, a in visitors]
+
+    assert len(set(sessions(events))) == 3
+    assert events[0]["session"] == events[3]["session"]
+
+
+def test_a_session_belongs_to_the_hour_of_the_line_that_opened_it() -> None:
+    assert [event["hour"] for event in visit(3599, 3601, -10)] == ["2015051712"] * 3
+
+
+def test_the_id_is_a_function_of_site_visitor_and_first_instant() -> None:
+    (event,) = visit(7)
+    assert event["session"] == session_id("example.com", "10.0.0.1", "", NOON + 7)
+    ids = {session_id(s, h, "", t) for s in "ab" for h in "cd" for t in (1, 2)}
+    assert len(ids) == 8
+
+
+def test_equal_lines_of_one_file_have_different_keys() -> None:
+    assert len({event["key"] for event in visit(1, 1, 1, content="the same")}) == 3
+
+
+def test_a_longer_file_begins_with_the_same_events() -> None:
+    assert visit(0, 0, 5, 4000, 90)[:3] == visit(0, 0, 5)
+
+
+def test_another_log_of_the_same_visit_shares_the_keys_of_the_lines_that_it_shares() -> None:
+    one, other = visit(0, 10, 20), visit(0, 20, 30)
+    assert len({event["key"] for event in one + other}) == 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-4 * PAUSE, 4 * PAUSE)), max_size=60))
+def test_sessions_are_those_of_the_rule(lines: list[tuple[int, int]]) -> None:
+    """Against the rule, spelled out for each visitor on its own."""
+    sessionizer = Sessionizer("example.com")
+    events = [
+        sessionizer.event(LogEntry(str(host), "", NOON + second, True), b"")
+        for host, second in lines
+    ]
+    expected: list[tuple[int, int]] = []
+    for position, (host, second) in enumerate(lines):
+        earlier = [n for n in range(position) if lines[n][0] == host]
+        is_new = not earlier or second - lines[earlier[-1]][1] > PAUSE
+        expected.append((host, second) if is_new else expected[earlier[-1]])
+
+    assert sessions(events) == [
+        session_id("example.com", str(host), "", NOON + second) for host, second in expected
+    ]
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(1, 10))
+def test_recent_keeps_the_newest_and_is_bounded(keys: list[int], capacity: int) -> None:
+    recent: Recent[int, int] = Recent(capacity)
+    for position, key in enumerate(keys):
+        recent[key] = position
+        assert len(recent) <= 2 * capacity
+    newest = list(dict.fromkeys(reversed(keys)))[:capacity]
+    for key in newest:
+        assert recent.get(key) == max(n for n, other in enumerate(keys) if other == key)
+
+
+def test_memory_is_bounded_however_many_visitors_come() -> None:
+    sessionizer = Sessionizer("example.com", visitors=100, lines=100)
+    for number in range(1000):
+        sessionizer.event(LogEntry(str(number), "", NOON + number, True), str(number).encode())
+
+    assert len(sessionizer._visits) <= 200
+    assert len(sessionizer._lines) <= 200
+
+
+def test_families_of_agents() -> None:
+    chrome = (
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) "
+        "Chrome/32.0.1700.77 Safari/537.36"
+    )
+    assert families(chrome) == ("Mac OS X", "Chrome")
+    assert families("") == ("unknown", "unknown")
+    assert families("no such thing") == ("unknown", "unknown")
+
+
+def test_the_real_log() -> None:
+    sessionizer = Sessionizer("semicomplete.com")
+    events, rejected = [], []
+    for number, line in enumerate(REAL_LOG.read_bytes().splitlines(), start=1):
+        try:
+            events.append(sessionizer.event(parse(line), line))
+        except InvalidValue:
+            rejected.append(number)
+    visits: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        visits[event["session"]].append(event)
+    by_day: dict[str, list[list[Event]]] = defaultdict(list)
+    for found in visits.values():
+        by_day[found[0]["hour"][:8]].append(found)
+
+    assert len(events) == 9_999
+    assert rejected == [8899]
+    assert sessionizer.sessions == len(visits) == 3_223
+    assert len({event["hour"] for event in events}) == 84
+    assert {day: len(found) for day, found in by_day.items()} == {
+        "20150517": 546, "20150518": 1029, "20150519": 852, "20150520": 796,
+    }  # fmt: skip
+    assert {
+        day: sum(event["pageview"] for found in visits for event in found)
+        for day, visits in by_day.items()
+    } == {"20150517": 1535, "20150518": 2767, "20150519": 2795, "20150520": 2483}
+    durations = [
+        max(event["at"] for event in found) - min(event["at"] for event in found)
+        for found in visits.values()
+    ]
+    assert sum(durations) == 48_818
