@@ -57,11 +57,13 @@ def audit(store: Store, timetable: Timetable, now: datetime) -> Audit:
         wrong += _broken_parents(place, closed)
         wrong += [
             Unexplained(
-                late.process, late.timeperiod, late.state.word,
+                late.process,
+                late.timeperiod,
+                late.state.word,
                 "its source holds more than its result was made from",
             )
             for late in uncovered(store, place, level.start, closed)
-        ]  # fmt: skip
+        ]
     periods = {(one.process, one.timeperiod) for one in wrong}
     return Audit(expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]))
 
@@ -76,10 +78,12 @@ def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplaine
         if cause.kind is Kind.READY:
             found.append(
                 Unexplained(
-                    cause.process, cause.timeperiod, place.level.state(ordinal).word,
+                    cause.process,
+                    cause.timeperiod,
+                    place.level.state(ordinal).word,
                     "nothing holds it back, and nothing was requested",
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -93,8 +97,10 @@ def _broken_parents(place: Place, closed: int) -> list[Unexplained]:
         ):
             found.append(
                 Unexplained(
-                    place.process.name, level.timeperiod(ordinal), level.state(ordinal).word,
+                    place.process.name,
+                    level.timeperiod(ordinal),
+                    level.state(ordinal).word,
                     "finished, but not all its children are",
                 )
-            )  # fmt: skip
+            )
     return found

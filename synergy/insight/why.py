@@ -87,9 +87,13 @@ class Why:
             return not_closed
         control = self._controls.get(place.process.name, ProcessControl(place.process.name))
         if not (place.process.is_on if control.is_on is None else control.is_on):
-            return self._cause(Kind.SWITCHED_OFF, place, ordinal, "the process is switched off",
+            return self._cause(
+                Kind.SWITCHED_OFF,
+                place,
+                ordinal,
+                "the process is switched off",
                 f"launch.py process on {place.process.name}",
-            )  # fmt: skip
+            )
         behind = blockers(place, ordinal, limit=1000)
         if behind:
             return self._blocked(place, ordinal, behind)
@@ -99,11 +103,14 @@ class Why:
         name = place.level.timeperiod(ordinal)
         late = next(uncovered(self._store, place, ordinal, ordinal + 1), None)
         if late is not None:
-            return self._cause(Kind.LATE_DATA, place, ordinal,
+            return self._cause(
+                Kind.LATE_DATA,
+                place,
+                ordinal,
                 f"{state.word}, but its source was written to since: it is started over after a "
                 "quiet time of 10 s",
                 f"launch.py timetable reprocess {place.process.name} {name}",
-            )  # fmt: skip
+            )
         entries = self._store.journal.of_job(place.process.name, name, limit=20)
         last = next((e for e in entries if e.event == f"job.{state.word}"), None)
         said = f"{state.word} at {_instant(last.at)}" if last is not None else state.word
@@ -121,10 +128,13 @@ class Why:
         continuous = place.process.state_machine is StateMachine.CONTINUOUS
         kept = "; its rows are kept up to date meanwhile" if continuous and has_run else ""
         if self._now < end:
-            return self._cause(Kind.OPEN, place, ordinal,
+            return self._cause(
+                Kind.OPEN,
+                place,
+                ordinal,
                 f"the period is open until {_instant(end)}, then settles until "
                 f"{_instant(settled)}{kept}",
-            )  # fmt: skip
+            )
         return self._cause(
             Kind.SETTLING, place, ordinal, f"settles until {_instant(settled)}{kept}"
         )
@@ -138,13 +148,16 @@ class Why:
             return self._cause(Kind.RUNNING, place, ordinal, text, f"launch.py unit log {unit.id}")
         if unit.state is UnitState.INVALID:
             again = f"tried again at {_instant(unit.not_before)}" if unit.not_before else ""
-            return self._cause(Kind.FAILED, place, ordinal,
+            return self._cause(
+                Kind.FAILED,
+                place,
+                ordinal,
                 f"unit {unit.id} failed {unit.failures} of {place.process.max_attempts} times: "
                 f"{unit.reason}; {again}",
                 f"launch.py unit log {unit.id}",
                 f"launch.py unit retry {unit.id}",
                 f"launch.py timetable skip {name} {unit.timeperiod}",
-            )  # fmt: skip
+            )
         if self._depths is None:
             self._depths = self._store.messages.depths()
         running = sum(
@@ -211,15 +224,22 @@ class Why:
             if unit.process == process.name
         ]
         if len(set(active)) >= process.max_active:
-            return self._cause(Kind.NO_SLOT, place, ordinal,
+            return self._cause(
+                Kind.NO_SLOT,
+                place,
+                ordinal,
                 f"ready; {len(set(active))} periods are in flight and max_active is "
                 f"{process.max_active}; the oldest is {min(active)}",
                 f"launch.py timetable why {process.name} {min(active)}",
-            )  # fmt: skip
+            )
         due = self._due(process)
-        return self._cause(Kind.READY, place, ordinal, f"ready; looked at when its trigger is due, at {_instant(due)}",
+        return self._cause(
+            Kind.READY,
+            place,
+            ordinal,
+            f"ready; looked at when its trigger is due, at {_instant(due)}",
             f"launch.py process trigger {process.name}",
-        )  # fmt: skip
+        )
 
     def _due(self, process: ManagedProcess) -> datetime:
         control = self._controls.get(process.name)
@@ -245,7 +265,7 @@ class Why:
         units = self._store.units.of_jobs(place.process.name, name, name)
         return [unit for unit in units if unit.generation == generation]
 
-    def _cause(  # noqa: PLR0913 - a cause and what it is about
+    def _cause(
         self,
         kind: Kind,
         place: Place,

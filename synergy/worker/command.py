@@ -1,0 +1,154 @@
+"""Units carried out by any program: a command, once for each unit.
+
+Exit code 0 means processed, 99 nothing to do, anything else a failure, with the end of what
+the program wrote to standard error as its reason. The items of the command may hold
+`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods),
+`${attempt}` and the names of the entry's arguments. No shell is involved: an item stays one
+argument whatever is put into it.
+
+What a program does outside of Synergy cannot be fenced. It is told the unit, its generation
+and its attempt, and an idempotency key that is the same for all attempts of one generation;
+with these it can make its effects happen once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import IO
+
+from synergy.errors import SynergyError
+from synergy.model.process import ManagedProcess
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.worker.base import Worker
+from synergy.worker.outcome import Nothing, Outcome, Processed
+from synergy.worker.task import Task
+
+NOTHING_TO_DO = 99
+LOOK = 1.0  # seconds between two looks whether the unit was taken away
+GRACE = 5.0  # seconds between TERM and KILL for a program whose unit was taken away
+KEPT = 200  # lines of output kept for the reason and the unit's log
+
+
+class CommandFailed(SynergyError):
+    """The program ended with an exit code other than 0 and 99, or could not be started."""
+
+
+class CommandWorker(Worker):
+    """The worker of a process that is declared with a `command`."""
+
+    def work(self, task: Task) -> Outcome:
+        arguments = command_line(task.process, task.unit)
+        try:
+            program = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **_environment(task.unit)},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CommandFailed(f"{arguments[0]} cannot be started: {error.strerror}") from None
+        output, errors = _Tail(program.stdout), _Tail(program.stderr)
+        try:
+            _wait(program, task)
+        finally:
+            _end(program)
+            for line in (*output.lines(), *errors.lines()):
+                task.log.info("%s", line)
+        code = program.returncode
+        if code == NOTHING_TO_DO:
+            return Nothing()
+        if code != 0:
+            how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
+            said = "\n".join(errors.lines()) or "nothing on standard error"
+            raise CommandFailed(f"{how}: {said[-3500:]}")
+        return Processed()
+
+
+def command_line(process: ManagedProcess, unit: UnitOfWork) -> list[str]:
+    """The command with the unit's values in the place of their names."""
+    values: Mapping[str, object] = {
+        **process.arguments,
+        "timeperiod": unit.timeperiod,
+        "start": unit.start_timeperiod,
+        "end": unit.end_timeperiod,
+        "attempt": unit.attempt,
+    }
+    assert process.command is not None
+    return [_filled(item, values) for item in process.command]
+
+
+def _filled(item: str, values: Mapping[str, object]) -> str:
+    for name, value in values.items():
+        item = item.replace(f"${{{name}}}", str(value))
+    return item
+
+
+def _environment(unit: UnitOfWork) -> dict[str, str]:
+    return {
+        "SYNERGY_UNIT": unit.id,
+        "SYNERGY_TIMEPERIOD": unit.timeperiod,
+        "SYNERGY_GENERATION": str(unit.generation),
+        "SYNERGY_ATTEMPT": str(unit.attempt),
+        "SYNERGY_IDEMPOTENCY_KEY": f"{unit.id}:{unit.generation}",
+    }
+
+
+def _wait(program: subprocess.Popen[bytes], task: Task) -> None:
+    """Waits for the program's end; raises LostAttempt if its unit is taken away meanwhile."""
+    handle = os.pidfd_open(program.pid)
+    try:
+        while not select.select([handle], [], [], LOOK)[0]:
+            task.checkpoint()
+    finally:
+        os.close(handle)
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    """Ends what is left of the program and of what it started in its group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if program.poll() is not None and number is signal.SIGTERM:
+            continue
+        try:
+            os.killpg(program.pid, number)
+        except ProcessLookupError:
+            break
+        if program.poll() is None:
+            _wait_briefly(program)
+    program.wait()
+
+
+def _wait_briefly(program: subprocess.Popen[bytes]) -> None:
+    handle = os.pidfd_open(program.pid)
+    try:
+        select.select([handle], [], [], GRACE)
+    finally:
+        os.close(handle)
+
+
+class _Tail:
+    """Reads a stream to its end in a thread of its own, and keeps the last lines."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._kept: deque[str] = deque(maxlen=KEPT)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            while line := self._stream.readline(8192):
+                self._kept.append(line.decode(errors="replace").rstrip("\n"))
+
+    def lines(self) -> list[str]:
+        """The last lines; waits a little for a stream that another process still holds."""
+        self._thread.join(GRACE)
+        return list(self._kept)

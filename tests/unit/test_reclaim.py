@@ -1,0 +1,86 @@
+"""The collector's judgement as a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.lifecycle.reclaim import Observed, Verdict, judge
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from tests.deployments import HOURLY, a_process
+
+NOW = datetime(2015, 5, 20, 12, tzinfo=UTC)
+PROCESS = a_process("P", HOURLY, max_attempts=3)
+
+
+def a_unit(state, **fields):
+    defaults = {"created_at": NOW - timedelta(minutes=5), "published_at": NOW, **fields}
+    return UnitOfWork(
+        "u", "P", "2015052010", 1, "2015052010", "2015052011", 1, 2, state=state, **defaults
+    )
+
+
+def seen(**fields):
+    return Observed(**{
+        "silent_for": 0.0, "owner_is_gone": False, "queue_is_empty": False, "superseded": False,
+        "flush": False, **fields,
+    })  # fmt: skip
+
+
+R, I, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
+LEAVE, PUBLISH, HAND_OUT, CANCEL = (
+    Verdict.LEAVE, Verdict.PUBLISH, Verdict.HAND_OUT, Verdict.CANCEL,
+)  # fmt: skip
+OLD = NOW - timedelta(hours=48, seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("unit", "observed", "verdict", "failed"),
+    [
+        # a live unit is left alone, however long it runs
+        (a_unit(I), seen(silent_for=59.9), LEAVE, False),
+        (a_unit(I, created_at=OLD), seen(silent_for=59.9), LEAVE, False),
+        (a_unit(I), seen(silent_for=60.0), HAND_OUT, True),
+        (a_unit(I), seen(owner_is_gone=True), HAND_OUT, True),
+        (a_unit(I, failures=1), seen(silent_for=60.0), HAND_OUT, True),
+        (a_unit(I, failures=2), seen(silent_for=60.0), CANCEL, True),
+        (a_unit(I), seen(superseded=True), CANCEL, False),
+        # requested
+        (a_unit(R, published_at=None), seen(), PUBLISH, False),
+        (a_unit(R), seen(), LEAVE, False),
+        (a_unit(R), seen(queue_is_empty=True), PUBLISH, False),
+        (a_unit(R, published_at=NOW - timedelta(hours=1)), seen(), LEAVE, False),
+        (a_unit(R, published_at=NOW - timedelta(seconds=3601)), seen(), PUBLISH, False),
+        (a_unit(R, created_at=NOW - timedelta(hours=48)), seen(), LEAVE, False),
+        (a_unit(R, created_at=OLD), seen(), CANCEL, False),
+        (a_unit(R, published_at=None, not_before=NOW + timedelta(seconds=1)), seen(), LEAVE, False),
+        (
+            a_unit(R, published_at=None, not_before=NOW + timedelta(seconds=1)),
+            seen(flush=True), PUBLISH, False,
+        ),
+        # invalid
+        (a_unit(V, failures=1, not_before=NOW + timedelta(seconds=1)), seen(), LEAVE, False),
+        (a_unit(V, failures=1, not_before=NOW), seen(), HAND_OUT, False),
+        (
+            a_unit(V, failures=1, not_before=NOW + timedelta(seconds=1)),
+            seen(flush=True), HAND_OUT, False,
+        ),
+        (a_unit(V, failures=3), seen(), CANCEL, False),
+        (a_unit(V, failures=3), seen(flush=True), CANCEL, False),
+        (a_unit(V, failures=1, created_at=OLD), seen(), CANCEL, False),
+    ],
+)  # fmt: skip
+def test_judgement(unit, observed, verdict, failed):
+    judgement = judge(unit, PROCESS, observed, NOW)
+    assert (judgement.verdict, judgement.failed) == (verdict, failed)
+
+
+def test_what_is_left_for_a_while_says_until_when():
+    due = NOW + timedelta(seconds=30)
+    assert judge(a_unit(V, failures=1, not_before=due), PROCESS, seen(), NOW).again_at == due
+
+
+def test_the_last_error_is_the_reason_of_the_end():
+    judgement = judge(a_unit(V, failures=3, reason="ValueError: 7"), PROCESS, seen(), NOW)
+    assert "ValueError: 7" in judgement.why
