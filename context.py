@@ -20,7 +20,6 @@ from synergy.config.context import (
     STATE_MACHINE_DISCRETE,
     daemon_context_entry,
     managed_context_entry,
-    setting,
     timetable_tree_entry,
 )
 
@@ -92,7 +91,7 @@ process_context = {
         classname="workers.event_stream_generator.EventStreamGenerator.start",
         token=TOKEN_STREAM,
         arguments={"queue": PROCESS_SINGLE_SESSION},
-        is_on=setting("demo_stream"),
+        is_on="demo_stream",
         present_on_boxes=EVERY_BOX,
     ),
     # Sites: worked on while their periods are open, so that today's numbers are there today.
@@ -247,4 +246,4 @@ timetable_context = {
     ),
 }  # fmt: skip
 
-schedule_context = {}
+schedule_context: dict[str, object] = {}

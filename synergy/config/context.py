@@ -44,15 +44,3 @@ def daemon_context_entry(**fields: Any) -> Entry:
 def timetable_tree_entry(**fields: Any) -> Entry:
     """A tree of managed processes."""
     return Entry("tree", fields)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Stands in an entry for the value of a setting; the loader puts the value in its place."""
-
-    name: str
-
-
-def setting(name: str) -> Any:
-    """The value of a setting, as a field of an entry: `is_on=setting('demo_stream')`."""
-    return Setting(name)
