@@ -1,0 +1,1 @@
+"""Commands. One module a noun; `main` has the table of them."""

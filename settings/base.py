@@ -1,0 +1,16 @@
+"""What holds in every environment, unless its own file or `SYNERGY_<NAME>` says otherwise.
+
+Relative paths begin at the project's folder. `<home>` and `<hostname>` are filled in.
+"""
+
+HOME = "var"  # store, logs, pid files
+STORE = "sqlite:///<home>/synergy.db"
+BUS = "store:"  # messages are kept in the store
+BOX_ID = "dev-<hostname>"  # who this machine is; `present_on_boxes` are matched against it
+CONTEXT = "context"  # the module that declares the deployment
+START_TIMEPERIOD = None  # first hour of the timetable; None: 48 hours before the first start
+MX_HOST = "127.0.0.1"
+MX_PORT = 5000
+MX_USERS_FILE = None  # credentials; needed for any host that is not loopback
+DEMO_STREAM = "off"  # whether made-up visits come in
+CLOCK = ""  # for tests only: an instant at which time stands still

@@ -1,0 +1,3 @@
+"""A developer's machine."""
+
+DEMO_STREAM = "on"

@@ -1,0 +1,1 @@
+"""Production: everything as in base.py; what differs by machine comes as `SYNERGY_<NAME>`."""

@@ -1,0 +1,150 @@
+"""The command line: `launch.py NOUN VERB`.
+
+Each noun is a module with `add(subparsers)`, which adds its parser and, for each verb, sets
+`run`: a function of the parsed arguments that returns an exit code (or None, for done). Only
+the module of the noun that is asked for is imported, and commands import what they need when
+they run, so that `-h` answers at once.
+
+Errors that Synergy knows by name are shown as one line each, with their exit code; of any
+other the traceback is in the log. `--debug` shows tracebacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+from synergy.cli import exits
+from synergy.errors import ConfigurationError, SynergyError
+
+NOUNS: dict[str, tuple[str, str]] = {
+    "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
+    "box": ("synergy.cli.box", "which processes run on which box"),
+    "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
+    "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
+    "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
+    "gc": ("synergy.cli.gc", "the garbage collector: run it now, see what it would do"),
+    "queue": ("synergy.cli.queue", "messages that wait, and those that nobody understood"),
+    "store": ("synergy.cli.store", "the store: init, status, reset, backup"),
+    "ingest": ("synergy.cli.ingest", "read access logs"),
+    "report": ("synergy.cli.report", "print the documents of a collection"),
+    "check": ("synergy.cli.check", "list all mistakes in settings and context"),
+    "test": ("synergy.cli.test", "run the tests"),
+    "bench": ("synergy.cli.bench", "measure this machine"),
+    "shell": ("synergy.cli.shell", "a Python prompt with the deployment at hand"),
+}
+EXAMPLE = """example:
+  python3 launch.py supervisor start     runs the whole system on this machine
+  python3 launch.py timetable -h         the verbs of a noun
+  python3 launch.py install              only makes the environment
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Parsers that keep the lines of their examples and suggest what may have been meant."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("allow_abbrev", False)
+        super().__init__(*args, **options)
+        self.add_argument(
+            "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(exits.USAGE, f"{self.prog}: {message}\ntry: {self.prog} -h\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = [str(choice) for choice in action.choices or ()]
+        if choices and value not in choices:
+            near = get_close_matches(str(value), choices, 1)
+            expected = f"did you mean {near[0]}?" if near else f"expected {', '.join(choices)}"
+            raise argparse.ArgumentError(action, f"no such choice: {value}: {expected}")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command that `argv` (without the program's name) asks for; its exit code."""
+    is_debug = "--debug" in argv
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else exits.FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        _abandon_stdout()
+        return exits.FAILED
+    except SynergyError as error:
+        if is_debug:
+            raise
+        _explain(error)
+        return exits.code_of(error)
+    except Exception as error:  # the outermost boundary: nobody should meet a traceback
+        if is_debug:
+            raise
+        _report_unexpected(error)
+        return exits.FAILED
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    noun = next((word for word in argv if not word.startswith("-")), None)
+    arguments = _parser(noun).parse_args(argv)
+    command: Callable[[argparse.Namespace], int | None] = arguments.run
+    return command(arguments) or exits.DONE
+
+
+def _parser(noun: str | None) -> Parser:
+    parser = Parser(
+        prog="launch.py",
+        description="Synergy: a timetable for time-partitioned data processing.",
+        epilog=EXAMPLE,
+    )
+    nouns = parser.add_subparsers(dest="noun", metavar="NOUN", required=True)
+    for name, (module, help_) in NOUNS.items():
+        if name == noun:
+            importlib.import_module(module).add(nouns)
+        else:
+            nouns.add_parser(name, help=help_)
+    return parser
+
+
+def _explain(error: SynergyError) -> None:
+    from synergy.cli.output import colour
+
+    mistakes = error.mistakes if isinstance(error, ConfigurationError) else (str(error),)
+    for mistake in mistakes:
+        sys.stderr.write(f"{colour('error', 'red', sys.stderr)}: {mistake}\n")
+    if len(mistakes) > 1:
+        sys.stderr.write(f"{len(mistakes)} mistakes; nothing was done\n")
+
+
+def _report_unexpected(error: Exception) -> None:
+    """One line for the person, the traceback for whoever has to find the reason."""
+    from synergy.compose import open_project
+    from synergy.runtime import logs
+
+    sys.stderr.write(f"unexpected {type(error).__name__}: {logs.mask(str(error))}\n")
+    try:
+        settings = open_project().settings
+        path = logs.configure(settings.home, "cli", settings.box_id)
+        logs.logger.error(
+            "command failed", exc_info=error, extra={"event": "cli.failed", "argv": sys.argv[1:]}
+        )
+    except (SynergyError, OSError):
+        sys.stderr.write("run it again with --debug for the traceback\n")
+    else:
+        sys.stderr.write(f"the traceback is in {path}\n")
+
+
+def _abandon_stdout() -> None:
+    """The reader is gone; whatever Python still wants to flush goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

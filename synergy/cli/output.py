@@ -1,0 +1,109 @@
+"""What commands print: lines, tables, JSON, and a progress line.
+
+Results go to standard output, everything about the way there to standard error. Colour and
+progress appear only on a terminal, and colour not where NO_COLOR is set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TextIO
+
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
+
+
+def say(text: str = "") -> None:
+    """A line of the result."""
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """A line about the way there, which nobody parses."""
+    sys.stderr.write(text + "\n")
+
+
+def print_json(value: object) -> None:
+    """The result as indented JSON; dataclasses, enums and instants are understood."""
+    import orjson
+
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+    sys.stdout.write(orjson.dumps(value, default=_plain, option=options).decode() + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns under headers; numbers to the right, None as `-`."""
+    cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    if not cells:
+        note("nothing to show")
+        return
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    right = [all(isinstance(cell, int | float) for cell in column) for column in zip(*rows)]  # noqa: B905
+    say(colour(_line(headers, widths, right), "bold"))
+    for row in cells:
+        say(_line(row, widths, right))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = (
+        cell.rjust(width) if is_right else cell.ljust(width)
+        for cell, width, is_right in zip(cells, widths, right, strict=True)
+    )
+    return "  ".join(padded).rstrip()
+
+
+def colour(text: str, name: str, stream: TextIO | None = None) -> str:
+    """`text` in a colour, where `stream` (default standard output) is a terminal."""
+    if "NO_COLOR" in os.environ or not (stream or sys.stdout).isatty():
+        return text
+    return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m"
+
+
+class Progress:
+    """A line on a terminal's standard error that says how far long work is; else nothing.
+
+    To be used as a context; the line is gone when it ends.
+    """
+
+    def __init__(self, label: str, total: int | None = None) -> None:
+        self._label = label
+        self._total = total
+        self._is_shown = sys.stderr.isatty()
+        self._last = ""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._last:
+            self._write("")
+
+    def show(self, done: int, total: int | None = None) -> None:
+        """How much is done, of how much, as far as that is known."""
+        total = self._total if total is None else total
+        if not self._is_shown:
+            return
+        share = f" of {total:,} ({done * 100 // total} %)" if total else ""
+        line = f"{self._label}: {done:,}{share}"
+        if line != self._last:
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write(f"\r\x1b[2K{line}")
+        sys.stderr.flush()
+        self._last = line

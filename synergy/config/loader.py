@@ -1,0 +1,95 @@
+"""Loads settings and context, and checks both: every mistake is found at once.
+
+`load_settings` and `load_deployment` raise ConfigurationError with all mistakes of theirs;
+`check` looks at both and raises nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from synergy.config import settings as settings_module
+from synergy.config.findings import Findings
+from synergy.config.processes import check_classes, read_processes
+from synergy.config.settings import Settings
+from synergy.config.source import put_on_path, run_file, shown
+from synergy.config.trees import read_trees
+from synergy.model.process import Deployment
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The outcome of a check; settings and deployment are sound only without mistakes."""
+
+    settings: Settings
+    deployment: Deployment
+    mistakes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
+    """The settings; raises ConfigurationError with all mistakes in them."""
+    findings = Findings()
+    settings = settings_module.read(project, environ, findings)
+    findings.raise_mistakes()
+    return settings
+
+
+def load_deployment(settings: Settings, project: Path) -> Deployment:
+    """What the context declares; raises ConfigurationError with all mistakes in it.
+
+    Classes are not imported here, so that commands that only look are quick; see `check`.
+    """
+    findings = Findings()
+    deployment = _deployment(settings, project, findings)
+    findings.raise_mistakes()
+    return deployment
+
+
+def check(project: Path, environ: Mapping[str, str]) -> Checked:
+    """All mistakes of settings and context together, with each class imported."""
+    findings = Findings()
+    settings = settings_module.read(project, environ, findings)
+    deployment = _deployment(settings, project, findings)
+    check_classes(deployment.processes, findings)
+    return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
+
+
+def _deployment(settings: Settings, project: Path, findings: Findings) -> Deployment:
+    put_on_path(project)
+    path = _context_file(settings.context, project)
+    names = run_file(path, project, findings)
+    if names is None:
+        return Deployment({}, {})
+    where = shown(path, project)
+    entries = _entries("process_context", names, where, findings)
+    declared = read_processes(entries, settings, findings)
+    trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
+    if names.get("schedule_context"):
+        findings.mistake(f"{where} schedule_context", "schedules are not supported yet")
+    sound = {name: process for name, process in declared.items() if process is not None}
+    return Deployment(sound, trees)
+
+
+def _context_file(module: str, project: Path) -> Path:
+    base = project.joinpath(*module.split("."))
+    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+
+
+def _entries(
+    name: str, names: Mapping[str, object], where: str, findings: Findings
+) -> dict[str, object]:
+    """One of the dictionaries of the context."""
+    if name not in names:
+        findings.mistake(where, f"{name} is missing: expected a dictionary")
+        return {}
+    found = names[name]
+    if not isinstance(found, Mapping):
+        findings.mistake(f"{where} {name}", f"expected a dictionary, not {type(found).__name__}")
+        return {}
+    for key in found:
+        if not isinstance(key, str):
+            findings.mistake(f"{where} {name}", f"expected texts as keys, not {key!r}")
+    return {key: entry for key, entry in found.items() if isinstance(key, str)}

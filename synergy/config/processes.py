@@ -1,0 +1,205 @@
+"""From the entries of `process_context` to processes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TypedDict
+
+from synergy.config import classes
+from synergy.config.context import Entry
+from synergy.config.fields import Fields
+from synergy.config.findings import Findings
+from synergy.config.settings import Settings
+from synergy.errors import InvalidValue
+from synergy.model.process import (
+    Blocking,
+    DaemonProcess,
+    LateData,
+    ManagedProcess,
+    Process,
+    StateMachine,
+)
+from synergy.schedule import trigger
+from synergy.timeperiod import Qualifier, largest_grouping
+
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
+_PROVIDED = ("timeperiod", "start", "end", "attempt")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
+
+
+def read_processes(
+    entries: Mapping[str, object], settings: Settings, findings: Findings
+) -> dict[str, Process | None]:
+    """The processes by name; None for one of which not even the kind or qualifier is known."""
+    processes: dict[str, Process | None] = {}
+    for key, entry in entries.items():
+        where = f"process {key}:"
+        match entry:
+            case Entry("managed", values):
+                processes[key] = _managed(key, Fields(where, values, findings), settings)
+            case Entry("daemon", values):
+                processes[key] = _daemon(key, Fields(where, values, findings), settings)
+            case _:
+                processes[key] = None
+                expected = "managed_context_entry(...) or daemon_context_entry(...)"
+                findings.mistake(f"process {key}", f"expected {expected}")
+    _check_sinks(processes, findings)
+    return processes
+
+
+def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
+    """Imports the class of each process; whatever is wrong with it goes into the findings."""
+    for name, process in processes.items():
+        if process.classname is not None:
+            try:
+                classes.resolve(process.classname)
+            except InvalidValue as error:
+                findings.mistake(f"process {name}: classname", str(error))
+
+
+class _Common(TypedDict):
+    """The fields that all processes have."""
+
+    name: str
+    classname: str | None
+    token: str
+    present_on_boxes: tuple[str, ...]
+    instances: int
+    arguments: Mapping[str, object]
+    is_on: bool
+
+
+def _common(key: str, fields: Fields, settings: Settings) -> _Common:
+    fields.required("process_name", "present_on_boxes")
+    check_name(key, "process_name", fields)
+    return _Common(
+        name=key,
+        classname=_classname(fields),
+        token=fields.text("token", key),
+        present_on_boxes=_patterns(fields),
+        instances=fields.integer("instances", 1),
+        arguments=fields.mapping("arguments"),
+        is_on=_is_on(fields, settings),
+    )
+
+
+def _daemon(key: str, fields: Fields, settings: Settings) -> DaemonProcess:
+    fields.required("classname")
+    process = DaemonProcess(**_common(key, fields, settings))
+    fields.done()
+    return process
+
+
+def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | None:
+    fields.required("time_qualifier")
+    common = _common(key, fields, settings)
+    command = _command(fields, common["arguments"])
+    qualifier = fields.choice("time_qualifier", Qualifier.DAILY)
+    grouping = fields.integer("time_grouping", 1, high=largest_grouping(qualifier))
+    process = ManagedProcess(
+        **common,
+        command=command,
+        qualifier=qualifier,
+        source=fields.text("source") or None,
+        sink=fields.text("sink") or None,
+        state_machine=fields.choice("state_machine_name", StateMachine.DISCRETE),
+        blocking=fields.choice("blocking_type", Blocking.NORMAL),
+        trigger_frequency=_trigger(fields),
+        time_grouping=grouping,
+        settle=fields.duration("settle", 300.0, zero=True),
+        max_active=fields.integer("max_active", 8),
+        max_attempts=fields.integer("max_attempts", 3),
+        retry_backoff=fields.duration("retry_backoff", 60.0, zero=True),
+        heartbeat_timeout=fields.duration("heartbeat_timeout", 60.0),
+        resubmit_after=fields.duration("resubmit_after", 3600.0),
+        life_support=fields.duration("life_support", 48 * 3600.0),
+        late_data=fields.choice("late_data", LateData.REPROCESS),
+    )
+    fields.done()
+    return process if fields.get("time_qualifier") == qualifier.value else None
+
+
+def check_name(key: str, field: str, fields: Fields) -> None:
+    """The name that an entry gives itself must be the one that it is filed under."""
+    if not _NAME.fullmatch(key):
+        fields.mistake(field, "expected letters, digits and . _ - only, at most 100")
+    name = fields.text(field, key)
+    if name != key:
+        fields.mistake(field, f"{name!r} differs from the key {key!r} that it is filed under")
+
+
+def _classname(fields: Fields) -> str | None:
+    path = fields.text("classname")
+    if not path:
+        return None
+    try:
+        classes.split(path)
+    except InvalidValue as error:
+        fields.mistake("classname", str(error))
+        return None
+    return path
+
+
+def _command(fields: Fields, arguments: Mapping[str, object]) -> tuple[str, ...] | None:
+    """The command; exactly one of `classname` and `command` must be given."""
+    if fields.has("command") == fields.has("classname"):
+        both = fields.has("command")
+        fields.findings.mistake(
+            fields.where,
+            "expected classname or command, " + ("not both" if both else "and there is neither"),
+        )
+    if not fields.has("command"):
+        return None
+    command = fields.texts("command")
+    if not command:
+        fields.mistake("command", "expected a program and its arguments, as a list of texts")
+    known = (*_PROVIDED, *arguments)
+    for name in (name for item in command for name in _PLACEHOLDER.findall(item)):
+        if name not in known:
+            expected = ", ".join(f"${{{word}}}" for word in known)
+            fields.mistake("command", f"unknown ${{{name}}}: expected one of {expected}")
+    return command
+
+
+def _is_on(fields: Fields, settings: Settings) -> bool:
+    """True, False, or the name of the setting that says so."""
+    value = fields.get("is_on")
+    if value == "demo_stream":
+        return settings.demo_stream
+    if isinstance(value, str):
+        fields.mistake("is_on", f"expected True, False or 'demo_stream', not {value!r}")
+        return False
+    return fields.flag("is_on", default=True)
+
+
+def _patterns(fields: Fields) -> tuple[str, ...]:
+    patterns = fields.texts("present_on_boxes")
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            fields.mistake("present_on_boxes", f"{pattern!r} is no regular expression: {error}")
+    return patterns
+
+
+def _trigger(fields: Fields) -> str:
+    """The trigger in its canonical form."""
+    text = fields.text("trigger_frequency", "every 600")
+    try:
+        return str(trigger.parse(text))
+    except InvalidValue as error:
+        fields.mistake("trigger_frequency", str(error))
+        return "every 600"
+
+
+def _check_sinks(processes: Mapping[str, Process | None], findings: Findings) -> None:
+    """Each collection has one writer; two would remove each other's rows."""
+    writers: defaultdict[str, list[str]] = defaultdict(list)
+    for name, process in processes.items():
+        if isinstance(process, ManagedProcess) and process.sink:
+            writers[process.sink].append(name)
+    for sink, names in writers.items():
+        if len(names) > 1:
+            findings.mistake(f"sink {sink}", f"more than one process writes it: {', '.join(names)}")
