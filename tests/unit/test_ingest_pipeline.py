@@ -1,0 +1,258 @@
+"""From files to the queue: what is counted, what is told, and when the reader waits."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synergy.clock import SteppedClock
+from synergy.errors import InvalidValue, NotFound, Unreachable
+from synergy.ingest.pipeline import (
+    QUEUE_LIMIT,
+    Ingestion,
+    IngestReport,
+    Outlet,
+    Progress,
+    checked_site,
+    ingest,
+    session_queue,
+)
+from synergy.messaging.message import EventsMessage
+from synergy.model.process import Deployment
+from synergy.runtime.stop import Stop
+
+REAL_LOG = Path(__file__).parents[2] / "../shared/data/apache_logs"
+LINE = '{host} - - [17/May/2015:{hour:02}:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Agent"\n'
+
+
+class Wire:
+    """A store and a bus in one: a queue in a list, and who takes from it while others wait."""
+
+    def __init__(self, taken_a_look: int = 0) -> None:
+        self.messages: list[EventsMessage] = []
+        self.commits = 0
+        self.depth = 0
+        self.deepest = 0
+        self.taken_a_look = taken_a_look
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        self.commits += 1
+        yield
+
+    def publish(self, _queue: str, messages: Sequence[EventsMessage], _batch: object) -> None:
+        self.messages.extend(messages)
+        self.depth += len(messages)
+        self.deepest = max(self.deepest, self.depth)
+
+    def depths(self) -> dict[str, int]:
+        return {"sessions": self.depth}
+
+    def events(self) -> list[Any]:
+        return [event for message in self.messages for event in message.events]
+
+
+class Waits(Stop):
+    """A stop that nobody waits for in vain: each wait lets the consumers take something."""
+
+    def __init__(self, wire: Wire) -> None:
+        super().__init__()
+        self.waits = 0
+        self._wire = wire
+
+    def wait(self, timeout: float) -> bool:
+        self.waits += 1
+        self._wire.depth = max(self._wire.depth - self._wire.taken_a_look, 0)
+        return self.is_set
+
+
+def run(
+    *files: Path | str, wire: Wire | None = None, start: str = "", keep: bool = False
+) -> IngestReport:
+    wire = wire or Wire(taken_a_look=10)
+    outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
+    ingestion = Ingestion("example.com", outlet, start, keep)
+    clock = SteppedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    return ingest([str(file) for file in files], ingestion, outlet, clock, 1.0)
+
+
+def a_log(folder: Path, hosts: int, name: str = "access.log", hour: int = 10) -> Path:
+    path = folder / name
+    path.write_text("".join(LINE.format(host=f"h{n}", hour=hour) for n in range(hosts)))
+    return path
+
+
+def test_the_real_log() -> None:
+    wire = Wire(taken_a_look=10)
+    report = run(REAL_LOG, wire=wire)
+
+    assert (report.lines, report.accepted, report.rejected) == (10_000, 9_999, 1)
+    assert [(sample.line, sample.reason) for sample in report.samples] == [
+        (8899, "a quoted field has no end")
+    ]
+    assert (report.sessions, report.hours) == (3_223, 84)
+    assert (report.first_hour, report.last_hour) == ("2015051710", "2015052021")
+    assert len(wire.events()) == 9_999
+    assert report.waiting == 0
+    assert report.problems == ()
+
+
+def test_events_go_in_messages_of_some_hundreds_and_many_messages_in_one_commit() -> None:
+    wire = Wire(taken_a_look=10)
+    run(REAL_LOG, wire=wire)
+
+    assert max(len(message.events) for message in wire.messages) <= 500
+    assert len(wire.messages) < 80
+    assert wire.commits < 20
+
+
+def test_reading_a_file_again_gives_the_same_events(tmp_path: Path) -> None:
+    path, wire = a_log(tmp_path, 20), Wire(taken_a_look=10)
+    run(path, path, wire=wire)
+
+    assert wire.events()[:20] == wire.events()[20:]
+
+
+def test_each_file_is_read_on_its_own(tmp_path: Path) -> None:
+    """Together or one by one: the same events, or a file could not be read again."""
+    one, two = a_log(tmp_path, 5, "one"), a_log(tmp_path, 5, "two")
+    together, apart = Wire(taken_a_look=10), Wire(taken_a_look=10)
+    run(one, two, wire=together)
+    run(one, wire=apart)
+    run(two, wire=apart)
+
+    assert together.events() == apart.events()
+
+
+def test_rejected_lines_are_counted_sampled_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    good = LINE.format(host="h", hour=1).encode()
+    path.write_bytes(good + b"bad \xff one\r\n" + b"bad two\n" * 30 + good)
+    report = run(path, keep=True)
+
+    assert (report.lines, report.accepted, report.rejected) == (33, 2, 31)
+    assert [sample.line for sample in report.samples] == list(range(2, 12))
+    assert report.rejected_files == (f"{path}.rejected",)
+    kept = Path(f"{path}.rejected").read_bytes()
+    assert kept == b"bad \xff one\n" + b"bad two\n" * 30
+
+
+def test_rejected_lines_are_kept_only_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_text("bad\n")
+    run(path)
+
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_without_a_single_good_line_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "photo"
+    path.write_bytes(bytes(range(256)) * 4000)
+    report = run(path)
+
+    assert report.accepted == 0
+    assert "is no access log" in report.problems[0]
+
+
+def test_an_empty_file_is_none(tmp_path: Path) -> None:
+    report = run(a_log(tmp_path, 0))
+
+    assert (report.lines, report.sessions, report.hours) == (0, 0, 0)
+    assert report.problems == ()
+
+
+def test_a_damaged_file_is_a_problem_and_the_next_is_read(tmp_path: Path) -> None:
+    content = a_log(tmp_path, 20_000).read_bytes()
+    damaged = tmp_path / "damaged.gz"
+    damaged.write_bytes(gzip.compress(content)[:-2000])
+    wire = Wire(taken_a_look=50)
+    report = run(damaged, a_log(tmp_path, 3, "other", hour=11), wire=wire)
+
+    assert 3 < report.accepted == report.lines < 20_003
+    assert "damaged.gz cannot be read any further" in report.problems[0]
+    assert len(wire.events()) == report.accepted
+    assert report.hours == 2
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(LINE.format(host="h", hour=3).encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+
+    assert run("-").accepted == 1
+
+
+def test_nothing_is_read_if_one_of_the_files_is_not_there(tmp_path: Path) -> None:
+    wire = Wire(taken_a_look=10)
+    with pytest.raises(NotFound):
+        run(a_log(tmp_path, 3), tmp_path / "missing", wire=wire)
+
+    assert wire.messages == []
+
+
+def test_events_before_the_timetables_start_are_sent_and_counted(tmp_path: Path) -> None:
+    early, late = a_log(tmp_path, 2, "early", hour=9), a_log(tmp_path, 3, "late", hour=11)
+    wire = Wire(taken_a_look=10)
+    report = run(early, late, wire=wire, start="2015051710")
+
+    assert (report.early_events, report.early_from) == (2, "2015051709")
+    assert len(wire.events()) == 5
+
+
+def test_the_reader_waits_while_too_much_waits(tmp_path: Path) -> None:
+    wire = Wire(taken_a_look=3)
+    run(a_log(tmp_path, 200_000), wire=wire)
+
+    assert len(wire.events()) == 200_000
+    assert wire.deepest < QUEUE_LIMIT + 50
+
+
+def test_the_reader_gives_up_a_full_queue_that_nobody_takes_from(tmp_path: Path) -> None:
+    wire = Wire(taken_a_look=0)
+    with pytest.raises(Unreachable, match="nobody takes them"):
+        run(a_log(tmp_path, 200_000), wire=wire)
+
+    assert wire.deepest < QUEUE_LIMIT + 50
+
+
+def test_what_nobody_takes_is_told(tmp_path: Path) -> None:
+    assert run(a_log(tmp_path, 3), wire=Wire(taken_a_look=0)).waiting == 1
+
+
+def test_the_wish_to_stop_ends_the_waiting() -> None:
+    wire = Wire(taken_a_look=0)
+    wire.depth = 7
+    stop = Stop()
+    stop.set()
+
+    assert Outlet(wire, wire, "sessions", stop).drain(0, None) == 7  # type: ignore[arg-type]
+
+
+def test_progress_tells_how_far_a_file_is_read() -> None:
+    wire = Wire(taken_a_look=10)
+    seen: list[Progress] = []
+    outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
+    ingestion = Ingestion("example.com", outlet, progress=seen.append)
+    ingest([str(REAL_LOG)], ingestion, outlet, SteppedClock(datetime(2026, 1, 1, tzinfo=UTC)), 1.0)
+
+    assert seen[-1].lines == 10_000
+    assert seen[-1].position == seen[-1].size == REAL_LOG.stat().st_size
+    assert [s.lines for s in seen] == sorted(s.lines for s in seen)
+
+
+@pytest.mark.parametrize("site", ["", " ", "a ", "a\nb", "a\0", "x" * 256])
+def test_what_is_no_name_for_a_site(site: str) -> None:
+    with pytest.raises(InvalidValue, match="no name for a site"):
+        checked_site(site)
+
+
+def test_a_deployment_needs_session_workers() -> None:
+    with pytest.raises(NotFound, match="SingleSessionWorker"):
+        session_queue(Deployment({}, {}))
