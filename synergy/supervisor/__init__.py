@@ -1,0 +1,1 @@
+"""Keeps the processes of this box alive: observe, plan, act."""

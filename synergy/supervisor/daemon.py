@@ -1,0 +1,306 @@
+"""Starting a supervisor: detached, as a daemon of its own, or attached to the terminal.
+
+A detached supervisor tells its caller through a pipe, a line of JSON for each change, until
+every process either runs or has died once; then the caller returns. *Runs* means: it has said
+that it is ready (see `ready`), or has lived for `Timing.ready_after` seconds without saying
+anything, as a program does that knows nothing of the supervisor.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import NoReturn
+
+from synergy.clock import Clock
+from synergy.errors import MessagingUnavailable, StorageUnavailable, SynergyError
+from synergy.model.box import ObservedProcess
+from synergy.runtime.stop import Stop
+from synergy.supervisor import lock, output
+from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.states import SlotState
+from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+
+logger = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """How the start of a supervisor ended."""
+
+    STARTED = "started"  # every process runs
+    INCOMPLETE = "incomplete"  # the supervisor runs, but not every process does
+    ALREADY_RUNNING = "already running"  # nothing was changed
+    STOPPED = "stopped"  # it ran in the foreground, and ended as it should
+    UNREACHABLE = "unreachable"  # store or bus do not answer; nothing runs
+    FAILED = "failed"  # it ended by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A change in a slot, for whoever watches the start."""
+
+    process: str
+    instance: int
+    state: str
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartReport:
+    """How the start ended; `reason` is for people, and holds the last lines of a log if that helps.
+
+    `missing` are the processes that do not run yet.
+    """
+
+    outcome: Outcome
+    pid: int | None = None
+    reason: str = ""
+    missing: tuple[Progress, ...] = ()
+
+
+Watcher = Callable[[Progress], None]
+
+
+def run_foreground(config: SupervisorConfig, watcher: Watcher) -> StartReport:
+    """Supervises in this process until SIGTERM, SIGINT or SIGHUP; then all has ended."""
+    return _supervise(config, lambda pid: None, watcher, lambda: None)
+
+
+def start_detached(
+    config: SupervisorConfig, watcher: Watcher, timeout: float = 60.0
+) -> StartReport:
+    """Starts a supervisor that outlives the caller; returns when its processes are up.
+
+    The caller must have no threads, and neither store nor bus open: they would not survive the
+    fork. After `timeout` seconds the start goes on, but is not waited for.
+    """
+    running = lock.holder(config.home)
+    if running is not None:
+        return StartReport(Outcome.ALREADY_RUNNING, running.pid)
+    (config.home / "logs").mkdir(parents=True, exist_ok=True)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _be_daemon(config, writer)
+    os.close(writer)
+    os.waitpid(child, 0)
+    try:
+        return _follow(reader, config, watcher, timeout)
+    finally:
+        os.close(reader)
+
+
+def _supervise(
+    config: SupervisorConfig,
+    began: Callable[[int], None],
+    watcher: Watcher,
+    settled: Callable[[], None],
+) -> StartReport:
+    held = HomeLock(config.home)
+    if not held.acquire():
+        running = lock.holder(config.home)
+        return StartReport(Outcome.ALREADY_RUNNING, running.pid if running else None)
+    try:
+        config.open_logs()
+        began(os.getpid())
+        return _supervise_locked(config, held, watcher, settled)
+    finally:
+        held.release()
+
+
+def _supervise_locked(
+    config: SupervisorConfig, held: HomeLock, watcher: Watcher, settled: Callable[[], None]
+) -> StartReport:
+    try:
+        store, bus = config.connect()
+    except (StorageUnavailable, MessagingUnavailable) as error:
+        return StartReport(Outcome.UNREACHABLE, reason=str(error))
+    stop = Stop()
+    _stop_on_signals(stop)
+    supervisor = Supervisor(config, store, bus, stop)
+    teller = _Teller(supervisor, watcher, settled)
+
+    def after_turn() -> None:
+        teller.tell()
+        if not held.is_intact and not stop.is_set:
+            # Another supervisor could start now, so this one must not go on.
+            logger.error(
+                "%s was removed: stopping", config.home, extra={"event": "supervisor.home_lost"}
+            )
+            stop.set()
+
+    logger.info("Supervisor of box %s", config.box, extra={"event": "supervisor.started"})
+    try:
+        supervisor.run(after_turn)
+    finally:
+        bus.close()
+        store.close()
+    logger.info("Supervisor stopped", extra={"event": "supervisor.stopped"})
+    return StartReport(Outcome.STOPPED, os.getpid())
+
+
+def _stop_on_signals(stop: Stop) -> None:
+    stop.on_signals(signal.SIGTERM, signal.SIGINT)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # that is what nohup means
+        stop.on_signals(signal.SIGHUP)
+
+
+class _Teller:
+    """Tells of each change of a slot, and once that all slots have settled."""
+
+    def __init__(
+        self, supervisor: Supervisor, watcher: Watcher, settled: Callable[[], None]
+    ) -> None:
+        self._supervisor = supervisor
+        self._watcher = watcher
+        self._settled: Callable[[], None] | None = settled
+        self._told: frozenset[Progress] = frozenset()
+
+    def tell(self) -> None:
+        now = frozenset(_progress(observed) for observed in self._supervisor.view())
+        for progress in sorted(now - self._told, key=lambda p: (p.process, p.instance)):
+            self._watcher(progress)
+        self._told = now
+        if self._settled is not None and self._supervisor.is_settled:
+            self._settled()
+            self._settled = None
+
+
+def _progress(observed: ObservedProcess) -> Progress:
+    return Progress(observed.process, observed.instance, observed.state, observed.pid)
+
+
+# The daemon's side of the pipe
+
+
+def _be_daemon(config: SupervisorConfig, writer: int) -> NoReturn:
+    """Supervises as a daemon and never returns into the caller's copy of the program."""
+    code = 1
+    try:
+        _detach(config, writer)
+        pipe = _Pipe(writer)
+        report = _supervise(config, pipe.began, pipe.changed, pipe.settled)
+        pipe.ended(report)
+        code = 0 if report.outcome in {Outcome.STOPPED, Outcome.ALREADY_RUNNING} else 1
+    except SynergyError as error:
+        pipe.ended(StartReport(Outcome.FAILED, reason=str(error)))
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _detach(config: SupervisorConfig, writer: int) -> None:
+    from daemon import DaemonContext
+
+    umask = os.umask(0)
+    os.umask(umask)
+    with output.appending(config.home / "logs" / "supervisor.out") as log:
+        DaemonContext(
+            working_directory=str(config.directory),
+            umask=umask,
+            prevent_core=False,
+            detach_process=True,
+            files_preserve=[writer],
+            stdout=log,
+            stderr=log,
+            signal_map={},
+        ).open()
+
+
+class _Pipe:
+    """Lines of JSON to the caller, who may be gone: then there is nobody to tell."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd: int | None = fd
+
+    def began(self, pid: int) -> None:
+        self._write({"pid": pid})
+
+    def changed(self, progress: Progress) -> None:
+        self._write({"slot": [progress.process, progress.instance, progress.state, progress.pid]})
+
+    def ended(self, report: StartReport) -> None:
+        self._write({"outcome": report.outcome.value, "pid": report.pid, "reason": report.reason})
+        self._close()
+
+    def settled(self) -> None:
+        self._write({"settled": True})
+        self._close()
+
+    def _write(self, line: dict[str, object]) -> None:
+        if self._fd is None:
+            return
+        try:
+            os.write(self._fd, json.dumps(line).encode() + b"\n")
+        except BrokenPipeError:
+            self._close()
+
+    def _close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+# The caller's side of the pipe
+
+
+def _follow(reader: int, config: SupervisorConfig, watcher: Watcher, timeout: float) -> StartReport:
+    pid: int | None = None
+    slots: dict[tuple[str, int], Progress] = {}
+    for line in _lines(reader, config.clock, timeout):
+        match line:
+            case {"outcome": str(outcome), "pid": int() | None as other, "reason": str(reason)}:
+                return StartReport(Outcome(outcome), other, reason)
+            case {"pid": int(pid)}:
+                pass
+            case {"slot": [str(process), int(instance), str(state), int() | None as leader]}:
+                progress = Progress(process, instance, state, leader)
+                slots[process, instance] = progress
+                watcher(progress)
+            case {"settled": True}:
+                return _settled(pid, slots, "")
+            case {"late": True}:
+                return _settled(pid, slots, f"not all processes are up after {timeout:g} s")
+    return StartReport(Outcome.FAILED, reason=_last_words(config.home))
+
+
+def _settled(pid: int | None, slots: dict[tuple[str, int], Progress], reason: str) -> StartReport:
+    up = {SlotState.RUNNING.value, SlotState.STOPPED.value}
+    missing = tuple(slot for slot in slots.values() if slot.state not in up)
+    outcome = Outcome.INCOMPLETE if missing or reason else Outcome.STARTED
+    return StartReport(outcome, pid, reason, missing)
+
+
+def _last_words(home: Path) -> str:
+    logs = (home / "logs" / name for name in ("supervisor.out", "supervisor.log"))
+    return "\n".join(filter(None, (output.tail(log) for log in logs)))
+
+
+def _lines(reader: int, clock: Clock, timeout: float) -> Iterator[dict[str, object]]:
+    """What the daemon tells, until it says no more; `{"late": True}` when time is over."""
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    deadline = clock.monotonic() + timeout
+    rest = b""
+    while poll.poll(max(0.0, deadline - clock.monotonic()) * 1000):
+        data = os.read(reader, 65_536)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (json.loads(line) for line in lines)
+    yield {"late": True}

@@ -1,0 +1,133 @@
+"""What to do next: desired + known + now → actions. Pure.
+
+A process that dies is started again at once, then after 1, 2, 4 … 60 s; a minute of health
+forgets the deaths before it. A process that is not desired any more is asked to end, and
+killed after the grace time. A slot that is desired again while its process is still ending
+waits for that end: there are never two copies of one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from synergy.supervisor.states import Slot, SlotState, SlotStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """All in seconds.
+
+    `grace`: from TERM to KILL. `ready_after`: a process that never says that it is ready
+    counts as running after this. `healthy_after`: a life this long forgets earlier deaths.
+    `longest_delay`: the most that a restart waits.
+    """
+
+    grace: float = 10.0
+    ready_after: float = 3.0
+    healthy_after: float = 60.0
+    longest_delay: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Spawn the process."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """It lived long enough: starting → running."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """Ask the process to end: TERM."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End the process and all that came from it: KILL."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A slot that waited for its restart is not desired any more: → stopped."""
+
+    slot: Slot
+
+
+Action = Start | Confirm | Terminate | Kill | Rest
+
+
+def plan(
+    desired: Collection[Slot], known: Mapping[Slot, SlotStatus], now: float, timing: Timing
+) -> list[Action]:
+    """All that is due at `now` (monotonic seconds), in the order of the slots."""
+    actions = (
+        _act(slot, slot in desired, known.get(slot), now, timing)
+        for slot in sorted({*desired, *known})
+    )
+    return [action for action in actions if action is not None]
+
+
+def next_deadline(
+    desired: Collection[Slot], known: Mapping[Slot, SlotStatus], timing: Timing
+) -> float | None:
+    """When `plan` may have something to do although nothing happens; None: never."""
+    deadlines = (_deadline(slot in desired, status, timing) for slot, status in known.items())
+    return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+
+def restart_delay(failures: int, timing: Timing) -> float:
+    """Seconds from the last of `failures` deaths in a row to the next start."""
+    if failures <= 1:
+        return 0.0
+    return min(2.0 ** min(failures - 2, 30), timing.longest_delay)
+
+
+def failures_after_death(status: SlotStatus, now: float, timing: Timing) -> int:
+    """Deaths in a row, the present one included."""
+    return 1 if now - status.born >= timing.healthy_after else status.failures + 1
+
+
+def _act(
+    slot: Slot, is_desired: bool, status: SlotStatus | None, now: float, timing: Timing
+) -> Action | None:
+    if status is None or status.state is SlotState.STOPPED:
+        return Start(slot) if is_desired else None
+    deadline = _deadline(is_desired, status, timing)
+    if deadline is None or now < deadline:
+        return None
+    return _due(slot, is_desired, status.state)
+
+
+def _due(slot: Slot, is_desired: bool, state: SlotState) -> Action:
+    if state is SlotState.STOPPING:
+        return Kill(slot)
+    if state is SlotState.BACKOFF:
+        return Start(slot) if is_desired else Rest(slot)
+    return Confirm(slot) if is_desired else Terminate(slot)
+
+
+def _deadline(is_desired: bool, status: SlotStatus, timing: Timing) -> float | None:
+    match status.state:
+        case SlotState.STOPPED | SlotState.KILLING:
+            return None
+        case SlotState.STOPPING:
+            return status.entered + timing.grace
+        case SlotState.BACKOFF if is_desired:
+            return status.entered + restart_delay(status.failures, timing)
+        case SlotState.STARTING if is_desired:
+            return status.entered + timing.ready_after
+        case SlotState.RUNNING if is_desired:
+            return None
+        case _:
+            return status.entered

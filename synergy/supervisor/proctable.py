@@ -1,0 +1,121 @@
+"""The kernel's table of processes, and who in it came from whom.
+
+A process belongs to a start of ours if it carries the start's marker in its environment, if it
+is in the session of the start's leader (while that leader provably holds its pid), or if its
+parent belongs to it. So neither `setsid` nor a cleared environment alone hides a grandchild.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from synergy.runtime.identity import start_time
+
+MARKER = "SYNERGY_RUN"
+_MARKER_BYTES = f"{MARKER}=".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A living process; `started` in clock ticks since boot, `marker` "" if it has none."""
+
+    pid: int
+    parent: int
+    session: int
+    started: int
+    marker: str = ""
+
+
+def read_table() -> dict[int, Entry]:
+    """All living processes but the calling one. Zombies are dead."""
+    own = os.getpid()
+    entries = (_entry(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return {entry.pid: entry for entry in entries if entry is not None and entry.pid != own}
+
+
+def family(
+    table: Mapping[int, Entry],
+    is_ours: Callable[[str], bool],
+    sessions: Collection[int] = (),
+) -> set[Entry]:
+    """Those with a marker that is ours or in one of the sessions, and all that they begot."""
+    members = {e.pid for e in table.values() if is_ours(e.marker) or e.session in sessions}
+    while True:
+        born = {e.pid for e in table.values() if e.parent in members} - members
+        if not born:
+            return {table[pid] for pid in members}
+        members |= born
+
+
+def marker_of(pid: int) -> str:
+    """The marker in the environment that the process was started with; "" if none is seen."""
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return ""
+    for item in environment.split(b"\0"):
+        if item.startswith(_MARKER_BYTES):
+            return os.fsdecode(item[len(_MARKER_BYTES) :])
+    return ""
+
+
+def send(entry: Entry, number: signal.Signals) -> bool:
+    """Signals the process, and never another one that has its pid; False if it is gone.
+
+    The entry was read before its pid was pinned; if the pinned pid still started when the entry
+    says, no other process can have had the pid in between.
+    """
+    pidfd = pin(entry)
+    if pidfd is None:
+        return False
+    try:
+        signal.pidfd_send_signal(pidfd, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(pidfd)
+    return True
+
+
+def pin(entry: Entry) -> int | None:
+    """A pidfd for the process, to be closed by the caller; None if it is gone."""
+    try:
+        pidfd = os.pidfd_open(entry.pid)
+    except ProcessLookupError:
+        return None
+    if start_time(entry.pid) == entry.started:
+        return pidfd
+    os.close(pidfd)
+    return None
+
+
+def has_ended(pidfd: int, timeout: float = 0.0) -> bool:
+    """Whether the pinned process ends within `timeout` seconds."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(timeout * 1000))
+
+
+def await_end(entries: Iterable[Entry], timeout: float) -> None:
+    """Waits until all have ended, at most `timeout` seconds for each."""
+    for entry in entries:
+        pidfd = pin(entry)
+        if pidfd is not None:
+            has_ended(pidfd, timeout)
+            os.close(pidfd)
+
+
+def _entry(pid: int) -> Entry | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat[stat.rindex(")") + 2 :].split()
+    if fields[0] in "ZX":
+        return None
+    return Entry(pid, int(fields[1]), int(fields[3]), int(fields[19]), marker_of(pid))

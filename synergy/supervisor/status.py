@@ -1,0 +1,80 @@
+"""What runs on a box, for `supervisor status`. Changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+
+from synergy.model.box import ObservedProcess
+from synergy.runtime.identity import boot_id, start_time
+from synergy.storage.protocol import Store
+from synergy.supervisor import lock
+
+LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """One instance of a process; `rss` in bytes, 0 if it does not run.
+
+    `state` is that of the supervisor's last report, or `lost` if the process is gone since.
+    """
+
+    name: str
+    instance: int
+    pid: int | None
+    state: str
+    since: datetime | None
+    restarts: int
+    rss: int
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorStatus:
+    """A box, whether its supervisor runs here (`pid`), and its processes."""
+
+    box: str
+    running: bool
+    pid: int | None
+    processes: tuple[ProcessStatus, ...]
+
+
+def status(home: Path, store: Store, box: str) -> SupervisorStatus:
+    """What the supervisor reported last, compared with what is there now.
+
+    Raises StorageUnavailable. For another box, whose processes cannot be looked at from here,
+    they are shown as reported.
+    """
+    running = lock.holder(home)
+    processes = tuple(_process(observed) for observed in store.boxes.observed(box))
+    return SupervisorStatus(
+        box=box,
+        running=running is not None,
+        pid=running.pid if running is not None else None,
+        processes=tuple(sorted(processes, key=lambda p: (p.name, p.instance))),
+    )
+
+
+def _process(observed: ObservedProcess) -> ProcessStatus:
+    is_here = observed.boot_id in {"", boot_id()}
+    is_alive = is_here and observed.pid is not None and start_time(observed.pid) == observed.started
+    is_lost = is_here and observed.pid is not None and not is_alive
+    return ProcessStatus(
+        name=observed.process,
+        instance=observed.instance,
+        pid=None if is_lost else observed.pid,
+        state=LOST if is_lost else observed.state,
+        since=observed.since,
+        restarts=observed.restarts,
+        rss=_rss(observed.pid) if is_alive and observed.pid is not None else 0,
+    )
+
+
+def _rss(pid: int) -> int:
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
