@@ -1,0 +1,365 @@
+"""The illustration suite from the real log to the year, and the stream that feeds a first start.
+
+The workers get what the worker kit gives them, over documents that lie in a dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synergy.clock import SteppedClock
+from synergy.config import loader
+from synergy.errors import InvalidValue
+from synergy.ingest.accesslog import parse
+from synergy.ingest.visitors import Sessionizer
+from synergy.messaging.message import EventsMessage
+from synergy.model.process import Deployment, ManagedProcess
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.runtime.stop import Stop
+from synergy.timeperiod import Qualifier
+from synergy.worker import Nothing, Outcome, Processed, Worker, Workplace
+from synergy.worker.task import Sink, Source, Task
+from workers.alert_daily_worker import AlertDailyWorker
+from workers.client_daily_aggregator import ClientDailyAggregator
+from workers.client_monthly_aggregator import ClientMonthlyAggregator
+from workers.client_yearly_aggregator import ClientYearlyAggregator
+from workers.event_stream_generator import ENOUGH, HISTORY, EventStreamGenerator
+from workers.imagined_visits import events_between
+from workers.single_session_worker import SingleSessionWorker
+from workers.site_daily_aggregator import SiteDailyAggregator
+from workers.site_hourly_aggregator import SiteHourlyAggregator
+from workers.site_monthly_aggregator import SiteMonthlyAggregator
+from workers.site_yearly_aggregator import SiteYearlyAggregator
+
+PROJECT = Path(__file__).parents[2]
+REAL_LOG = PROJECT / "../shared/data/apache_logs"
+SITE = "semicomplete.com"
+WORKERS: tuple[type[Worker], ...] = (
+    SiteHourlyAggregator,
+    SiteDailyAggregator,
+    SiteMonthlyAggregator,
+    SiteYearlyAggregator,
+    ClientDailyAggregator,
+    ClientMonthlyAggregator,
+    ClientYearlyAggregator,
+    AlertDailyWorker,
+)
+Body = Mapping[str, Any]
+
+
+class Shelf:
+    """Documents in a dictionary."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str, str], Body] = {}
+
+    def read(self, collection: str, start: str, end: str) -> Iterator[Body]:
+        for place in sorted(self.rows):
+            if place[0] == collection and start <= place[1] and (not end or place[1] < end):
+                yield self.rows[place]
+
+    def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Any) -> int:
+        for key, timeperiod in keys:
+            place = (collection, timeperiod, key)
+            self.rows[place] = merge(key, self.rows.get(place))
+        return len(keys)
+
+    def conclude(self, sink: Sink) -> None:
+        for write in sink.writes():
+            for place in list(self.rows):
+                if place[0] == write.collection and write.start <= place[1] < write.end:
+                    del self.rows[place]
+            for document in write.documents:
+                place = (write.collection, document.timeperiod, document.key)
+                self.rows[place] = document.body
+
+    def of(self, collection: str) -> list[Body]:
+        return list(self.read(collection, "", ""))
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Deployment:
+    environ = {"SYNERGY_DEMO_STREAM": "off", "SYNERGY_ENV": "test"}
+    return loader.load_deployment(loader.load_settings(PROJECT, environ), PROJECT)
+
+
+def work(deployment: Deployment, shelf: Shelf, kind: type[Worker], timeperiod: str) -> Outcome:
+    """One unit of the process that is declared for the worker, for one timeperiod."""
+    process = deployment.processes[kind.__name__]
+    assert isinstance(process, ManagedProcess)
+    assert process.source
+    assert process.sink
+    qualifier = process.qualifier
+    end = qualifier.timeperiod(qualifier.parse(timeperiod) + 1)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    unit = UnitOfWork("u", process.name, timeperiod, 1, timeperiod, end, 0, 1, now)
+    source = Source(shelf, process.source, unit)  # type: ignore[arg-type]
+    sink = Sink(process.sink, unit, kind.unique_by)
+    outcome = kind(None).work(Task(process, unit, source, sink, lambda: None))  # type: ignore[arg-type]
+    shelf.conclude(sink)
+    return outcome
+
+
+def work_on_all(deployment: Deployment, shelf: Shelf, start: str, end: str) -> None:
+    """All periods of all workers that hold an hour of `[start, end)`, finest first."""
+    first, last = Qualifier.HOURLY.parse(start), Qualifier.HOURLY.parse(end) - 1
+    for kind in WORKERS:
+        process = deployment.processes[kind.__name__]
+        assert isinstance(process, ManagedProcess)
+        qualifier = process.qualifier
+        begin = Qualifier.HOURLY.up(first, qualifier)
+        for ordinal in range(begin, Qualifier.HOURLY.up(last, qualifier) + 1):
+            work(deployment, shelf, kind, qualifier.timeperiod(ordinal))
+
+
+def ingested(shelf: Shelf, lines: Sequence[bytes]) -> None:
+    sessionizer = Sessionizer(SITE)
+    events = []
+    for line in lines:
+        try:
+            events.append(sessionizer.event(parse(line), line))
+        except InvalidValue:
+            continue
+    worker = SingleSessionWorker(None)  # type: ignore[arg-type]
+    for first in range(0, len(events), 250):
+        worker.handle(events[first : first + 250], shelf)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def shelf(deployment: Deployment) -> Shelf:
+    """The real log, worked on to its end."""
+    shelf = Shelf()
+    ingested(shelf, REAL_LOG.read_bytes().splitlines())
+    work_on_all(deployment, shelf, "2015051700", "2015052100")
+    return shelf
+
+
+def numbers(row: Body) -> tuple[int, int, int]:
+    stat = row["stat"]
+    return stat["number_of_visits"], stat["number_of_pageviews"], stat["total_duration"]
+
+
+def test_days_of_the_real_log(shelf: Shelf) -> None:
+    assert [numbers(row)[:2] for row in shelf.of("site_daily")] == [
+        (546, 1535),
+        (1029, 2767),
+        (852, 2795),
+        (796, 2483),
+    ]
+
+
+def test_year_of_the_real_log(shelf: Shelf) -> None:
+    (year,) = shelf.of("site_yearly")
+    assert year["domain"] == SITE
+    assert year["timeperiod"] == "2015000000"
+    assert numbers(year) == (3_223, 9_580, 48_818)
+
+
+def test_hours_days_month_and_year_add_up(shelf: Shelf) -> None:
+    sums = [
+        tuple(map(sum, zip(*map(numbers, shelf.of(collection)), strict=True)))
+        for collection in ("site_hourly", "site_daily", "site_monthly", "site_yearly")
+    ]
+    assert sums == [(3_223, 9_580, 48_818)] * 4
+    assert len(shelf.of("site_hourly")) == 84
+
+
+def test_each_counter_counts_every_visit(shelf: Shelf) -> None:
+    (year,) = shelf.of("site_yearly")
+    for name in ("os", "browser", "language", "country", "screen_resolution"):
+        assert sum(year["stat"][name].values()) == 3_223
+    assert year["stat"]["country"] == {"unknown": 3_223}
+
+
+def test_clients_have_what_their_sites_have(shelf: Shelf) -> None:
+    for granularity in ("daily", "monthly", "yearly"):
+        sites, clients = shelf.of(f"site_{granularity}"), shelf.of(f"client_{granularity}")
+        assert [row["stat"] for row in clients] == [row["stat"] for row in sites]
+        assert {row["client_id"] for row in clients} == {"semicomplete"}
+
+
+def test_ingesting_again_changes_nothing(shelf: Shelf) -> None:
+    before = dict(shelf.rows)
+    ingested(shelf, REAL_LOG.read_bytes().splitlines())
+    assert shelf.rows == before
+
+
+def test_a_part_first_and_the_whole_later_is_as_the_whole_at_once() -> None:
+    lines = REAL_LOG.read_bytes().splitlines()
+    once, twice = Shelf(), Shelf()
+    ingested(once, lines)
+    ingested(twice, lines[:6_000])
+    ingested(twice, lines)
+    assert once.rows == twice.rows
+
+
+def a_day(shelf: Shelf, day: str, **visits: int) -> None:
+    for site, number in visits.items():
+        shelf.rows["site_daily", day, site] = {
+            "domain": site,
+            "timeperiod": day,
+            "stat": {"number_of_visits": number, "number_of_pageviews": number},
+        }
+
+
+def test_alerts_compare_a_day_with_the_same_day_a_week_before(deployment: Deployment) -> None:
+    shelf = Shelf()
+    a_day(shelf, "2015051000", calm=100, risen=100, fallen=100, silent=3)
+    a_day(shelf, "2015051600", calm=900, risen=900)
+    a_day(shelf, "2015051700", calm=110, risen=130, fallen=70, new=5)
+    outcome = work(deployment, shelf, AlertDailyWorker, "2015051700")
+
+    assert outcome == Processed({"alerts": 3})
+    rows = shelf.of("alert_daily")
+    assert [row["domain"] for row in rows] == ["fallen", "risen", "silent"]
+    assert {row["timeperiod"] for row in rows} == {"2015051700"}
+
+
+def test_nothing_to_do_is_said(deployment: Deployment) -> None:
+    for kind in WORKERS:
+        qualifier = deployment.managed()[kind.__name__].qualifier
+        period = qualifier.timeperiod(qualifier.cast("2015051700"))
+        assert work(deployment, Shelf(), kind, period) == Nothing()
+
+
+def test_sites_that_nobody_owns_are_unassigned(deployment: Deployment) -> None:
+    shelf = Shelf()
+    ingested(shelf, REAL_LOG.read_bytes().splitlines()[:100])
+    shelf.rows = {
+        place: {**body, "domain": "nobodys.example"}
+        for place, body in shelf.rows.items()
+        if place[0] == "single_session"
+    }
+    work(deployment, shelf, SiteHourlyAggregator, "2015051710")
+    work(deployment, shelf, SiteDailyAggregator, "2015051700")
+    work(deployment, shelf, ClientDailyAggregator, "2015051700")
+
+    assert [row["client_id"] for row in shelf.of("client_daily")] == ["unassigned"]
+
+
+class Wire:
+    """What the stream writes to: facts, a batch, a queue."""
+
+    def __init__(self, start: str | None) -> None:
+        self.facts = self
+        self.known = {} if start is None else {"timetable.start": start}
+        self.events: list[Body] = []
+        self.depth = 0
+
+    def get(self, name: str) -> str | None:
+        return self.known.get(name)
+
+    def set(self, name: str, value: str) -> None:
+        self.known[name] = value
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        yield
+
+    def publish(self, queue: str, messages: Sequence[EventsMessage], _batch: object) -> None:
+        assert queue == "SingleSessionWorker"
+        self.events.extend(event for message in messages for event in message.events)
+
+    def depths(self) -> dict[str, int]:
+        return {"SingleSessionWorker": self.depth}
+
+
+NOW = datetime(2026, 11, 21, 6, 30, tzinfo=UTC)
+SECOND = int(NOW.timestamp())
+
+
+def stream(deployment: Deployment, wire: Wire, clock: SteppedClock) -> EventStreamGenerator:
+    process = deployment.processes["EventStreamGenerator"]
+    workplace = Workplace(process, wire, wire, clock, "me", Stop())  # type: ignore[arg-type]
+    return EventStreamGenerator(workplace)
+
+
+def until_done(generator: EventStreamGenerator) -> None:
+    while generator.run_once():
+        pass
+
+
+def test_the_stream_begins_with_the_last_48_hours(deployment: Deployment) -> None:
+    wire = Wire("2026010100")
+    until_done(stream(deployment, wire, SteppedClock(NOW)))
+
+    assert min(e["at"] for e in wire.events) < SECOND - HISTORY + 600
+    assert wire.events == events_between(SECOND - HISTORY, SECOND)
+
+
+def test_the_stream_does_not_reach_back_before_the_timetable(deployment: Deployment) -> None:
+    wire = Wire("2026112105")
+    until_done(stream(deployment, wire, SteppedClock(NOW)))
+
+    assert wire.events == events_between(SECOND - 90 * 60, SECOND)
+
+
+def test_without_a_timetable_the_stream_waits(deployment: Deployment) -> None:
+    wire, clock = Wire(None), SteppedClock(NOW)
+    generator = stream(deployment, wire, clock)
+    assert generator.run_once() is False
+    assert wire.events == []
+    wire.set("timetable.start", "2026112106")
+    until_done(generator)
+    assert wire.events == events_between(SECOND - 30 * 60, SECOND)
+
+
+def test_then_events_come_when_their_time_has_come(deployment: Deployment) -> None:
+    wire, clock = Wire("2026112106"), SteppedClock(NOW)
+    generator = stream(deployment, wire, clock)
+    until_done(generator)
+    wire.events.clear()
+    for _ in range(300):
+        clock.advance(1)
+        generator.run_once()
+
+    assert wire.events == events_between(SECOND, SECOND + 300)
+
+
+def test_a_restart_goes_on_from_where_the_stream_was(deployment: Deployment) -> None:
+    wire, clock = Wire("2026112106"), SteppedClock(NOW)
+    until_done(stream(deployment, wire, clock))
+    clock.advance(600)
+    until_done(stream(deployment, wire, clock))
+
+    assert wire.events == events_between(SECOND - 30 * 60, SECOND + 600)
+
+
+def test_a_killed_stream_sends_again_what_it_may_not_have_sent(deployment: Deployment) -> None:
+    wire = Wire("2026112106")
+    until_done(stream(deployment, wire, SteppedClock(NOW)))
+    del wire.known["event_stream.sent_until"]
+    until_done(stream(deployment, wire, SteppedClock(NOW)))
+    once = len(wire.events) // 2
+
+    assert wire.events[:once] == wire.events[once:]
+
+
+def test_a_clock_that_goes_back_sends_nothing_twice(deployment: Deployment) -> None:
+    wire, clock = Wire("2026112106"), SteppedClock(NOW)
+    generator = stream(deployment, wire, clock)
+    until_done(generator)
+    sent = len(wire.events)
+    clock.advance(-600)
+    assert generator.run_once() is False
+
+    assert len(wire.events) == sent
+
+
+def test_the_stream_waits_for_the_session_workers(deployment: Deployment) -> None:
+    wire = Wire("2026112000")
+    wire.depth = ENOUGH + 1
+    assert stream(deployment, wire, SteppedClock(NOW)).run_once() is True
+    assert wire.events == []
+
+
+def test_a_stopped_stream_ends_at_once(deployment: Deployment) -> None:
+    generator = stream(deployment, Wire("2026112106"), SteppedClock(NOW))
+    generator.workplace.stop.set()
+    generator.start()
