@@ -24,7 +24,7 @@ from synergy.config.context import (
 )
 
 ROOT = Path(__file__).resolve().parent
-HOME = Path(os.environ.get("SYNERGY_HOME") or ROOT / "var")
+HOME = ROOT / (os.environ.get("SYNERGY_HOME") or "var")
 
 PROCESS_SCHEDULER = "Scheduler"
 PROCESS_SINGLE_SESSION = "SingleSessionWorker"

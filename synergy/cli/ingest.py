@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     from synergy import clock, compose
     from synergy.cli import exits, output
     from synergy.ingest import pipeline
+    from synergy.insight.actions import TIMETABLE_START
     from synergy.runtime.stop import Stop
 
     project = compose.open_project()
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
             ingestion = pipeline.Ingestion(
                 arguments.site,
                 outlet,
-                store.facts.get("timetable.start") or "",
+                store.facts.get(TIMETABLE_START) or "",
                 keep_rejected=arguments.rejects,
                 progress=lambda progress: line.show(*_shown(progress)),
             )

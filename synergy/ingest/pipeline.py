@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from synergy.clock import Clock
-from synergy.errors import InvalidValue, NotFound, Unreachable
+from synergy.errors import InvalidValue, NotFound, Refused, Unreachable
 from synergy.ingest.accesslog import parse
 from synergy.ingest.reader import STDIN, DamagedFile, LogFile
 from synergy.ingest.visitors import Event, Sessionizer
@@ -244,12 +244,15 @@ class RejectedFile:
 
     def _open(self) -> BinaryIO:
         beside = Path("stdin.rejected" if self._log == STDIN else f"{self._log}.rejected")
-        try:
-            file = beside.open("wb")
-        except OSError:
-            file = Path(beside.name).open("wb")  # noqa: SIM115 - closed at the log's end
-        self.path = file.name
-        return file
+        for path in (beside, Path(beside.name)):
+            try:
+                file = path.open("wb")
+            except OSError as error:
+                reason = str(error)
+            else:
+                self.path = str(path)
+                return file
+        raise Refused(f"rejected lines cannot be kept: {reason}")
 
     def __enter__(self) -> RejectedFile:
         return self

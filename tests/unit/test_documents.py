@@ -1,0 +1,108 @@
+"""Reading collections back: which rows, and what of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from synergy.errors import InvalidValue, NotFound
+from synergy.insight.documents import flat, rows
+from synergy.model.process import Deployment, ManagedProcess
+from synergy.timeperiod import Qualifier
+
+DEPLOYMENT = Deployment(
+    {
+        "Days": ManagedProcess(
+            name="Days", classname="x.Y.start", token="x", present_on_boxes=(".*",),
+            qualifier=Qualifier.DAILY, source="site_hourly", sink="site_daily",
+        )
+    },
+    {},
+)  # fmt: skip
+
+
+class Shelf:
+    """A collection of rows by timeperiod."""
+
+    def __init__(self, *found: dict[str, Any]) -> None:
+        self._rows = found
+
+    def collections(self) -> dict[str, int]:
+        return {"kept": len(self._rows)}
+
+    def read(self, _collection: str, start: str, end: str) -> Iterator[dict[str, Any]]:
+        for row in self._rows:
+            if start <= row["timeperiod"] and (not end or row["timeperiod"] < end):
+                yield row
+
+
+def periods(shelf: Shelf, start: str, end: str) -> list[str]:
+    found = rows(shelf, DEPLOYMENT, "kept", (start, end))  # type: ignore[arg-type]
+    return [row["timeperiod"] for row in found]
+
+
+def at(*timeperiods: str) -> Shelf:
+    return Shelf(*({"timeperiod": timeperiod} for timeperiod in timeperiods))
+
+
+def test_ranges_are_half_open() -> None:
+    days = at("2015051700", "2015051800", "2015051900")
+    assert periods(days, "2015051700", "2015051900") == ["2015051700", "2015051800"]
+
+
+@pytest.mark.parametrize("first", ["2015000000", "2015010000", "2015010100"])
+def test_bounds_are_instants_whatever_the_qualifier_of_the_rows(first: str) -> None:
+    for begin in ("2015000000", "2015010000", "2015010100"):
+        assert periods(at(begin), first, "") == [begin]
+        assert periods(at(begin), "", first) == []
+
+
+def test_a_month_does_not_begin_within_itself() -> None:
+    assert periods(at("2015050000"), "2015051700", "") == []
+    assert periods(at("2015050000"), "2015050000", "2015051700") == ["2015050000"]
+
+
+def test_an_empty_range_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="is empty"):
+        periods(at(), "2015051700", "2015051700")
+
+
+def test_what_is_no_timeperiod_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="not a timeperiod"):
+        periods(at(), "yesterday", "")
+
+
+def test_an_unknown_collection_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(NotFound, match="there are kept, site_daily, site_hourly"):
+        rows(at(), DEPLOYMENT, "site_dayly")  # type: ignore[arg-type]
+
+
+def test_a_declared_collection_may_be_empty() -> None:
+    assert list(rows(at(), DEPLOYMENT, "site_daily")) == []  # type: ignore[arg-type]
+
+
+def test_rows_of_one_site_or_client_without_a_workers_own_fields() -> None:
+    shelf = Shelf(
+        {"timeperiod": "2015051700", "domain": "a", "_pieces": {}},
+        {"timeperiod": "2015051700", "domain": "b"},
+        {"timeperiod": "2015051700", "client_id": "a"},
+    )
+    assert list(rows(shelf, DEPLOYMENT, "kept", owner="a")) == [  # type: ignore[arg-type]
+        {"timeperiod": "2015051700", "domain": "a"},
+        {"timeperiod": "2015051700", "client_id": "a"},
+    ]
+
+
+def test_flat_rows_hold_single_values_only() -> None:
+    row = {
+        "domain": "a",
+        "stat": {"number_of_visits": 2, "os": {"Linux": 2}},
+        "week_before": {"number_of_visits": 1},
+        "timeperiod": "2015051700",
+    }
+    assert flat(row) == {
+        "timeperiod": "2015051700", "domain": "a", "visits": 2, "week_before visits": 1,
+    }  # fmt: skip
+    assert next(iter(flat(row))) == "timeperiod"
