@@ -17,7 +17,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, NoReturn
 
 from synergy.cli import exits
@@ -46,11 +45,18 @@ EXAMPLE = """example:
 """
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of examples as they are, and room for the longest noun."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+
 class Parser(argparse.ArgumentParser):
     """Parsers that keep the lines of their examples and suggest what may have been meant."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _Help)
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
         self.add_argument(
@@ -61,11 +67,11 @@ class Parser(argparse.ArgumentParser):
         self.exit(exits.USAGE, f"{self.prog}: {message}\ntry: {self.prog} -h\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        choices = [str(choice) for choice in action.choices or ()]
-        if choices and value not in choices:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
             near = get_close_matches(str(value), choices, 1)
             expected = f"did you mean {near[0]}?" if near else f"expected {', '.join(choices)}"
-            raise argparse.ArgumentError(action, f"no such choice: {value}: {expected}")
+            raise argparse.ArgumentError(action, f"{value!r} is unknown: {expected}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -129,19 +135,19 @@ def _explain(error: SynergyError) -> None:
 
 def _report_unexpected(error: Exception) -> None:
     """One line for the person, the traceback for whoever has to find the reason."""
-    from synergy.compose import open_project
+    from synergy.compose import HERE
+    from synergy.config.loader import load_settings
     from synergy.runtime import logs
+    from synergy.runtime.masking import mask
 
-    sys.stderr.write(f"unexpected {type(error).__name__}: {logs.mask(str(error))}\n")
+    sys.stderr.write(f"unexpected {type(error).__name__}: {mask(str(error))}\n")
     try:
-        settings = open_project().settings
+        settings = load_settings(HERE, os.environ)
         path = logs.configure(settings.home, "cli", settings.box_id)
-        logs.logger.error(
-            "command failed", exc_info=error, extra={"event": "cli.failed", "argv": sys.argv[1:]}
-        )
     except (SynergyError, OSError):
         sys.stderr.write("run it again with --debug for the traceback\n")
     else:
+        logs.logger.error("A command failed", exc_info=error, extra={"event": "cli.failed"})
         sys.stderr.write(f"the traceback is in {path}\n")
 
 

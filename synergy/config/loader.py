@@ -48,12 +48,13 @@ def load_deployment(settings: Settings, project: Path) -> Deployment:
     return deployment
 
 
-def check(project: Path, environ: Mapping[str, str]) -> Checked:
-    """All mistakes of settings and context together, with each class imported."""
+def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) -> Checked:
+    """All mistakes of settings and context together; with `imports`, those of classes too."""
     findings = Findings()
     settings = settings_module.read(project, environ, findings)
     deployment = _deployment(settings, project, findings)
-    check_classes(deployment.processes, findings)
+    if imports:
+        check_classes(deployment.processes, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
 
 

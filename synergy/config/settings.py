@@ -37,9 +37,11 @@ NAMES = (
     "demo_stream",
     "clock",
 )
-# Variables with the prefix that are no settings: the supervisor's marker, the launcher's
-# switch, and whatever tests hand to the processes that they start.
-_INTERNAL = re.compile(r"SYNERGY_(RUN|NO_VENV|TEST_.*)")
+# Variables with the prefix that are no settings: what the supervisor gives its processes, what
+# command workers tell their programs, the launcher's switch, and whatever tests hand down.
+_INTERNAL = re.compile(
+    r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|TEST_.*)"
+)
 _BOX_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _ON_OFF = {"on": True, "off": False, True: True, False: False}

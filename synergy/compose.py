@@ -1,0 +1,143 @@
+"""Puts it together: settings and context become stores, buses and running processes.
+
+The one place where engines and services meet, and so the only one that knows which engine a
+URL stands for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synergy.config import classes
+from synergy.config.findings import suggestion
+from synergy.config.loader import check
+from synergy.config.settings import Settings
+from synergy.errors import ConfigurationError, NotFound
+from synergy.model.process import Deployment, ManagedProcess, Process
+from synergy.runtime import identity
+from synergy.runtime.stop import Stop
+
+if TYPE_CHECKING:
+    from synergy.messaging.protocol import Bus
+    from synergy.storage.protocol import Store
+    from synergy.worker.base import Workplace
+
+HERE = Path(__file__).resolve().parent.parent
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A deployment on disk: where it lies, how it is set, what it declares."""
+
+    path: Path
+    settings: Settings
+    deployment: Deployment
+
+    def process(self, name: str) -> Process:
+        """The process of that name; raises NotFound, with the nearest name, if there is none."""
+        found = self.deployment.processes.get(name)
+        if found is None:
+            raise NotFound("process", name, suggestion(name, self.deployment.processes))
+        return found
+
+
+def open_project(
+    path: Path = HERE, environ: Mapping[str, str] = os.environ, *, imports: bool = False
+) -> Project:
+    """The project in a folder; raises ConfigurationError with all mistakes in it.
+
+    With `imports`, as before everything is started, the classes of all processes are imported
+    and checked too; without it, commands that only look are quick.
+    """
+    found = check(path, environ, imports=imports)
+    if found.mistakes:
+        raise ConfigurationError(found.mistakes)
+    return Project(path, found.settings, found.deployment)
+
+
+def open_store(settings: Settings) -> Store:
+    """The store that the settings name, made where there is none yet."""
+    from synergy.storage.sqlite import SqliteStore
+
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return SqliteStore.open(settings.store_file)
+
+
+def open_bus(settings: Settings, store: Store) -> Bus:
+    """The bus that the settings name."""
+    from synergy.messaging.stored import StoredBus
+
+    return StoredBus(store, settings.home)
+
+
+def workplace(project: Project, process_name: str, instance: int, stop: Stop) -> Workplace:
+    """All that an instance of a process works with; the caller closes its store and bus."""
+    from synergy.worker.base import Workplace
+
+    process = project.process(process_name)
+    settings = project.settings
+    store = open_store(settings)
+    return Workplace(
+        process=process,
+        store=store,
+        bus=open_bus(settings, store),
+        clock=settings.clock,
+        owner=str(identity.incarnation()),
+        stop=stop,
+        instance=instance,
+        deployment=project.deployment,
+        home=settings.home,
+        box=settings.box_id,
+        start_timeperiod=settings.start_timeperiod,
+    )
+
+
+def run_process(project: Project, name: str, instance: int = 1, *, console: bool = False) -> bool:
+    """Runs an instance of a process in this one, until it is asked to stop; main thread only.
+
+    False if it ended with an error, which is then in its log.
+    """
+    from synergy.runtime import logs
+
+    process = project.process(name)
+    settings = project.settings
+    logs.configure(settings.home, name, settings.box_id, instance, console)
+    stop = Stop()
+    stop.on_signals()
+    try:
+        _work(project, process, instance, stop)
+    except Exception:  # the boundary of the process: whatever ended it is logged
+        log.exception("%s failed", name, extra={"event": "process.failed"})
+        return False
+    log.info("%s stopped", name, extra={"event": "process.stopped"})
+    return True
+
+
+def _work(project: Project, process: Process, instance: int, stop: Stop) -> None:
+    from synergy.supervisor.ready import tell_ready
+
+    place = workplace(project, process.name, instance, stop)
+    try:
+        begin = _entry_point(process, place)
+        log.info("%s started", process.name, extra={"event": "process.started"})
+        tell_ready()
+        begin()
+    finally:
+        place.bus.close()
+        place.store.close()
+
+
+def _entry_point(process: Process, place: Workplace) -> Callable[[], object]:
+    """What runs the process: the method that `context.py` names, or the command worker."""
+    if isinstance(process, ManagedProcess) and process.command is not None:
+        from synergy.worker.command import CommandWorker
+
+        return CommandWorker(place).start
+    return classes.entry_point(process.classname or "", place)

@@ -1,0 +1,133 @@
+"""Logs: one event a line, as JSON, in a file of each process's own.
+
+A line has the name of its event (`unit.requested`, `job.skipped`), which journal and metrics
+share, and the process, timeperiod, unit and box that it is about:
+
+    log.info("Unit %s requested", key, extra={"event": "unit.requested", "timeperiod": ...})
+
+Levels: a person must act, error; the system coped, warning; a state moved, info; a tick found
+nothing, debug. Files are bounded: each is rotated at `FILE_SIZE`, `KEPT` old ones stay, and
+long texts lose their middle. Two instances of a process never share a file, because rotating
+one under the other would lose lines.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+import orjson
+
+from synergy.runtime.masking import mask
+
+FILE_SIZE = 10 * 1024 * 1024
+KEPT = 4  # rotated files
+LONGEST = 8192  # characters of one text
+MOST = 100  # items of one list or mapping
+
+logger = logging.getLogger("synergy")
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def log_path(home: Path, process: str, instance: int = 1) -> Path:
+    """Where an instance of a process writes its log."""
+    number = "" if instance == 1 else f".{instance}"
+    return home / "logs" / f"{process}{number}.log"
+
+
+def configure(
+    home: Path,
+    process: str,
+    box: str,
+    instance: int = 1,
+    console: bool = False,
+) -> Path:
+    """Sends all logging of this process to its file, and to standard error if `console`.
+
+    Exceptions that end a thread are logged too. Returns the file; calling it again replaces
+    what was configured before.
+    """
+    path = log_path(home, process, instance)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    formatter = JsonLines(process, box, instance)
+    handlers: list[logging.Handler] = [
+        RotatingFileHandler(path, maxBytes=FILE_SIZE, backupCount=KEPT, encoding="utf-8")
+    ]
+    if console:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    root = logging.getLogger()
+    for old in [h for h in root.handlers if isinstance(h.formatter, JsonLines)]:
+        root.removeHandler(old)
+        old.close()
+    for handler in handlers:
+        handler.setFormatter(formatter)
+        root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    threading.excepthook = _log_thread_failure
+    return path
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON; what `extra` gave wins over what the process is."""
+
+    def __init__(self, process: str, box: str, instance: int = 1) -> None:
+        super().__init__()
+        self._base: dict[str, object] = {"process": process, "box": box}
+        if instance != 1:
+            self._base["instance"] = instance
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.name,
+            **self._base,
+        }
+        line |= {k: _clean(v) for k, v in vars(record).items() if k not in _STANDARD}
+        line["message"] = _clean(record.getMessage())
+        if record.exc_info:
+            line["traceback"] = _clean(self.formatException(record.exc_info))
+        return orjson.dumps(line).decode()
+
+
+def _clean(value: object) -> object:
+    """What JSON can hold, bounded, without secrets; anything unusual as text."""
+    match value:
+        case None | bool() | float():
+            return value
+        case int() if abs(value) < 1 << 63:
+            return value
+        case list() | tuple():
+            return [_clean(item) for item in value[:MOST]]
+        case Mapping():
+            return {str(key): _clean(item) for key, item in islice(value.items(), MOST)}
+        case _:
+            return _bounded(mask(str(value))).encode(errors="replace").decode()
+
+
+def _bounded(text: str) -> str:
+    """The beginning and the end, where message and reason are; the middle may go."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]} ... {len(text) - LONGEST} characters left out ... {text[-half:]}"
+
+
+def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
+    if failure.exc_value is None or failure.exc_type is SystemExit:
+        return
+    name = failure.thread.name if failure.thread else "unknown"
+    logger.error(
+        "Thread %s ended: %s",
+        name,
+        failure.exc_value,
+        exc_info=failure.exc_value,
+        extra={"event": "thread.failed"},
+    )
