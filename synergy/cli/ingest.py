@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from synergy.insight.actions import TIMETABLE_START
     from synergy.runtime.stop import Stop
 
+    logs, site = pipeline.checked_logs(arguments.files), pipeline.checked_site(arguments.site)
     project = compose.open_project()
     queue = pipeline.session_queue(project.deployment)
     store = compose.open_store(project.settings)
@@ -59,14 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
         outlet = pipeline.Outlet(store, bus, queue, Stop())
         with output.Progress("lines read") as line:
             ingestion = pipeline.Ingestion(
-                arguments.site,
+                site,
                 outlet,
                 store.facts.get(TIMETABLE_START) or "",
                 keep_rejected=arguments.rejects,
                 progress=lambda progress: line.show(*_shown(progress)),
             )
             report = pipeline.ingest(
-                arguments.files,
+                logs,
                 ingestion,
                 outlet,
                 clock.SystemClock(),

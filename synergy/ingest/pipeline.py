@@ -278,20 +278,25 @@ def checked_site(site: str) -> str:
     return site
 
 
+def checked_logs(names: Sequence[str]) -> list[LogFile]:
+    """The logs of these names, after a look that all of them are there."""
+    logs = [LogFile(name) for name in names]
+    for log in logs:
+        log.check()
+    return logs
+
+
 def ingest(
-    names: Sequence[str],
+    logs: Sequence[LogFile],
     ingestion: Ingestion,
     outlet: Outlet,
     clock: Clock,
     patience: float | None,
 ) -> IngestReport:
-    """Reads all files, after a look that they are there, and waits until their events are taken.
+    """Reads all logs, one after the other, and waits until their events are taken.
 
     The waiting ends when no event was taken for `patience` seconds (None: never).
     """
-    logs = [LogFile(name) for name in names]
-    for log in logs:
-        log.check()
     began = clock.monotonic()
     for log in logs:
         ingestion.read(log)

@@ -21,10 +21,12 @@ from synergy.ingest.pipeline import (
     IngestReport,
     Outlet,
     Progress,
+    checked_logs,
     checked_site,
     ingest,
     session_queue,
 )
+from synergy.ingest.reader import LogFile
 from synergy.messaging.message import EventsMessage
 from synergy.model.process import Deployment
 from synergy.runtime.stop import Stop
@@ -81,7 +83,8 @@ def run(
     outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
     ingestion = Ingestion("example.com", outlet, start, keep)
     clock = SteppedClock(datetime(2026, 1, 1, tzinfo=UTC))
-    return ingest([str(file) for file in files], ingestion, outlet, clock, 1.0)
+    logs = checked_logs([str(file) for file in files])
+    return ingest(logs, ingestion, outlet, clock, 1.0)
 
 
 def a_log(folder: Path, hosts: int, name: str = "access.log", hour: int = 10) -> Path:
@@ -240,7 +243,13 @@ def test_progress_tells_how_far_a_file_is_read() -> None:
     seen: list[Progress] = []
     outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
     ingestion = Ingestion("example.com", outlet, progress=seen.append)
-    ingest([str(REAL_LOG)], ingestion, outlet, SteppedClock(datetime(2026, 1, 1, tzinfo=UTC)), 1.0)
+    ingest(
+        [LogFile(str(REAL_LOG))],
+        ingestion,
+        outlet,
+        SteppedClock(datetime(2026, 1, 1, tzinfo=UTC)),
+        1.0,
+    )
 
     assert seen[-1].lines == 10_000
     assert seen[-1].position == seen[-1].size == REAL_LOG.stat().st_size
