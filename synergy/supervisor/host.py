@@ -41,7 +41,8 @@ class Group:
         self.pidfd = pidfd
         self.ready = ready
         self._child = child
-        self._told: set[tuple[Entry, signal.Signals]] = set()
+        self._known: set[tuple[int, int]] = set()
+        self._told: set[tuple[tuple[int, int], signal.Signals]] = set()
 
     @property
     def has_exited(self) -> bool:
@@ -58,7 +59,11 @@ class Group:
         return said
 
     def signal_leader(self, number: signal.Signals) -> None:
-        """Signals the leader alone, so that it can end its own children in good order."""
+        """Signals the leader alone, so that it can end its own children in good order.
+
+        Its kin is taken note of before, because descent cannot be seen any more after it.
+        """
+        self._kin()
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, number)
 
@@ -66,8 +71,8 @@ class Group:
         """Sends this signal, once each, to all of the group but the leader; how many live."""
         kin = self._kin()
         for entry in kin:
-            if (entry, number) not in self._told:
-                self._told.add((entry, number))
+            if (entry.identity, number) not in self._told:
+                self._told.add((entry.identity, number))
                 send(entry, number)
         return len(kin)
 
@@ -94,9 +99,17 @@ class Group:
         # A leader that is not reaped, or is alive after the table was read, holds its pid, so
         # the session of that number is its own.
         holds_pid = self._child is not None or not self.has_exited
-        sessions = {self.leader.pid} if holds_pid else set()
-        found = family(table, lambda marker: marker == self.leader.marker, sessions)
-        return {entry for entry in found if entry.pid != self.leader.pid}
+
+        def is_ours(entry: Entry) -> bool:
+            return (
+                entry.marker == self.leader.marker
+                or (holds_pid and entry.session == self.leader.pid)
+                or entry.identity in self._known
+            )
+
+        kin = {entry for entry in family(table, is_ours) if entry.pid != self.leader.pid}
+        self._known |= {entry.identity for entry in kin}
+        return kin
 
 
 class ProcessHost:
@@ -158,13 +171,14 @@ class ProcessHost:
 
         To be asked only while no group of this supervisor is a child of its own process.
         """
-        table = read_table()
-        found = family(
-            table, lambda marker: marker.startswith(self._prefix) and marker not in known
-        )
         # An orphan came to a subreaper from one of its own processes, whatever it hides.
         own = os.getpid() if self._is_subreaper else None
-        return found | {entry for entry in table.values() if entry.parent == own}
+
+        def is_strange(entry: Entry) -> bool:
+            is_marked = entry.marker.startswith(self._prefix) and entry.marker not in known
+            return is_marked or entry.parent == own
+
+        return family(read_table(), is_strange)
 
     def sweep(self, known: Collection[str] = (), grace: float = 0.0) -> set[Entry]:
         """Ends all strangers, first gently if there is `grace` (seconds); those it could not.

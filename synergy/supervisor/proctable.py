@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,11 @@ class Entry:
     started: int
     marker: str = ""
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What no other process of this boot has."""
+        return self.pid, self.started
+
 
 def read_table() -> dict[int, Entry]:
     """All living processes but the calling one. Zombies are dead."""
@@ -38,13 +43,9 @@ def read_table() -> dict[int, Entry]:
     return {entry.pid: entry for entry in entries if entry is not None and entry.pid != own}
 
 
-def family(
-    table: Mapping[int, Entry],
-    is_ours: Callable[[str], bool],
-    sessions: Collection[int] = (),
-) -> set[Entry]:
-    """Those with a marker that is ours or in one of the sessions, and all that they begot."""
-    members = {e.pid for e in table.values() if is_ours(e.marker) or e.session in sessions}
+def family(table: Mapping[int, Entry], is_ours: Callable[[Entry], bool]) -> set[Entry]:
+    """Those that are ours, and all that they begot."""
+    members = {entry.pid for entry in table.values() if is_ours(entry)}
     while True:
         born = {e.pid for e in table.values() if e.parent in members} - members
         if not born:

@@ -223,6 +223,8 @@ class Supervisor:
         return self._host.adopt(record.pid, record.started, record.marker)
 
     def _until_due(self) -> float:
+        if self._stop.is_set and not self._groups:
+            return 0.0
         now = self._clock.monotonic()
         headless = [self._status[s] for s, group in self._groups.items() if group.has_exited]
         if headless:  # nothing tells when the last of a group's rest is gone
@@ -389,7 +391,8 @@ class Supervisor:
         return replace(observed, marker=leader.marker, pid=leader.pid, started=leader.started)
 
     def _log(self, slot: Slot, level: int, event: str, message: str, *facts: object) -> None:
-        extra = {"event": f"process.{event}", "process": slot.process, "instance": slot.instance}
+        # `process` would be the natural field, but is taken by the standard library's own.
+        extra = {"event": f"process.{event}", "slot": str(slot)}
         logger.log(level, f"%s {message}", slot, *facts, extra=extra)  # noqa: G004
 
 

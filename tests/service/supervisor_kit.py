@@ -1,0 +1,272 @@
+"""What the tests of the supervisor share: a small store, programs to run, a way to drive it.
+
+Run as a program (`python -m tests.service.supervisor_kit VERB HOME`) it is a supervisor in a
+process of its own, for the deployment in `HOME/deployment.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import select
+import sys
+import threading
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from synergy.clock import SystemClock
+from synergy.errors import StorageUnavailable
+from synergy.model.box import Assignment
+from synergy.model.process import DaemonProcess, Deployment
+from synergy.runtime.stop import Stop
+from synergy.supervisor.daemon import run_foreground, start_detached
+from synergy.supervisor.host import ProcessHost
+from synergy.supervisor.plan import Timing
+from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+
+BOX = "dev-test"
+
+READY = "import os, signal; os.write(int(os.environ['SYNERGY_READY_FD']), b'1')\n"
+SLEEPS = READY + "signal.pause()"
+FAILS = "raise SystemExit(3)"
+IGNORES_TERM = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(int(os.environ['SYNERGY_READY_FD']), b'1')
+    signal.pause()
+signal.pause()
+"""
+LEAVES_A_CHILD = """
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    os.write(int(os.environ['SYNERGY_READY_FD']), b'1')
+    signal.pause()
+signal.pause()
+"""
+# its grandchild clears its environment and leaves the session: only descent tells whose it is
+HIDES_A_CHILD = """
+import os, signal, sys
+r, w = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    os.set_inheritable(w, True)
+    code = f"import os, signal; os.write({w}, b'1'); signal.pause()"
+    os.execve(sys.executable, [sys.executable, '-ISc', code], {})
+os.read(r, 1)
+os.write(int(os.environ['SYNERGY_READY_FD']), b'1')
+signal.pause()
+"""
+
+
+class FileBoxes:
+    """The part of the store that the supervisor uses, in a file, so that it outlives a kill."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.is_down = False
+        self.reports = 0
+
+    def assign(self, box, processes):
+        found = self._load()
+        added = [p for p in processes if (box, p) not in found["on"]]
+        found["on"].update({(box, process): True for process in added})
+        self._save(found)
+        return added
+
+    def assignments(self, box=None):
+        return [
+            Assignment(b, p, on) for (b, p), on in self._load()["on"].items() if box in (None, b)
+        ]
+
+    def switch(self, box, process, is_on, who, now):
+        found = self._load()
+        found["on"][box, process] = is_on
+        self._save(found)
+        return True
+
+    def report(self, box, observed, now):
+        self.reports += 1
+        self._save({**self._load(), "observed": list(observed)})
+
+    def observed(self, box=None):
+        return self._load()["observed"]
+
+    def _load(self):
+        if self.is_down:
+            raise StorageUnavailable("the test took it down")
+        if not self._path.exists():
+            return {"on": {}, "observed": []}
+        return pickle.loads(self._path.read_bytes())
+
+    def _save(self, found):
+        if self.is_down:
+            raise StorageUnavailable("the test took it down")
+        part = self._path.with_suffix(".part")
+        part.write_bytes(pickle.dumps(found))
+        part.replace(self._path)
+
+
+class NoControls:
+    def all(self):
+        return {}
+
+
+class FileStore:
+    def __init__(self, home: Path) -> None:
+        self.boxes = FileBoxes(home / "boxes.pickle")
+        self.controls = NoControls()
+
+    def close(self):
+        pass
+
+
+class QuietWaiter:
+    def __init__(self):
+        self._event = threading.Event()
+
+    def wait(self, timeout):
+        woken = self._event.wait(timeout)
+        self._event.clear()
+        return woken
+
+    def interrupt(self):
+        self._event.set()
+
+    def close(self):
+        pass
+
+
+class QuietBus:
+    """A bus whose only listener is woken by `notify`."""
+
+    def __init__(self):
+        self._waiter = QuietWaiter()
+
+    def listener(self, topic):
+        return self._waiter
+
+    def notify(self, topic):
+        self._waiter.interrupt()
+
+    def close(self):
+        pass
+
+
+def a_deployment(programs, instances=1):
+    return Deployment(
+        {
+            name: DaemonProcess(
+                name=name,
+                classname=None,
+                token=name,
+                present_on_boxes=("dev.*",),
+                instances=instances,
+            )
+            for name in programs
+        },
+        {},
+    )
+
+
+def a_config(home, programs, clock=None, instances=1, timing=None, connect=None):
+    return SupervisorConfig(
+        box=BOX,
+        home=home,
+        directory=home,
+        deployment=a_deployment(programs, instances),
+        command=lambda process, instance: [sys.executable, "-ISc", programs[process]],
+        connect=connect or (lambda: (FileStore(home), QuietBus())),
+        open_logs=lambda: None,
+        clock=clock or SystemClock(),
+        timing=timing or Timing(grace=5.0, ready_after=1e9),
+    )
+
+
+class Driver:
+    """A supervisor in the test's own process, driven turn by turn."""
+
+    def __init__(self, config, store=None):
+        self.store = store or FileStore(config.home)
+        self.stop = Stop()
+        self.config = config
+        self.host = ProcessHost(config.home, config.home)
+        self.supervisor = Supervisor(config, self.store, QuietBus(), self.stop)
+
+    def turn(self):
+        self.supervisor.look_now()
+        self.supervisor.turn()
+
+    def until(self, condition, limit=15.0):
+        """Turns until the condition holds; fails after `limit` real seconds."""
+        clock = SystemClock()
+        deadline = clock.monotonic() + limit
+        self.turn()
+        while not condition():
+            assert clock.monotonic() < deadline, self.supervisor.view()
+            self.supervisor.wait(at_most=0.1)
+            self.turn()
+
+    def until_state(self, state, process="A"):
+        self.until(lambda: self.states(process) == {state})
+
+    def states(self, process="A"):
+        return {o.state for o in self.supervisor.view() if o.process == process}
+
+    def pids(self):
+        return sorted(o.pid for o in self.supervisor.view() if o.pid is not None)
+
+    def marked(self):
+        """The pids of everything that runs with a marker of this home."""
+        return sorted(entry.pid for entry in self.host.strangers())
+
+    def switch(self, process, is_on):
+        self.store.boxes.switch(BOX, process, is_on, "test", self.config.clock.now())
+
+    def run(self):
+        self.supervisor.run()
+
+
+def wait_for_end(pidfd, timeout=15.0):
+    return bool(select.select([pidfd], [], [], timeout)[0])
+
+
+def _main(verb, home):
+    settings = json.loads((home / "deployment.json").read_text())
+    config = a_config(
+        home,
+        settings["programs"],
+        instances=settings.get("instances", 1),
+        timing=Timing(grace=settings.get("grace", 5.0), ready_after=2.0),
+        connect=_unreachable if settings.get("unreachable") else None,
+    )
+    if settings.get("broken"):
+        config = replace(config, open_logs=_break)
+    start = start_detached if verb == "start" else run_foreground
+    changes = []
+    report = start(config, lambda change: _tell(verb, change, changes))
+    sys.stdout.write(
+        json.dumps({**asdict(report), "outcome": report.outcome.value, "changes": changes}) + "\n"
+    )
+
+
+def _tell(verb, change, changes):
+    changes.append(asdict(change))
+    if verb == "foreground":
+        sys.stdout.write(json.dumps(asdict(change)) + "\n")
+        sys.stdout.flush()
+
+
+def _unreachable():
+    raise StorageUnavailable("nobody answers")
+
+
+def _break():
+    raise RuntimeError("broken on purpose")
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,229 @@
+"""What the supervisor does next, as tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy.model.box import Assignment
+from synergy.model.control import ProcessControl
+from synergy.model.process import DaemonProcess, Deployment, ManagedProcess, Process
+from synergy.supervisor.assignment import assigned, belonging, desired
+from synergy.supervisor.plan import (
+    Confirm,
+    Kill,
+    Rest,
+    Start,
+    Terminate,
+    Timing,
+    failures_after_death,
+    next_deadline,
+    plan,
+    restart_delay,
+)
+from synergy.supervisor.proctable import Entry, family
+from synergy.supervisor.states import Slot, SlotState, SlotStatus
+from synergy.timeperiod import Qualifier
+
+SLOT = Slot("A", 1)
+TIMING = Timing(grace=10, ready_after=3, healthy_after=60, longest_delay=60)
+ENTERED = 100.0
+
+
+def a_status(state: SlotState, failures: int = 0, born: float = ENTERED) -> SlotStatus:
+    return SlotStatus(state, ENTERED, datetime(2026, 1, 1, tzinfo=UTC), born, failures)
+
+
+S = SlotState
+
+
+@pytest.mark.parametrize(
+    ("is_desired", "state", "failures", "after", "action"),
+    [
+        (True, S.STOPPED, 0, 0.0, Start(SLOT)),
+        (False, S.STOPPED, 0, 0.0, None),
+        (True, S.STARTING, 0, 2.9, None),
+        (True, S.STARTING, 0, 3.0, Confirm(SLOT)),
+        (False, S.STARTING, 0, 0.0, Terminate(SLOT)),
+        (True, S.RUNNING, 0, 9e9, None),
+        (False, S.RUNNING, 0, 0.0, Terminate(SLOT)),
+        (True, S.BACKOFF, 1, 0.0, Start(SLOT)),
+        (True, S.BACKOFF, 2, 0.9, None),
+        (True, S.BACKOFF, 2, 1.0, Start(SLOT)),
+        (True, S.BACKOFF, 3, 1.9, None),
+        (True, S.BACKOFF, 3, 2.0, Start(SLOT)),
+        (False, S.BACKOFF, 5, 0.0, Rest(SLOT)),
+        (True, S.STOPPING, 0, 9.9, None),
+        (False, S.STOPPING, 0, 9.9, None),
+        (True, S.STOPPING, 0, 10.0, Kill(SLOT)),
+        (False, S.STOPPING, 0, 10.0, Kill(SLOT)),
+        (True, S.KILLING, 0, 9e9, None),
+        (False, S.KILLING, 0, 9e9, None),
+    ],
+)
+def test_what_is_due(is_desired, state, failures, after, action):
+    known = {SLOT: a_status(state, failures)}
+    wanted = {SLOT} if is_desired else set()
+
+    assert plan(wanted, known, ENTERED + after, TIMING) == ([action] if action else [])
+
+
+def test_a_slot_that_was_never_seen_is_started():
+    assert plan({SLOT}, {}, 0.0, TIMING) == [Start(SLOT)]
+
+
+def test_each_slot_is_judged_on_its_own():
+    known = {Slot("A", 1): a_status(S.RUNNING), Slot("B", 1): a_status(S.RUNNING)}
+
+    assert plan({Slot("A", 1), Slot("C", 2)}, known, ENTERED, TIMING) == [
+        Terminate(Slot("B", 1)),
+        Start(Slot("C", 2)),
+    ]
+
+
+def test_restarts_come_at_once_and_then_ever_later_up_to_a_minute():
+    delays = [restart_delay(failures, TIMING) for failures in range(1, 11)]
+
+    assert delays == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert restart_delay(10**6, TIMING) == 60
+
+
+def test_a_minute_of_health_forgets_earlier_deaths():
+    status = a_status(S.RUNNING, failures=7, born=1000.0)
+
+    assert failures_after_death(status, 1059.9, TIMING) == 8
+    assert failures_after_death(status, 1060.0, TIMING) == 1
+
+
+@given(
+    wanted=st.booleans(),
+    state=st.sampled_from([s for s in SlotState if s is not S.STOPPED]),
+    failures=st.integers(0, 20),
+    before=st.floats(0.001, 100),
+)
+def test_nothing_is_due_before_the_deadline_and_something_is_at_it(wanted, state, failures, before):
+    known = {SLOT: a_status(state, failures)}
+    desired_slots = {SLOT} if wanted else set()
+    deadline = next_deadline(desired_slots, known, TIMING)
+
+    if deadline is None:
+        assert plan(desired_slots, known, ENTERED + 1e9, TIMING) == []
+    else:
+        assert plan(desired_slots, known, deadline, TIMING) != []
+        assert plan(desired_slots, known, deadline - before, TIMING) == []
+
+
+@given(st.lists(st.sampled_from(list(SlotState)), max_size=6), st.floats(0, 1000))
+def test_whatever_may_still_be_alive_is_never_started(states, after):
+    known = {Slot("P", n): a_status(state) for n, state in enumerate(states)}
+
+    for action in plan(set(known), known, ENTERED + after, TIMING):
+        if isinstance(action, Start):
+            assert known[action.slot].state in {S.STOPPED, S.BACKOFF}
+
+
+# Which processes belong to the box
+
+
+def a_daemon(name, boxes=("dev.*",), **fields) -> Process:
+    return DaemonProcess(
+        name=name, classname="x.Y.start", token=name, present_on_boxes=boxes, **fields
+    )
+
+
+def a_managed(name, boxes=("dev.*",), **fields) -> Process:
+    return ManagedProcess(
+        name=name,
+        classname="x.Y.start",
+        token=name,
+        present_on_boxes=boxes,
+        qualifier=Qualifier.HOURLY,
+        **fields,
+    )
+
+
+def a_deployment(*processes: Process) -> Deployment:
+    return Deployment({process.name: process for process in processes}, {})
+
+
+@pytest.mark.parametrize(
+    ("patterns", "box", "belongs"),
+    [
+        (("dev.*",), "dev-one", True),
+        (("dev",), "dev-one", False),  # the whole box id must match
+        (("one",), "dev-one", False),
+        (("prod", "dev-(one|two)"), "dev-two", True),
+        ((), "dev-one", False),
+        ((".*",), "", True),
+    ],
+)
+def test_a_process_belongs_where_a_pattern_matches_the_whole_box_id(patterns, box, belongs):
+    deployment = a_deployment(a_daemon("A", boxes=patterns))
+
+    assert assigned(deployment, box) == (["A"] if belongs else [])
+
+
+def test_what_runs_is_assigned_here_and_switched_on_here():
+    deployment = a_deployment(
+        a_managed("On", instances=2), a_managed("Off"), a_managed("New"), a_managed("Far", ("p",))
+    )
+    assignments = [
+        Assignment("dev", "On"),
+        Assignment("dev", "Off", is_on=False),
+        Assignment("other", "New"),
+        Assignment("dev", "Far"),
+        Assignment("dev", "Unknown"),
+    ]
+
+    assert desired(deployment, "dev", assignments, {}) == {Slot("On", 1), Slot("On", 2)}
+    assert belonging(deployment, "dev") == {
+        Slot("On", 1),
+        Slot("On", 2),
+        Slot("Off", 1),
+        Slot("New", 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("process", "control", "runs"),
+    [
+        (a_daemon("A"), None, True),
+        (a_daemon("A", is_on=False), None, False),
+        (a_daemon("A", is_on=False), ProcessControl("A", is_on=True), True),
+        (a_daemon("A"), ProcessControl("A", is_on=False), False),
+        (a_daemon("A", is_on=False), ProcessControl("A", trigger_frequency="every 1"), False),
+        (a_managed("A", is_on=False), None, True),
+        (a_managed("A"), ProcessControl("A", is_on=False), True),
+    ],
+)
+def test_off_stops_a_daemon_but_only_the_timetable_of_a_managed_process(process, control, runs):
+    controls = {"A": control} if control else {}
+
+    found = desired(a_deployment(process), "dev", [Assignment("dev", "A")], controls)
+
+    assert found == ({Slot("A", 1)} if runs else set())
+
+
+# Who came from whom
+
+
+def test_a_family_is_found_by_marker_session_and_descent():
+    leader = Entry(10, 1, 10, 500, "home/A")
+    with_marker = Entry(11, 1, 11, 501, "home/A")
+    in_session = Entry(12, 1, 10, 502)
+    child_in_own_session = Entry(13, 12, 13, 503)
+    grandchild = Entry(14, 13, 14, 504)
+    stranger = Entry(20, 1, 20, 505, "other/A")
+    table = {
+        e.pid: e
+        for e in (leader, with_marker, in_session, child_in_own_session, grandchild, stranger)
+    }
+
+    ours = family(table, lambda entry: entry.marker == "home/A" or entry.session == 10)
+    by_marker_alone = family(table, lambda entry: entry.marker == "home/A")
+
+    assert ours == {leader, with_marker, in_session, child_in_own_session, grandchild}
+    assert by_marker_alone == {leader, with_marker}
