@@ -49,7 +49,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     """Keeps the lines of examples as they are, and room for the longest noun."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28)
+        super().__init__(prog)
+        self._action_max_length = 14  # it is computed without the indentation of the nouns
 
 
 class Parser(argparse.ArgumentParser):

@@ -32,7 +32,7 @@ class Fields:
 
     def mistake(self, name: str, what: str) -> None:
         """Something is wrong with this field."""
-        self.findings.mistake(f"{self.where} {name}", what)
+        self.findings.mistake(self.where, f"{name}: {what}")
 
     def has(self, name: str) -> bool:
         """Whether the field was given; None is as good as nothing."""

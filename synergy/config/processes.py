@@ -35,7 +35,7 @@ def read_processes(
     """The processes by name; None for one of which not even the kind or qualifier is known."""
     processes: dict[str, Process | None] = {}
     for key, entry in entries.items():
-        where = f"process {key}:"
+        where = f"process {key}"
         match entry:
             case Entry("managed", values):
                 processes[key] = _managed(key, Fields(where, values, findings), settings)
@@ -44,7 +44,7 @@ def read_processes(
             case _:
                 processes[key] = None
                 expected = "managed_context_entry(...) or daemon_context_entry(...)"
-                findings.mistake(f"process {key}", f"expected {expected}")
+                findings.mistake(where, f"expected {expected}")
     _check_sinks(processes, findings)
     return processes
 
@@ -56,7 +56,7 @@ def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
             try:
                 classes.resolve(process.classname)
             except InvalidValue as error:
-                findings.mistake(f"process {name}: classname", str(error))
+                findings.mistake(f"process {name}", f"classname: {error}")
 
 
 class _Common(TypedDict):

@@ -26,7 +26,7 @@ def read_trees(
     for key, entry in entries.items():
         match entry:
             case Entry("tree", values):
-                trees[key] = _tree(key, Fields(f"tree {key}:", values, findings))
+                trees[key] = _tree(key, Fields(f"tree {key}", values, findings))
             case _:
                 findings.mistake(f"tree {key}", "expected timetable_tree_entry(...)")
     for tree in trees.values():

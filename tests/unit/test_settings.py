@@ -1,0 +1,266 @@
+"""Settings: files by environment, variables over them, every mistake at once."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from synergy.clock import SteppedClock, SystemClock
+from synergy.config.loader import load_settings
+from synergy.config.settings import NAMES, Settings, mask
+from synergy.errors import ConfigurationError
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the environments dev and prod, and nothing set."""
+    folder = tmp_path / "settings"
+    folder.mkdir()
+    for name in ("__init__", "base", "dev", "prod"):
+        (folder / f"{name}.py").write_text("")
+    return tmp_path
+
+
+def write(project: Path, name: str, text: str) -> None:
+    (project / "settings" / f"{name}.py").write_text(text)
+
+
+def mistakes(project: Path, **environ: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as raised:
+        load_settings(project, environ)
+    return list(raised.value.mistakes)
+
+
+def only_mistake(project: Path, **environ: str) -> str:
+    (mistake,) = mistakes(project, **environ)
+    return mistake
+
+
+def load(project: Path, environ: Mapping[str, str] | None = None) -> Settings:
+    return load_settings(project, environ or {})
+
+
+def test_the_defaults_are_those_of_the_interface() -> None:
+    settings = load(PROJECT)
+    home = PROJECT / "var"
+    assert settings.env == "dev"
+    assert settings.home == home
+    assert settings.store == f"sqlite:///{home}/synergy.db"
+    assert settings.store_file == home / "synergy.db"
+    assert settings.bus == "store:"
+    assert settings.box_id == f"dev-{socket.gethostname()}"
+    assert settings.context == "context"
+    assert settings.start_timeperiod is None
+    assert (settings.mx_host, settings.mx_port) == ("127.0.0.1", 5000)
+    assert settings.mx_users_file is None
+    assert settings.demo_stream is True
+    assert isinstance(settings.clock, SystemClock)
+
+
+@pytest.mark.parametrize("env", ["prod", "test"])
+def test_the_demo_stream_runs_in_dev_only(env: str) -> None:
+    assert load(PROJECT, {"SYNERGY_ENV": env}).demo_stream is False
+
+
+def test_settings_files_set_each_setting_and_nothing_else() -> None:
+    text = (PROJECT / "settings" / "base.py").read_text()
+    names = {
+        line.split(" ")[0] for line in text.splitlines() if line[:1].isupper() and " = " in line
+    }
+    assert {name.lower() for name in names} == set(NAMES)
+
+
+def test_an_empty_project_has_the_same_defaults(project: Path) -> None:
+    settings = load(project)
+    assert settings.home == project / "var"
+    assert settings.store_file == project / "var" / "synergy.db"
+    assert settings.demo_stream is False
+
+
+def test_a_variable_wins_over_the_environments_file_and_that_over_base(project: Path) -> None:
+    write(project, "base", "MX_PORT = 1001\nBOX_ID = 'base'\nCONTEXT = 'base'\n")
+    write(project, "dev", "MX_PORT = 1002\nBOX_ID = 'dev'\n")
+    settings = load(project, {"SYNERGY_MX_PORT": "1003"})
+    assert (settings.mx_port, settings.box_id, settings.context) == (1003, "dev", "base")
+    assert load(project, {"SYNERGY_ENV": "prod"}).mx_port == 1001
+
+
+def test_an_empty_variable_is_none(project: Path) -> None:
+    write(project, "dev", "MX_PORT = 1002\n")
+    assert load(project, {"SYNERGY_MX_PORT": "", "SYNERGY_ENV": ""}).mx_port == 1002
+
+
+@pytest.mark.parametrize(
+    ("home", "expected"),
+    [("data", "{project}/data"), ("/srv/synergy", "/srv/synergy"), ("~/synergy", "{user}/synergy")],
+)
+def test_home_may_be_relative_to_the_project_or_to_the_user(
+    project: Path, monkeypatch: pytest.MonkeyPatch, home: str, expected: str
+) -> None:
+    monkeypatch.setenv("HOME", "/users/me")
+    settings = load(project, {"SYNERGY_HOME": home})
+    assert str(settings.home) == expected.format(project=project, user="/users/me")
+    assert settings.store_file == settings.home / "synergy.db"
+
+
+@pytest.mark.parametrize(
+    ("url", "file"),
+    [
+        ("sqlite:////srv/a.db", "/srv/a.db"),
+        ("sqlite:///data/a.db", "{project}/data/a.db"),
+        ("sqlite:///<home>/a.db", "{project}/var/a.db"),
+    ],
+)
+def test_the_store_is_a_file(project: Path, url: str, file: str) -> None:
+    settings = load(project, {"SYNERGY_STORE": url})
+    assert str(settings.store_file) == file.format(project=project)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("SYNERGY_ENV", "pord", "did you mean prod?"),
+        ("SYNERGY_ENV", "base", "expected one of dev, prod"),
+        ("SYNERGY_ENV", "../dev", "no settings for '../dev'"),
+        ("SYNERGY_STORE", "mongodb://h/db", "MongoDB is not supported yet"),
+        ("SYNERGY_STORE", "postgres://h/db", "expected sqlite:///FILE"),
+        ("SYNERGY_STORE", "/srv/a.db", "expected sqlite:///FILE"),
+        ("SYNERGY_STORE", "sqlite:///", "expected sqlite:///FILE"),
+        ("SYNERGY_STORE", "sqlite://a.db", "expected sqlite:///FILE"),
+        ("SYNERGY_STORE", "sqlite:///:memory:", "cannot be shared"),
+        ("SYNERGY_BUS", "amqp://h", "RabbitMQ is not supported yet"),
+        ("SYNERGY_BUS", "store", "expected store:"),
+        ("SYNERGY_BOX_ID", "a box", "expected at most 64 letters"),
+        ("SYNERGY_BOX_ID", "x" * 65, "expected at most 64 letters"),
+        ("SYNERGY_BOX_ID", "../x", "expected at most 64 letters"),
+        ("SYNERGY_CONTEXT", "context.py/", "expected a module's name"),
+        ("SYNERGY_START_TIMEPERIOD", "2015", "expected YYYYMMDDHH"),
+        ("SYNERGY_START_TIMEPERIOD", "2015050000", "for example 2015050100"),
+        ("SYNERGY_START_TIMEPERIOD", "9000010100", "is in the future"),
+        ("SYNERGY_MX_HOST", "0.0.0.0", "set mx_users_file"),
+        ("SYNERGY_MX_HOST", "a b", "expected a host name"),
+        ("SYNERGY_MX_PORT", "0", "expected a port, 1 to 65535"),
+        ("SYNERGY_MX_PORT", "65536", "expected a port"),
+        ("SYNERGY_MX_PORT", "-1", "expected a port"),
+        ("SYNERGY_MX_PORT", "http", "expected a port"),
+        ("SYNERGY_MX_USERS_FILE", "users.txt", "there is no file"),
+        ("SYNERGY_DEMO_STREAM", "of", "expected on or off"),
+        ("SYNERGY_CLOCK", "noon", "expected an instant"),
+        ("SYNERGY_HOME", "settings/base.py", "is not a folder"),
+        ("SYNERGY_HOME", "~nobody-of-that-name/x", "cannot be resolved"),
+    ],
+)
+def test_each_value_is_checked(project: Path, variable: str, value: str, reason: str) -> None:
+    mistake = only_mistake(project, **{variable: value})
+    assert mistake.startswith(variable)
+    assert reason in mistake
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("MX_PORT", "True", "expected a port"),
+        ("MX_PORT", "50.5", "expected a port"),
+        ("STORE", "5", "expected a text, not 5"),
+        ("DEMO_STREAM", "1", "expected on or off"),
+        ("DEMO_STREAM", "['on']", "expected on or off"),
+    ],
+)
+def test_values_of_files_are_checked_too(project: Path, name: str, text: str, reason: str) -> None:
+    write(project, "dev", f"{name} = {text}\n")
+    mistake = only_mistake(project)
+    assert mistake.startswith(f"settings/dev.py {name}: ")
+    assert reason in mistake
+
+
+def test_on_and_off_may_be_true_and_false_in_files(project: Path) -> None:
+    write(project, "dev", "DEMO_STREAM = True\n")
+    assert load(project).demo_stream is True
+    assert load(project, {"SYNERGY_DEMO_STREAM": "OFF"}).demo_stream is False
+
+
+def test_unknown_names_come_with_a_suggestion(project: Path) -> None:
+    write(project, "dev", "BOXID = 'x'\nlower = 'not a setting'\n")
+    found = mistakes(project, SYNERGY_STOER="x", SYNERGY_ZZZ="x")
+    assert found[0] == "settings/dev.py: unknown setting boxid: did you mean box_id?"
+    assert found[1] == "SYNERGY_STOER: unknown setting stoer: did you mean store?"
+    assert found[2].startswith("SYNERGY_ZZZ: unknown setting zzz: expected one of box_id, bus, ")
+
+
+def test_variables_of_synergys_own_are_no_settings(project: Path) -> None:
+    own = ["RUN", "READY_FD", "NO_VENV", "UNIT", "TIMEPERIOD", "GENERATION", "ATTEMPT"]
+    own += ["IDEMPOTENCY_KEY", "TEST_ANYTHING"]
+    load(project, {f"SYNERGY_{name}": "x" for name in own} | {"PATH": "/bin", "synergy_x": "1"})
+
+
+def test_all_mistakes_are_listed_at_once(project: Path) -> None:
+    write(project, "base", "MX_PRT = 1\n")
+    found = mistakes(project, SYNERGY_STORE="x", SYNERGY_MX_PORT="x", SYNERGY_ENV="x")
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("A = 1\nB = (\n", "settings/dev.py line 2: SyntaxError"),
+        ("import os\nMX_PORT = int('x')\n", "settings/dev.py line 2: ValueError: invalid literal"),
+        ("raise SystemExit(3)\n", "settings/dev.py line 1: SystemExit: 3"),
+    ],
+)
+def test_a_file_that_fails_is_a_mistake(project: Path, text: str, reason: str) -> None:
+    write(project, "dev", text)
+    assert only_mistake(project).startswith(reason)
+
+
+def test_a_missing_folder_of_settings_is_a_mistake(tmp_path: Path) -> None:
+    found = mistakes(tmp_path)
+    assert found[0] == "SYNERGY_ENV: no settings for 'dev': there are none"
+
+
+def test_the_future_is_judged_by_the_clock_of_the_settings(project: Path) -> None:
+    environ = {"SYNERGY_CLOCK": "2015-05-17T05:30Z", "SYNERGY_START_TIMEPERIOD": "2015051705"}
+    settings = load(project, environ)
+    assert isinstance(settings.clock, SteppedClock)
+    assert settings.start_timeperiod == "2015051705"
+    environ["SYNERGY_START_TIMEPERIOD"] = "2015051706"
+    assert "in the future" in only_mistake(project, **environ)
+
+
+def test_a_host_beyond_loopback_needs_users(project: Path) -> None:
+    (project / "users").write_text("")
+    environ = {"SYNERGY_MX_HOST": "box7.example.com", "SYNERGY_MX_USERS_FILE": "users"}
+    settings = load(project, environ)
+    assert settings.mx_users_file == project / "users"
+    for host in ("localhost", "127.0.0.9", "::1", "[::1]"):
+        assert load(project, {"SYNERGY_MX_HOST": host}).mx_host == host
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("amqp://me:secret@host:5672/v", "amqp://me:***@host:5672/v"),
+        ("mongodb+srv://me:se@c/r:et@host/db", "mongodb+srv://me:***@host/db"),
+        ("AMQP://:secret@host", "AMQP://:***@host"),
+        ("no answer from amqp://a:b@h/ and x@y", "no answer from amqp://a:***@h/ and x@y"),
+        ("sqlite:////srv/a.db", "sqlite:////srv/a.db"),
+        ("http://host:5000/path", "http://host:5000/path"),
+        ("amqp://me@host/v", "amqp://me@host/v"),
+    ],
+)
+def test_passwords_in_urls_are_masked(text: str, masked: str) -> None:
+    assert mask(text) == masked
+
+
+def test_a_mistake_never_shows_a_password(project: Path) -> None:
+    found = mistakes(
+        project,
+        SYNERGY_STORE="mongodb://me:secret@h/db",
+        SYNERGY_BUS="amqp://me:secret@h",
+    )
+    assert "secret" not in "".join(found)
+    assert "mongodb://me:***@h/db" in found[0]
