@@ -162,18 +162,26 @@ class _Teller:
         self, supervisor: Supervisor, watcher: Watcher, settled: Callable[[], None]
     ) -> None:
         self._supervisor = supervisor
-        self._watcher = watcher
+        self._watcher: Watcher | None = watcher
         self._settled: Callable[[], None] | None = settled
         self._told: frozenset[Progress] = frozenset()
 
     def tell(self) -> None:
         now = frozenset(_progress(observed) for observed in self._supervisor.view())
         for progress in sorted(now - self._told, key=lambda p: (p.process, p.instance)):
-            self._watcher(progress)
+            self._show(progress)
         self._told = now
         if self._settled is not None and self._supervisor.is_settled:
             self._settled()
             self._settled = None
+
+    def _show(self, progress: Progress) -> None:
+        if self._watcher is None:
+            return
+        try:
+            self._watcher(progress)
+        except OSError:  # the terminal is gone; there is nobody to tell
+            self._watcher = None
 
 
 def _progress(observed: ObservedProcess) -> Progress:

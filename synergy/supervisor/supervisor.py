@@ -117,15 +117,10 @@ class Supervisor:
         self._host.become_subreaper()
         listener = listen(self._bus, self._stop, self.look_now)
         while not self._is_over():
-            try:
-                self.turn()
-                after_turn()
-                self.wait()
-            except Exception:
-                # The processes must not lose their keeper to a mistake of his.
-                logger.exception("A turn failed", extra={"event": "supervisor.turn_failed"})
-                self._stop.wait(RETRY)
-        self._finish()
+            self._guarded(self.turn)
+            self._guarded(after_turn)
+            self.wait()
+        self._guarded(self._finish)
         listener.join(RETRY)
         self.close()
 
@@ -323,6 +318,14 @@ class Supervisor:
         if group.ready is not None:
             self._watch.drop(group.ready)
         return group.close()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """The loop's boundary: a mistake of the keeper must not cost the processes their keeper."""
+        try:
+            step()
+        except Exception:
+            logger.exception("A turn failed", extra={"event": "supervisor.turn_failed"})
+            self._stop.wait(RETRY)
 
     def _is_over(self) -> bool:
         if not self._stop.is_set:
