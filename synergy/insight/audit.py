@@ -7,6 +7,7 @@ child, a finished job whose source holds more than its result was made from.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,13 +40,22 @@ class Audit:
     unexplained: tuple[Unexplained, ...]
 
 
-def audit(store: Store, timetable: Timetable, now: datetime) -> Audit:
-    """Looks at every process that is declared, from its first to its last closed period."""
+def audit(
+    store: Store,
+    timetable: Timetable,
+    now: datetime,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Audit:
+    """Looks at every process that is declared, from its first to its last closed period.
+
+    `progress` is told how many processes are done, of how many.
+    """
     expected = unfinished = 0
     wrong: list[Unexplained] = []
     why = Why(store, timetable, now)
     in_flight = {unit.process for unit in store.units.unfinished()}
-    for place in timetable.places.values():
+    for done, place in enumerate(timetable.places.values()):
+        progress(done, len(timetable.places))
         level = place.level
         settled = now - timedelta(seconds=place.process.settle, microseconds=1)
         closed = max(level.start, min(place.process.qualifier.at(settled), level.end))

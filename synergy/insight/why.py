@@ -209,7 +209,7 @@ class Why:
         return self._of(other, blocker.ordinal)
 
     def _ready(self, place: Place, ordinal: int) -> Cause:
-        if not self._is_led():
+        if not is_led(self._store):
             return self._cause(
                 Kind.NO_SCHEDULER,
                 place,
@@ -246,13 +246,6 @@ class Why:
         text = control.trigger_frequency if control is not None else None
         return parse(text or process.trigger_frequency).next_after(self._now)
 
-    def _is_led(self) -> bool:
-        lease = self._store.leases.read(LEASE)
-        if lease is None or lease.released:
-            return False
-        holder = identity.parse(lease.holder)
-        return holder is None or not holder.is_provably_dead
-
     def waits_for_trigger(self, process: ManagedProcess) -> bool:
         """Whether nothing but its trigger makes the process look at a period that has closed."""
         control = self._controls.get(process.name)
@@ -277,6 +270,15 @@ class Why:
         level = place.level
         state, name = level.state(ordinal), level.timeperiod(ordinal)
         return Cause(kind, place.process.name, name, state, text, helps, causes)
+
+
+def is_led(store: Store) -> bool:
+    """Whether a scheduler is at work, as far as can be seen from this machine."""
+    lease = store.leases.read(LEASE)
+    if lease is None or lease.released:
+        return False
+    holder = identity.parse(lease.holder)
+    return holder is None or not holder.is_provably_dead
 
 
 def _instant(at: datetime | None) -> str:

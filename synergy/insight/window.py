@@ -1,0 +1,133 @@
+"""The jobs of a window, each with a reason short enough for a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from synergy.insight.views import JobView, LevelView, Window
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.storage.protocol import Store
+from synergy.timetable.readiness import blockers
+from synergy.timetable.timetable import Place
+
+_ENOUGH = 20  # entries of a job among which the one about its end is
+
+
+def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
+    """A job and all that it is made from: half-open ranges of jobs, each process once."""
+    seen: set[Place] = set()
+    waiting = [(place, ordinal, ordinal + 1)]
+    for at, first, end in waiting:  # grows while it is walked
+        if at in seen:
+            continue
+        seen.add(at)
+        begin, stop = max(first, at.level.start), min(end, at.level.end)
+        if begin < stop:
+            yield at, begin, stop
+        if at.child is not None:
+            own, finer = at.process.qualifier, at.child.process.qualifier
+            waiting.append((at.child, own.down(first, finer)[0], own.down(end, finer)[0]))
+        waiting.extend((other, first, end) for other in at.counterparts)
+
+
+class LevelReader:
+    """Looks at one process of a timetable that was loaded."""
+
+    def __init__(self, store: Store, place: Place, now: datetime, *, is_on: bool) -> None:
+        self._store = store
+        self._place = place
+        self._is_on = is_on
+        settled = now - timedelta(seconds=place.process.settle, microseconds=1)
+        self._closed = place.process.qualifier.at(settled)
+        self._known: JournalEntry | None = None
+
+    def view(self, window: Window | None) -> LevelView:
+        """The level, with the jobs of the window if there is one."""
+        level, name = self._place.level, self._place.level.timeperiod
+        return LevelView(
+            name=level.process.name,
+            qualifier=level.process.qualifier.value,
+            counts={state.word: level.counts[state] for state in JobState},
+            first=name(level.start),
+            last=name(level.end - 1),
+            frontier=name(level.frontier) if level.frontier < level.end else None,
+            jobs=None if window is None else tuple(self._jobs(window)),
+        )
+
+    def _jobs(self, window: Window) -> Iterator[JobView]:
+        level = self._place.level
+        first, end = window.ordinals(level.process.qualifier)
+        begin = level.start if first is None else max(first, level.start)
+        stop = level.end if end is None else min(end, level.end)
+        if begin >= stop:
+            return
+        units = self._newest_units(begin, stop)
+        for ordinal in range(begin, stop):
+            unit = units.get(ordinal)
+            yield JobView(
+                level.timeperiod(ordinal),
+                level.state(ordinal).word,
+                level.generation(ordinal),
+                None if unit is None else unit.id,
+                self._reason(ordinal, unit),
+                level.is_stale(ordinal),
+            )
+
+    def _newest_units(self, begin: int, stop: int) -> dict[int, UnitOfWork]:
+        """The newest unit of each job's present generation."""
+        level = self._place.level
+        found: dict[int, UnitOfWork] = {}
+        name = level.process.name
+        for unit in self._store.units.of_jobs(
+            name, level.timeperiod(begin), level.timeperiod(stop - 1)
+        ):
+            ordinal = level.process.qualifier.parse(unit.timeperiod)
+            if unit.generation == level.generation(ordinal):
+                found.setdefault(ordinal, unit)
+        return found
+
+    def _reason(self, ordinal: int, unit: UnitOfWork | None) -> str:
+        level = self._place.level
+        state = level.state(ordinal)
+        if level.is_stale(ordinal):
+            return self._said(ordinal, "job.stale")
+        if state in (JobState.NOOP, JobState.SKIPPED):
+            return self._said(ordinal, f"job.{state.word}")
+        if state.is_finished or ordinal >= self._closed:
+            return ""
+        return self._waits_for(ordinal, unit)
+
+    def _said(self, ordinal: int, event: str) -> str:
+        """The reason in the journal; neighbours that moved in one step share the entry."""
+        level = self._place.level
+        name = level.timeperiod(ordinal)
+        known = self._known
+        if (
+            known is None
+            or known.event != event
+            or known.generation != level.generation(ordinal)
+            or not known.first <= name <= known.last
+        ):
+            entries = self._store.journal.of_job(level.process.name, name, _ENOUGH)
+            known = next((entry for entry in entries if entry.event == event), None)
+            self._known = known
+        return "" if known is None else known.why
+
+    def _waits_for(self, ordinal: int, unit: UnitOfWork | None) -> str:
+        """What keeps a closed period from being finished, at first sight."""
+        if unit is not None and not unit.state.is_finished:
+            match unit.state:
+                case UnitState.INVALID:
+                    return f"its unit failed: {unit.reason}"
+                case UnitState.IN_PROGRESS:
+                    return "its unit is in progress"
+                case _:
+                    return "its unit waits for a worker"
+        if not self._is_on:
+            return "the process is switched off"
+        for blocker in blockers(self._place, ordinal, limit=1):
+            return f"waits for {blocker.relation.value} {blocker.process} {blocker.timeperiod}"
+        return "ready"
