@@ -1,0 +1,50 @@
+"""What operators set at run time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from synergy.model.control import ProcessControl
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import fetch, fetch_one, micros
+
+_SQL = queries("controls")
+_WORDS = {None: "", 0: "off", 1: "on"}
+
+
+class SqliteControls:
+    """See `synergy.storage.protocol.Controls`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> dict[str, ProcessControl]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL["all"])
+        return {
+            process: ProcessControl(process, None if is_on is None else bool(is_on), trigger)
+            for process, is_on, trigger in rows
+        }
+
+    def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
+        with self._database.writing() as connection:
+            before, _ = fetch_one(connection, _SQL["get"], (process,)) or (None, None)
+            connection.execute(_SQL["set_on"], (process, is_on))
+            word = _WORDS[int(is_on)]
+            entry = (
+                micros(now), f"process.{word}", process, "", "", _WORDS[before], word, 0, why,
+                who, None, 0,
+            )  # fmt: skip
+            record(connection, [entry])
+
+    def set_trigger(self, process: str, trigger: str, who: str, why: str, now: datetime) -> None:
+        with self._database.writing() as connection:
+            _, before = fetch_one(connection, _SQL["get"], (process,)) or (None, None)
+            connection.execute(_SQL["set_trigger"], (process, trigger))
+            entry = (
+                micros(now), "process.trigger_frequency", process, "", "", before or "", trigger,
+                0, why, who, None, 0,
+            )  # fmt: skip
+            record(connection, [entry])

@@ -1,0 +1,234 @@
+"""Connections and transactions: the ground on which the nouns stand.
+
+A file is opened once by each thread, so that readers never wait; whoever writes passes the
+gate and takes SQLite's write lock at the beginning of his transaction, never in the midst of
+it. A store in memory has one connection, which threads use in turns.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from pathlib import Path
+from weakref import WeakSet
+
+import apsw
+
+from synergy.errors import StorageUnavailable
+from synergy.storage.sqlite.faults import Translating
+from synergy.storage.sqlite.gate import Gate, Patience
+from synergy.storage.sqlite.queries import queries
+
+OLDEST_SQLITE = (3, 51, 3)  # before it, several writers in WAL mode may corrupt the file
+
+_SQL = queries("engine")
+_FULL = 2  # how SQLite reports synchronous=FULL
+_STATEMENTS = 256  # prepared statements that a connection keeps
+_PRAGMAS: dict[str, int | str] = {
+    "foreign_keys": "on",
+    "mmap_size": 0,
+    "temp_store": "memory",
+    "cache_size": -8_000,  # KiB
+    "wal_autocheckpoint": 2_000,  # pages
+    "journal_size_limit": 64 << 20,  # what a long write leaves of the log is given back
+}
+
+
+class Session:
+    """One connection, and the batch that is open on it. It is the Batch of the contract."""
+
+    __slots__ = ("__weakref__", "_after", "connection", "failed", "gate", "patience", "writing")
+
+    def __init__(self, connection: apsw.Connection, gate: Gate | None) -> None:
+        self.connection = connection
+        self.gate = gate
+        self.patience = Patience()
+        self.writing = False
+        self.failed = False
+        self._after: list[Callable[[], None]] = []
+        connection.set_busy_handler(self._is_busy)
+
+    def after_commit(self, act: Callable[[], None]) -> None:
+        self._after.append(act)
+
+    def begin(self) -> None:
+        self.patience = Patience()
+        if self.gate is None:
+            self.connection.execute(_SQL["begin"])
+        else:
+            self.gate.enter(self.patience)
+            try:
+                self.connection.execute(_SQL["begin"])
+            finally:
+                self.gate.leave()
+        self.writing, self.failed = True, False
+
+    def commit(self) -> list[Callable[[], None]]:
+        """Makes the batch durable; returns what is to be called now."""
+        self.check()
+        self.connection.execute(_SQL["commit"])
+        after, self._after = self._after, []
+        self.writing = False
+        return after
+
+    def rollback(self) -> None:
+        """Undoes the batch. Never raises: the error that led here is the one to see."""
+        self._after.clear()
+        self.writing = False
+        with suppress(apsw.Error):
+            if self.connection.in_transaction:
+                self.connection.execute(_SQL["rollback"])
+
+    def check(self) -> None:
+        """Raises StorageUnavailable if a write within the batch failed.
+
+        The driver may have undone the batch already: nothing that follows may be written as
+        if it stood alone.
+        """
+        if self.failed or not self.connection.in_transaction:
+            raise StorageUnavailable("a write within the batch failed, so all of it is undone")
+
+    def close(self) -> None:
+        self.connection.close()
+        if self.gate is not None:
+            self.gate.close()
+
+    def _is_busy(self, _calls: int) -> bool:
+        return self.patience.step()
+
+
+class Database:
+    """The file at `path`, or with None a store in memory, for all threads of this process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.place = str(path) if path else "the store in memory"
+        self._pid = os.getpid()
+        self._closed = False
+        self._translating = Translating(self.place)
+        self._turn: AbstractContextManager[object] = nullcontext() if path else threading.RLock()
+        self._sessions: WeakSet[Session] = WeakSet()
+        self._own = threading.local()
+        self._shared = None if path else self._connect()
+        self._inherited: list[threading.local] = []
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """The connection of this thread, which sees what its open batch wrote."""
+        with self._turn, self._translating:
+            session = self._session()
+            session.patience = Patience()
+            yield session.connection
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """The same, within the open batch or a transaction of its own."""
+        with self.batch() as session, self._translating:
+            yield session.connection
+
+    @contextmanager
+    def batch(self) -> Iterator[Session]:
+        """A transaction, or a part of the one that is open in this thread."""
+        after: list[Callable[[], None]] = []
+        with self._turn:
+            with self._translating:
+                session = self._session()
+            if session.writing:
+                with _part(session):
+                    yield session
+                return
+            with self._translating:
+                session.begin()
+            try:
+                yield session
+                with self._translating:
+                    after = session.commit()
+            except BaseException:
+                session.rollback()
+                raise
+        for act in after:
+            act()
+
+    @contextmanager
+    def on_its_own(self) -> Iterator[apsw.Connection]:
+        """A connection that no thread shares, closed at the end."""
+        with self._translating:
+            connection = self._opened()
+            with closing(connection):
+                yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """A connection that sees one state of the store, whatever others write meanwhile."""
+        if self.path is None:
+            with self.reading() as connection:
+                yield connection
+            return
+        with self.on_its_own() as connection:
+            connection.execute(_SQL["begin_reading"])
+            connection.execute(_SQL["touch"]).fetchall()
+            yield connection
+
+    def close(self) -> None:
+        """Closes the connections of all threads; any later use raises StorageUnavailable."""
+        self._closed = True
+        with self._turn:
+            for session in list(self._sessions):
+                session.close()
+            self._sessions.clear()
+
+    def _session(self) -> Session:
+        if self._closed:
+            raise StorageUnavailable(f"{self.place} was closed")
+        if self._shared is not None:
+            return self._shared
+        if self._pid != os.getpid():
+            self._leave_behind()
+        found: Session | None = getattr(self._own, "session", None)
+        if found is None:
+            found = self._own.session = self._connect()
+        return found
+
+    def _connect(self) -> Session:
+        gate = Gate(self.path) if self.path else None
+        session = Session(self._opened(), gate)
+        self._sessions.add(session)
+        return session
+
+    def _opened(self) -> apsw.Connection:
+        with self._translating:
+            return _configured(
+                apsw.Connection(str(self.path or ":memory:"), statementcachesize=_STATEMENTS)
+            )
+
+    def _leave_behind(self) -> None:
+        """After a fork: the parent's connections are not ours to use, nor even to close."""
+        self._inherited.append(self._own)
+        self._own, self._sessions, self._pid = threading.local(), WeakSet(), os.getpid()
+
+
+@contextmanager
+def _part(session: Session) -> Iterator[None]:
+    """A block within a batch: if it fails, so does the whole batch."""
+    session.check()
+    try:
+        yield
+    except BaseException:
+        session.failed = True
+        raise
+
+
+def _configured(connection: apsw.Connection) -> apsw.Connection:
+    patience = Patience()
+    connection.set_busy_handler(lambda _: patience.step())
+    mode = connection.pragma("journal_mode", "wal")
+    if mode not in ("wal", "memory"):
+        raise StorageUnavailable(f"the store cannot be put into WAL mode, only into {mode}")
+    connection.pragma("synchronous", "full")
+    if connection.pragma("synchronous") != _FULL:
+        raise StorageUnavailable("the store cannot be made to survive a power loss")
+    for name, value in _PRAGMAS.items():
+        connection.pragma(name, value)
+    return connection

@@ -1,0 +1,159 @@
+"""Documents, each write numbered.
+
+Numbers are given within write transactions, which SQLite serialises: so they become visible
+in their order. What is remembered of numbers is, for each timeperiod of a collection, the
+first and the last one, and how many documents there are (`mark`). `low` is the first number
+ever given there, which no later write moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import apsw
+import orjson
+
+from synergy.model.unit_of_work import SinkWrite
+from synergy.storage.protocol import Bounds, Merge, SourceChange, unique_documents
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import Row, body, fetch, fetch_one
+
+_SQL = queries("documents")
+_PAGE = 2_000  # documents that are read at a time
+_ENDLESS = "~"  # sorts after every timeperiod
+
+Place = tuple[str, str]
+"""(timeperiod, key)"""
+
+
+class SqliteDocuments:
+    """See `synergy.storage.protocol.Documents`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
+        """In pages, so that a slow reader keeps no lock and nobody's log from being emptied."""
+        timeperiod, key, last = start, "", end or _ENDLESS
+        rows = _full
+        while len(rows) == _PAGE:
+            with self._database.reading() as connection:
+                page = (collection, timeperiod, key, last, _PAGE)
+                rows = fetch(connection, _SQL["page"], page)
+            if rows:
+                timeperiod, key, _ = rows[-1]
+            yield from [orjson.loads(row[2]) for row in rows]
+
+    def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
+        with self._database.writing() as connection:
+            changes = _Changes(connection, collection)
+            present: dict[Place, bytes | None] = {}
+            for key, timeperiod in keys:
+                place = timeperiod, key
+                if place not in present:
+                    found = fetch_one(connection, _SQL["body"], (collection, *place))
+                    present[place] = found[0] if found else None
+                old = present[place]
+                new = body(merge(key, None if old is None else orjson.loads(old)), key)
+                if new != old:
+                    changes.save(place, new, is_new=old is None)
+                    present[place] = new
+            return changes.flush()
+
+    def bounds(self, collection: str, start: str, end: str) -> Bounds | None:
+        with self._database.reading() as connection:
+            found = fetch(connection, _SQL["bounds"], (collection, start, end or _ENDLESS))
+        low, high, rows = found[0]
+        return None if low is None else Bounds(low, high, rows)
+
+    def bounds_by_timeperiod(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
+        with self._database.reading() as connection:
+            bindings = (collection, start, end or _ENDLESS)
+            rows = fetch(connection, _SQL["bounds_by_timeperiod"], bindings)
+        return {timeperiod: Bounds(*bounds) for timeperiod, *bounds in rows}
+
+    def changed_since(self, seq: int, limit: int) -> list[SourceChange]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL["changed_since"], (seq, limit))
+        return [SourceChange(*row) for row in rows]
+
+    def collections(self) -> dict[str, int]:
+        with self._database.reading() as connection:
+            return dict(fetch(connection, _SQL["collections"]))
+
+
+_full: list[Row] = [()] * _PAGE  # as if a full page had come before the first
+
+
+class Replacement:
+    """A sink write, checked and encoded before any lock is held."""
+
+    def __init__(self, write: SinkWrite) -> None:
+        self._write = write
+        self._bodies = {
+            place: body(document.body, document.key)
+            for place, document in unique_documents(write).items()
+        }
+
+    def write(self, connection: apsw.Connection) -> None:
+        """Writes what differs and removes what is no longer there."""
+        write = self._write
+        present: dict[Place, bytes] = {
+            (timeperiod, key): stored
+            for timeperiod, key, stored in fetch(
+                connection, _SQL["bodies"], (write.collection, write.start, write.end or _ENDLESS)
+            )
+        }
+        changes = _Changes(connection, write.collection)
+        for place, new in self._bodies.items():
+            old = present.pop(place, None)
+            if new != old:
+                changes.save(place, new, is_new=old is None)
+        for place in present:
+            changes.remove(place)
+        changes.flush()
+
+
+class _Changes:
+    """Numbers the changes of one collection in one transaction, and writes them at its end."""
+
+    def __init__(self, connection: apsw.Connection, collection: str) -> None:
+        self._connection = connection
+        self._collection = collection
+        self._number: int | None = None
+        self._count = 0
+        self._saved: dict[Place, Row] = {}
+        self._removed: list[Row] = []
+        self._marks: dict[str, list[int]] = {}
+
+    def save(self, place: Place, body: bytes, *, is_new: bool) -> None:
+        number = self._note(place[0], int(is_new))
+        self._saved[place] = (self._collection, *place, number, body)
+
+    def remove(self, place: Place) -> None:
+        self._note(place[0], -1)
+        self._removed.append((self._collection, *place))
+
+    def flush(self) -> int:
+        """Returns how many changes there were."""
+        if self._count:
+            self._connection.executemany(_SQL["save"], self._saved.values())
+            self._connection.executemany(_SQL["remove"], self._removed)
+            marks = [
+                (self._collection, timeperiod, low, high, rows)
+                for timeperiod, (low, high, rows) in self._marks.items()
+            ]
+            self._connection.executemany(_SQL["mark"], marks)
+        return self._count
+
+    def _note(self, timeperiod: str, rows: int) -> int:
+        """The next number, noted as the highest of its timeperiod."""
+        if self._number is None:
+            self._number = int(self._connection.execute(_SQL["last_number"]).get or 0)
+        self._number += 1
+        self._count += 1
+        mark = self._marks.setdefault(timeperiod, [self._number, 0, 0])
+        mark[1] = self._number
+        mark[2] += rows
+        return self._number

@@ -1,0 +1,182 @@
+"""The SQLite engine: opening, checking, backing up and closing a store.
+
+See `database` for threads and transactions, `gate` for who writes next, and one module for
+each noun; the SQL is in `sql/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Self
+
+import apsw
+
+from synergy.clock import SystemClock
+from synergy.errors import Refused, StorageUnavailable
+from synergy.storage.protocol import Batch, StoreStatus
+from synergy.storage.sqlite import schema
+from synergy.storage.sqlite.boxes import SqliteBoxes
+from synergy.storage.sqlite.controls import SqliteControls
+from synergy.storage.sqlite.database import OLDEST_SQLITE, Database
+from synergy.storage.sqlite.documents import SqliteDocuments
+from synergy.storage.sqlite.facts import SqliteFacts
+from synergy.storage.sqlite.faults import Translating
+from synergy.storage.sqlite.filesystem import check_local
+from synergy.storage.sqlite.gate import Gate, Patience
+from synergy.storage.sqlite.jobs import SqliteJobs
+from synergy.storage.sqlite.journal import SqliteJournal
+from synergy.storage.sqlite.leases import SqliteLeases
+from synergy.storage.sqlite.logs import SqliteLogs
+from synergy.storage.sqlite.messages import SqliteMessages
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import fetch
+from synergy.storage.sqlite.units import SqliteUnits
+
+MEMORY = ":memory:"
+CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a crash
+
+_SQL = queries("engine")
+_STEP = 1_000  # pages that a backup copies at a time
+
+
+class SqliteStore:
+    """A store in one file, or in memory. See `synergy.storage.protocol.Store`."""
+
+    def __init__(self, database: Database, opening: Gate | None = None) -> None:
+        self._database = database
+        self._opening = opening
+        self.jobs = SqliteJobs(database)
+        self.units = SqliteUnits(database)
+        self.documents = SqliteDocuments(database)
+        self.journal = SqliteJournal(database)
+        self.controls = SqliteControls(database)
+        self.leases = SqliteLeases(database)
+        self.boxes = SqliteBoxes(database)
+        self.facts = SqliteFacts(database)
+        self.logs = SqliteLogs(database)
+        self.messages = SqliteMessages(database)
+
+    @classmethod
+    def open(cls, path: Path | str, *, create: bool = True) -> Self:
+        """Opens the store at `path`, `":memory:"` for one that ends with this object.
+
+        Without `create`, a store that is not there raises StorageUnavailable, as does one
+        that is damaged, of a newer schema, or on a file system that cannot be shared.
+        """
+        _check_sqlite()
+        if path == MEMORY:
+            database = Database(None)
+            with database.reading() as connection:
+                schema.prepare(connection, MEMORY)
+            return cls(database)
+        path = Path(path).absolute()
+        _check_place(path, create=create)
+        return cls._open_file(path)
+
+    @classmethod
+    def _open_file(cls, path: Path) -> Self:
+        """One opener at a time prepares the file; who is alone with a log had a crash before."""
+        log = Path(f"{path}-wal")
+        opening = Gate(path)
+        try:
+            opening.enter(Patience())
+            crashed = opening.is_alone() and log.exists() and log.stat().st_size > 0
+            database = Database(path)
+            with database.on_its_own() as connection:
+                schema.prepare(connection, database.place)
+                opening.leave()
+                if crashed:
+                    _check_file(connection, database.place)
+        except BaseException:
+            opening.close()
+            raise
+        return cls(database, opening)
+
+    def batch(self) -> AbstractContextManager[Batch]:
+        return self._database.batch()
+
+    def status(self) -> StoreStatus:
+        path = self._database.path
+        with self._database.reading() as connection:
+            rows: dict[str, int] = dict(fetch(connection, _SQL["counts"]))
+            version = schema.version_of(connection)
+        return StoreStatus(
+            engine="sqlite",
+            location=str(path or MEMORY),
+            version=apsw.sqlite_lib_version(),
+            schema=version,
+            size_bytes=schema.size(path) if path else 0,
+            rows=rows,
+        )
+
+    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """The copy appears under its name when it is complete."""
+        if target.exists():
+            raise Refused(f"{target} is there already: name a new file")
+        partial = target.with_name(f"{target.name}.partial")
+        partial.unlink(missing_ok=True)
+        try:
+            self._copy(partial, progress)
+            partial.rename(target)
+        except OSError as error:
+            raise StorageUnavailable(f"{target} cannot be written: {error.strerror}") from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._database.close()
+        if self._opening is not None:
+            self._opening.close()
+            self._opening = None
+
+    def _copy(self, target: Path, progress: Callable[[int, int], None] | None) -> None:
+        """Copies what one read transaction sees, so that no writer makes it start again."""
+        with (
+            self._database.snapshot() as source,
+            Translating(str(target)),
+            closing(apsw.Connection(str(target))) as copy,
+            copy.backup("main", source, "main") as backup,
+        ):
+            while not backup.done:
+                backup.step(_STEP)
+                if progress is not None:
+                    progress(backup.page_count - backup.remaining, backup.page_count)
+
+
+def _check_sqlite() -> None:
+    found = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if found < OLDEST_SQLITE:
+        raise StorageUnavailable(
+            f"SQLite {apsw.sqlite_lib_version()} may damage a file that several processes write: "
+            f"install an apsw that carries {'.'.join(map(str, OLDEST_SQLITE))} or later"
+        )
+
+
+def _check_place(path: Path, *, create: bool) -> None:
+    if create:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageUnavailable(f"{path.parent} cannot be made: {error.strerror}") from error
+    elif not path.is_file():
+        raise StorageUnavailable(f"there is no store at {path}: `launch.py store init` makes one")
+    check_local(path.parent)
+
+
+def _check_file(connection: apsw.Connection, place: str) -> None:
+    """Looks for damage for as long as `CHECK_LIMIT` allows; a large file is not checked whole."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + CHECK_LIMIT
+    connection.set_progress_handler(lambda: clock.monotonic() > deadline, 10_000)
+    try:
+        found = connection.pragma("quick_check")
+    except apsw.InterruptError:
+        return
+    finally:
+        connection.set_progress_handler(None)
+    if found != "ok":
+        raise StorageUnavailable(
+            f"{place} is damaged ({found}): stop everything and restore a backup"
+        )

@@ -1,0 +1,60 @@
+"""The driver's errors, in words that a person can act on.
+
+What the file, the disk or another process does to us becomes StorageUnavailable. Errors in
+our own SQL or bindings stay what they are: they are mistakes, and waiting does not help.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import apsw
+
+from synergy.errors import StorageUnavailable
+
+_DAMAGED = "{place} is damaged ({error}): stop everything and restore a backup"
+_ADVICE: dict[type[apsw.Error], str] = {
+    apsw.BusyError: "{place} is locked by another process ({error})",
+    apsw.LockedError: "{place} is locked by another connection ({error})",
+    apsw.FullError: "no space is left to write {place}: free some, then it goes on by itself",
+    apsw.IOError: "reading or writing {place} failed ({error}): look at the disk",
+    apsw.CorruptError: _DAMAGED,
+    apsw.NotADBError: _DAMAGED,
+    apsw.FormatError: _DAMAGED,
+    apsw.CantOpenError: "{place} cannot be opened ({error}): look at its path and permissions",
+    apsw.PermissionsError: "{place} may not be accessed ({error}): look at its permissions",
+    apsw.ReadOnlyError: "{place} may only be read: look at its permissions and mount",
+    apsw.ProtocolError: "{place} is locked in an unknown way ({error})",
+    apsw.NoMemError: "no memory is left to work with {place}",
+    apsw.InterruptError: "work with {place} was interrupted",
+    apsw.ConnectionClosedError: "{place} was closed",
+}
+
+
+def translated(error: apsw.Error, place: str) -> StorageUnavailable | None:
+    """What the rest of Synergy calls this error; None for a mistake in the engine itself."""
+    for kind, advice in _ADVICE.items():
+        if isinstance(error, kind):
+            return StorageUnavailable(advice.format(place=place, error=error))
+    return None
+
+
+class Translating:
+    """A context manager that lets no driver's error about the file at `place` through."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, apsw.Error) and (ours := translated(error, self._place)) is not None:
+            raise ours from error

@@ -1,0 +1,29 @@
+"""What workers wrote while they carried out units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synergy.storage.protocol import LogLine
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import fetch, instant, micros
+
+_SQL = queries("logs")
+
+
+class SqliteLogs:
+    """See `synergy.storage.protocol.UnitLogs`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, unit: str, lines: Sequence[LogLine]) -> None:
+        rows = [(unit, micros(line.at), line.attempt, line.level, line.text) for line in lines]
+        with self._database.writing() as connection:
+            connection.executemany(_SQL["append"], rows)
+
+    def of_unit(self, unit: str) -> list[LogLine]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL["of_unit"], (unit,))
+        return [LogLine(instant(at), *line) for at, *line in rows]

@@ -1,0 +1,79 @@
+"""Messages at rest, for the bus that lives in the store."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+import apsw
+
+from synergy.storage.protocol import DeadMessage, StoredMessage
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import array, fetch, instant, micros
+
+_SQL = queries("messages")
+
+
+class SqliteMessages:
+    """See `synergy.storage.protocol.Messages`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, queue: str, bodies: Sequence[bytes]) -> None:
+        with self._database.writing() as connection:
+            _put(connection, queue, bodies)
+
+    def take(self, queue: str, limit: int) -> list[StoredMessage]:
+        with self._database.writing() as connection:
+            rows = fetch(connection, _SQL["oldest"], (queue, limit))
+            if rows:
+                connection.execute(_SQL["take"], (queue, rows[-1][0]))
+        return [StoredMessage(*row) for row in rows]
+
+    def depths(self) -> dict[str, int]:
+        with self._database.reading() as connection:
+            return dict(fetch(connection, _SQL["depths"]))
+
+    def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["bury"], (queue, body, reason, micros(now)))
+
+    def buried(self, limit: int = 100) -> list[DeadMessage]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL["buried"], (limit,))
+        return [
+            DeadMessage(seq, queue, body, reason, instant(at))
+            for seq, queue, body, reason, at in rows
+        ]
+
+    def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
+        with self._database.writing() as connection:
+            if seqs is None:
+                rows = fetch(connection, _SQL["raise_all"])
+            else:
+                rows = fetch(connection, _SQL["raise_some"], (array(seqs),))
+            bodies: defaultdict[str, list[bytes]] = defaultdict(list)
+            for _, queue, body in sorted(rows):
+                bodies[queue].append(body)
+            for queue, some in bodies.items():
+                _put(connection, queue, some)
+        return dict(Counter(queue for _, queue, _ in rows))
+
+    def purge(self, queue: str) -> int:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["purge"], (queue,))
+            return connection.changes()
+
+    def purge_buried(self) -> int:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["purge_buried"])
+            return connection.changes()
+
+
+def _put(connection: apsw.Connection, queue: str, bodies: Sequence[bytes]) -> None:
+    last = int(connection.execute(_SQL["last"], (queue,)).get)
+    rows = [(queue, number, body) for number, body in enumerate(bodies, last + 1)]
+    connection.executemany(_SQL["put"], rows)

@@ -1,0 +1,26 @@
+"""Named queries out of `.sql` files.
+
+A query starts at a line `-- name: <name>` and ends where the next one starts; the comment
+lines after the name say what it is for.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+SQL = Path(__file__).parent / "sql"
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+def queries(noun: str) -> dict[str, str]:
+    """The queries of `sql/<noun>.sql` by name."""
+    _, *parts = _NAME.split((SQL / f"{noun}.sql").read_text())
+    names, texts = parts[::2], parts[1::2]
+    return {name: _bare(text) for name, text in zip(names, texts, strict=True)}
+
+
+def _bare(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith("--")]
+    return "\n".join(lines).strip().removesuffix(";")

@@ -1,0 +1,192 @@
+"""Between rows and values: instants as microseconds, states as codes, bodies as JSON.
+
+A body is written with its keys sorted, so that equal documents are equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import apsw
+import orjson
+
+from synergy.errors import InvalidValue
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+
+Row = tuple[Any, ...]
+"""A row as the driver gives it; the schema says what is in it."""
+
+Bindings = Row | dict[str, Any]
+"""Values for the parameters of a query, by position or by name."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_STATES = (
+    UnitState.REQUESTED,
+    UnitState.IN_PROGRESS,
+    UnitState.INVALID,
+    UnitState.PROCESSED,  # from here on, a unit is finished
+    UnitState.NOOP,
+    UnitState.CANCELED,
+)
+_CODES = {state: code for code, state in enumerate(_STATES)}
+_WORDS = tuple(state.value for state in _STATES)
+
+
+def fetch(connection: apsw.Connection, query: str, bindings: Bindings = ()) -> list[Row]:
+    """All rows of a query, at once, so that no reading stays open."""
+    return connection.execute(query, bindings).fetchall()
+
+
+def fetch_each(connection: apsw.Connection, query: str, bindings: Iterable[Bindings]) -> list[Row]:
+    """All rows that a query gives for one set of bindings after the other."""
+    return connection.executemany(query, bindings).fetchall()
+
+
+def fetch_one(connection: apsw.Connection, query: str, bindings: Bindings = ()) -> Row | None:
+    """The only row of a query, if there is one."""
+    return connection.execute(query, bindings).fetchone()
+
+
+def micros(instant: datetime) -> int:
+    """An instant as it is stored."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def micros_or_none(instant: datetime | None) -> int | None:
+    """The same for one that may be missing."""
+    return None if instant is None else micros(instant)
+
+
+def instant(stored: int) -> datetime:
+    """The instant that `micros` stored."""
+    return _EPOCH + timedelta(microseconds=stored)
+
+
+def instant_or_none(stored: int | None) -> datetime | None:
+    """The same for one that may be missing."""
+    return None if stored is None else instant(stored)
+
+
+def code(state: UnitState) -> int:
+    """A unit's state as it is stored."""
+    return _CODES[state]
+
+
+def state(stored: int) -> UnitState:
+    """The state that `code` stored."""
+    return _STATES[stored]
+
+
+def word(stored: int) -> str:
+    """The word for a stored state, as the journal has it."""
+    return _WORDS[stored]
+
+
+def unit(row: Row) -> UnitOfWork:
+    """A row of `unit`, whose columns follow the fields of UnitOfWork."""
+    (
+        _, id_, process, timeperiod, generation, start_timeperiod, end_timeperiod, start_id, end_id,
+        created_at, state_, attempt, failures, not_before, published_at, owner, heartbeat,
+        started_at, finished_at, counts_, reason, _,
+    ) = row  # fmt: skip
+    return UnitOfWork(
+        id_,
+        process,
+        timeperiod,
+        generation,
+        start_timeperiod,
+        end_timeperiod,
+        start_id,
+        end_id,
+        instant(created_at),
+        _STATES[state_],
+        attempt,
+        failures,
+        instant_or_none(not_before),
+        instant_or_none(published_at),
+        owner,
+        heartbeat,
+        instant_or_none(started_at),
+        instant_or_none(finished_at),
+        orjson.loads(counts_) if counts_ else {},
+        reason,
+    )
+
+
+def unit_row(unit: UnitOfWork) -> Row:
+    """The columns of a new unit, without number and `superseded`."""
+    return (
+        unit.id,
+        unit.process,
+        unit.timeperiod,
+        unit.generation,
+        unit.start_timeperiod,
+        unit.end_timeperiod,
+        unit.start_id,
+        unit.end_id,
+        micros(unit.created_at),
+        code(unit.state),
+        unit.attempt,
+        unit.failures,
+        micros_or_none(unit.not_before),
+        micros_or_none(unit.published_at),
+        unit.owner,
+        unit.heartbeat,
+        micros_or_none(unit.started_at),
+        micros_or_none(unit.finished_at),
+        counts(unit.counts),
+        unit.reason,
+    )
+
+
+def counts(numbers: Mapping[str, int]) -> str | None:
+    """What a unit counted, as JSON; NULL for nothing."""
+    return orjson.dumps(dict(numbers)).decode() if numbers else None
+
+
+def entry(row: Row) -> JournalEntry:
+    """A row of `journal`."""
+    (
+        seq, at, event, process, first, last, before, after, generation, why, who, unit, attempt,
+        covered,
+    ) = row  # fmt: skip
+    return JournalEntry(
+        instant(at), event, process, first, last, before, after, generation, why, who, unit,
+        attempt, covered, seq,
+    )  # fmt: skip
+
+
+def entry_row(entry: JournalEntry) -> Row:
+    """The columns of a new entry, without its number."""
+    return (
+        micros(entry.at),
+        entry.event,
+        entry.process,
+        entry.first,
+        entry.last,
+        entry.before,
+        entry.after,
+        entry.generation,
+        entry.why,
+        entry.who,
+        entry.unit,
+        entry.attempt,
+        entry.covered,
+    )
+
+
+def body(document: Mapping[str, object], key: str) -> bytes:
+    """A document's body as it is stored; raises InvalidValue for what JSON cannot hold."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise InvalidValue(f"document {key!r} cannot be stored: {error}") from error
+
+
+def array(values: Iterable[str | int]) -> str:
+    """A JSON array, for `json_each`."""
+    return orjson.dumps(list(values)).decode()

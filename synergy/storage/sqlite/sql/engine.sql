@@ -1,0 +1,27 @@
+-- name: begin
+-- Takes the right to write at once: a transaction that reads first might find it gone.
+BEGIN IMMEDIATE;
+
+-- name: commit
+COMMIT;
+
+-- name: rollback
+ROLLBACK;
+
+-- name: begin_reading
+-- Fixes what the backup sees.
+BEGIN;
+
+-- name: touch
+-- Makes a transaction that was begun for reading see something, and so keep it.
+SELECT count(*) FROM fact;
+
+-- name: counts
+-- The rows of each table. Entries of the journal are numbered without gaps.
+SELECT 'job_block', count(*) FROM job_block
+UNION ALL SELECT 'unit', count(*) FROM unit
+UNION ALL SELECT 'unit_log', count(*) FROM unit_log
+UNION ALL SELECT 'journal', coalesce(max(seq) - min(seq) + 1, 0) FROM journal
+UNION ALL SELECT 'document', coalesce(sum(rows), 0) FROM mark
+UNION ALL SELECT 'message', count(*) FROM message
+UNION ALL SELECT 'dead_message', count(*) FROM dead_message;

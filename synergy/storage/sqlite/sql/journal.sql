@@ -1,0 +1,42 @@
+-- name: append
+INSERT INTO journal (
+    at, event, process, first, last, before, after, generation, why, who, unit, attempt
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: append_job
+INSERT INTO journal (
+    at, event, process, first, last, before, after, generation, why, who, unit, attempt, covered
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: since
+SELECT * FROM journal WHERE seq > :seq AND (:besides = '' OR who <> :besides)
+ORDER BY seq LIMIT :limit;
+
+-- name: of_job
+-- Entries that begin with the job; ranges that began before it in the same month; and ranges
+-- that cross the end of a month.
+SELECT * FROM journal WHERE process = :process AND first = :timeperiod
+UNION ALL
+SELECT * FROM journal
+WHERE process = :process AND first < last
+    AND first >= substr(:timeperiod, 1, 6) AND first < :timeperiod AND last >= :timeperiod
+UNION ALL
+SELECT * FROM journal
+WHERE process = :process AND substr(first, 1, 6) < substr(last, 1, 6)
+    AND first < substr(:timeperiod, 1, 6) AND last >= :timeperiod
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: newest
+SELECT * FROM journal ORDER BY seq DESC LIMIT ?;
+
+-- name: newest_of_process
+SELECT * FROM journal WHERE process = ? ORDER BY seq DESC LIMIT ?;
+
+-- name: last_seq
+-- Holds after the newest entries were forgotten, too.
+SELECT seq FROM sqlite_sequence WHERE name = 'journal';
+
+-- name: prune
+-- Looks only at the oldest entries: times rise with numbers, all but exactly.
+DELETE FROM journal
+WHERE seq IN (SELECT seq FROM journal ORDER BY seq LIMIT :limit) AND at < :before;

@@ -1,0 +1,34 @@
+-- name: last
+SELECT coalesce(max(seq), 0) FROM message WHERE queue = ?;
+
+-- name: put
+INSERT INTO message (queue, seq, body) VALUES (?, ?, ?);
+
+-- name: oldest
+SELECT seq, queue, body FROM message WHERE queue = ? ORDER BY seq LIMIT ?;
+
+-- name: take
+-- Everything up to the last one that was read, in the same transaction.
+DELETE FROM message WHERE queue = ? AND seq <= ?;
+
+-- name: depths
+SELECT queue, count(*) FROM message GROUP BY queue;
+
+-- name: purge
+DELETE FROM message WHERE queue = ?;
+
+-- name: bury
+INSERT INTO dead_message (queue, body, reason, at) VALUES (?, ?, ?, ?);
+
+-- name: buried
+SELECT seq, queue, body, reason, at FROM dead_message ORDER BY seq DESC LIMIT ?;
+
+-- name: raise_all
+DELETE FROM dead_message RETURNING seq, queue, body;
+
+-- name: raise_some
+-- Those named in a JSON array.
+DELETE FROM dead_message WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq, queue, body;
+
+-- name: purge_buried
+DELETE FROM dead_message;

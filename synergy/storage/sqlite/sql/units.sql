@@ -1,0 +1,115 @@
+-- name: create
+-- Nothing for a unit whose key or id is there already.
+INSERT INTO unit (
+    id, process, timeperiod, generation, start_timeperiod, end_timeperiod, start_id, end_id,
+    created_at, state, attempt, failures, not_before, published_at, owner, heartbeat,
+    started_at, finished_at, counts, reason
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
+RETURNING number, id, process, timeperiod;
+
+-- name: supersede
+-- Marks the older units of a job.
+UPDATE unit SET superseded = 1
+WHERE process = :process AND timeperiod = :timeperiod AND number < :number AND superseded = 0;
+
+-- name: twin
+-- The unit with this key; where its bound was extended since, the one with this id.
+SELECT * FROM unit
+WHERE id = ?1 OR (process = ?2 AND timeperiod = ?3 AND generation = ?4 AND start_id = ?5 AND end_id = ?6)
+ORDER BY id = ?1 LIMIT 1;
+
+-- name: get
+-- Units by id, from a JSON array.
+SELECT unit.* FROM json_each(?) AS wanted JOIN unit ON unit.id = wanted.value;
+
+-- name: of_jobs
+SELECT * FROM unit WHERE process = ? AND timeperiod BETWEEN ? AND ?
+ORDER BY number DESC;
+
+-- name: find
+SELECT * FROM unit WHERE number < :cursor ORDER BY number DESC LIMIT :limit;
+
+-- name: find_in_process
+SELECT * FROM unit WHERE process = :process AND number < :cursor
+ORDER BY number DESC LIMIT :limit;
+
+-- name: find_in_state
+SELECT * FROM unit WHERE state = :state AND number < :cursor
+ORDER BY number DESC LIMIT :limit;
+
+-- name: find_unfinished_in_process
+-- There are few unfinished units, so these are looked up by state.
+SELECT * FROM unit WHERE state = :state AND +process = :process AND number < :cursor
+ORDER BY number DESC LIMIT :limit;
+
+-- name: find_finished_in_process
+SELECT * FROM unit WHERE process = :process AND +state = :state AND number < :cursor
+ORDER BY number DESC LIMIT :limit;
+
+-- name: unfinished
+SELECT * FROM unit WHERE state < 3 ORDER BY +number;
+
+-- name: counts
+SELECT process, state, count(*) FROM unit WHERE state < 3 GROUP BY process, state;
+
+-- name: claim
+-- Takes a requested unit of this attempt if it is due; nothing while another unit of its job
+-- is in progress (index unit_in_progress).
+UPDATE OR IGNORE unit SET state = 1, owner = ?1, heartbeat = 0, started_at = ?2
+WHERE id = ?3 AND attempt = ?4 AND state = 0 AND (not_before IS NULL OR not_before <= ?2)
+RETURNING *;
+
+-- name: heartbeat
+UPDATE unit SET heartbeat = heartbeat + 1
+WHERE id = ? AND attempt = ? AND owner = ? AND state = 1
+RETURNING id, attempt;
+
+-- name: give_back
+UPDATE unit SET state = 0, attempt = attempt + 1, owner = NULL, heartbeat = 0,
+    started_at = NULL, published_at = NULL, not_before = NULL
+WHERE id = ? AND attempt = ? AND owner = ? AND state = 1
+RETURNING *;
+
+-- name: conclude
+-- Ends an attempt that is still its owner's; a failed one (state 2) counts as a failure.
+UPDATE unit SET state = ?1, failures = failures + (?1 = 2), not_before = ?2,
+    finished_at = iif(?1 > 2, ?3, NULL), counts = ?4, reason = ?5
+WHERE id = ?6 AND attempt = ?7 AND owner = ?8 AND state = 1
+RETURNING process, timeperiod, generation;
+
+-- name: move
+-- A unit that is requested again was never published for this attempt. The reason is kept
+-- until there is a newer failure or an end.
+UPDATE OR IGNORE unit SET
+    state = :after,
+    attempt = attempt + :next_attempt,
+    failures = iif(:forgive, 0, failures + :failed),
+    not_before = :not_before,
+    owner = iif(:next_attempt OR :after = 0, NULL, owner),
+    heartbeat = iif(:next_attempt OR :after = 0, 0, heartbeat),
+    started_at = iif(:after = 0, NULL, started_at),
+    published_at = iif(:after = 0, NULL, published_at),
+    finished_at = iif(:after > 2, :now, NULL),
+    reason = iif(:failed OR :after > 2, :why, reason)
+WHERE id = :id AND state = :before AND attempt = :attempt
+    AND (:heartbeat IS NULL OR heartbeat = :heartbeat)
+RETURNING process, timeperiod, generation, attempt;
+
+-- name: extend
+UPDATE OR IGNORE unit SET end_id = ?
+WHERE id = ? AND attempt = ? AND state IN (0, 2) AND end_id <= ?1
+RETURNING process, timeperiod, generation, state;
+
+-- name: published
+UPDATE unit SET published_at = ? WHERE id = ? AND attempt = ?;
+
+-- name: prunable
+SELECT number, id FROM unit WHERE superseded = 1 AND finished_at < ?
+ORDER BY finished_at LIMIT ?;
+
+-- name: forget
+DELETE FROM unit WHERE number = ?;
+
+-- name: forget_log
+DELETE FROM unit_log WHERE unit = ?;

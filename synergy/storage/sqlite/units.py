@@ -1,0 +1,277 @@
+"""Units of work. Every change is a compare-and-set on state and attempt, in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import apsw
+
+from synergy.errors import InvalidValue
+from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.documents import Replacement
+from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import (
+    Row,
+    array,
+    code,
+    counts,
+    fetch,
+    fetch_each,
+    fetch_one,
+    micros,
+    micros_or_none,
+    state,
+    unit,
+    unit_row,
+    word,
+)
+
+_SQL = queries("units")
+_NEWEST = 1 << 62  # the cursor before all units
+_ENDS = frozenset({UnitState.PROCESSED, UnitState.NOOP, UnitState.INVALID})
+
+
+class SqliteUnits:
+    """See `synergy.storage.protocol.Units`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
+        rows = [unit_row(unit) for unit in units]
+        with self._database.writing() as connection:
+            new = fetch_each(connection, _SQL["create"], rows)
+            numbers = {row[1]: row[0] for row in new}
+            connection.executemany(
+                _SQL["supersede"],
+                [
+                    {"number": number, "process": process, "timeperiod": timeperiod}
+                    for number, _, process, timeperiod in new
+                ],
+            )
+            stored = []
+            entries = []
+            for unit_ in units:
+                if numbers.pop(unit_.id, None) is None:
+                    stored.append(_twin(connection, unit_))
+                else:
+                    stored.append(unit_)
+                    entries.append(_created(unit_, who))
+            record(connection, entries)
+        return stored
+
+    def get(self, ids: Sequence[str]) -> list[UnitOfWork]:
+        return self._units("get", (array(set(ids)),))
+
+    def of_jobs(self, process: str, first: str, last: str) -> list[UnitOfWork]:
+        return self._units("of_jobs", (process, first, last))
+
+    def find(
+        self,
+        process: str | None = None,
+        state: UnitState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[UnitOfWork], str | None]:
+        bindings = {
+            "process": process,
+            "state": None if state is None else code(state),
+            "cursor": _place(cursor),
+            "limit": limit + 1,
+        }
+        with self._database.reading() as connection:
+            rows = fetch(connection, _find(process, state), bindings)
+        page = rows[:limit]
+        following = str(page[-1][0]) if len(rows) > limit and page else None
+        return [unit(row) for row in page], following
+
+    def unfinished(self) -> list[UnitOfWork]:
+        return self._units("unfinished", ())
+
+    def claim(self, hints: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
+        at = micros(now)
+        bindings = [(owner, at, hint.unit, hint.attempt) for hint in hints]
+        with self._database.writing() as connection:
+            claimed = [unit(row) for row in fetch_each(connection, _SQL["claim"], bindings)]
+            entries = [_taken(u, "requested", "in_progress", "", owner, at) for u in claimed]
+            record(connection, entries)
+        return claimed
+
+    def heartbeat(self, claims: Sequence[Hint], owner: str) -> list[Hint]:
+        bindings = [(claim.unit, claim.attempt, owner) for claim in claims]
+        with self._database.writing() as connection:
+            rows = fetch_each(connection, _SQL["heartbeat"], bindings)
+        alive = {Hint(*row) for row in rows}
+        return [claim for claim in claims if claim not in alive]
+
+    def give_back(self, claims: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
+        at = micros(now)
+        bindings = [(claim.unit, claim.attempt, owner) for claim in claims]
+        with self._database.writing() as connection:
+            given = [unit(row) for row in fetch_each(connection, _SQL["give_back"], bindings)]
+            record(
+                connection,
+                [_taken(u, "in_progress", "requested", "given back", owner, at) for u in given],
+            )
+        return given
+
+    def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
+        at = micros(now)
+        prepared = [_prepared(conclusion) for conclusion in conclusions]
+        refused = []
+        entries: list[Row] = []
+        with self._database.writing() as connection:
+            for conclusion, replacements in zip(conclusions, prepared, strict=True):
+                row = fetch_one(connection, _SQL["conclude"], _ending(conclusion, at))
+                if row is None:
+                    refused.append(conclusion)
+                    continue
+                entries.append(_concluded(conclusion, row, at))
+                for replacement in replacements:
+                    replacement.write(connection)
+            record(connection, entries)
+        return refused
+
+    def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
+        at = micros(now)
+        refused = []
+        entries: list[Row] = []
+        with self._database.writing() as connection:
+            for move in moves:
+                row = fetch_one(connection, _SQL["move"], _moving(move, at))
+                if row is None:
+                    refused.append(move)
+                else:
+                    entries.append(_moved(move, row, at))
+            record(connection, entries)
+        return refused
+
+    def extend(self, unit: str, attempt: int, end_id: int, now: datetime) -> bool:
+        with self._database.writing() as connection:
+            row = fetch_one(connection, _SQL["extend"], (end_id, unit, attempt))
+            if row is None:
+                return False
+            process, timeperiod, generation, present = row
+            entry = (
+                micros(now), "unit.extended", process, timeperiod, timeperiod, word(present),
+                word(present), generation, f"up to {end_id}", "scheduler", unit, attempt,
+            )  # fmt: skip
+            record(connection, [entry])
+        return True
+
+    def published(self, hints: Sequence[Hint], now: datetime) -> None:
+        at = micros(now)
+        with self._database.writing() as connection:
+            bindings = [(at, hint.unit, hint.attempt) for hint in hints]
+            connection.executemany(_SQL["published"], bindings)
+
+    def counts(self) -> dict[tuple[str, UnitState], int]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL["counts"])
+        return {(process, state(stored)): number for process, stored, number in rows}
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.writing() as connection:
+            rows = fetch(connection, _SQL["prunable"], (micros(before), limit))
+            connection.executemany(_SQL["forget"], [(number,) for number, _ in rows])
+            connection.executemany(_SQL["forget_log"], [(unit,) for _, unit in rows])
+        return len(rows)
+
+    def _units(self, query: str, bindings: Row) -> list[UnitOfWork]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL[query], bindings)
+        return [unit(row) for row in rows]
+
+
+def _find(process: str | None, state: UnitState | None) -> str:
+    if process is None:
+        return _SQL["find"] if state is None else _SQL["find_in_state"]
+    if state is None:
+        return _SQL["find_in_process"]
+    finished = state.is_finished
+    return _SQL["find_finished_in_process"] if finished else _SQL["find_unfinished_in_process"]
+
+
+def _place(cursor: str | None) -> int:
+    if cursor is None:
+        return _NEWEST
+    if not (cursor.isascii() and cursor.isdigit()):
+        raise InvalidValue(f"{cursor!r} is no cursor: take the one that came with the last page")
+    return min(int(cursor), _NEWEST)
+
+
+def _twin(connection: apsw.Connection, unit_: UnitOfWork) -> UnitOfWork:
+    key = (unit_.process, unit_.timeperiod, unit_.generation, unit_.start_id, unit_.end_id)
+    row = fetch_one(connection, _SQL["twin"], (unit_.id, *key))
+    assert row is not None, "what could not be created is there"
+    return unit(row)
+
+
+def _created(unit: UnitOfWork, who: str) -> Row:
+    return (
+        micros(unit.created_at), "unit.requested", unit.process, unit.timeperiod, unit.timeperiod,
+        "", unit.state.value, unit.generation, "", who, unit.id, unit.attempt,
+    )  # fmt: skip
+
+
+def _taken(unit: UnitOfWork, before: str, after: str, why: str, owner: str, at: int) -> Row:
+    return (
+        at, f"unit.{after}", unit.process, unit.timeperiod, unit.timeperiod, before, after,
+        unit.generation, why, owner, unit.id, unit.attempt,
+    )  # fmt: skip
+
+
+def _prepared(conclusion: Conclusion) -> list[Replacement]:
+    if conclusion.state not in _ENDS:
+        raise InvalidValue(f"an attempt does not end as {conclusion.state.value}")
+    return [Replacement(write) for write in conclusion.writes]
+
+
+def _ending(conclusion: Conclusion, at: int) -> Row:
+    return (
+        code(conclusion.state),
+        micros_or_none(conclusion.not_before),
+        at,
+        counts(conclusion.counts),
+        conclusion.reason,
+        conclusion.unit,
+        conclusion.attempt,
+        conclusion.owner,
+    )
+
+
+def _concluded(conclusion: Conclusion, row: Row, at: int) -> Row:
+    process, timeperiod, generation = row
+    after = conclusion.state.value
+    return (
+        at, f"unit.{after}", process, timeperiod, timeperiod, "in_progress", after, generation,
+        conclusion.reason, conclusion.owner, conclusion.unit, conclusion.attempt,
+    )  # fmt: skip
+
+
+def _moving(move: UnitMove, at: int) -> dict[str, str | int | None]:
+    return {
+        "id": move.unit,
+        "before": code(move.before),
+        "after": code(move.after),
+        "attempt": move.attempt,
+        "heartbeat": move.heartbeat,
+        "next_attempt": move.next_attempt,
+        "failed": move.failed,
+        "forgive": move.forgive,
+        "not_before": micros_or_none(move.not_before),
+        "why": move.why,
+        "now": at,
+    }
+
+
+def _moved(move: UnitMove, row: Row, at: int) -> Row:
+    process, timeperiod, generation, attempt = row
+    after = move.after.value
+    return (
+        at, f"unit.{after}", process, timeperiod, timeperiod, move.before.value, after,
+        generation, move.why, move.who, move.unit, attempt,
+    )  # fmt: skip
