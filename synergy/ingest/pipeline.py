@@ -58,7 +58,8 @@ class IngestReport:
 
     `hours` counts the hours that sessions belong to. `early_events` belong to hours before
     the timetable's start, the first of which is `early_from`. `problems` are files that are
-    damaged or no access logs. `waiting` messages were not yet taken by the session workers.
+    damaged or no access logs. `waiting` messages were not yet taken by the session workers;
+    `seconds` run until everything was taken, or, if something waits, until it was sent.
     """
 
     site: str
@@ -200,7 +201,7 @@ class Ingestion:
         return events
 
     def report(self, seconds: float, waiting: int) -> IngestReport:
-        """What was read so far, in `seconds`; `waiting` messages are not yet taken."""
+        """What was read so far; see `IngestReport`."""
         hours = sorted(self._hours)
         return IngestReport(
             site=self._site,
@@ -300,5 +301,6 @@ def ingest(
     began = clock.monotonic()
     for log in logs:
         ingestion.read(log)
+    read = clock.monotonic()
     waiting = outlet.drain(0, patience)
-    return ingestion.report(clock.monotonic() - began, waiting)
+    return ingestion.report((read if waiting else clock.monotonic()) - began, waiting)
