@@ -14,7 +14,7 @@ LIMIT = 5 * 1024 * 1024
 @contextmanager
 def appending(path: Path) -> Iterator[BinaryIO]:
     """The file, open for appending, trimmed before if it had grown."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)  # not its parents: a home that was removed stays so
     trim(path)
     with path.open("ab") as file:
         yield file

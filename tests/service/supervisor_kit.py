@@ -1,4 +1,4 @@
-"""What the tests of the supervisor share: a small store, programs to run, a way to drive it.
+"""What the tests of the supervisor share: programs to run, a way to drive it.
 
 Run as a program (`python -m tests.service.supervisor_kit VERB HOME`) it is a supervisor in a
 process of its own, for the deployment in `HOME/deployment.json`.
@@ -7,7 +7,6 @@ process of its own, for the deployment in `HOME/deployment.json`.
 from __future__ import annotations
 
 import json
-import pickle
 import select
 import sys
 import threading
@@ -16,9 +15,10 @@ from pathlib import Path
 
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
-from synergy.model.box import Assignment
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.runtime.stop import Stop
+from synergy.storage.protocol import Boxes
+from synergy.storage.sqlite.engine import SqliteStore
 from synergy.supervisor.daemon import run_foreground, start_detached
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.plan import Timing
@@ -62,66 +62,29 @@ signal.pause()
 """
 
 
-class FileBoxes:
-    """The part of the store that the supervisor uses, in a file, so that it outlives a kill."""
+class FragileBoxes:
+    """The boxes of a store that a test can take down."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, boxes: Boxes) -> None:
+        self._boxes = boxes
         self.is_down = False
-        self.reports = 0
 
-    def assign(self, box, processes):
-        found = self._load()
-        added = [p for p in processes if (box, p) not in found["on"]]
-        found["on"].update({(box, process): True for process in added})
-        self._save(found)
-        return added
-
-    def assignments(self, box=None):
-        return [
-            Assignment(b, p, on) for (b, p), on in self._load()["on"].items() if box in (None, b)
-        ]
-
-    def switch(self, box, process, is_on, who, now):
-        found = self._load()
-        found["on"][box, process] = is_on
-        self._save(found)
-        return True
-
-    def report(self, box, observed, now):
-        self.reports += 1
-        self._save({**self._load(), "observed": list(observed)})
-
-    def observed(self, box=None):
-        return self._load()["observed"]
-
-    def _load(self):
+    def __getattr__(self, name):
         if self.is_down:
             raise StorageUnavailable("the test took it down")
-        if not self._path.exists():
-            return {"on": {}, "observed": []}
-        return pickle.loads(self._path.read_bytes())
-
-    def _save(self, found):
-        if self.is_down:
-            raise StorageUnavailable("the test took it down")
-        part = self._path.with_suffix(".part")
-        part.write_bytes(pickle.dumps(found))
-        part.replace(self._path)
+        return getattr(self._boxes, name)
 
 
-class NoControls:
-    def all(self):
-        return {}
+class FragileStore:
+    """The store of a home, as far as the supervisor uses it."""
 
-
-class FileStore:
     def __init__(self, home: Path) -> None:
-        self.boxes = FileBoxes(home / "boxes.pickle")
-        self.controls = NoControls()
+        self._store = SqliteStore.open(home / "synergy.db")
+        self.boxes = FragileBoxes(self._store.boxes)
+        self.controls = self._store.controls
 
     def close(self):
-        pass
+        self._store.close()
 
 
 class QuietWaiter:
@@ -179,7 +142,7 @@ def a_config(home, programs, clock=None, instances=1, timing=None, connect=None)
         directory=home,
         deployment=a_deployment(programs, instances),
         command=lambda process, instance: [sys.executable, "-ISc", programs[process]],
-        connect=connect or (lambda: (FileStore(home), QuietBus())),
+        connect=connect or (lambda: (FragileStore(home), QuietBus())),
         open_logs=lambda: None,
         clock=clock or SystemClock(),
         timing=timing or Timing(grace=5.0, ready_after=1e9),
@@ -190,7 +153,7 @@ class Driver:
     """A supervisor in the test's own process, driven turn by turn."""
 
     def __init__(self, config, store=None):
-        self.store = store or FileStore(config.home)
+        self.store = store or FragileStore(config.home)
         self.stop = Stop()
         self.config = config
         self.host = ProcessHost(config.home, config.home)

@@ -25,6 +25,7 @@ from tests.service.supervisor_kit import (
     HIDES_A_CHILD,
     IGNORES_TERM,
     LEAVES_A_CHILD,
+    READY,
     SLEEPS,
     Driver,
     a_config,
@@ -61,6 +62,7 @@ def drive():
     yield make
     for driver in drivers:
         driver.supervisor.close()
+        driver.store.close()
 
 
 def test_each_assigned_process_runs_in_all_its_instances(home, drive):
@@ -119,6 +121,22 @@ def test_one_that_keeps_dying_is_started_ever_less_often(home, drive):
         driver.turn()
         assert restarts() == number
         driver.until_state("backoff")
+
+
+def test_restarts_cost_no_file_descriptors(home, drive):
+    clock = a_clock()
+    driver = drive(a_config(home, {"A": FAILS, "B": READY + "raise SystemExit(1)"}, clock=clock))
+    driver.turn()
+    driver.until(lambda: driver.pids() == [])
+    before = len(os.listdir("/proc/self/fd"))
+
+    for _ in range(20):
+        clock.advance(60.0)
+        driver.turn()
+        driver.until(lambda: driver.pids() == [])
+
+    assert min(o.restarts for o in driver.supervisor.view()) >= 20
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_minute_of_health_makes_the_next_restart_immediate(home, drive):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from synergy.supervisor import control, lock, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.status import status
-from tests.service.supervisor_kit import BOX, FAILS, IGNORES_TERM, SLEEPS, FileStore
+from tests.service.supervisor_kit import BOX, FAILS, IGNORES_TERM, SLEEPS, FragileStore
 
 PROJECT = Path(__file__).parents[2]
 
@@ -51,15 +52,25 @@ def start(home):
     return report_of(launch("start", home))
 
 
+def observed(home):
+    with closing(FragileStore(home)) as store:
+        return store.boxes.observed(BOX)
+
+
+def status_of(home):
+    with closing(FragileStore(home)) as store:
+        return status(home, store, BOX)
+
+
 def marked(home):
     return {entry.pid for entry in ProcessHost(home, home).strangers()}
 
 
 def leaders(home):
     return {
-        observed.pid
-        for observed in FileStore(home).boxes.observed(BOX)
-        if observed.pid is not None and start_time(observed.pid) == observed.started
+        seen.pid
+        for seen in observed(home)
+        if seen.pid is not None and start_time(seen.pid) == seen.started
     }
 
 
@@ -87,7 +98,7 @@ def test_start_returns_when_all_is_up_and_stop_leaves_nothing(home):
     assert (stopped.was_running, stopped.is_stopped, stopped.left) == (True, True, ())
     assert marked(home) == set()
     assert lock.holder(home) is None
-    assert {o.state for o in FileStore(home).boxes.observed(BOX)} == {"stopped"}
+    assert {o.state for o in observed(home)} == {"stopped"}
 
 
 def test_a_second_start_says_so_and_changes_nothing(home):
@@ -132,7 +143,7 @@ def test_stop_ends_what_a_killed_supervisor_left_behind(home):
     declare(home, programs={"A": SLEEPS, "B": SLEEPS})
     report = start(home)
     kill(report["pid"])
-    seen = status(home, FileStore(home), BOX)
+    seen = status_of(home)
     assert not seen.running
     assert all(process.rss > 0 for process in seen.processes)
 
@@ -140,7 +151,7 @@ def test_stop_ends_what_a_killed_supervisor_left_behind(home):
 
     assert (stopped.was_running, stopped.is_stopped, stopped.ended) == (False, True, 2)
     assert marked(home) == set()
-    assert [p.state for p in status(home, FileStore(home), BOX).processes] == ["lost", "lost"]
+    assert [p.state for p in status_of(home).processes] == ["lost", "lost"]
 
 
 def test_stop_where_nothing_ever_ran_creates_nothing(tmp_path):
