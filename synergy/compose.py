@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from synergy.runtime.stop import Stop
 if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
     from synergy.storage.protocol import Store
+    from synergy.supervisor.supervisor import SupervisorConfig
     from synergy.worker.base import Workplace
 
 HERE = Path(__file__).resolve().parent.parent
@@ -70,6 +72,18 @@ def open_store(settings: Settings) -> Store:
     return SqliteStore.open(settings.store_file)
 
 
+def has_store(settings: Settings) -> bool:
+    """Whether the store that the settings name is there already."""
+    return settings.store_file.is_file()
+
+
+def remove_store(settings: Settings) -> None:
+    """Takes the store away with all that is in it; nobody may have it open."""
+    # The log goes before the file: a new file must never find the log of an old one.
+    for suffix in ("-wal", "-shm", "", "-gate"):
+        settings.store_file.with_name(settings.store_file.name + suffix).unlink(missing_ok=True)
+
+
 def open_bus(settings: Settings, store: Store) -> Bus:
     """The bus that the settings name."""
     from synergy.messaging.stored import StoredBus
@@ -97,6 +111,38 @@ def workplace(project: Project, process_name: str, instance: int, stop: Stop) ->
         box=settings.box_id,
         start_timeperiod=settings.start_timeperiod,
     )
+
+
+def supervisor_config(project: Project) -> SupervisorConfig:
+    """What a supervisor of this box needs to know; opens nothing yet."""
+    from synergy.supervisor.supervisor import SupervisorConfig
+
+    settings = project.settings
+
+    def command(process: str, instance: int) -> tuple[str, ...]:
+        launcher = str(project.path / "launch.py")
+        start = ("process", "start", process, "--console", "--instance", str(instance))
+        return (sys.executable, launcher, *start)
+
+    def connect() -> tuple[Store, Bus]:
+        store = open_store(settings)
+        return store, open_bus(settings, store)
+
+    return SupervisorConfig(
+        box=settings.box_id,
+        home=settings.home,
+        directory=project.path,
+        deployment=project.deployment,
+        command=command,
+        connect=connect,
+        open_logs=lambda: _open_logs(settings),
+    )
+
+
+def _open_logs(settings: Settings) -> None:
+    from synergy.runtime import logs
+
+    logs.configure(settings.home, "supervisor", settings.box_id)
 
 
 def run_process(project: Project, name: str, instance: int = 1, *, console: bool = False) -> bool:
