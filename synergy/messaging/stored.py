@@ -1,0 +1,111 @@
+"""The bus that lives in the store: messages are rows, and bells wake their consumers.
+
+A message is written and taken in the same transactions as the states it speaks of, so that
+it exists exactly when they do. After the commit a bell is rung for whoever waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from synergy.clock import Clock, SystemClock
+from synergy.messaging.doorbell import Doorbells, LocalDoorbells, SocketDoorbells
+from synergy.messaging.message import BadMessage, Message, decode, encode
+from synergy.messaging.protocol import Consumer, Delivery, Waiter
+from synergy.storage.protocol import Batch, DeadMessage, Messages, Store
+
+
+class StoredBus:
+    """See `synergy.messaging.protocol.Bus`.
+
+    Processes hear one another if they name the same `home`; without one, only the threads of
+    this process that share this object do, as befits a store in memory.
+    """
+
+    def __init__(self, store: Store, home: Path | None = None, clock: Clock | None = None) -> None:
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._bells: Doorbells = SocketDoorbells(home / "bells") if home else LocalDoorbells()
+
+    def publish(self, queue: str, messages: Sequence[Message], batch: Batch) -> None:
+        if not messages:
+            return
+        self._store.messages.put(queue, [encode(message) for message in messages])
+        batch.after_commit(partial(self._bells.ring, _of_queue(queue)))
+
+    def consumer(self, queue: str) -> Consumer:
+        bell = self._bells.bell(_of_queue(queue))
+        return StoredConsumer(queue, self._store.messages, bell, self._clock)
+
+    def notify(self, topic: str) -> None:
+        self._bells.ring(_of_topic(topic))
+
+    def listener(self, topic: str) -> Waiter:
+        return self._bells.bell(_of_topic(topic))
+
+    def depths(self) -> dict[str, int]:
+        return self._store.messages.depths()
+
+    def dead(self, limit: int = 100) -> list[DeadMessage]:
+        return self._store.messages.buried(limit)
+
+    def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
+        with self._store.batch() as batch:
+            replayed = self._store.messages.replay(seqs)
+            for queue in replayed:
+                batch.after_commit(partial(self._bells.ring, _of_queue(queue)))
+        return replayed
+
+    def purge(self, queue: str) -> int:
+        return self._store.messages.purge(queue)
+
+    def purge_dead(self) -> int:
+        return self._store.messages.purge_buried()
+
+    def close(self) -> None:
+        self._bells.close()
+
+
+class StoredConsumer:
+    """See `synergy.messaging.protocol.Consumer`."""
+
+    def __init__(self, queue: str, messages: Messages, bell: Waiter, clock: Clock) -> None:
+        self._queue = queue
+        self._messages = messages
+        self._bell = bell
+        self._clock = clock
+
+    def take(self, limit: int, batch: Batch) -> list[Delivery]:
+        """The messages leave the store with the batch, which is this thread's."""
+        deliveries = []
+        for stored in self._messages.take(self._queue, limit):
+            try:
+                deliveries.append(Delivery(decode(stored.body), stored.body))
+            except BadMessage as error:
+                self._bury(stored.body, str(error))
+        return deliveries
+
+    def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
+        self._bury(delivery.body, reason)
+
+    def wait(self, timeout: float) -> bool:
+        return self._bell.wait(timeout)
+
+    def interrupt(self) -> None:
+        self._bell.interrupt()
+
+    def close(self) -> None:
+        self._bell.close()
+
+    def _bury(self, body: bytes, reason: str) -> None:
+        self._messages.bury(self._queue, body, reason, self._clock.now())
+
+
+def _of_queue(queue: str) -> str:
+    return f"queue-{queue}"
+
+
+def _of_topic(topic: str) -> str:
+    return f"topic-{topic}"
