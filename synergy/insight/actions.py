@@ -86,7 +86,8 @@ class Actions:
         touched: list[Touched] = []
         for _ in range(TRIES):
             timetable = load_timetable(self._store, self._deployment, now)
-            moves = cascade_moves(timetable.nodes(process, *periods), move, actor)
+            nodes = timetable.nodes(process, *periods)
+            moves = cascade_moves(self._store, nodes, move, actor)
             if dry_run:
                 return _touched(moves)
             made, refused = make_moves(self._store, self._bus, moves, actor, now)
@@ -198,20 +199,34 @@ def load_timetable(store: Store, deployment: Deployment, now: datetime) -> Timet
     return timetable
 
 
-def cascade_moves(nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:
+def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:
     """The moves of START_OVER or SKIP for these jobs and their cascade."""
-    cascade = reprocess_cascade(nodes) if move is Move.START_OVER else skip_cascade(nodes)
-    return [job_move(place, ordinal, move, actor) for place, ordinal in cascade]
+    if move is Move.START_OVER:
+        return [job_move(place, at, move, actor) for place, at in reprocess_cascade(nodes)]
+    return [
+        job_move(place, at, move, actor, covered=_held_by_source(store, place, at))
+        for place, at in skip_cascade(nodes)
+    ]
 
 
-def job_move(place: Place, ordinal: int, move: Move, actor: Actor) -> JobMove:
+def _held_by_source(store: Store, place: Place, ordinal: int) -> int:
+    """The highest write number that the source holds for a job: what came before a skip."""
+    source, level = place.process.stored_source, place.level
+    if source is None:
+        return 0
+    first, end = level.covered(ordinal) or (ordinal, ordinal + 1)
+    bounds = store.documents.bounds(source, level.timeperiod(first), level.timeperiod(end))
+    return bounds.high if bounds is not None else 0
+
+
+def job_move(place: Place, ordinal: int, move: Move, actor: Actor, covered: int = 0) -> JobMove:
     """A move of one job from the state that it is known to be in."""
     level = place.level
     state = level.state(ordinal)
     return JobMove(
         place.process.name, place.process.qualifier, ordinal, ordinal, state, after(state, move),
         level.generation(ordinal), actor.why, actor.who,
-        start_over=move is Move.START_OVER, stale=move is Move.MARK,
+        start_over=move is Move.START_OVER, stale=move is Move.MARK, covered=covered,
     )  # fmt: skip
 
 

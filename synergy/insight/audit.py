@@ -17,6 +17,7 @@ from synergy.storage.protocol import Store
 from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
 
+JUST_CLOSED = timedelta(minutes=1)  # a scheduler needs a moment to see that a period closed
 SHOWN = 1000  # how many unexplained periods are listed
 
 
@@ -63,7 +64,8 @@ def audit(
         open_jobs = list(level.unfinished(level.start, closed))
         unfinished += len(open_jobs)
         if place.process.name not in in_flight and not why.waits_for_trigger(place.process):
-            wrong += _unexplained(why, place, open_jobs)
+            seen = place.process.qualifier.at(settled - JUST_CLOSED)
+            wrong += _unexplained(why, place, [at for at in open_jobs if at < seen])
         wrong += _broken_parents(place, closed)
         wrong += [
             Unexplained(

@@ -25,6 +25,22 @@ class Uncovered:
     state: JobState
 
 
+def covered(store: Store, place: Place, ordinal: int) -> int:
+    """Up to which write number of its source a finished job stands for.
+
+    That is what its units of the present generation were asked to cover, canceled ones
+    included, or what the source held when it was given up or found empty.
+    """
+    level, process = place.level, place.process.name
+    timeperiod, generation = level.timeperiod(ordinal), level.generation(ordinal)
+    units = store.units.of_jobs(process, timeperiod, timeperiod)
+    numbers = [unit.end_id for unit in units if unit.generation == generation]
+    if level.state(ordinal) is JobState.SKIPPED:
+        story = store.journal.of_job(process, timeperiod)
+        numbers += [e.covered for e in story if e.event == "job.skipped"][:1]
+    return max(numbers, default=0)
+
+
 def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Uncovered]:
     """Those among jobs `[first, end)` that are to be started over because of it.
 
@@ -43,9 +59,7 @@ def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Unco
         if level.holds(ordinal) and level.state(ordinal) in (JobState.PROCESSED, JobState.NOOP):
             highest[ordinal] = max(bounds.high, highest.get(ordinal, 0))
     for ordinal, high in highest.items():
-        units = store.units.of_jobs(process.name, names(ordinal), names(ordinal))
-        generation = level.generation(ordinal)
-        if high > max((u.end_id for u in units if u.generation == generation), default=0):
+        if high > covered(store, place, ordinal):
             yield Uncovered(process.name, names(ordinal), level.state(ordinal))
 
 

@@ -56,7 +56,9 @@ class JobMove:
 
     It applies to all of them or to none: only if each is in state `before` and generation
     `generation`. `start_over` adds one to the generation. `stale` is the stale flag
-    afterwards. `why` and `who` go into the journal, as does the `unit` that caused it.
+    afterwards. `covered` is what of its source a job stands for that ends without a unit, as a
+    write number. `why` and `who` go into the journal, as do `covered` and the `unit` that
+    caused it.
     """
 
     process: str
@@ -71,3 +73,4 @@ class JobMove:
     start_over: bool = False
     stale: bool = False
     unit: str | None = None
+    covered: int = 0

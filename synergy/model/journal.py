@@ -13,7 +13,8 @@ class JournalEntry:
     `event` is one of the names that log, metrics and journal share (`job.skipped`,
     `unit.requested`, `process.on`). `first` and `last` are timeperiods, equal for one job and
     apart (inclusive) for neighbouring jobs that changed in one step; both are empty for an
-    entry that is of no period. `attempt` is that of the unit after the change. `seq` is the
+    entry that is of no period. `attempt` is that of the unit after the change; `covered`
+    what of its source a job stands for that ended without a unit. `seq` is the
     store's own order, 0 until it is stored.
     """
 
@@ -29,4 +30,5 @@ class JournalEntry:
     who: str
     unit: str | None = None
     attempt: int = 0
+    covered: int = 0
     seq: int = 0

@@ -40,12 +40,16 @@ _FINISHES = {
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision about a job, and the units that were known when it was made."""
+    """A decision about a job, and what was known when it was made.
+
+    `covered` is the highest write number of its source then.
+    """
 
     lane: Lane
     ordinal: int
     decision: Decision
     units: tuple[UnitView, ...]
+    covered: int
 
 
 @dataclass(slots=True)
@@ -112,7 +116,8 @@ class Applier:
             for decided, extend in extends:
                 done = store.units.extend(extend.unit.id, extend.unit.attempt, extend.end_id, now)
                 extended.append((decided.lane, decided.ordinal, extend, done))
-                if done and extend.unit.state is UnitState.REQUESTED:
+                behind = any(unit.state is UnitState.IN_PROGRESS for unit in decided.units)
+                if done and extend.unit.state is UnitState.REQUESTED and not behind:
                     publish[decided.lane.process.queue].append(
                         Hint(extend.unit.id, extend.unit.attempt)
                     )
@@ -164,6 +169,7 @@ class Applier:
                 why,
                 self._who,
                 unit=unit,
+                covered=decided.covered if move is Move.SKIP else 0,
             )
         ]
 
@@ -236,7 +242,8 @@ def _continues(previous: JobMove, move: JobMove) -> bool:
         and previous.last + 1 == move.first
         and (previous.process, previous.before, previous.after)
         == (move.process, move.before, move.after)
-        and (previous.generation, previous.why) == (move.generation, move.why)
+        and (previous.generation, previous.why, previous.covered)
+        == (move.generation, move.why, move.covered)
     )
 
 

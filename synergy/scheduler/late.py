@@ -18,6 +18,7 @@ from datetime import datetime
 
 from synergy.clock import Clock
 from synergy.insight.actions import Actor, cascade_moves, job_move, make_moves
+from synergy.insight.coverage import covered
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
 from synergy.model.process import LateData as Policy
@@ -76,6 +77,7 @@ class LateData:
         late = [node for node in due if self._is_late(node)]
         actor = Actor(_WHO, "its source changed after it was finished")
         moves = cascade_moves(
+            self._store,
             [node for node in late if node[0].process.late_data is Policy.REPROCESS],
             Move.START_OVER,
             actor,
@@ -97,29 +99,27 @@ class LateData:
         """Seconds until `act` has something to do."""
         now = self._clock.monotonic()
         waits = [_due(known) - now for known in self._suspects.values()]
-        if self._seen != self._noted:
+        if self._place > self._noted:
             waits.append(self._noted_at + KEEP_PLACE - now)
         return max(0.0, min(waits, default=3600.0))
 
     def _is_late(self, node: Node) -> bool:
         place, ordinal = node
-        level = place.level
-        if level.state(ordinal).is_active:
+        if place.level.state(ordinal).is_active:
             return False
-        timeperiod = level.timeperiod(ordinal)
-        generation = level.generation(ordinal)
-        units = self._store.units.of_jobs(place.process.name, timeperiod, timeperiod)
-        covered = max((u.end_id for u in units if u.generation == generation), default=0)
-        return self._suspects[node].seq > covered
+        return self._suspects[node].seq > covered(self._store, place, ordinal)
+
+    @property
+    def _place(self) -> int:
+        """How far every change was dealt with; what is still to be quiet is read again."""
+        oldest = (known.oldest_seq - 1 for known in self._suspects.values())
+        return min(oldest, default=self._seen)
 
     def _note(self, monotonic: float) -> None:
-        """Remembers how far every change was dealt with; what is still quiet is read again."""
-        oldest = min(
-            (known.oldest_seq - 1 for known in self._suspects.values()), default=self._seen
-        )
-        if oldest > self._noted and monotonic - self._noted_at >= KEEP_PLACE:
-            self._store.facts.set(_PLACE, str(oldest))
-            self._noted = oldest
+        place = self._place
+        if place > self._noted and monotonic - self._noted_at >= KEEP_PLACE:
+            self._store.facts.set(_PLACE, str(place))
+            self._noted = place
             self._noted_at = monotonic
 
 

@@ -216,9 +216,11 @@ class Managed:
             lane.resume()
             for ordinal, refresh in self._due(lane, BATCH - len(batch)):
                 units = self._units(lane, ordinal)
-                decision = self._consider(lane, ordinal, units, refresh=refresh)
+                bounds = self._bounds(lane, ordinal)
+                decision = self._consider(lane, ordinal, units, bounds, refresh=refresh)
                 if not isinstance(decision, Wait):
-                    batch.append(Decided(lane, ordinal, decision, tuple(units)))
+                    high = bounds.high if bounds is not None else 0
+                    batch.append(Decided(lane, ordinal, decision, tuple(units), high))
         return batch
 
     def _due(self, lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:
@@ -240,7 +242,13 @@ class Managed:
                 yield ordinal, False
 
     def _consider(
-        self, lane: Lane, ordinal: int, units: Sequence[UnitView], *, refresh: bool
+        self,
+        lane: Lane,
+        ordinal: int,
+        units: Sequence[UnitView],
+        bounds: SourceBounds | None,
+        *,
+        refresh: bool,
     ) -> Decision:
         decision = decide(
             lane.process.state_machine,
@@ -250,7 +258,7 @@ class Managed:
                 is_checkpoint=lane.level.covered(ordinal) is not None,
                 readiness=readiness(lane.place, ordinal),
                 is_measured=lane.process.stored_source is not None,
-                bounds=self._bounds(lane, ordinal),
+                bounds=bounds,
                 units=tuple(units),
                 may_refresh=self._may_refresh(lane, ordinal, ticked=refresh),
             ),

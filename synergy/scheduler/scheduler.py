@@ -22,7 +22,6 @@ from synergy.worker.base import Daemon, Workplace
 
 LEASE = "scheduler"
 HISTORY = timedelta(hours=48)  # how far back a first start reaches by default
-LONGEST_WAIT = 10.0
 
 log = logging.getLogger(__name__)
 

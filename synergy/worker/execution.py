@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer
+from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.worker.base import Workplace
-from synergy.worker.hold import Hold
+from synergy.worker.hold import SCHEDULER, Hold
 from synergy.worker.outcome import Nothing, Outcome
 from synergy.worker.pulse import Pulse
 from synergy.worker.records import Records
@@ -38,6 +40,7 @@ Work = Callable[[Task], Outcome]
 def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
     """Carries out units until the process shall stop."""
     crew = Crew(workplace, work, unique_by)
+    announce(workplace)
     consumer = workplace.bus.consumer(workplace.process.queue)
     workplace.stop.interrupts(consumer.interrupt)
     failures = 0
@@ -55,6 +58,22 @@ def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> N
     finally:
         crew.close()
         consumer.close()
+
+
+def announce(workplace: Workplace) -> None:
+    """Tells the collector that a worker started, perhaps in the place of one that died."""
+    entry = JournalEntry(
+        workplace.clock.now(),
+        "process.started",
+        workplace.process.name,
+        *("",) * 4,
+        generation=0,
+        why="",
+        who=workplace.owner,
+    )
+    with suppress(StorageUnavailable):
+        workplace.store.journal.append([entry])
+    workplace.bus.notify(SCHEDULER)
 
 
 class Crew:

@@ -1,0 +1,358 @@
+"""The whole protocol on the real code, in random order, and with its guards taken out.
+
+Two schedulers, three workers whose every step may be the last or may be delayed without
+limit, an operator who starts jobs over, late data, messages lost, repeated and reordered,
+and a collector that may take a live worker for dead at any time. Checked after every step:
+an attempt is claimed once, a generation is finished once, a finished parent has only
+finished children, and rows of a finished job change only with its generation. At the end
+the rows equal a recomputation from the source.
+
+Each guard is then taken out in turn, and the check has to notice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from synergy.errors import Refused
+from synergy.messaging.message import UnitMessage
+from synergy.model.job import JobState
+from synergy.model.process import Blocking, StateMachine
+from synergy.model.unit_of_work import (
+    Conclusion,
+    Document,
+    Hint,
+    SinkWrite,
+    UnitOfWork,
+    UnitState,
+)
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.world import OPERATOR, World
+
+HOURS = [f"20150517{hour:02}" for hour in range(24)]
+BUSY = HOURS[3:5]  # the hours that data comes for
+SINKS = {"Hour": "hour", "Day": "day", "Client": "client"}
+STEPS = 250
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+
+@dataclass
+class StepWorker:
+    """A worker that can be stopped between any two steps: take, read, conclude."""
+
+    world: World
+    process: str
+    owner: str
+    units: list[UnitOfWork] = field(default_factory=list)
+    ready: list[Conclusion] = field(default_factory=list)
+
+    def step(self) -> None:
+        store, now = self.world.store, self.world.clock.now()
+        if self.ready:
+            self._conclude(self.ready.pop(0), now)
+        elif self.units:
+            self.ready.append(self._compute(self.units.pop(0)))
+        else:
+            consumer = self.world.bus.consumer(self.process)
+            with store.batch() as batch:
+                taken = [d.message for d in consumer.take(2, batch)]
+                hints = [Hint(m.unit, m.attempt) for m in taken if isinstance(m, UnitMessage)]
+                self.units = store.units.claim(hints, self.owner, now) if hints else []
+            consumer.close()
+
+    def _conclude(self, conclusion: Conclusion, now: datetime) -> None:
+        """Only the newest attempt's owner may conclude."""
+        units = self.world.store.units
+        (row,) = units.get([conclusion.unit])
+        if not units.conclude([conclusion], now) and (row.attempt, row.owner) != (
+            conclusion.attempt,
+            self.owner,
+        ):
+            raise Broken(f"{conclusion} was accepted although the unit was {row}")
+
+    def die(self) -> None:
+        self.units, self.ready = [], []
+
+    def _compute(self, unit: UnitOfWork) -> Conclusion:
+        process = self.world.deployment.managed()[self.process]
+        rows = list(
+            self.world.store.documents.read(
+                process.source, unit.start_timeperiod, unit.end_timeperiod
+            )
+        )
+        documents = (
+            Document("d", unit.timeperiod, {"timeperiod": unit.timeperiod, "n": _total(rows)}),
+        )
+        write = SinkWrite(
+            SINKS[self.process],
+            unit.start_timeperiod,
+            unit.end_timeperiod,
+            documents if rows else (),
+        )
+        return Conclusion(unit.id, unit.attempt, self.owner, UnitState.PROCESSED, writes=(write,))
+
+
+def _total(rows) -> int:
+    return sum(int(str(row["n"])) for row in rows)
+
+
+class Play:
+    """One random course of events."""
+
+    def __init__(self, seed: int, mutate: Callable[[World], None] = lambda _: None) -> None:
+        self.random = random.Random(seed)
+        processes = [
+            a_process("Day", DAILY, source="hour", sink="day", max_attempts=1000,
+                      state_machine=self.random.choice(list(StateMachine))),
+            a_process("Hour", HOURLY, source="raw", sink="hour", max_attempts=1000,
+                      state_machine=self.random.choice(list(StateMachine))),
+        ]  # fmt: skip
+        client = a_process(
+            "Client", DAILY, source="day", sink="client", blocking=Blocking.DEPENDENCIES,
+            max_attempts=1000,
+        )  # fmt: skip
+        self.world = World(
+            a_deployment({"site": processes, "client": [client]}, {"client": ("site",)}),
+            now=datetime(2015, 5, 18, 0, 30, tzinfo=UTC),
+        )
+        mutate(self.world)
+        self.schedulers = [self.world.scheduler, self.world.a_scheduler("scheduler-2")]
+        self.workers = [
+            StepWorker(self.world, process, f"worker-{process}-{n}")
+            for n in range(3)
+            for process in SINKS
+        ]
+        self.raw: Counter[str] = Counter()
+        self.written = 0
+        self.frozen: dict[tuple[str, str], tuple[int, object]] = {}
+        self.seq = 0
+        self.claims: Counter[tuple[str, int]] = Counter()
+        self.finishes: Counter[tuple[str, str, int]] = Counter()
+
+    def run(self) -> None:
+        for _ in range(STEPS):
+            self._step()
+            self._check()
+        self._come_to_rest()
+        self._check()
+        self._compare()
+        self.world.store.close()
+
+    def _step(self) -> None:
+        roll = self.random.random()
+        if roll < 0.33:
+            self.random.choice(self.workers).step()
+        elif roll < 0.60:
+            self.random.choice(self.schedulers).run_once()
+        elif roll < 0.74:
+            self.world.clock.advance(self.random.choice([0.1, 1, 4, 4, 12, 20, 70]))
+        elif roll < 0.88:
+            self._data()
+        elif roll < 0.92:
+            self._operator()
+        elif roll < 0.95:
+            self.random.choice(self.workers).die()
+        else:
+            self._mishandle_messages()
+
+    def _data(self) -> None:
+        hour = self.random.choice(BUSY)
+        self.written += 1
+        self.raw[hour] += self.written
+        self.world.write("raw", hour, self.written, key=f"k{self.written}")
+
+    def _operator(self) -> None:
+        process = self.random.choice(list(SINKS))
+        timeperiod = self.random.choice(BUSY) if process == "Hour" else "2015051700"
+        with suppress(Refused):  # the timetable has no start before a scheduler has led
+            self.world.actions.reprocess(
+                process, (timeperiod, timeperiod), OPERATOR, self.world.clock.now()
+            )
+
+    def _mishandle_messages(self) -> None:
+        process = self.random.choice(list(SINKS))
+        messages = self.world.store.messages
+        bodies = [message.body for message in messages.take(process, 100)]
+        self.random.shuffle(bodies)
+        if bodies and self.random.random() < 0.5:
+            bodies.pop()
+        if bodies and self.random.random() < 0.5:
+            bodies.append(bodies[0])
+        messages.put(process, bodies)
+
+    def _check(self) -> None:
+        for entry in self.world.store.journal.since(self.seq, 10_000):
+            self.seq = entry.seq
+            if entry.event == "unit.in_progress":
+                self.claims[(str(entry.unit), entry.attempt)] += 1
+                if self.claims[(str(entry.unit), entry.attempt)] > 1:
+                    raise Broken(f"claimed twice: {entry}")
+            if entry.event in ("job.processed", "job.noop"):
+                self._finished(entry)
+        timetable = self.world.timetable() if self.seq else None
+        if timetable is not None:
+            self._check_tree(timetable)
+
+    def _finished(self, entry) -> None:
+        name = (entry.process, entry.first, entry.generation)
+        self.finishes[name] += 1
+        if self.finishes[name] > 1:
+            raise Broken(f"finished twice: {entry}")
+
+    def _check_tree(self, timetable) -> None:
+        day = timetable.place("Day")
+        ordinal = day.level.ordinal("2015051700")
+        if day.level.state(ordinal).is_finished and not timetable.place("Hour").level.all_finished(
+            *day.children(ordinal)
+        ):
+            raise Broken("a finished day has unfinished hours")
+        for process, sink in SINKS.items():
+            level = timetable.place(process).level
+            rows = self.world.rows(sink)
+            for timeperiod in BUSY if process == "Hour" else ["2015051700"]:
+                at = level.ordinal(timeperiod)
+                name = (process, timeperiod)
+                if level.state(at) not in (JobState.PROCESSED, JobState.NOOP):
+                    self.frozen.pop(name, None)
+                    continue
+                now = (level.generation(at), rows.get(timeperiod))
+                before = self.frozen.setdefault(name, now)
+                if before != now and before[0] == now[0]:
+                    raise Broken(f"{name} is finished and changed from {before} to {now}")
+                self.frozen[name] = now
+
+    def _come_to_rest(self) -> None:
+        for worker in self.workers:
+            if self.random.random() < 0.5:
+                worker.die()
+        for _ in range(400):
+            for scheduler in self.schedulers:
+                scheduler.run_once()
+            for worker in self.workers:
+                worker.step()
+            self.world.clock.advance(4)
+            self._check()
+        for scheduler in self.schedulers:
+            scheduler.run_once()
+
+    def _compare(self) -> None:
+        expected = {hour: total for hour, total in self.raw.items() if total}
+        if self.world.rows("hour") != expected:
+            raise Broken(f"hours are {self.world.rows('hour')}, expected {expected}")
+        total = sum(expected.values())
+        for sink in ("day", "client"):
+            rows = {k: v for k, v in self.world.rows(sink).items() if v}
+            if rows != ({"2015051700": total} if total else {}):
+                raise Broken(f"{sink} is {rows}, expected {total}")
+        found = self.world.audit()
+        if found.unfinished or found.unexplained:
+            raise Broken(f"not complete: {found}")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_course_of_events_breaks_a_promise(seed):
+    Play(seed).run()
+
+
+def claims_without_looking(world: World) -> None:
+    """A claim that reads, and takes what it was told to."""
+    claim = world.store.units.claim
+
+    def mutant(hints, owner, now):
+        taken = claim(hints, owner, now)
+        others = {hint.unit for hint in hints} - {unit.id for unit in taken}
+        known = [u for u in world.store.units.get(list(others)) if not u.state.is_finished]
+        for unit in known:
+            entry = world.store.journal.of_job(unit.process, unit.timeperiod)[0]
+            world.store.journal.append(
+                [replace(entry, event="unit.in_progress", unit=unit.id, attempt=unit.attempt)]
+            )
+        return taken + [replace(unit, owner=owner) for unit in known]
+
+    world.store.units.claim = mutant
+
+
+def concludes_without_the_fence(world: World) -> None:
+    """A conclusion that any attempt may make."""
+    conclude = world.store.units.conclude
+
+    def mutant(conclusions, now):
+        rows = {u.id: u for u in world.store.units.get([c.unit for c in conclusions])}
+        return conclude(
+            [
+                replace(c, attempt=rows[c.unit].attempt, owner=rows[c.unit].owner or c.owner)
+                for c in conclusions
+                if rows[c.unit].state is UnitState.IN_PROGRESS
+            ],
+            now,
+        )
+
+    world.store.units.conclude = mutant
+
+
+def hands_out_without_a_new_attempt(world: World) -> None:
+    """A collector that hands a unit out again as the same attempt."""
+    move = world.store.units.move
+
+    def mutant(moves, now):
+        return move(
+            [
+                replace(m, next_attempt=m.after is not UnitState.REQUESTED and m.next_attempt)
+                for m in moves
+            ],
+            now,
+        )
+
+    world.store.units.move = mutant
+
+
+def ignores_late_data(world: World) -> None:
+    """A scheduler that does not follow what is written to sources."""
+    world.store.documents.changed_since = lambda _seq, _limit: []
+
+
+def never_collects(world: World) -> None:
+    """No collector: what a lost worker held stays with it."""
+    world.store.units.unfinished = list
+
+
+def starts_only_the_job_over(world: World) -> None:
+    """A reprocess that forgets what was made from the job."""
+    move = world.store.jobs.move
+
+    def mutant(moves, now):
+        kept = [m for m in moves if not m.start_over or m.process == "Hour"]
+        return [m for m in move(kept, now) if m in moves]
+
+    world.store.jobs.move = mutant
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        claims_without_looking,
+        concludes_without_the_fence,
+        hands_out_without_a_new_attempt,
+        ignores_late_data,
+        never_collects,
+        starts_only_the_job_over,
+    ],
+    ids=lambda mutate: mutate.__name__,
+)
+def test_each_guard_is_needed(mutate):
+    for seed in range(60):
+        try:
+            Play(seed, mutate).run()
+        except AssertionError:
+            return
+    pytest.fail("nobody noticed that the guard was gone")

@@ -1,0 +1,500 @@
+"""The scheduler with a real store: catch-up, order, dependencies, retries, operators."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from synergy.insight.why import Kind
+from synergy.model.job import JobState
+from synergy.model.process import Blocking, LateData, StateMachine
+from synergy.model.unit_of_work import UnitState
+from synergy.worker.outcome import Nothing, Processed
+from tests.deployments import DAILY, HOURLY, MONTHLY, YEARLY, a_deployment, a_process
+from tests.service.world import OPERATOR, World
+
+CONTINUOUS, DISCRETE = StateMachine.CONTINUOUS, StateMachine.DISCRETE
+
+
+def site(machine=DISCRETE, blocking=Blocking.NORMAL, **fields):
+    return [
+        a_process("Year", YEARLY, source="month", sink="year", state_machine=machine,
+                  blocking=blocking, **fields),
+        a_process("Month", MONTHLY, source="day", sink="month", state_machine=machine,
+                  blocking=blocking, **fields),
+        a_process("Day", DAILY, source="hour", sink="day", state_machine=machine,
+                  blocking=blocking, **fields),
+        a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=machine, **fields),
+    ]  # fmt: skip
+
+
+def client(**fields):
+    return [
+        a_process("ClientDay", DAILY, source="day", sink="client", **fields),
+    ]
+
+
+@pytest.fixture(params=[DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+def world(request):
+    deployment = a_deployment(
+        {"site": site(request.param), "client": client(blocking=Blocking.DEPENDENCIES)},
+        {"client": ("site",)},
+    )
+    world = World(deployment)
+    yield world
+    world.store.close()
+
+
+def test_an_empty_closed_range_is_finished_without_a_worker(world):
+    world.schedule()
+    counts = {name: p.level.counts for name, p in world.timetable().places.items()}
+    assert counts["Hour"][JobState.NOOP] == 3 * 24 + 11  # 11:00 to 12:00 still settles
+    assert counts["Day"][JobState.NOOP] == 3
+    assert counts["ClientDay"][JobState.NOOP] == 3
+    assert counts["Month"][JobState.NOOP] == 0
+    assert world.store.units.unfinished() == []
+    assert world.audit().unexplained == ()
+
+
+def test_data_climbs_to_the_year_once_all_is_closed(world):
+    for hour, n in (("2015051701", 5), ("2015051723", 7), ("2015051812", 11)):
+        world.write("raw", hour, n)
+    world.clock.set_wall(datetime(2016, 1, 2, tzinfo=UTC))
+    world.settle()
+    assert world.rows("hour") == {"2015051701": 5, "2015051723": 7, "2015051812": 11}
+    assert world.rows("day") == {"2015051700": 12, "2015051800": 11}
+    assert world.rows("month") == {"2015050000": 23}
+    assert world.rows("year") == {"2015000000": 23}
+    assert world.rows("client") == {"2015051700": 12, "2015051800": 11}
+    assert world.state("Year", "2015000000") is JobState.PROCESSED
+    result = world.audit()
+    assert (result.unfinished, result.unexplained) == (0, ())
+    assert result.accounted == result.expected
+
+
+def test_no_job_is_requested_twice_for_the_same_bounds(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    world.scheduler._forget()  # a restart
+    world.settle()
+    assert world.unit_states("Hour", "2015051701") == [UnitState.PROCESSED]
+    assert world.unit_states("Day", "2015051700") == [UnitState.PROCESSED]
+
+
+def test_a_discrete_job_waits_strictly_longer_than_its_settle_time():
+    world = World(a_deployment({"t": [a_process("Hour", HOURLY, source="raw", sink="hour")]}))
+    world.write("raw", "2015052011", 3)
+    world.clock.set_wall(datetime(2015, 5, 20, 12, 5, 0, tzinfo=UTC))
+    world.settle()
+    assert world.state("Hour", "2015052011") is JobState.EMBRYO
+    assert world.why("Hour", "2015052011").kind is Kind.SETTLING
+    world.clock.set_wall(datetime(2015, 5, 20, 12, 5, 0, 1000, tzinfo=UTC))
+    world.settle()
+    assert world.state("Hour", "2015052011") is JobState.PROCESSED
+
+
+def test_a_continuous_job_follows_its_open_period_and_ends_with_the_final_bounds():
+    world = World(
+        a_deployment(
+            {"t": [a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=CONTINUOUS)]}
+        )
+    )
+    world.write("raw", "2015052012", 1)
+    world.settle()
+    assert world.rows("hour") == {"2015052012": 1}
+    assert world.state("Hour", "2015052012") is JobState.IN_PROGRESS
+    world.write("raw", "2015052012", 2, key="e")
+    world.advance(6)
+    world.settle()
+    assert world.rows("hour") == {"2015052012": 3}
+    world.advance(3600 + 300)
+    world.settle()
+    assert world.state("Hour", "2015052012") is JobState.PROCESSED
+    assert len(world.units("Hour", "2015052012")) == 2  # the last one covered the final bounds
+
+
+def test_while_a_unit_runs_at_most_one_waits_behind_it_and_grows():
+    world = World(
+        a_deployment(
+            {"t": [a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=CONTINUOUS)]}
+        )
+    )
+    world.write("raw", "2015052012", 1)
+    world.schedule()
+    seen = []
+
+    def slow(task):
+        for n in range(3):
+            world.write("raw", "2015052012", n, key=f"k{n}")
+            world.advance(6)
+            seen.append(world.unit_states("Hour", "2015052012"))
+        return Processed()
+
+    consumer = world.bus.consumer("Hour")
+    world.crew("Hour", slow).round(consumer)
+    waiting = [UnitState.IN_PROGRESS, UnitState.REQUESTED]
+    assert seen == [waiting] * 3
+    first, second = world.units("Hour", "2015052012")
+    bounds = world.store.documents.bounds("raw", "2015052012", "2015052013")
+    assert first.end_id < second.end_id == bounds.high
+    assert not world.crew("Hour").round(consumer)  # not published while the first one runs
+    world.schedule()
+    assert world.crew("Hour").round(consumer)
+    assert world.unit_states("Hour", "2015052012") == [UnitState.PROCESSED] * 2
+
+
+def test_max_active_bounds_the_periods_in_flight_oldest_first():
+    world = World(
+        a_deployment({"t": [a_process("Hour", HOURLY, sink="hour", max_active=3)]}),
+    )
+    world.schedule()
+    flying = [unit.timeperiod for unit in world.store.units.unfinished()]
+    assert flying == ["2015051700", "2015051701", "2015051702"]
+    world.work("Hour", work=lambda _: Nothing())
+    world.schedule()
+    flying = [unit.timeperiod for unit in world.store.units.unfinished()]
+    assert flying == ["2015051703", "2015051704", "2015051705"]
+
+
+def test_one_slot_means_strictly_in_order_even_when_a_period_fails():
+    world = World(
+        a_deployment({"t": [a_process("Hour", HOURLY, max_active=1, retry_backoff=60.0)]}),
+    )
+    order = []
+
+    def work(task):
+        order.append((task.timeperiod, task.unit.attempt))
+        if task.timeperiod == "2015051701" and task.unit.attempt == 1:
+            raise ValueError("no")
+        return Processed()
+
+    for _ in range(5):
+        world.schedule()
+        world.work("Hour", work=work)
+    assert order == [("2015051700", 1), ("2015051701", 1)]
+    world.advance(61)
+    for _ in range(5):
+        world.schedule()
+        world.work("Hour", work=work)
+    assert order[2:5] == [("2015051701", 2), ("2015051702", 1), ("2015051703", 1)]
+
+
+def test_blocking_dependencies_wait_for_the_counterpart_and_skip_with_it(world):
+    world.write("raw", "2015051701", 5)
+    world.write("raw", "2015051801", 6)
+    world.schedule()
+    assert world.unit_states("ClientDay", "2015051700") == []
+    cause = world.why("ClientDay", "2015051700")
+    assert cause.kind is Kind.BLOCKED
+    assert {leaf.process for leaf in cause.leaves()} == {"Hour"}
+    world.actions.skip("Day", ("2015051700", "2015051700"), OPERATOR, world.clock.now())
+    world.settle()
+    assert world.state("ClientDay", "2015051700") is JobState.SKIPPED
+    assert world.state("ClientDay", "2015051800") is JobState.PROCESSED
+
+
+def test_a_failing_unit_is_retried_with_growing_waits_then_given_up_with_its_error(world):
+    world.write("raw", "2015051701", 5)
+
+    def fail(_task):
+        raise ValueError("disk on fire")
+
+    attempts = []
+    for wait in (0, 61, 121, 300):
+        world.advance(wait)
+        world.work("Hour", work=fail)
+        world.schedule()
+        attempts.append([(u.attempt, u.failures) for u in world.units("Hour", "2015051701")])
+    assert attempts[:2] == [[(1, 1)], [(2, 2)]]
+    assert attempts[2][0][1] == 3
+    assert world.unit_states("Hour", "2015051701") == [UnitState.CANCELED]
+    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+    assert "disk on fire" in world.why("Hour", "2015051701").text
+    assert world.state("Hour", "2015051702") is JobState.NOOP
+
+
+def test_reprocess_starts_over_exactly_what_the_dry_run_lists(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    periods = ("2015051701", "2015051701")
+    now = world.clock.now()
+    planned = world.actions.reprocess("Hour", periods, OPERATOR, now, dry_run=True)
+    assert world.generation("Hour", "2015051701") == 1
+    touched = world.actions.reprocess("Hour", periods, OPERATOR, now)
+    assert touched == planned
+    names = {(t.process, t.timeperiod) for t in touched}
+    assert {("Hour", "2015051701"), ("Day", "2015051700"), ("ClientDay", "2015051700")} <= names
+    world.settle()
+    assert world.generation("Hour", "2015051701") == 2
+    assert world.unit_states("Hour", "2015051701") == [UnitState.PROCESSED] * 2
+    assert world.unit_states("Day", "2015051700") == [UnitState.PROCESSED] * 2
+    assert world.state("Day", "2015051700") is JobState.PROCESSED
+    assert world.rows("day") == {"2015051700": 5}
+
+
+def test_a_reprocess_of_a_running_job_restarts_it_and_the_old_result_is_refused(world):
+    world.write("raw", "2015051701", 5)
+    world.schedule()
+
+    def overtaken(task):
+        periods = ("2015051701", "2015051701")
+        world.actions.reprocess("Hour", periods, OPERATOR, world.clock.now())
+        world.schedule()
+        task.sink.replace(task.timeperiod, [{"domain": "d", "n": 999}])
+        return Processed()
+
+    consumer = world.bus.consumer("Hour")
+    world.crew("Hour", overtaken).round(consumer)
+    assert world.rows("hour") == {}
+    world._crews.clear()
+    world.settle()
+    assert world.rows("hour") == {"2015051701": 5}
+    assert world.unit_states("Hour", "2015051701") == [UnitState.CANCELED, UnitState.PROCESSED]
+    assert world.state("Hour", "2015051701") is JobState.PROCESSED
+
+
+def test_a_skip_wins_over_the_result_of_earlier_work(world):
+    world.write("raw", "2015051701", 5)
+    world.schedule()
+
+    def overtaken(task):
+        world.actions.skip("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+        task.sink.replace(task.timeperiod, [{"domain": "d", "n": 999}])
+        return Processed()
+
+    world.crew("Hour", overtaken).round(world.bus.consumer("Hour"))
+    world.settle()
+    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+    assert world.rows("hour") == {}
+
+
+def test_a_parent_whose_children_are_all_skipped_is_skipped(world):
+    world.write("raw", "2015051705", 1)
+    world.clock.set_wall(datetime(2015, 5, 18, 12, tzinfo=UTC))
+    world.store.facts.set_default("timetable.start", "2015051700")
+    world.actions.skip("Hour", ("2015051700", "2015051723"), OPERATOR, world.clock.now())
+    world.settle()
+    assert world.state("Day", "2015051700") is JobState.SKIPPED
+
+
+def test_late_data_starts_exactly_the_touched_periods_over(world):
+    world.write("raw", "2015051701", 5)
+    world.write("raw", "2015051801", 6)
+    world.settle()
+    world.write("raw", "2015051701", 9, key="late")
+    world.schedule()
+    assert world.state("Hour", "2015051701") is JobState.PROCESSED  # its quiet time runs
+    assert [u.timeperiod for u in world.audit().unexplained] == ["2015051701"]
+    assert world.why("Hour", "2015051701").kind is Kind.LATE_DATA
+    world.advance(9)
+    assert world.generation("Hour", "2015051701") == 1
+    world.advance(2)
+    world.settle()
+    assert world.rows("hour") == {"2015051701": 14, "2015051801": 6}
+    assert world.rows("day") == {"2015051700": 14, "2015051800": 6}
+    assert world.rows("client") == {"2015051700": 14, "2015051800": 6}
+    assert world.generation("Hour", "2015051701") == 2
+    assert world.generation("Hour", "2015051801") == 1
+    assert world.generation("Day", "2015051800") == 1
+    assert world.audit().unexplained == ()
+
+
+def test_late_data_for_an_empty_period_wakes_it(world):
+    world.settle()
+    assert world.state("Hour", "2015051701") is JobState.NOOP
+    world.write("raw", "2015051701", 4)
+    world.advance(16)
+    world.settle()
+    assert world.rows("day") == {"2015051700": 4}
+
+
+def test_late_data_is_found_even_when_no_scheduler_saw_it_come(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    world.advance(10)
+    world.scheduler._forget()
+    world.write("raw", "2015051701", 9, key="late")
+    world.advance(16)
+    world.settle()
+    assert world.rows("day") == {"2015051700": 14}
+
+
+def test_what_was_written_before_a_skip_never_undoes_it(world):
+    world.settle()
+    world.advance(20)
+    world.write("raw", "2015052003", 5)
+    world.scheduler._forget()
+    world.actions.reprocess("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
+    world.actions.skip("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
+    world.advance(30)
+    world.settle()
+    assert world.state("Hour", "2015052003") is JobState.SKIPPED
+    world.write("raw", "2015052003", 6, key="later")
+    world.advance(16)
+    world.settle()
+    assert world.state("Hour", "2015052003") is JobState.PROCESSED
+
+
+def test_writing_the_same_again_starts_nothing_over(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    world.write("raw", "2015051701", 5)
+    world.advance(30)
+    world.settle()
+    assert world.generation("Hour", "2015051701") == 1
+
+
+@pytest.mark.parametrize("policy", [LateData.MARK, LateData.IGNORE])
+def test_late_data_that_is_only_marked_or_ignored(policy):
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour", late_data=policy)
+    world = World(a_deployment({"t": [hour]}))
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    world.write("raw", "2015051701", 6, key="late")
+    world.advance(30)
+    world.settle()
+    place = world.timetable().place("Hour")
+    ordinal = place.level.ordinal("2015051701")
+    assert place.level.is_stale(ordinal) == (policy is LateData.MARK)
+    assert world.rows("hour") == {"2015051701": 5}
+
+
+def test_rows_that_are_no_longer_there_are_removed(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+
+    def nothing(_task):
+        return Nothing()
+
+    world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+    world.schedule()
+    world._crews.clear()
+    world.work("Hour", work=nothing)
+    world._crews.clear()
+    world.settle()
+    assert world.rows("hour") == {}
+    assert world.rows("day") == {"2015051700": 0}
+    assert world.state("Hour", "2015051701") is JobState.NOOP
+
+
+def test_switching_off_stops_requests_and_on_resumes_them(world):
+    now = world.clock.now()
+    world.actions.switch_process("Hour", False, OPERATOR, now)
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    assert world.units("Hour", "2015051701") == []
+    assert world.why("Hour", "2015051701").kind is Kind.SWITCHED_OFF
+    world.actions.switch_process("Hour", True, OPERATOR, now)
+    world.settle()
+    assert world.state("Hour", "2015051701") is JobState.PROCESSED
+
+
+def test_a_changed_trigger_takes_effect_at_once_and_survives_a_restart(world):
+    world.schedule()
+    assert world.actions.set_trigger("Hour", "at 23:00", OPERATOR, world.clock.now()) == "at 23:00"
+    world.advance(3600 + 301)
+    assert world.state("Hour", "2015052012") is JobState.EMBRYO  # closed, but not looked at yet
+    world.scheduler._forget()
+    world.schedule()
+    world.actions.set_trigger("Hour", "every 60", OPERATOR, world.clock.now())
+    world.advance(61)
+    assert world.state("Hour", "2015052012") is JobState.NOOP
+
+
+def test_extending_the_timetable_brings_earlier_periods_in(world):
+    world.settle()
+    world.write("raw", "2015051603", 8)
+    world.actions.extend("2015051600", OPERATOR, world.clock.now())
+    world.settle()
+    assert world.rows("day") == {"2015051600": 8}
+    assert world.audit().unfinished == 0
+
+
+def test_a_grouped_process_runs_at_its_checkpoints_over_what_they_cover():
+    grouped = a_process("Hour", HOURLY, source="raw", sink="hour", time_grouping=5)
+    world = World(a_deployment({"t": [grouped]}))
+    world.write("raw", "2015051706", 1)
+    world.write("raw", "2015051710", 2)
+    world.write("raw", "2015051711", 4)
+    world.settle()
+    assert world.rows("hour") == {"2015051710": 3, "2015051715": 4}
+    assert world.state("Hour", "2015051706") is JobState.NOOP
+    world.write("raw", "2015051707", 8)
+    world.advance(16)
+    world.settle()
+    assert world.rows("hour") == {"2015051710": 11, "2015051715": 4}
+
+
+def test_a_second_scheduler_stands_by_and_takes_over(world):
+    world.schedule()
+    second = world.a_scheduler("scheduler-2")
+    for _ in range(6):
+        world.clock.advance(4)
+        world.scheduler.run_once()
+        second.run_once()
+        assert not second.is_leading
+    for _ in range(6):
+        world.clock.advance(4)
+        second.run_once()
+    assert second.is_leading
+    world.scheduler.run_once()
+    assert not world.scheduler.is_leading
+
+
+def test_units_that_no_message_reached_are_published_by_the_collector(world):
+    world.write("raw", "2015051701", 5)
+    world.schedule()
+    assert world.bus.purge("Hour") == 1
+    assert world.work("Hour") == 0
+    world.advance(61)
+    world.settle()
+    assert world.state("Hour", "2015051701") is JobState.PROCESSED
+    assert world.units("Hour", "2015051701")[0].attempt == 1
+
+
+def test_a_message_twice_or_of_an_old_attempt_changes_nothing(world):
+    from synergy.messaging.message import UnitMessage
+
+    world.write("raw", "2015051701", 5)
+    world.schedule()
+    unit = world.units("Hour", "2015051701")[0]
+    with world.store.batch() as batch:
+        world.bus.publish("Hour", [UnitMessage(unit.id, 1)] * 3, batch)
+        world.bus.publish("Hour", [UnitMessage("unknown", 1)], batch)
+    world.settle()
+    done = world.units("Hour", "2015051701")
+    assert [(u.state, u.attempt) for u in done] == [(UnitState.PROCESSED, 1)]
+
+
+def test_canceling_a_unit_skips_its_job_and_retrying_an_invalid_one_hands_it_out(world):
+    world.write("raw", "2015051701", 5)
+    world.write("raw", "2015051702", 5)
+    world.schedule()
+    unit = world.units("Hour", "2015051701")[0]
+    world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
+    world.settle()
+    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+    assert world.state("Hour", "2015051702") is JobState.PROCESSED
+
+
+def test_the_journal_tells_the_story_of_a_job(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+    world.settle()
+    story = world.store.journal.of_job("Hour", "2015051701")[::-1]
+    events = [entry.event for entry in story if entry.event.startswith("job.")]
+    once = [event for event in events if event != "job.final_run"]
+    assert once in (
+        [
+            "job.in_progress",
+            "job.processed",
+            "job.started_over",
+            "job.in_progress",
+            "job.processed",
+        ],
+        ["job.processed", "job.started_over", "job.processed"],
+    )
+    again = next(entry for entry in story if entry.event == "job.started_over")
+    assert (again.who, again.why, again.generation) == ("an operator", "because", 2)
