@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
-import threading
 from collections.abc import Callable
 from types import FrameType
 
@@ -11,26 +12,36 @@ from types import FrameType
 class Stop:
     """Set once, by a signal or by another thread; never taken back.
 
-    Whoever blocks in a wait of its own registers how to be interrupted.
+    Whoever blocks in a wait of its own registers how to be interrupted. A pipe is what waiters
+    sleep on, not a lock, because a signal handler may run while its own thread holds the lock.
     """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._is_set = False
+        self._reader, self._writer = os.pipe()
         self._interrupts: list[Callable[[], None]] = []
 
     @property
     def is_set(self) -> bool:
-        return self._event.is_set()
+        return self._is_set
 
     def set(self) -> None:
         """May be called twice, and from a signal handler."""
-        self._event.set()
+        if not self._is_set:
+            self._is_set = True
+            os.write(self._writer, b"1")  # never read: whoever waits later sees it too
         for interrupt in tuple(self._interrupts):
             interrupt()
 
     def wait(self, timeout: float) -> bool:
         """Waits for the wish, at most `timeout` seconds; True if it was made."""
-        return self._event.wait(timeout)
+        if not self._is_set:
+            select.select([self._reader], [], [], max(timeout, 0.0))
+        return self._is_set
+
+    def __del__(self) -> None:
+        os.close(self._reader)
+        os.close(self._writer)
 
     def interrupts(self, interrupt: Callable[[], None]) -> None:
         """Calls `interrupt` when the wish is made; at once if it was made already."""
