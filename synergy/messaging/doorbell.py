@@ -60,9 +60,10 @@ class Bell:
         self._poll.register(ear, select.POLLIN)
 
     def wait(self, timeout: float) -> bool:
-        if not self._interrupted and not self._poll.poll(timeout * 1000):
+        if self._interrupted:
+            self._interrupted = False
+        elif not self._poll.poll(timeout * 1000):
             return False
-        self._interrupted = False
         with suppress(BlockingIOError):
             while True:
                 self._ear.recv(1)

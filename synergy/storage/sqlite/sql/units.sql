@@ -9,9 +9,9 @@ ON CONFLICT DO NOTHING
 RETURNING number, id, process, timeperiod;
 
 -- name: supersede
--- Marks the older units of a job.
+-- Marks the older units of a job; they are few, and looked up by its key (hence the +).
 UPDATE unit SET superseded = 1
-WHERE process = :process AND timeperiod = :timeperiod AND number < :number AND superseded = 0;
+WHERE process = :process AND timeperiod = :timeperiod AND +number < :number AND superseded = 0;
 
 -- name: twin
 -- The unit with this key; where its bound was extended since, the one with this id.
