@@ -6,7 +6,7 @@ The workers get what the worker kit gives them, over documents that lie in a dic
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from synergy.messaging.message import EventsMessage
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.runtime.stop import Stop
+from synergy.storage.protocol import Documents
+from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Worker, Workplace
 from synergy.worker.task import Sink, Source, Task
@@ -118,7 +120,7 @@ def work_on_all(deployment: Deployment, shelf: Shelf, start: str, end: str) -> N
             work(deployment, shelf, kind, qualifier.timeperiod(ordinal))
 
 
-def ingested(shelf: Shelf, lines: Sequence[bytes]) -> None:
+def ingested(shelf: Shelf | Documents, lines: Sequence[bytes]) -> None:
     sessionizer = Sessionizer(SITE)
     events = []
     for line in lines:
@@ -197,6 +199,21 @@ def test_a_part_first_and_the_whole_later_is_as_the_whole_at_once() -> None:
     ingested(twice, lines[:6_000])
     ingested(twice, lines)
     assert once.rows == twice.rows
+
+
+def test_on_the_store_ingesting_again_writes_nothing() -> None:
+    store = SqliteStore.open(":memory:")
+    lines = REAL_LOG.read_bytes().splitlines()
+    with closing(store):
+        ingested(store.documents, lines)
+        sessions = store.documents.bounds("single_session", "", "")
+        ingested(store.documents, lines)
+
+        assert sessions is not None
+        assert sessions.rows == 3_223
+        assert store.documents.bounds("single_session", "", "") == sessions
+        found = store.documents.read("single_session", "2015051700", "2015051800")
+        assert sum(1 for _ in found) == 546
 
 
 def a_day(shelf: Shelf, day: str, **visits: int) -> None:
