@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from enum import Enum
 from types import TracebackType
 from typing import TextIO
 
@@ -52,6 +54,43 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     say(colour(_line(headers, widths, right), "bold"))
     for row in cells:
         say(_line(row, widths, right))
+
+
+def pairs(facts: Mapping[str, object]) -> None:
+    """Names and values, a line each; what is empty is left out."""
+    shown = {name: value for name, value in facts.items() if value not in (None, "", (), {}, [])}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        say(f"{colour(name.replace('_', ' ').ljust(width), 'bold')}  {_flat(value)}")
+
+
+def _flat(value: object) -> str:
+    """A value on one line, enums by what they stand for."""
+    match value:
+        case Enum():
+            return str(value.value)
+        case Mapping():
+            return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+        case list() | tuple():
+            return ", ".join(map(_flat, value))
+        case datetime():
+            return instant(value) or ""
+        case _:
+            return str(value)
+
+
+def instant(at: datetime | None) -> str | None:
+    """An instant to the second, in UTC; None stays None."""
+    return None if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def size(number: float) -> str:
+    """Bytes, in the unit that suits them."""
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GiB"
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -114,18 +114,26 @@ class Actions:
                 batch.after_commit(self._wake)
         return present
 
-    def cancel_unit(self, unit: UnitOfWork, actor: Actor, now: datetime) -> None:
+    def cancel_unit(
+        self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
+    ) -> None:
         """Cancels a unit that is not finished; its job will be skipped."""
-        self._move_unit(unit, UnitMoveName.CANCEL, actor, now)
+        self._move_unit(unit, UnitMoveName.CANCEL, actor, now, dry_run=dry_run)
 
-    def retry_unit(self, unit: UnitOfWork, actor: Actor, now: datetime) -> None:
+    def retry_unit(
+        self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
+    ) -> None:
         """Hands an invalid unit out again at once, with its failures forgiven."""
         if unit.state is UnitState.IN_PROGRESS:
             raise Refused(f"unit {unit.id} is in progress: cancel it, or reprocess its job")
-        self._move_unit(unit, UnitMoveName.HAND_OUT_AGAIN, actor, now)
+        self._move_unit(unit, UnitMoveName.HAND_OUT_AGAIN, actor, now, dry_run=dry_run)
 
-    def _move_unit(self, unit: UnitOfWork, name: UnitMoveName, actor: Actor, now: datetime) -> None:
+    def _move_unit(
+        self, unit: UnitOfWork, name: UnitMoveName, actor: Actor, now: datetime, *, dry_run: bool
+    ) -> None:
         target = unit_after(unit.state, name)
+        if dry_run:
+            return
         again = target is UnitState.REQUESTED
         move = UnitMove(
             unit.id, unit.state, unit.attempt, target, actor.why, actor.who,

@@ -63,8 +63,8 @@ def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Unco
             yield Uncovered(process.name, names(ordinal), level.state(ordinal))
 
 
-def uncovered_below(store: Store, place: Place, ordinal: int) -> Uncovered | None:
-    """The first such job among a job, its descendants, its counterparts and theirs."""
+def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
+    """A job and all that it is made from: half-open ranges of jobs, each process once."""
     seen: set[Place] = set()
     waiting = [(place, ordinal, ordinal + 1)]
     for at, first, end in waiting:  # grows while it is walked
@@ -72,12 +72,20 @@ def uncovered_below(store: Store, place: Place, ordinal: int) -> Uncovered | Non
             continue
         seen.add(at)
         begin, stop = max(first, at.level.start), min(end, at.level.end)
-        found = next(uncovered(store, at, begin, stop), None)
+        if begin < stop:
+            yield at, begin, stop
+        first = (at.level.covered(first) or (first, end))[0]
+        if at.child is not None:
+            own, finer = at.process.qualifier, at.child.process.qualifier
+            waiting.append((at.child, own.down(first, finer)[0], own.down(end, finer)[0]))
+        for other in at.counterparts:
+            waiting.append((other, first, other.level.checkpoint(end - 1) + 1))
+
+
+def uncovered_below(store: Store, place: Place, ordinal: int) -> Uncovered | None:
+    """The first such job among a job and all that it is made from."""
+    for at, first, end in below(place, ordinal):
+        found = next(uncovered(store, at, first, end), None)
         if found is not None:
             return found
-        if at.child is not None:
-            below = at.child.process.qualifier
-            own = at.process.qualifier
-            waiting.append((at.child, own.down(first, below)[0], own.down(end, below)[0]))
-        waiting.extend((other, first, end) for other in at.counterparts)
     return None

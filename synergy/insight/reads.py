@@ -13,7 +13,7 @@ from synergy.clock import Clock
 from synergy.errors import NotFound
 from synergy.insight.actions import load_timetable
 from synergy.insight.audit import Audit, audit
-from synergy.insight.coverage import uncovered_below
+from synergy.insight.coverage import below, uncovered_below
 from synergy.insight.views import (
     BoxProcess,
     BoxView,
@@ -28,7 +28,7 @@ from synergy.insight.views import (
     Window,
 )
 from synergy.insight.why import Cause, Why, is_led
-from synergy.insight.window import LevelReader, below
+from synergy.insight.window import LevelReader
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
 from synergy.messaging.protocol import Bus
 from synergy.model.box import ObservedProcess

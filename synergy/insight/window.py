@@ -16,23 +16,6 @@ from synergy.timetable.timetable import Place
 _ENOUGH = 20  # entries of a job among which the one about its end is
 
 
-def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
-    """A job and all that it is made from: half-open ranges of jobs, each process once."""
-    seen: set[Place] = set()
-    waiting = [(place, ordinal, ordinal + 1)]
-    for at, first, end in waiting:  # grows while it is walked
-        if at in seen:
-            continue
-        seen.add(at)
-        begin, stop = max(first, at.level.start), min(end, at.level.end)
-        if begin < stop:
-            yield at, begin, stop
-        if at.child is not None:
-            own, finer = at.process.qualifier, at.child.process.qualifier
-            waiting.append((at.child, own.down(first, finer)[0], own.down(end, finer)[0]))
-        waiting.extend((other, first, end) for other in at.counterparts)
-
-
 class LevelReader:
     """Looks at one process of a timetable that was loaded."""
 

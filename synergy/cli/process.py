@@ -1,0 +1,271 @@
+"""`launch.py process …`: show processes, start and stop them, switch them on and off.
+
+`process start NAME --console` is how the supervisor runs each process, so this module imports
+nothing that such a process does not need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+from synergy.cli import options
+
+if TYPE_CHECKING:
+    from synergy.cli.desk import Desk
+    from synergy.insight.views import ProcessView
+
+SUPERVISED = "SYNERGY_RUN"  # in the environment of whatever the supervisor has started
+
+
+def add(subparsers: Any) -> None:
+    """Adds the noun to the parser."""
+    verbs = options.noun(
+        subparsers,
+        "process",
+        "processes: show, start, stop, switch on and off",
+        "launch.py process show SiteDailyAggregator",
+    )
+    listing = options.verb(
+        verbs, "list", run_list, "show all processes", "launch.py process list --json"
+    )
+    options.json_option(listing)
+    _named(verbs, "show", run_show, "show one process", "launch.py process show Scheduler", ())
+    start = _named(
+        verbs, "start", run_start, "have the supervisor of this box start a process",
+        "launch.py process start EventStreamGenerator",
+    )  # fmt: skip
+    start.add_argument("--console", action="store_true", help="run it here, until Ctrl-C")
+    start.add_argument(
+        "--instance", metavar="N", type=options.positive, default=1, help="which one (--console)"
+    )
+    _named(
+        verbs, "stop", run_stop, "have the supervisor of this box stop a process",
+        "launch.py process stop EventStreamGenerator",
+    )  # fmt: skip
+    _named(
+        verbs, "on", run_on, "switch a process on, everywhere",
+        "launch.py process on SiteDailyAggregator",
+    )  # fmt: skip
+    _named(
+        verbs, "off", run_off, "switch a process off, everywhere: no new work for its jobs",
+        "launch.py process off SiteDailyAggregator --reason 'source is being moved'",
+    )  # fmt: skip
+    _named(
+        verbs, "trigger", run_trigger, "have a process look at its jobs now",
+        "launch.py process trigger SiteDailyAggregator",
+    )  # fmt: skip
+    interval = _named(
+        verbs, "interval", run_interval, "change when a process looks at its jobs by itself",
+        "launch.py process interval SiteDailyAggregator 'every 60'",
+    )  # fmt: skip
+    interval.add_argument("trigger", metavar="TRIGGER", help="every N, at [D-]HH:MM, cron ...")
+
+
+def _named(
+    verbs: Any,
+    name: str,
+    run: options.Run,
+    help_: str,
+    example: str,
+    changes: tuple[object, ...] | None = None,
+) -> Any:
+    """A verb for one process; with `--dry-run` and `--reason` unless it changes nothing."""
+    parser = options.verb(verbs, name, run, help_, example)
+    parser.add_argument("name", metavar="NAME")
+    if changes is None:
+        options.change_options(parser)
+    else:
+        options.json_option(parser)
+    return parser
+
+
+def run_list(arguments: argparse.Namespace) -> None:
+    """A line for each process."""
+    from synergy.cli import output
+    from synergy.cli.desk import desk
+
+    with desk() as at:
+        processes = at.reads.processes()
+    if arguments.json:
+        output.print_json({"processes": processes})
+        return
+    output.table(
+        ["process", "kind", "qualifier", "tree", "is", "trigger", "next due", "waiting", "boxes"],
+        [
+            [
+                p.name,
+                p.kind,
+                p.qualifier,
+                p.tree,
+                _on(p.is_on),
+                p.trigger,
+                output.instant(p.next_due),
+                p.waiting,
+                _boxes(p),
+            ]
+            for p in processes
+        ],
+    )
+
+
+def run_show(arguments: argparse.Namespace) -> None:
+    """All that is known of one process."""
+    from dataclasses import asdict
+
+    from synergy.cli import output
+    from synergy.cli.desk import desk
+
+    with desk() as at:
+        declared = at.project.process(arguments.name)
+        seen = at.reads.process(arguments.name)
+    facts = {**asdict(declared), **asdict(seen)}  # what is seen wins over what is declared
+    if arguments.json:
+        output.print_json(facts)
+        return
+    facts |= {
+        "is_on": _on(seen.is_on),
+        "next_due": output.instant(seen.next_due),
+        "boxes": _boxes(seen),
+    }
+    output.pairs(facts)
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"
+
+
+def _boxes(process: ProcessView) -> str:
+    return ", ".join(
+        f"{place.box} {_on(place.is_on)} ({place.running} of {process.instances} running)"
+        for place in process.boxes
+    )
+
+
+def run_start(arguments: argparse.Namespace) -> int:
+    """Runs the process here, or has the supervisor do so."""
+    if arguments.console:
+        return _run_here(arguments)
+    _switch_here(arguments, is_on=True)
+    return 0
+
+
+def _run_here(arguments: argparse.Namespace) -> int:
+    from synergy import compose
+    from synergy.cli import exits
+    from synergy.errors import InvalidValue
+
+    project = compose.open_project()
+    process = project.process(arguments.name)
+    if arguments.instance > process.instances:
+        raise InvalidValue(f"{process.name} has {process.instances} instances per box")
+    is_watched = SUPERVISED not in os.environ
+    if arguments.dry_run:
+        from synergy.cli import output
+
+        output.say(f"would run {process.name} in this terminal")
+        return exits.DONE
+    ended_well = compose.run_process(project, process.name, arguments.instance, console=is_watched)
+    return exits.DONE if ended_well else exits.FAILED
+
+
+def run_stop(arguments: argparse.Namespace) -> None:
+    """Has the supervisor stop it."""
+    _switch_here(arguments, is_on=False)
+
+
+def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
+    from synergy.cli import box
+    from synergy.cli.desk import START, desk
+    from synergy.errors import Unreachable
+    from synergy.supervisor import lock
+
+    with desk() as at:
+        process = at.project.process(arguments.name)
+        verb = "start" if is_on else "stop"
+        if lock.holder(at.project.settings.home) is None:
+            raise Unreachable(
+                f"no supervisor runs on this box, so nothing was done: {START}; launch.py box "
+                f"{verb} {process.name} is for what it shall do when it starts"
+            )
+        box.switch(at, arguments, at.project.settings.box_id, process.name, is_on=is_on)
+
+
+def run_on(arguments: argparse.Namespace) -> None:
+    """Switches it on."""
+    _switch(arguments, is_on=True)
+
+
+def run_off(arguments: argparse.Namespace) -> None:
+    """Switches it off."""
+    _switch(arguments, is_on=False)
+
+
+def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
+    from synergy.cli.desk import actor, desk
+    from synergy.model.process import ManagedProcess
+
+    with desk() as at:
+        process = at.project.process(arguments.name)
+        was_on = at.reads.process(process.name).is_on
+        if was_on is not is_on and not arguments.dry_run:
+            who = actor(arguments.reason)
+            if isinstance(process, ManagedProcess):
+                at.actions.switch_process(process.name, is_on, who, at.now)
+            else:
+                at.upkeep.switch_daemon(process.name, is_on, who, at.now)
+    _tell(arguments, {"is_on": is_on}, was_on is not is_on, _on(is_on))
+
+
+def run_trigger(arguments: argparse.Namespace) -> None:
+    """Has it look now."""
+    from synergy.cli.desk import actor, desk
+
+    with desk() as at:
+        process = at.managed(arguments.name)
+        _note_if_not_led(at)
+        if not arguments.dry_run:
+            at.actions.trigger(process.name, actor(arguments.reason), at.now)
+    _tell(arguments, {"triggered": True}, True, "looking at its jobs now")
+
+
+def run_interval(arguments: argparse.Namespace) -> None:
+    """Changes its trigger."""
+    from synergy.cli.desk import actor, desk
+    from synergy.schedule.trigger import parse
+
+    trigger = str(parse(arguments.trigger))
+    with desk() as at:
+        process = at.managed(arguments.name)
+        was = at.reads.process(process.name).trigger
+        if trigger != was and not arguments.dry_run:
+            at.actions.set_trigger(process.name, trigger, actor(arguments.reason), at.now)
+    _tell(arguments, {"trigger": trigger, "before": was}, trigger != was, f"due {trigger}")
+
+
+def _note_if_not_led(at: Desk) -> None:
+    from synergy.cli import output
+    from synergy.cli.desk import START
+
+    if not at.reads.is_led():
+        output.note(f"no scheduler is at work: one that starts looks at everything ({START})")
+
+
+def _tell(
+    arguments: argparse.Namespace, facts: dict[str, object], is_change: bool, how: str
+) -> None:
+    from synergy.cli import output
+
+    if arguments.json:
+        output.print_json(
+            {
+                "process": arguments.name,
+                **facts,
+                "changed": is_change and not arguments.dry_run,
+                "dry_run": arguments.dry_run,
+            }
+        )
+        return
+    verb = ("would be" if arguments.dry_run else "is") if is_change else "is already"
+    output.say(f"{arguments.name} {verb} {how}")

@@ -1,0 +1,289 @@
+"""`launch.py supervisor …`: start, stop and watch the processes of this box."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from synergy.cli import exits, options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from synergy.compose import Project
+    from synergy.supervisor.daemon import Progress, StartReport
+    from synergy.supervisor.status import SupervisorStatus
+
+
+def add(subparsers: Any) -> None:
+    """Adds the noun to the parser."""
+    verbs = options.noun(
+        subparsers,
+        "supervisor",
+        "start, stop and watch the processes of this box",
+        "launch.py supervisor start",
+    )
+    start = options.verb(
+        verbs, "start", run_start, "start all processes of this box, and keep them alive",
+        "launch.py supervisor start",
+    )  # fmt: skip
+    start.add_argument("--foreground", action="store_true", help="stay attached, until Ctrl-C")
+    stop = options.verb(
+        verbs, "stop", run_stop, "stop the supervisor and all its processes",
+        "launch.py supervisor stop",
+    )  # fmt: skip
+    restart = options.verb(
+        verbs, "restart", run_restart, "stop everything, then start it again",
+        "launch.py supervisor restart",
+    )  # fmt: skip
+    for parser in (start, stop, restart):
+        options.json_option(parser)
+        options.dry_run_option(parser)
+    status = options.verb(
+        verbs, "status", run_status, "show what runs on this box",
+        "launch.py supervisor status --json",
+    )  # fmt: skip
+    options.json_option(status)
+
+
+def run_start(arguments: argparse.Namespace) -> int:
+    """Starts the supervisor, unless it runs."""
+    from synergy import compose
+
+    project = compose.open_project(imports=True)
+    if arguments.dry_run:
+        return _plan(project, arguments, "start")
+    return _start(project, arguments)
+
+
+def _start(project: Project, arguments: argparse.Namespace) -> int:
+    from synergy import compose
+    from synergy.supervisor import daemon
+
+    config = compose.supervisor_config(project)
+    seen: dict[tuple[str, int], Progress] = {}
+    if getattr(arguments, "foreground", False):
+        return _tell(project, daemon.run_foreground(config, _teller(arguments)), seen, arguments)
+    show = _teller(arguments)
+
+    def watch(progress: Progress) -> None:
+        seen[progress.process, progress.instance] = progress
+        show(progress)
+
+    return _tell(project, daemon.start_detached(config, watch), seen, arguments)
+
+
+def _teller(arguments: argparse.Namespace) -> Callable[[Progress], None]:
+    """Tells of each change: to people who stay attached, or watch a terminal."""
+    import sys
+
+    from synergy.cli import output
+
+    is_told = getattr(arguments, "foreground", False) or sys.stderr.isatty()
+
+    def tell(progress: Progress) -> None:
+        if is_told:
+            pid = "" if progress.pid is None else f" (pid {progress.pid})"
+            output.note(f"{_name(progress)}: {progress.state}{pid}")
+
+    return tell
+
+
+def _name(progress: Progress) -> str:
+    return progress.process if progress.instance == 1 else f"{progress.process}/{progress.instance}"
+
+
+def _tell(
+    project: Project,
+    report: StartReport,
+    seen: dict[tuple[str, int], Progress],
+    arguments: argparse.Namespace,
+) -> int:
+    """How the start ended, for people or programs; the exit code."""
+    from synergy.cli import output
+    from synergy.supervisor.daemon import Outcome
+
+    codes = {Outcome.UNREACHABLE: exits.UNREACHABLE, Outcome.INCOMPLETE: exits.FAILED,
+             Outcome.FAILED: exits.FAILED}  # fmt: skip
+    code = codes.get(report.outcome, exits.DONE)
+    processes = [seen[slot] for slot in sorted(seen)]
+    if arguments.json:
+        output.print_json(
+            {
+                "box": project.settings.box_id,
+                "outcome": report.outcome.value,
+                "pid": report.pid,
+                "reason": report.reason,
+                "processes": processes,
+            }
+        )
+        return code
+    match report.outcome:
+        case Outcome.STARTED | Outcome.INCOMPLETE:
+            _print_started(project, report, processes)
+        case Outcome.ALREADY_RUNNING:
+            output.say(f"the supervisor already runs (pid {report.pid}): nothing was changed")
+        case Outcome.STOPPED:
+            output.say("the supervisor and all its processes have stopped")
+        case _:
+            output.note(f"{output.colour('error', 'red')}: the supervisor is not running")
+            output.note(report.reason)
+    return code
+
+
+def _print_started(project: Project, report: StartReport, processes: list[Progress]) -> None:
+    from synergy.cli import output
+
+    output.table(
+        ["process", "state", "pid"],
+        [[_name(progress), progress.state, progress.pid] for progress in processes],
+    )
+    output.say(f"the supervisor of box {project.settings.box_id} runs (pid {report.pid})")
+    output.say(f"logs: {_logs(project)}/<process>.log")
+    output.say("look: launch.py supervisor status, launch.py timetable show")
+    output.say("stop: launch.py supervisor stop")
+    for slot in report.missing:
+        output.note(
+            f"{output.colour('error', 'red')}: {_name(slot)} does not run: it is {slot.state}; "
+            f"see {_logs(project)}/{slot.process}.log and .out"
+        )
+    if report.reason:
+        output.note(report.reason)
+
+
+def _logs(project: Project) -> Path:
+    return project.settings.home / "logs"
+
+
+def run_stop(arguments: argparse.Namespace) -> int:
+    """Stops the supervisor and all it has started."""
+    from synergy import compose
+
+    project = compose.open_project()
+    if arguments.dry_run:
+        return _plan(project, arguments, "stop")
+    return _stop(project, arguments)
+
+
+def _stop(project: Project, arguments: argparse.Namespace) -> int:
+    from synergy.cli import output
+    from synergy.supervisor import control
+
+    report = control.stop(project.settings.home)
+    code = exits.DONE if report.is_stopped else exits.FAILED
+    if arguments.json:
+        output.print_json(report)
+    elif not report.is_stopped:
+        left = ", ".join(map(str, report.left)) or "see launch.py supervisor status"
+        output.note(f"{output.colour('error', 'red')}: not everything has stopped: {left}")
+    elif report.was_running:
+        output.say("the supervisor and all its processes have stopped")
+    elif report.ended:
+        output.say(f"no supervisor was running; {report.ended} processes left by one were ended")
+    else:
+        output.say("no supervisor is running: nothing to stop")
+    return code
+
+
+def run_restart(arguments: argparse.Namespace) -> int:
+    """Stops and starts; stops nothing if the configuration would not start."""
+    from synergy import compose
+
+    project = compose.open_project(imports=True)
+    if arguments.dry_run:
+        return _plan(project, arguments, "restart")
+    quiet = argparse.Namespace(**{**vars(arguments), "json": False})
+    return _stop(project, quiet) or _start(project, arguments)
+
+
+def _plan(project: Project, arguments: argparse.Namespace, verb: str) -> int:
+    """What a start or stop would do, without a store if there is none."""
+    from synergy.cli import output
+    from synergy.supervisor import lock
+
+    running = lock.holder(project.settings.home)
+    processes = _desired(project)
+    if arguments.json:
+        output.print_json(
+            {
+                "box": project.settings.box_id,
+                "running": running is not None,
+                "processes": processes,
+                "dry_run": True,
+            }
+        )
+        return exits.DONE
+    state = "runs" if running is not None else "does not run"
+    output.say(f"the supervisor of box {project.settings.box_id} {state}")
+    output.say(f"would {verb}: {', '.join(processes)}")
+    return exits.DONE
+
+
+def _desired(project: Project) -> list[str]:
+    """The slots that run, or would run, as far as is written down by now."""
+    from synergy import compose
+    from synergy.model.box import Assignment
+    from synergy.model.control import ProcessControl
+    from synergy.supervisor.assignment import assigned, desired
+
+    box = project.settings.box_id
+    stored: dict[str, Assignment] = {}
+    controls: dict[str, ProcessControl] = {}
+    if compose.has_store(project.settings):
+        store = compose.open_store(project.settings)
+        try:
+            stored = {a.process: a for a in store.boxes.assignments(box)}
+            controls = store.controls.all()
+        finally:
+            store.close()
+    names = assigned(project.deployment, box)
+    assignments = [stored.get(name, Assignment(box, name)) for name in names]
+    return [str(slot) for slot in sorted(desired(project.deployment, box, assignments, controls))]
+
+
+def run_status(arguments: argparse.Namespace) -> None:
+    """What runs; where there is no store yet, nothing does."""
+    from synergy import compose
+    from synergy.cli import output
+    from synergy.supervisor.status import SupervisorStatus, status
+
+    project = compose.open_project()
+    settings = project.settings
+    if compose.has_store(settings):
+        store = compose.open_store(settings)
+        try:
+            found = status(settings.home, store, settings.box_id)
+        finally:
+            store.close()
+    else:
+        found = SupervisorStatus(settings.box_id, False, None, ())
+    if arguments.json:
+        output.print_json(found)
+    else:
+        _print_status(found)
+
+
+def _print_status(found: SupervisorStatus) -> None:
+    from synergy.cli import output
+    from synergy.cli.desk import START
+
+    if found.processes:
+        output.table(
+            ["process", "state", "pid", "since", "restarts", "memory"],
+            [
+                [
+                    p.name if p.instance == 1 else f"{p.name}/{p.instance}",
+                    p.state,
+                    p.pid,
+                    output.instant(p.since),
+                    p.restarts,
+                    output.size(p.rss) if p.rss else None,
+                ]
+                for p in found.processes
+            ],
+        )
+    if found.running:
+        output.say(f"the supervisor of box {found.box} runs (pid {found.pid})")
+    else:
+        output.say(f"no supervisor runs on box {found.box}: {START}")

@@ -1,0 +1,78 @@
+"""`launch.py test`: the whole check, or only pytest with the arguments given."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from synergy.cli import exits
+
+EXAMPLE = """example:
+  launch.py test                              everything that has to be sound
+  launch.py test tests/unit -k timeperiod     only pytest, with these arguments
+"""
+STEPS = (
+    ("format", ("ruff", "format", "--check", ".")),
+    ("lint", ("ruff", "check", ".")),
+    ("types", ("mypy",)),
+    ("tests", ("pytest",)),  # the import contracts are among them; last, for its summary
+)
+
+
+def add(subparsers: Any) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "test",
+        help="run the tests",
+        description="Runs format, lint, types and tests; with arguments, only pytest.",
+        epilog=EXAMPLE,
+    )
+
+    def take_all(
+        words: Sequence[str], namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Pytest's options are not ours to know, so all words but `-h` are its arguments."""
+        if {"-h", "--help"} & set(words):
+            parser.print_help()
+            parser.exit()
+        namespace = namespace or argparse.Namespace()
+        namespace.run = run
+        namespace.words = [word for word in words if word != "--debug"]
+        return namespace, []
+
+    parser.parse_known_args = take_all
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the steps, all of them even if one fails; 1 if any did."""
+    if arguments.words:
+        return _pytest(arguments.words)
+    failed = [name for name, command in STEPS[:-1] if not _is_sound(name, command)]
+    if _pytest(()) != exits.DONE:
+        failed.append("tests")
+    if failed:
+        sys.stderr.write(f"failed: {', '.join(failed)}\n")
+    return exits.FAILED if failed else exits.DONE
+
+
+def _is_sound(name: str, command: Sequence[str]) -> bool:
+    from synergy.cli.output import colour, say
+
+    done = _module(command)
+    verdict = colour("sound", "green") if done == 0 else colour("FAILED", "red")
+    say(f"{name}: {verdict}")
+    sys.stdout.flush()
+    return done == 0
+
+
+def _pytest(words: Sequence[str]) -> int:
+    return exits.DONE if _module(("pytest", *words)) == 0 else exits.FAILED
+
+
+def _module(command: Sequence[str]) -> int:
+    from synergy.compose import HERE
+
+    return subprocess.run([sys.executable, "-m", *command], cwd=HERE, check=False).returncode

@@ -1,0 +1,298 @@
+"""`launch.py timetable …`: the jobs of all periods."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from synergy.cli import options
+
+if TYPE_CHECKING:
+    from synergy.insight.actions import Periods, Touched
+    from synergy.insight.views import LevelView, TreeView
+    from synergy.insight.why import Cause
+    from synergy.model.process import ManagedProcess
+
+RANGE_HELP = "FROM..TO without TO, or one timeperiod"
+
+
+def add(subparsers: Any) -> None:
+    """Adds the noun to the parser."""
+    verbs = options.noun(
+        subparsers,
+        "timetable",
+        "jobs: show, explain, reprocess, skip, audit",
+        "launch.py timetable why SiteDailyAggregator 2015051700",
+    )
+    show = options.verb(
+        verbs, "show", run_show, "show how far each process is, and the jobs of a window",
+        "launch.py timetable show site --from 2015051700 --to 2015051800",
+    )  # fmt: skip
+    show.add_argument("tree", metavar="TREE", nargs="?", help="only this tree")
+    show.add_argument("--from", dest="first", metavar="TIMEPERIOD", default="")
+    show.add_argument("--to", dest="end", metavar="TIMEPERIOD", default="", help="not included")
+    options.json_option(show)
+    why = options.verb(
+        verbs, "why", run_why, "show what a job waits for, down to the causes, and what helps",
+        "launch.py timetable why SiteDailyAggregator 2015051700",
+    )  # fmt: skip
+    _job(why)
+    options.json_option(why)
+    _add_cascades(verbs)
+    extend = options.verb(
+        verbs, "extend", run_extend, "move the first hour of the timetable to an earlier one",
+        "launch.py timetable extend --from 2015010100",
+    )  # fmt: skip
+    extend.add_argument("--from", dest="first", metavar="TIMEPERIOD", required=True)
+    options.change_options(extend)
+    audit = options.verb(
+        verbs, "audit", run_audit, "account for every closed period; exit 1 if one is not",
+        "launch.py timetable audit",
+    )  # fmt: skip
+    options.json_option(audit)
+    wait = options.verb(
+        verbs, "wait", run_wait, "wait until a job is done, late data included",
+        "launch.py timetable wait SiteYearlyAggregator 2015000000 --timeout 600",
+    )  # fmt: skip
+    _job(wait)
+    wait.add_argument("--timeout", metavar="SECONDS", type=options.seconds, help="default: none")
+    options.json_option(wait)
+
+
+def _add_cascades(verbs: Any) -> None:
+    reprocess = options.verb(
+        verbs, "reprocess", run_reprocess, "start jobs over, with all that was made from them",
+        "launch.py timetable reprocess SiteHourlyAggregator 2015051700..2015051800 --dry-run",
+    )  # fmt: skip
+    skip = options.verb(
+        verbs, "skip", run_skip, "give jobs up that are not finished, with all that needs them",
+        "launch.py timetable skip SiteHourlyAggregator 2015051713 --reason 'source lost'",
+    )  # fmt: skip
+    for parser in (reprocess, skip):
+        parser.add_argument("process", metavar="PROCESS")
+        parser.add_argument("range", metavar="RANGE", help=RANGE_HELP)
+        options.change_options(parser)
+
+
+def _job(parser: Any) -> None:
+    parser.add_argument("process", metavar="PROCESS")
+    parser.add_argument("timeperiod", metavar="TIMEPERIOD")
+
+
+def run_show(arguments: argparse.Namespace) -> None:
+    """Counts for each process; with a window, its jobs."""
+    from synergy.cli import output
+    from synergy.cli.desk import desk
+    from synergy.insight.views import Window
+
+    has_window = bool(arguments.first or arguments.end)
+    window = Window.between(arguments.first, arguments.end) if has_window else None
+    with desk() as at:
+        trees = at.reads.trees(arguments.tree, window)
+    if arguments.json:
+        output.print_json({"trees": [_tree_json(tree) for tree in trees]})
+    elif window is None:
+        _print_counts(trees)
+    else:
+        _print_jobs(trees)
+
+
+def _tree_json(tree: TreeView) -> dict[str, object]:
+    processes = [_level_json(level) for level in tree.processes]
+    return {"name": tree.name, "dependent_on": tree.dependent_on, "processes": processes}
+
+
+def _level_json(level: LevelView) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "name": level.name,
+        "qualifier": level.qualifier,
+        "counts": level.counts,
+        "first": level.first,
+        "last": level.last,
+        "frontier": level.frontier,
+    }
+    return shown if level.jobs is None else {**shown, "jobs": level.jobs}
+
+
+def _print_counts(trees: list[TreeView]) -> None:
+    from synergy.cli.output import table
+
+    states = list(trees[0].processes[0].counts) if trees else []
+    table(
+        ["tree", "process", "first", "first unfinished", *states],
+        [
+            [tree.name, level.name, level.first, level.frontier, *level.counts.values()]
+            for tree in trees
+            for level in tree.processes
+        ],
+    )
+
+
+def _print_jobs(trees: list[TreeView]) -> None:
+    from synergy.cli.output import table
+
+    table(
+        ["process", "timeperiod", "state", "generation", "unit", "reason"],
+        [
+            [
+                level.name,
+                job.timeperiod,
+                f"{job.state} (stale)" if job.is_stale else job.state,
+                job.generation,
+                job.unit,
+                job.reason,
+            ]
+            for tree in trees
+            for level in tree.processes
+            for job in level.jobs or ()
+        ],
+    )
+
+
+def run_why(arguments: argparse.Namespace) -> None:
+    """The tree of causes."""
+    from synergy.cli import output
+    from synergy.cli.desk import desk
+
+    with desk() as at:
+        at.managed(arguments.process)
+        cause = at.reads.why(arguments.process, arguments.timeperiod)
+    if arguments.json:
+        leaves = [cause_json(leaf) for leaf in cause.leaves()]
+        output.print_json({**cause_json(cause), "leaves": leaves})
+    else:
+        _print_cause(cause, "")
+
+
+def cause_json(cause: Cause) -> dict[str, Any]:
+    """A cause and what is behind it."""
+    return {
+        "kind": cause.kind.value,
+        "process": cause.process,
+        "timeperiod": cause.timeperiod,
+        "state": None if cause.state is None else cause.state.word,
+        "text": cause.text,
+        "helps": cause.helps,
+        "causes": [cause_json(behind) for behind in cause.causes],
+    }
+
+
+def _print_cause(cause: Cause, indent: str) -> None:
+    from synergy.cli.output import colour, say
+
+    state = "" if cause.state is None else f" ({cause.state.word})"
+    say(f"{indent}{colour(f'{cause.process} {cause.timeperiod}', 'bold')}{state}: {cause.text}")
+    for help_ in cause.helps:
+        say(f"{indent}  helps: {help_}")
+    for behind in cause.causes:
+        _print_cause(behind, indent + "  ")
+
+
+def run_reprocess(arguments: argparse.Namespace) -> None:
+    """Starts jobs over."""
+    from synergy.cli.desk import actor, desk
+
+    with desk() as at:
+        process = at.managed(arguments.process)
+        touched = at.actions.reprocess(
+            process.name, _periods(process, arguments.range), actor(arguments.reason), at.now,
+            dry_run=arguments.dry_run,
+        )  # fmt: skip
+    _show_touched(touched, arguments, "started over")
+
+
+def run_skip(arguments: argparse.Namespace) -> None:
+    """Gives jobs up."""
+    from synergy.cli.desk import actor, desk
+
+    with desk() as at:
+        process = at.managed(arguments.process)
+        touched = at.actions.skip(
+            process.name, _periods(process, arguments.range), actor(arguments.reason), at.now,
+            dry_run=arguments.dry_run,
+        )  # fmt: skip
+    _show_touched(touched, arguments, "skipped")
+
+
+def _periods(process: ManagedProcess, text: str) -> Periods:
+    """The first and the last timeperiod of a range."""
+    from synergy.cli.ranges import parse_range
+
+    first, end = parse_range(process.qualifier, text)
+    return process.qualifier.timeperiod(first), process.qualifier.timeperiod(end - 1)
+
+
+def _show_touched(touched: list[Touched], arguments: argparse.Namespace, done: str) -> None:
+    from synergy.cli import output
+
+    if arguments.json:
+        output.print_json(
+            {"touched": [touched_json(t) for t in touched], "dry_run": arguments.dry_run}
+        )
+        return
+    if not touched:
+        output.say("nothing to do: none of these jobs is in a state that this would change")
+        return
+    output.table(
+        ["process", "timeperiod", "before", "after", "generation"],
+        [list(touched_json(job).values()) for job in touched],
+    )
+    verb = f"would be {done}" if arguments.dry_run else done
+    output.say(f"{len(touched):,} job{'s' * (len(touched) != 1)} {verb}")
+
+
+def touched_json(touched: Touched) -> dict[str, object]:
+    """A job that was, or would be, changed."""
+    return {
+        "process": touched.process,
+        "timeperiod": touched.timeperiod,
+        "before": touched.before.word,
+        "after": touched.after.word,
+        "generation": touched.generation,
+    }
+
+
+def run_extend(arguments: argparse.Namespace) -> None:
+    """Moves the first hour."""
+    from synergy.cli import output
+    from synergy.cli.desk import actor, desk
+
+    with desk() as at:
+        before = at.actions.extend(
+            arguments.first, actor(arguments.reason), at.now, dry_run=arguments.dry_run
+        )
+    if arguments.json:
+        output.print_json(
+            {"before": before, "after": arguments.first, "dry_run": arguments.dry_run}
+        )
+        return
+    begins = "would begin" if arguments.dry_run else "begins"
+    output.say(f"the timetable {begins} at {arguments.first}, before: {before}")
+
+
+def run_audit(arguments: argparse.Namespace) -> int:
+    """Accounts for every closed period."""
+    from synergy.cli import exits, output
+    from synergy.cli.desk import desk
+
+    with desk() as at, output.Progress("processes audited") as line:
+        found = at.reads.audit(line.show)
+    if arguments.json:
+        output.print_json(found)
+    else:
+        rows = [[u.process, u.timeperiod, u.state, u.text] for u in found.unexplained]
+        if rows:
+            output.table(["process", "timeperiod", "state", "unexplained"], rows)
+        missing = found.expected - found.accounted
+        output.say(
+            f"{found.expected:,} closed periods expected, {found.accounted:,} accounted for, "
+            f"{found.unfinished:,} of them unfinished, {missing:,} unexplained"
+        )
+    return exits.FAILED if found.unexplained else exits.DONE
+
+
+def run_wait(arguments: argparse.Namespace) -> int:
+    """Waits for a job."""
+    from synergy.cli.waiting import wait
+
+    return wait(arguments)
