@@ -74,12 +74,12 @@ def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
         begin, stop = max(first, at.level.start), min(end, at.level.end)
         if begin < stop:
             yield at, begin, stop
-        first = (at.level.covered(first) or (first, end))[0]
+        begin = (at.level.covered(first) or (first, end))[0]
         if at.child is not None:
             own, finer = at.process.qualifier, at.child.process.qualifier
-            waiting.append((at.child, own.down(first, finer)[0], own.down(end, finer)[0]))
+            waiting.append((at.child, own.down(begin, finer)[0], own.down(end, finer)[0]))
         for other in at.counterparts:
-            waiting.append((other, first, other.level.checkpoint(end - 1) + 1))
+            waiting.append((other, begin, other.level.checkpoint(end - 1) + 1))
 
 
 def uncovered_below(store: Store, place: Place, ordinal: int) -> Uncovered | None:
