@@ -25,9 +25,9 @@ from synergy.runtime.stop import Stop
 
 if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
+    from synergy.runtime.workplace import Workplace
     from synergy.storage.protocol import Store
     from synergy.supervisor.supervisor import SupervisorConfig
-    from synergy.worker.base import Workplace
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -93,7 +93,7 @@ def open_bus(settings: Settings, store: Store) -> Bus:
 
 def workplace(project: Project, process_name: str, instance: int, stop: Stop) -> Workplace:
     """All that an instance of a process works with; the caller closes its store and bus."""
-    from synergy.worker.base import Workplace
+    from synergy.runtime.workplace import Workplace
 
     process = project.process(process_name)
     settings = project.settings

@@ -15,10 +15,10 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.actions import SCHEDULER, TIMETABLE_START
 from synergy.model.journal import JournalEntry
 from synergy.runtime.leadership import RENEW, Leadership
+from synergy.runtime.workplace import Daemon, Workplace
 from synergy.scheduler.collector import EVERY, Collector
 from synergy.scheduler.managed import Managed
 from synergy.timeperiod import Qualifier
-from synergy.worker.base import Daemon, Workplace
 
 LEASE = "scheduler"
 HISTORY = timedelta(hours=48)  # how far back a first start reaches by default

@@ -393,16 +393,35 @@ class StoreStatus:
 class Store(Protocol):
     """Everything that is remembered. One object serves all threads of a process."""
 
-    jobs: Jobs
-    units: Units
-    documents: Documents
-    journal: Journal
-    controls: Controls
-    leases: Leases
-    boxes: Boxes
-    facts: Facts
-    logs: UnitLogs
-    messages: Messages
+    @property
+    def jobs(self) -> Jobs: ...
+
+    @property
+    def units(self) -> Units: ...
+
+    @property
+    def documents(self) -> Documents: ...
+
+    @property
+    def journal(self) -> Journal: ...
+
+    @property
+    def controls(self) -> Controls: ...
+
+    @property
+    def leases(self) -> Leases: ...
+
+    @property
+    def boxes(self) -> Boxes: ...
+
+    @property
+    def facts(self) -> Facts: ...
+
+    @property
+    def logs(self) -> UnitLogs: ...
+
+    @property
+    def messages(self) -> Messages: ...
 
     def batch(self) -> AbstractContextManager[Batch]:
         """Writes of this thread within the block become durable together at its end.

@@ -2,8 +2,9 @@
 
 from synergy.errors import InvalidValue, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.message import BadMessage, EventsMessage
+from synergy.runtime.workplace import Daemon, Workplace
 from synergy.storage.protocol import Documents
-from synergy.worker.base import Daemon, EventConsumer, Worker, Workplace
+from synergy.worker.base import EventConsumer, Worker
 from synergy.worker.outcome import Nothing, Outcome, Processed
 from synergy.worker.task import Task
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.messaging.message import EventsMessage
 from synergy.messaging.protocol import Consumer, Delivery
+from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch, Documents
-from synergy.worker.base import Workplace
 from synergy.worker.hold import SCHEDULER
 
 IDLE = 10.0  # seconds after which an idle consumer looks without being woken

@@ -20,7 +20,7 @@ from synergy.messaging.protocol import Consumer
 from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
-from synergy.worker.base import Workplace
+from synergy.runtime.workplace import Workplace
 from synergy.worker.hold import SCHEDULER, Hold
 from synergy.worker.outcome import Nothing, Outcome
 from synergy.worker.pulse import Pulse

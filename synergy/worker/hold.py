@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from synergy.errors import LostAttempt
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork
-from synergy.worker.base import Workplace
+from synergy.runtime.workplace import Workplace
 from synergy.worker.records import Records
 
 SCHEDULER = "scheduler"  # the topic that wakes the scheduler

@@ -13,7 +13,7 @@ import threading
 from types import TracebackType
 
 from synergy.errors import StorageUnavailable
-from synergy.worker.base import Workplace
+from synergy.runtime.workplace import Workplace
 from synergy.worker.hold import Hold
 
 STEP = 1.0

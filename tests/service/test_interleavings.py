@@ -34,7 +34,7 @@ from synergy.model.unit_of_work import (
     UnitState,
 )
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World
+from tests.service.world import OPERATOR, World, close_worlds
 
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for
@@ -140,13 +140,18 @@ class Play:
         self.finishes: Counter[tuple[str, str, int]] = Counter()
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            close_worlds()
+
+    def _run(self) -> None:
         for _ in range(STEPS):
             self._step()
             self._check()
         self._come_to_rest()
         self._check()
         self._compare()
-        self.world.store.close()
 
     def _step(self) -> None:
         roll = self.random.random()

@@ -12,7 +12,16 @@ from synergy.model.process import Blocking, LateData, StateMachine
 from synergy.model.unit_of_work import UnitState
 from synergy.worker.outcome import Nothing, Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, YEARLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World
+from tests.service.world import OPERATOR, World, close_worlds
+
+pytestmark = pytest.mark.usefixtures("_closing")
+
+
+@pytest.fixture
+def _closing():
+    yield
+    close_worlds()
+
 
 CONTINUOUS, DISCRETE = StateMachine.CONTINUOUS, StateMachine.DISCRETE
 
@@ -41,9 +50,7 @@ def world(request):
         {"site": site(request.param), "client": client(blocking=Blocking.DEPENDENCIES)},
         {"client": ("site",)},
     )
-    world = World(deployment)
-    yield world
-    world.store.close()
+    return World(deployment)
 
 
 def test_an_empty_closed_range_is_finished_without_a_worker(world):
@@ -131,16 +138,15 @@ def test_while_a_unit_runs_at_most_one_waits_behind_it_and_grows():
             seen.append(world.unit_states("Hour", "2015052012"))
         return Processed()
 
-    consumer = world.bus.consumer("Hour")
-    world.crew("Hour", slow).round(consumer)
+    world.round("Hour", slow)
     waiting = [UnitState.IN_PROGRESS, UnitState.REQUESTED]
     assert seen == [waiting] * 3
     first, second = world.units("Hour", "2015052012")
     bounds = world.store.documents.bounds("raw", "2015052012", "2015052013")
     assert first.end_id < second.end_id == bounds.high
-    assert not world.crew("Hour").round(consumer)  # not published while the first one runs
+    assert not world.round("Hour")  # not published while the first one runs
     world.schedule()
-    assert world.crew("Hour").round(consumer)
+    assert world.round("Hour")
     assert world.unit_states("Hour", "2015052012") == [UnitState.PROCESSED] * 2
 
 
@@ -244,10 +250,9 @@ def test_a_reprocess_of_a_running_job_restarts_it_and_the_old_result_is_refused(
         task.sink.replace(task.timeperiod, [{"domain": "d", "n": 999}])
         return Processed()
 
-    consumer = world.bus.consumer("Hour")
-    world.crew("Hour", overtaken).round(consumer)
+    world.round("Hour", overtaken)
     assert world.rows("hour") == {}
-    world._crews.clear()
+    world.forget_crews()
     world.settle()
     assert world.rows("hour") == {"2015051701": 5}
     assert world.unit_states("Hour", "2015051701") == [UnitState.CANCELED, UnitState.PROCESSED]
@@ -263,7 +268,7 @@ def test_a_skip_wins_over_the_result_of_earlier_work(world):
         task.sink.replace(task.timeperiod, [{"domain": "d", "n": 999}])
         return Processed()
 
-    world.crew("Hour", overtaken).round(world.bus.consumer("Hour"))
+    world.round("Hour", overtaken)
     world.settle()
     assert world.state("Hour", "2015051701") is JobState.SKIPPED
     assert world.rows("hour") == {}
@@ -369,9 +374,9 @@ def test_rows_that_are_no_longer_there_are_removed(world):
 
     world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
     world.schedule()
-    world._crews.clear()
+    world.forget_crews()
     world.work("Hour", work=nothing)
-    world._crews.clear()
+    world.forget_crews()
     world.settle()
     assert world.rows("hour") == {}
     assert world.rows("day") == {"2015051700": 0}

@@ -15,9 +15,9 @@ from synergy.model.job import JobState
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Document, UnitOfWork, UnitState
 from synergy.runtime.stop import Stop
+from synergy.runtime.workplace import Workplace
 from synergy.scheduler.scheduler import Scheduler
 from synergy.storage.sqlite.engine import SqliteStore
-from synergy.worker.base import Workplace
 from synergy.worker.execution import Crew
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
@@ -31,6 +31,15 @@ def copy_rows(task: Task) -> Outcome:
     total = sum(int(str(row.get("n", 0))) for row in rows)
     task.sink.replace(task.timeperiod, [{"domain": "d", "n": total, "rows": len(rows)}])
     return Processed({"rows": len(rows)})
+
+
+WORLDS: list[World] = []  # those that are open, for `close_worlds`
+
+
+def close_worlds() -> None:
+    """Closes every world that a test made."""
+    while WORLDS:
+        WORLDS.pop().close()
 
 
 class World:
@@ -52,6 +61,18 @@ class World:
         self.scheduler = self.a_scheduler("scheduler-1")
         self.actions = Actions(self.store, self.bus, deployment)
         self._crews: dict[str, Crew] = {}
+        WORLDS.append(self)
+
+    def close(self) -> None:
+        self.forget_crews()
+        self.bus.close()
+        self.store.close()
+
+    def forget_crews(self) -> None:
+        """The worker processes end; the next work is done by new ones."""
+        for crew in self._crews.values():
+            crew.close()
+        self._crews.clear()
 
     def workplace(self, process: str, owner: str) -> Workplace:
         return Workplace(
@@ -82,14 +103,20 @@ class World:
                 return
         raise AssertionError("the scheduler never comes to rest")
 
+    def round(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> bool:
+        """Has a worker of the process carry out one group; False if none waits."""
+        consumer = self.bus.consumer(process)
+        try:
+            return self.crew(process, work).round(consumer)
+        finally:
+            consumer.close()
+
     def work(self, *processes: str, work: Callable[[Task], Outcome] = copy_rows) -> int:
         """Has each process (default: all) carry out what waits; how many groups there were."""
         groups = 0
         for process in processes or tuple(self.deployment.managed()):
-            consumer = self.bus.consumer(process)
-            while self.crew(process, work).round(consumer):
+            while self.round(process, work):
                 groups += 1
-            consumer.close()
         return groups
 
     def settle(self) -> None:

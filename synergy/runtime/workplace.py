@@ -1,0 +1,50 @@
+"""Where a process of the deployment works, and what every one of them is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from synergy.clock import Clock
+from synergy.messaging.protocol import Bus
+from synergy.model.process import Deployment, Process
+from synergy.runtime.stop import Stop
+from synergy.storage.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """All that a process of the deployment works with.
+
+    `owner` is the incarnation of this operating system process: unique, and telling enough
+    to find out later whether it is still alive. `stop` is set when the process shall end.
+
+    `deployment` is everything that `context.py` declares, for those few processes that look
+    after others. `home` is the folder for logs and other files, `box` the box id, and
+    `start_timeperiod` the first hour of the timetable, None where the store is to remember
+    the one of the first start.
+    """
+
+    process: Process
+    store: Store
+    bus: Bus
+    clock: Clock
+    owner: str
+    stop: Stop
+    instance: int = 1
+    deployment: Deployment = field(default_factory=lambda: Deployment({}, {}))
+    home: Path = Path()
+    box: str = ""
+    start_timeperiod: str | None = None
+
+
+class Daemon(ABC):
+    """A process that always runs."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self.workplace = workplace
+
+    @abstractmethod
+    def start(self) -> None:
+        """Runs until `self.workplace.stop` is set."""
