@@ -50,7 +50,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         note("nothing to show")
         return
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    right = [all(isinstance(cell, int | float) for cell in column) for column in zip(*rows)]  # noqa: B905
+    right = [_is_numeric(column) for column in zip(*rows, strict=True)]
     say(colour(_line(headers, widths, right), "bold"))
     for row in cells:
         say(_line(row, widths, right))
@@ -91,6 +91,11 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}"
         number /= 1024
     return f"{number:.1f} GiB"
+
+
+def _is_numeric(column: Sequence[object]) -> bool:
+    kinds = {type(cell) for cell in column if cell is not None}
+    return bool(kinds) and kinds <= {int, float}
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

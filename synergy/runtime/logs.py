@@ -5,6 +5,9 @@ share, and the process, timeperiod, unit and box that it is about:
 
     log.info("Unit %s requested", key, extra={"event": "unit.requested", "timeperiod": ...})
 
+The process is the one that writes; a line about another one says `process_name`, because
+`process` is a field of the standard library's own.
+
 Levels: a person must act, error; the system coped, warning; a state moved, info; a tick found
 nothing, debug. Files are bounded: each is rotated at `FILE_SIZE`, `KEPT` old ones stay, and
 long texts lose their middle. Two instances of a process never share a file, because rotating
@@ -91,6 +94,7 @@ class JsonLines(logging.Formatter):
             **self._base,
         }
         line |= {k: _clean(v) for k, v in vars(record).items() if k not in _STANDARD}
+        line["process"] = line.pop("process_name", self._base["process"])
         line["message"] = _clean(record.getMessage())
         if record.exc_info:
             line["traceback"] = _clean(self.formatException(record.exc_info))

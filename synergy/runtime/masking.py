@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_PASSWORD = re.compile(r"([a-z][a-z0-9+.-]*://[^\s:/@]*):\S*@", re.IGNORECASE)
+# The lengths are bounded so that no text, however odd, takes more than linear time.
+_PASSWORD = re.compile(r"\b([a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,256}):\S{0,1024}@", re.IGNORECASE)
 
 
 def mask(text: str) -> str:

@@ -256,6 +256,12 @@ def test_passwords_in_urls_are_masked(text: str, masked: str) -> None:
     assert mask(text) == masked
 
 
+@pytest.mark.parametrize("word", ["x", "a://", "a://b:", "a-", "a://b:c@"])
+def test_masking_takes_linear_time(word: str) -> None:
+    text = word * (1_000_000 // len(word))  # quadratic time would take an hour
+    assert len(mask(text)) > 0
+
+
 def test_a_mistake_never_shows_a_password(project: Path) -> None:
     found = mistakes(
         project,

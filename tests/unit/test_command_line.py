@@ -1,0 +1,285 @@
+"""The frame of the command line: nouns, errors and exit codes, output, ranges."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from synergy import errors
+from synergy.cli import exits, main, output
+from synergy.cli.ranges import parse_range, timeperiods
+from synergy.timeperiod import Qualifier
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes the noun `probe` end with whatever a test wants."""
+
+    def install(error: BaseException | int | None) -> None:
+        def run(_arguments: argparse.Namespace) -> int | None:
+            if isinstance(error, BaseException):
+                raise error
+            return error
+
+        def add(subparsers: Any) -> None:
+            subparsers.add_parser("probe", help="for tests").set_defaults(run=run)
+
+        module = ModuleType("probe_commands")
+        module.add = add  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "probe_commands", module)
+        monkeypatch.setitem(main.NOUNS, "probe", ("probe_commands", "for tests"))
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.ConfigurationError(["a", "b"]), 78),
+        (errors.NotFound("process", "x"), 3),
+        (errors.Refused("not now"), 4),
+        (errors.IllegalMove("job", "processed", "skip"), 4),
+        (errors.StorageUnavailable("no answer"), 5),
+        (errors.MessagingUnavailable("no answer"), 5),
+        (errors.Unreachable("no supervisor"), 5),
+        (errors.InvalidValue("bad"), 2),
+        (errors.LostAttempt("taken"), 1),
+        (None, 0),
+        (0, 0),
+        (1, 1),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(7), 7),
+    ],
+)
+def test_exit_codes(
+    failing: Any, capsys: pytest.CaptureFixture[str], error: BaseException | int | None, code: int
+) -> None:
+    failing(error)
+    assert main.main(["probe"]) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+    if isinstance(error, errors.ConfigurationError):
+        assert shown.err == "error: a\nerror: b\n2 mistakes; nothing was done\n"
+    elif isinstance(error, errors.SynergyError):
+        assert shown.err == f"error: {error}\n"
+
+
+def test_debug_shows_the_traceback(failing: Any) -> None:
+    failing(errors.Refused("not now"))
+    for argv in (["probe", "--debug"], ["--debug", "probe"]):
+        with pytest.raises(errors.Refused):
+            main.main(argv)
+
+
+def test_an_unexpected_error_is_one_line_and_its_traceback_is_in_the_log(
+    failing: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("SYNERGY_HOME", str(tmp_path))
+    failing(RuntimeError("amqp://a:secret@h broke"))
+    assert main.main(["probe"]) == 1
+    shown = capsys.readouterr().err
+    path = tmp_path / "logs" / "cli.log"
+    assert shown == (f"unexpected RuntimeError: amqp://a:***@h broke\nthe traceback is in {path}\n")
+    line = json.loads(path.read_text())
+    assert line["event"] == "cli.failed"
+    assert "RuntimeError" in line["traceback"]
+
+
+def test_an_unexpected_error_with_unusable_settings_still_says_what_to_do(
+    failing: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNERGY_MX_PORT", "x")
+    failing(RuntimeError("broke"))
+    assert main.main(["probe"]) == 1
+    assert "run it again with --debug" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "required: NOUN"),
+        (["chek"], "did you mean check?"),
+        (["zzz"], "expected supervisor, box"),
+        (["probe", "--nothing"], "unrecognized arguments: --nothing"),
+    ],
+)
+def test_wrong_usage(
+    failing: Any, capsys: pytest.CaptureFixture[str], argv: list[str], words: str
+) -> None:
+    failing(None)
+    assert main.main(argv) == exits.USAGE
+    shown = capsys.readouterr().err
+    assert words in shown
+    assert "-h" in shown
+
+
+def test_help_names_every_noun(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["-h"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"    {noun} " in shown for noun in main.NOUNS)
+    assert "example:" in shown
+
+
+def test_help_imports_no_command_and_no_engine() -> None:
+    code = (
+        "import sys; from synergy.cli.main import main; main(['-h']);"
+        "bad = {'orjson', 'apsw', 'psutil', 'apscheduler', 'synergy.compose', 'synergy.cli.check'};"
+        "sys.exit(len(bad & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True)
+    assert done.returncode == 0
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    code = (
+        "import sys; from synergy.cli import main, output; from types import ModuleType;"
+        "m = ModuleType('probe'); m.add = lambda s: s.add_parser('probe').set_defaults("
+        "run=lambda _: [output.say('x' * 1000) for _ in range(1000)] and None);"
+        "sys.modules['probe'] = m; main.NOUNS['probe'] = ('probe', '');"
+        "sys.exit(main.main(['probe']))"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.readline()
+        program.stdout.close()
+        assert program.stderr.read() == b""
+        assert program.wait() == exits.FAILED
+
+
+def test_check_of_this_project(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["check", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mistakes"] == []
+    assert main.main(["check"]) == 0
+    assert "settings and context are sound" in capsys.readouterr().out
+
+
+def test_check_lists_all_mistakes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNERGY_MX_PORT", "x")
+    monkeypatch.setenv("SYNERGY_STOER", "x")
+    monkeypatch.setenv("SYNERGY_CONTEXT", "no_such_context")
+    assert main.main(["check", "--json"]) == exits.CONFIGURATION
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] is False
+    assert len(found["mistakes"]) == 3
+    assert main.main(["check"]) == exits.CONFIGURATION
+    shown = capsys.readouterr().out
+    assert shown.count("mistake: ") == 3
+    assert "3 mistakes: nothing would start" in shown
+
+
+# Output
+
+
+@dataclass(frozen=True)
+class Row:
+    """Something to print."""
+
+    at: datetime
+    path: Path
+    names: frozenset[str]
+
+
+def test_json_understands_what_commands_have(capsys: pytest.CaptureFixture[str]) -> None:
+    row = Row(datetime(2026, 11, 21, tzinfo=UTC), Path("/x"), frozenset("ba"))
+    output.print_json({"row": row, 5: None})
+    assert json.loads(capsys.readouterr().out) == {
+        "row": {"at": "2026-11-21T00:00:00Z", "path": "/x", "names": ["a", "b"]},
+        "5": None,
+    }
+
+
+def test_a_table_aligns_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(["name", "rows"], [["a", 5], ["long name", 1234], ["b", None]])
+    assert capsys.readouterr().out.splitlines() == [
+        "name       rows",
+        "a             5",
+        "long name  1234",
+        "b             -",
+    ]
+
+
+def test_an_empty_table_says_so_where_nobody_parses_it(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(["name"], [])
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "nothing to show\n")
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colour_only_on_a_terminal_and_not_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert output.colour("x", "red", io.StringIO()) == "x"
+    assert output.colour("x", "red", Terminal()) == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.colour("x", "red", Terminal()) == "x"
+
+
+def test_progress_is_one_line_on_a_terminal_and_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with output.Progress("lines", 2000) as line:
+        line.show(1000)
+        line.show(1000)
+    assert terminal.getvalue() == "\r\x1b[2Klines: 1,000 of 2,000 (50 %)\r\x1b[2K"
+
+
+def test_no_progress_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.Progress("lines") as line:
+        line.show(5)
+    assert capsys.readouterr().err == ""
+
+
+# Ranges
+
+
+@pytest.mark.parametrize(
+    ("qualifier", "text", "expected"),
+    [
+        (Qualifier.HOURLY, "2026112122..2026112201", ("2026112122", "2026112201")),
+        (Qualifier.HOURLY, "2026112123", ("2026112123", "2026112200")),
+        (Qualifier.DAILY, "2026022800 .. 2026030100", ("2026022800", "2026030100")),
+        (Qualifier.MONTHLY, "2026120000", ("2026120000", "2027010000")),
+        (Qualifier.YEARLY, "2015000000..2027000000", ("2015000000", "2027000000")),
+    ],
+)
+def test_ranges_are_half_open(qualifier: Qualifier, text: str, expected: tuple[str, str]) -> None:
+    assert timeperiods(qualifier, text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "..", "2026112100..", "..2026112100", "2026112100..2026112100", "2026112200..2026112100",
+     "2026112100...2026112200", "2026112100-2026112200", "2026110000..2026112200"],
+)  # fmt: skip
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(errors.InvalidValue):
+        parse_range(Qualifier.HOURLY, text)
