@@ -12,6 +12,7 @@ only marked as stale, or left, as the process says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,7 @@ from synergy.timetable.timetable import Place, Timetable
 
 QUIET = 10.0  # seconds without further writes before a job is started over
 LONGEST = 300.0  # seconds after which it is, even if writes never pause
+TOGETHER = 2.0  # seconds: jobs whose quiet ends within the same ones are started over as one
 KEEP_PLACE = 5.0  # seconds between two notes of how far the changes were read
 _PLACE = "late_data.seen"
 _WHO = "late data"
@@ -124,4 +126,5 @@ class LateData:
 
 
 def _due(known: _Suspect) -> float:
-    return min(known.newest + QUIET, known.first + LONGEST)
+    """When its quiet time is over, rounded up so that a common ancestor is started over once."""
+    return math.ceil(min(known.newest + QUIET, known.first + LONGEST) / TOGETHER) * TOGETHER
