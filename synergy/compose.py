@@ -88,7 +88,7 @@ def open_bus(settings: Settings, store: Store) -> Bus:
     """The bus that the settings name."""
     from synergy.messaging.stored import StoredBus
 
-    return StoredBus(store, settings.home)
+    return StoredBus(store, settings.home, settings.clock)
 
 
 def workplace(project: Project, process_name: str, instance: int, stop: Stop) -> Workplace:

@@ -1,0 +1,194 @@
+"""Composition: from a project on disk to a process at work."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synergy import compose
+from synergy.clock import SteppedClock
+from synergy.errors import ConfigurationError, NotFound
+from synergy.runtime import identity
+from synergy.runtime.logs import JsonLines
+from synergy.runtime.stop import Stop
+from synergy.worker.command import CommandWorker
+from tests.service import composed
+
+CONTEXT = """
+from synergy.config.context import *
+
+def daemon(name):
+    return daemon_context_entry(
+        process_name=name, classname=f"tests.service.composed.{name}.start",
+        instances=2, present_on_boxes=[".*"])
+
+process_context = {name: daemon(name) for name in ("Visitor", "Patient", "Failing")}
+process_context["Program"] = managed_context_entry(
+    process_name="Program", command=["true"], time_qualifier=QUALIFIER_DAILY,
+    present_on_boxes=[".*"])
+timetable_context = {
+    "t": timetable_tree_entry(tree_name="t", enclosed_processes=["Program"])}
+"""
+ENVIRON = {
+    "SYNERGY_BOX_ID": "box-7",
+    "SYNERGY_CLOCK": "2026-11-21T13:00Z",
+    "SYNERGY_START_TIMEPERIOD": "2026112000",
+}
+
+
+@pytest.fixture(autouse=True)
+def _process_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undoes what belongs to a process of its own: signals, logging, the module path."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    level = logging.getLogger().level
+    composed.met.clear()
+    yield
+    for number, action in before.items():
+        signal.signal(number, action)
+    root = logging.getLogger()
+    for handler in [h for h in root.handlers if isinstance(h.formatter, JsonLines)]:
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "settings").mkdir()
+    for name in ("base", "dev"):
+        (tmp_path / "settings" / f"{name}.py").write_text("")
+    (tmp_path / "context.py").write_text(CONTEXT)
+    return tmp_path
+
+
+@pytest.fixture
+def project(path: Path) -> compose.Project:
+    return compose.open_project(path, ENVIRON, imports=True)
+
+
+def log_of(project: compose.Project, name: str) -> list[dict[str, Any]]:
+    lines = (project.settings.home / "logs" / f"{name}.log").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_mistakes_of_settings_and_context_come_together(path: Path) -> None:
+    (path / "context.py").write_text("process_context = 5\ntimetable_context = {}\n")
+    with pytest.raises(ConfigurationError) as raised:
+        compose.open_project(path, {"SYNERGY_MX_PORT": "x"})
+    assert [m.split(":")[0] for m in raised.value.mistakes] == [
+        "SYNERGY_MX_PORT",
+        "context.py process_context",
+    ]
+
+
+def test_classes_are_imported_only_when_asked_for(path: Path) -> None:
+    (path / "context.py").write_text(CONTEXT.replace("service.composed", "service.nothing"))
+    assert len(compose.open_project(path, ENVIRON).deployment.processes) == 4
+    with pytest.raises(ConfigurationError):
+        compose.open_project(path, ENVIRON, imports=True)
+
+
+def test_an_unknown_process_comes_with_the_nearest_name(project: compose.Project) -> None:
+    with pytest.raises(NotFound, match=r"no such process: Visitr; did you mean Visitor\?"):
+        project.process("Visitr")
+
+
+def test_opening_a_project_writes_nothing(project: compose.Project) -> None:
+    assert not project.settings.home.exists()
+
+
+def test_a_workplace_has_all_that_a_process_works_with(project: compose.Project) -> None:
+    stop = Stop()
+    place = compose.workplace(project, "Visitor", 2, stop)
+    try:
+        assert place.process is project.deployment.processes["Visitor"]
+        assert place.deployment is project.deployment
+        assert (place.instance, place.box, place.home) == (2, "box-7", project.path / "var")
+        assert place.start_timeperiod == "2026112000"
+        assert place.stop is stop
+        assert isinstance(place.clock, SteppedClock)
+        assert place.clock.now() == datetime(2026, 11, 21, 13, tzinfo=UTC)
+        who = identity.parse(place.owner)
+        assert who is not None
+        assert who.pid == os.getpid()
+        assert project.settings.store_file.is_file()
+    finally:
+        place.bus.close()
+        place.store.close()
+
+
+def test_a_daemon_runs_to_its_end(project: compose.Project) -> None:
+    assert compose.run_process(project, "Visitor", 1)
+    (place,) = composed.met
+    store = compose.open_store(project.settings)
+    try:
+        assert store.facts.get("visitor") == place.owner
+    finally:
+        store.close()
+    events = [line["event"] for line in log_of(project, "Visitor")]
+    assert events == ["process.started", "process.stopped"]
+    assert {line["box"] for line in log_of(project, "Visitor")} == {"box-7"}
+
+
+def test_the_second_instance_has_its_own_log(project: compose.Project) -> None:
+    assert compose.run_process(project, "Visitor", 2)
+    assert composed.met[0].instance == 2
+    assert [line["instance"] for line in log_of(project, "Visitor.2")] == [2, 2]
+
+
+def test_a_signal_is_the_wish_to_stop(project: compose.Project) -> None:
+    assert compose.run_process(project, "Patient")
+    assert log_of(project, "Patient")[-1]["event"] == "process.stopped"
+
+
+def test_a_failure_is_in_the_log_and_nowhere_else(
+    project: compose.Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not compose.run_process(project, "Failing")
+    last = log_of(project, "Failing")[-1]
+    assert (last["level"], last["event"]) == ("error", "process.failed")
+    assert "ValueError: amqp://me:***@host is not there" in last["traceback"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_process_without_a_store_says_so(project: compose.Project) -> None:
+    project.settings.home.mkdir()
+    project.settings.store_file.mkdir()
+    assert not compose.run_process(project, "Visitor")
+    assert log_of(project, "Visitor")[-1]["event"] == "process.failed"
+    assert composed.met == []
+
+
+def test_the_supervisor_is_told_when_a_process_is_at_work(
+    project: compose.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    monkeypatch.setenv("SYNERGY_READY_FD", str(writer))
+    assert compose.run_process(project, "Visitor")
+    assert os.read(reader, 16) == b"1"
+    os.close(reader)
+
+
+def test_a_command_has_the_command_worker(
+    project: compose.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def start(worker: CommandWorker) -> None:
+        begun.append(worker.workplace.process.name)
+
+    monkeypatch.setattr(CommandWorker, "start", start)
+    assert compose.run_process(project, "Program")
+    assert begun == ["Program"]
