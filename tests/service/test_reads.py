@@ -1,0 +1,421 @@
+"""What is seen of a deployment: that it is true, and that looking changes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy.errors import InvalidValue, NotFound
+from synergy.insight.actions import Actor
+from synergy.insight.reads import Reads
+from synergy.insight.upkeep import SUPERVISOR, Upkeep
+from synergy.insight.views import Window
+from synergy.messaging.message import EventsMessage
+from synergy.model.box import ObservedProcess
+from synergy.model.job import JobState
+from synergy.model.process import DaemonProcess, Deployment, LateData
+from synergy.model.unit_of_work import UnitState
+from synergy.storage.protocol import LogLine
+from synergy.supervisor import watch
+from synergy.timeperiod import Qualifier
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.world import OPERATOR, World
+
+EVENTS = DaemonProcess(
+    name="Events", classname="x.Y.start", token="e", present_on_boxes=(".*",), instances=2
+)
+
+
+def a_site(**hourly) -> Deployment:
+    return a_deployment(
+        {
+            "site": [
+                a_process("Day", DAILY, source="hour", sink="day", trigger_frequency="every 600"),
+                a_process("Hour", HOURLY, source="raw", sink="hour", **hourly),
+            ]
+        }
+    )
+
+
+@pytest.fixture
+def world():
+    declared = a_site()
+    world = World(Deployment({**declared.processes, "Events": EVENTS}, declared.trees))
+    yield world
+    world.store.close()
+
+
+@pytest.fixture
+def reads(world):
+    return reads_of(world)
+
+
+def reads_of(world: World) -> Reads:
+    return Reads(world.store, world.bus, world.deployment, world.clock)
+
+
+def jobs(reads: Reads, process: str, first: str = "", end: str = ""):
+    levels = [
+        level for tree in reads.trees(None, Window.between(first, end)) for level in tree.processes
+    ]
+    return {job.timeperiod: job for level in levels if level.name == process for job in level.jobs}
+
+
+# Processes
+
+
+def test_a_process_is_shown_as_declared_until_an_operator_says_otherwise(world, reads):
+    world.schedule()
+    day = reads.process("Day")
+    assert (day.kind, day.qualifier, day.tree, day.queue) == ("managed", "daily", "site", "Day")
+    assert (day.is_on, day.trigger) == (True, "every 600")
+    assert day.next_due == datetime(2015, 5, 20, 12, 10, tzinfo=UTC)
+    now = world.clock.now()
+    world.actions.set_trigger("Day", "at 3:05", OPERATOR, now)
+    assert reads.process("Day").trigger == "at 03:05"
+    assert reads.process("Day").next_due == datetime(2015, 5, 21, 3, 5, tzinfo=UTC)
+    world.actions.switch_process("Day", False, OPERATOR, now)
+    assert not reads.process("Day").is_on
+    assert reads.process("Day").next_due is None
+
+
+def test_a_daemon_has_neither_qualifier_nor_trigger(reads):
+    events = next(p for p in reads.processes() if p.name == "Events")
+    assert (events.kind, events.instances) == ("daemon", 2)
+    assert (events.qualifier, events.tree, events.trigger, events.next_due) == (None,) * 4
+
+
+def test_unknown_names_are_told_with_those_that_there_are(reads, world):
+    with pytest.raises(NotFound, match="Day, Hour, Events"):
+        reads.process("Dya")
+    world.schedule()
+    with pytest.raises(NotFound, match="there are: site"):
+        reads.trees("sight")
+    with pytest.raises(NotFound):
+        reads.unit("no such")
+    with pytest.raises(NotFound):
+        reads.story("Hour", "2014010100")
+
+
+# Trees and windows
+
+
+def test_counts_are_of_all_jobs_and_the_frontier_is_the_first_unfinished(world, reads):
+    world.write("raw", "2015051801", 5)
+    world.schedule()
+    (tree,) = reads.trees()
+    day, hour = tree.processes
+    assert (tree.name, day.name, hour.name) == ("site", "Day", "Hour")
+    assert hour.counts["in_progress"] == 1
+    assert sum(hour.counts.values()) == 3 * 24 + 13
+    assert set(hour.counts) == {state.word for state in JobState}
+    assert (hour.first, hour.last, hour.frontier) == ("2015051700", "2015052012", "2015051801")
+    assert day.frontier == "2015051800"
+    assert day.jobs is hour.jobs is None
+
+
+@given(
+    qualifier=st.sampled_from(Qualifier),
+    first=st.integers(350_000, 700_000),  # from 2009 on
+    length=st.integers(1, 20_000),
+    near=st.integers(-30, 30),
+)
+def test_a_window_holds_exactly_the_periods_that_overlap_it(qualifier, first, length, near):
+    hours = Qualifier.HOURLY
+    begin, end = Window(first, first + length).ordinals(qualifier)
+    start, stop = hours.start(first), hours.start(first + length)
+    for ordinal in {begin + near, end + near}:
+        overlaps = qualifier.start(ordinal) < stop and qualifier.start(ordinal + 1) > start
+        assert overlaps is (begin <= ordinal < end)
+
+
+def test_a_window_may_be_open_but_not_empty():
+    assert Window.between("", "") == Window(None, None)
+    with pytest.raises(InvalidValue):
+        Window.between("2015051800", "2015051800")
+    with pytest.raises(InvalidValue):
+        Window.between("2015051801", "2015051800")
+    with pytest.raises(InvalidValue):
+        Window.between("tomorrow", "")
+
+
+def test_a_window_of_hours_shows_the_day_that_they_belong_to(world, reads):
+    world.schedule()
+    assert list(jobs(reads, "Hour", "2015051801", "2015051803")) == ["2015051801", "2015051802"]
+    assert list(jobs(reads, "Day", "2015051801", "2015051803")) == ["2015051800"]
+    assert list(jobs(reads, "Day", "2015051823", "2015051901")) == ["2015051800", "2015051900"]
+    assert list(jobs(reads, "Day", "", "2015051700")) == []
+    assert len(jobs(reads, "Hour", "2015000000", "2016000000")) == 3 * 24 + 13
+
+
+def test_a_job_shows_the_newest_unit_of_its_present_generation(world, reads):
+    world.write("raw", "2015051801", 5)
+    world.settle()
+    (unit,) = world.units("Hour", "2015051801")
+    seen = jobs(reads, "Hour")["2015051801"]
+    assert (seen.state, seen.generation, seen.unit, seen.reason) == ("processed", 1, unit.id, "")
+    period = ("2015051801", "2015051801")
+    world.actions.reprocess("Hour", period, OPERATOR, world.clock.now())
+    seen = jobs(reads, "Hour")["2015051801"]
+    assert (seen.state, seen.generation, seen.unit) == ("embryo", 2, None)
+    world.settle()
+    newest = world.units("Hour", "2015051801")[-1]
+    assert newest.generation == 2
+    assert jobs(reads, "Hour")["2015051801"].unit == newest.id
+
+
+def test_reasons_of_finished_jobs_come_from_the_journal_each_its_own(world, reads):
+    world.schedule()
+    now = world.clock.now()
+    seen = jobs(reads, "Hour")
+    assert seen["2015051705"].reason == "its source is empty"
+    over = Actor("op", "again")
+    world.actions.reprocess("Hour", ("2015051705", "2015051705"), over, now)
+    given_up = Actor("op", "the disk burnt")
+    world.actions.skip("Hour", ("2015051705", "2015051705"), given_up, now)
+    seen = jobs(reads, "Hour")
+    assert (seen["2015051705"].state, seen["2015051705"].reason) == ("skipped", "the disk burnt")
+    assert seen["2015051704"].reason == seen["2015051706"].reason == "its source is empty"
+
+
+def test_reasons_of_closed_jobs_say_what_they_wait_for(world, reads):
+    world.write("raw", "2015051801", 5)
+    world.schedule()
+    assert jobs(reads, "Hour")["2015051801"].reason == "its unit waits for a worker"
+    assert jobs(reads, "Day")["2015051800"].reason == "waits for child Hour 2015051801"
+
+    def fail(_task):
+        raise ValueError("disk on fire")
+
+    world.work("Hour", work=fail)
+    assert "disk on fire" in jobs(reads, "Hour")["2015051801"].reason
+    world.actions.switch_process("Day", False, OPERATOR, world.clock.now())
+    assert jobs(reads, "Day")["2015051800"].reason == "the process is switched off"
+
+
+def test_an_open_period_needs_no_reason(world, reads):
+    world.schedule()
+    seen = jobs(reads, "Hour")
+    assert (seen["2015052012"].state, seen["2015052012"].reason) == ("embryo", "")
+    assert seen["2015052011"].reason == ""  # over, but it settles until 12:05
+
+
+def test_a_stale_job_says_so():
+    world = World(a_site(late_data=LateData.MARK))
+    world.settle()
+    world.write("raw", "2015051705", 5)
+    world.advance(20)
+    seen = jobs(reads_of(world), "Hour")["2015051705"]
+    assert (seen.state, seen.is_stale) == ("noop", True)
+    assert "source changed" in seen.reason
+    world.store.close()
+
+
+# Standing: is it done for good?
+
+
+def test_a_job_is_settled_when_it_is_finished_and_covers_its_source(world, reads):
+    world.write("raw", "2015051801", 5)
+    world.schedule()
+    standing = reads.standing("Day", "2015051800")
+    assert not standing.is_settled
+    assert (standing.finished, standing.total) == (23, 25)
+    world.settle()
+    standing = reads.standing("Day", "2015051800")
+    assert standing.is_settled
+    assert (standing.state, standing.finished, standing.total) == (JobState.PROCESSED, 25, 25)
+
+
+def test_late_data_below_a_finished_job_unsettles_it_before_the_scheduler_acts(world, reads):
+    world.settle()
+    assert reads.standing("Day", "2015051800").is_settled
+    world.write("raw", "2015051801", 5)
+    standing = reads.standing("Day", "2015051800")
+    assert standing.state.is_finished
+    assert (standing.late.process, standing.late.timeperiod) == ("Hour", "2015051801")
+    assert not standing.is_settled
+    assert reads.standing("Day", "2015051700").is_settled
+
+
+def test_events_that_wait_unsettle_a_finished_job(world, reads):
+    world.settle()
+    with world.store.batch() as batch:
+        world.bus.publish("Events", [EventsMessage([{"n": 1}])], batch)
+    standing = reads.standing("Day", "2015051800")
+    assert (standing.events_waiting, standing.is_settled) == (1, False)
+    world.bus.purge("Events")
+    assert reads.standing("Day", "2015051800").is_settled
+
+
+# Units, queues, collector, boxes
+
+
+def test_units_are_paged_newest_first(world, reads):
+    for hour in range(5):
+        world.write("raw", f"20150517{hour:02}", 1)
+    world.schedule()
+    first = reads.units("Hour", limit=3)
+    rest = reads.units("Hour", limit=3, cursor=first.next)
+    ids = [unit.id for unit in (*first.items, *rest.items)]
+    assert len(set(ids)) == 5
+    assert rest.next is None
+    assert reads.units(state=UnitState.PROCESSED).items == ()
+    assert reads.unit(ids[0]).id == ids[0]
+
+
+def test_the_log_of_a_unit(world, reads):
+    world.write("raw", "2015051700", 1)
+    world.schedule()
+    (unit,) = reads.units("Hour").items
+    line = LogLine(world.clock.now(), 1, "info", "hello")
+    world.store.logs.append(unit.id, [line])
+    assert reads.unit_log(unit.id) == [line]
+
+
+def test_the_story_of_a_job_is_its_journal_newest_first(world, reads):
+    world.write("raw", "2015051700", 1)
+    world.settle()
+    events = [entry.event for entry in reads.story("Hour", "2015051700")]
+    assert events[0] == "job.processed"
+    assert {"unit.requested", "unit.in_progress", "unit.processed"} <= set(events)
+
+
+def test_queues_of_all_processes_are_shown_and_those_that_nobody_reads(world, reads):
+    with world.store.batch() as batch:
+        world.bus.publish("Nobody", [EventsMessage([])], batch)
+    queues = {queue.name: queue for queue in reads.queues()}
+    assert set(queues) == {"Day", "Hour", "Events", "Nobody"}
+    assert (queues["Nobody"].process, queues["Nobody"].waiting) == (None, 1)
+    assert (queues["Hour"].process, queues["Hour"].waiting) == ("Hour", 0)
+
+
+def test_the_collector_shows_its_runs_and_what_is_unfinished(world, reads):
+    world.write("raw", "2015051700", 1)
+    world.schedule()
+    seq = world.actions.request_collection("", True, OPERATOR, world.clock.now())
+    assert reads.collector_run_after(seq, "")[0] is None
+    world.schedule()
+    entry, _ = reads.collector_run_after(seq, "")
+    seen = reads.collector()
+    assert seen.is_led
+    assert seen.units == {"Hour": {"requested": 1}}
+    assert seen.runs[0] == entry
+
+
+def test_what_the_collector_would_do_is_what_it_then_does(world, reads):
+    world.write("raw", "2015051700", 1)
+    world.schedule()
+    world.bus.purge("Hour")  # a message is lost
+    (planned,) = reads.collection_plan()
+    assert (planned.process, planned.verdict) == ("Hour", "publish")
+    assert reads.collection_plan("Day") == []
+    world.advance(61)
+    assert world.bus.depths() == {"Hour": 1}
+    assert reads.collection_plan() == []
+
+
+def test_boxes_show_what_is_assigned_and_what_was_seen(world, reads):
+    now = world.clock.now()
+    world.store.boxes.assign("b1", ["Day", "Hour"])
+    world.store.boxes.switch("b1", "Day", False, "op", now)
+    world.store.boxes.assign("b2", ["Day"])
+    running = [ObservedProcess("b1", "Hour", n, "running", pid=n) for n in (2, 1)]
+    world.store.boxes.report("b1", [*running, ObservedProcess("b1", "Gone", 1, "running")], now)
+    first, second = reads.boxes()
+    assert (first.id, first.seen_at, second.id, second.seen_at) == ("b1", now, "b2", None)
+    assert [(p.process, p.is_on) for p in first.processes] == [
+        ("Day", False), ("Gone", None), ("Hour", True),
+    ]  # fmt: skip
+    assert [seen.instance for seen in first.processes[2].observed] == [1, 2]
+    places = {place.box: place for place in reads.process("Day").boxes}
+    assert (places["b1"].is_on, places["b2"].is_on) == (False, True)
+    assert reads.process("Hour").boxes[0].running == 2
+
+
+# Looking changes nothing
+
+
+def test_looking_changes_nothing(world, reads, tmp_path):
+    world.write("raw", "2015051701", 5)
+    world.schedule()
+    unit = reads.units("Hour").items[0]
+
+    def everything():
+        world.store.backup(tmp_path / f"copy{len(list(tmp_path.iterdir()))}.db")
+        newest = sorted(tmp_path.iterdir())[-1]
+        return newest.read_bytes()
+
+    before = everything()
+    reads.processes(), reads.trees(None, Window()), reads.boxes(), reads.queues(), reads.dead()
+    reads.why("Day", "2015051700"), reads.audit(), reads.standing("Day", "2015051700")
+    reads.story("Hour", "2015051701"), reads.unit_log(unit.id), reads.collector()
+    reads.collection_plan(flush=True), reads.collector_run_after(0, ""), reads.store_status()
+    for process, period in (("Hour", "2014010100"), ("Hour", "2030010100")):
+        with pytest.raises(NotFound):
+            reads.why(process, period)
+        with pytest.raises(NotFound):
+            reads.standing(process, period)
+    assert everything() == before
+
+
+# Upkeep
+
+
+@pytest.fixture
+def upkeep(world):
+    return Upkeep(world.store, world.bus, world.deployment)
+
+
+def test_the_topic_that_wakes_supervisors_is_the_one_that_they_listen_to():
+    assert SUPERVISOR == watch.TOPIC
+
+
+def test_a_box_gets_what_it_lacks_and_nothing_is_switched_back_on(world, upkeep):
+    now = world.clock.now()
+    assert upkeep.assign("b", ["Day"], OPERATOR, now, dry_run=True) == ["Day"]
+    assert world.store.boxes.assignments("b") == []
+    assert upkeep.assign("b", ["Day"], OPERATOR, now, dry_run=False) == ["Day"]
+    assert upkeep.switch_on_box("b", "Day", False, OPERATOR, now, dry_run=True)
+    assert world.store.boxes.assignments("b")[0].is_on
+    assert upkeep.switch_on_box("b", "Day", False, OPERATOR, now, dry_run=False)
+    assert not upkeep.switch_on_box("b", "Day", False, OPERATOR, now, dry_run=False)
+    assert upkeep.assign("b", ["Day", "Hour"], OPERATOR, now, dry_run=False) == ["Hour"]
+    is_on = {a.process: a.is_on for a in world.store.boxes.assignments("b")}
+    assert is_on == {"Day": False, "Hour": True}
+    with pytest.raises(NotFound, match="box sync"):
+        upkeep.switch_on_box("b", "Events", True, OPERATOR, now, dry_run=False)
+    with pytest.raises(NotFound):
+        upkeep.refuse_if_unknown_box("c")
+
+
+def test_messages_in_quarantine_are_replayed_all_or_some_or_not_at_all(world, upkeep):
+    now = world.clock.now()
+    for n in range(3):
+        world.store.messages.bury("Events", b"%d" % n, "odd", now + timedelta(seconds=n))
+    seqs = sorted(message.seq for message in world.bus.dead())
+    with pytest.raises(NotFound):
+        upkeep.replay([seqs[0], 9999], OPERATOR, now, dry_run=False)
+    assert upkeep.replay([seqs[0]], OPERATOR, now, dry_run=True) == {"Events": 1}
+    assert world.bus.depths() == {}
+    assert upkeep.replay([seqs[0]], OPERATOR, now, dry_run=False) == {"Events": 1}
+    assert upkeep.replay(None, OPERATOR, now, dry_run=False) == {"Events": 2}
+    assert (world.bus.depths(), world.bus.dead()) == ({"Events": 3}, [])
+    events = [(e.event, e.why, e.who) for e in world.store.journal.find("", 2)]
+    assert events[0] == ("queue.replayed", "Events 2; because", "an operator")
+
+
+def test_purging_drops_what_waits_and_says_how_much(world, upkeep):
+    now = world.clock.now()
+    with world.store.batch() as batch:
+        world.bus.publish("Events", [EventsMessage([]), EventsMessage([])], batch)
+    assert upkeep.purge("Events", OPERATOR, now, dry_run=True) == 2
+    assert upkeep.purge("Events", OPERATOR, now, dry_run=False) == 2
+    assert upkeep.purge("Events", OPERATOR, now, dry_run=False) == 0
+    with pytest.raises(NotFound):
+        upkeep.purge("Evnets", OPERATOR, now, dry_run=False)
+    world.store.messages.bury("Events", b"x", "odd", now)
+    assert upkeep.purge_dead(OPERATOR, now, dry_run=False) == 1
+    assert world.bus.dead() == []
