@@ -17,11 +17,11 @@ ORDER BY seq LIMIT :limit;
 -- that cross the end of a month.
 SELECT * FROM journal WHERE process = :process AND first = :timeperiod
 UNION ALL
-SELECT * FROM journal
+SELECT * FROM journal INDEXED BY journal_range
 WHERE process = :process AND first < last
     AND first >= substr(:timeperiod, 1, 6) AND first < :timeperiod AND last >= :timeperiod
 UNION ALL
-SELECT * FROM journal
+SELECT * FROM journal INDEXED BY journal_long_range
 WHERE process = :process AND substr(first, 1, 6) < substr(last, 1, 6)
     AND first < substr(:timeperiod, 1, 6) AND last >= :timeperiod
 ORDER BY seq DESC LIMIT :limit;

@@ -51,7 +51,8 @@ ORDER BY number DESC LIMIT :limit;
 SELECT * FROM unit WHERE state < 3 ORDER BY +number;
 
 -- name: counts
-SELECT process, state, count(*) FROM unit WHERE state < 3 GROUP BY process, state;
+SELECT process, state, count(*) FROM unit INDEXED BY unit_state WHERE state < 3
+GROUP BY process, state;
 
 -- name: claim
 -- Takes a requested unit of this attempt if it is due; nothing while another unit of its job
