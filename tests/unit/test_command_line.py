@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,6 +135,25 @@ def test_help_names_every_noun(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert all(f"    {noun} " in shown for noun in main.NOUNS)
     assert "example:" in shown
+
+
+def parsers_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from parsers_below(below)
+
+
+@pytest.mark.parametrize("noun", main.NOUNS)
+def test_help_everywhere_has_an_example_and_every_verb_something_to_run(noun: str) -> None:
+    pytest.importorskip(main.NOUNS[noun][0])
+    own = [p for p in parsers_below(main._parser(noun)) if p.prog.startswith(f"launch.py {noun}")]
+    verbs = [p for p in own if list(parsers_below(p)) == [p]]
+    assert verbs
+    assert all("example" in (parser.epilog or "") for parser in own)
+    if noun != "test":  # which hands all its words to pytest
+        assert all(callable(verb.get_default("run")) for verb in verbs)
 
 
 def test_help_imports_no_command_and_no_engine() -> None:
