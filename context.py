@@ -4,7 +4,6 @@ This is the illustration suite: imagined or ingested visits become sessions, and
 statistics of sites and clients, and alerts. Every field is explained in `docs/context.md`.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from synergy.config.context import (
 )
 
 ROOT = Path(__file__).resolve().parent
-HOME = ROOT / (os.environ.get("SYNERGY_HOME") or "var")
 
 PROCESS_SCHEDULER = "Scheduler"
 PROCESS_SINGLE_SESSION = "SingleSessionWorker"
@@ -189,6 +187,7 @@ process_context = {
         time_qualifier=QUALIFIER_DAILY,
         source=COLLECTION_SITE_DAILY,
         sink=COLLECTION_ALERT_DAILY,
+        also_reads=[-7],
         state_machine_name=STATE_MACHINE_DISCRETE,
         blocking_type=BLOCKING_DEPENDENCIES,
         trigger_frequency="every 60",
@@ -201,7 +200,7 @@ process_context = {
         command=[
             sys.executable, str(ROOT / "launch.py"), "report", COLLECTION_SITE_YEARLY,
             "--from", "${start}", "--to", "${end}",
-            "--csv", str(HOME / "reports" / "site_yearly-${timeperiod}.csv"),
+            "--csv", "${home}/reports/site_yearly-${timeperiod}.csv",
         ],
         token=TOKEN_REPORT,
         time_qualifier=QUALIFIER_YEARLY,

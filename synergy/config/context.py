@@ -39,7 +39,7 @@ def managed_context_entry(**fields: Any) -> Entry:
 
     - `classname`: `package.module.Class.method` of a Python worker
     - `command`: a program and its arguments as a list of texts, which may hold `${timeperiod}`,
-      `${start}`, `${end}`, `${attempt}` and the names of `arguments`
+      `${start}`, `${end}`, `${attempt}`, `${home}` and the names of `arguments`
 
     Optional, with defaults; durations are texts such as '60s', '5m', '48h', '7d', or seconds:
 
@@ -49,6 +49,7 @@ def managed_context_entry(**fields: Any) -> Entry:
     - `blocking_type='normal'`, or 'dependencies', 'children'
     - `trigger_frequency='every 600'`, or 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW'
     - `time_grouping=1`: one run for so many periods
+    - `also_reads=[]`: earlier periods of the source that a job reads too, as distances: [-7]
     - `arguments={}`: given to the worker
     - `settle='5m'`: wait after a period ends
     - `max_active=8`: periods in flight; 1 is strictly in order

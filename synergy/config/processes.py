@@ -25,7 +25,7 @@ from synergy.schedule import trigger
 from synergy.timeperiod import Qualifier, largest_grouping
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
-_PROVIDED = ("timeperiod", "start", "end", "attempt")
+_PROVIDED = ("timeperiod", "start", "end", "attempt", "home")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -108,6 +108,7 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
         blocking=fields.choice("blocking_type", Blocking.NORMAL),
         trigger_frequency=_trigger(fields),
         time_grouping=grouping,
+        also_reads=_also_reads(fields),
         settle=fields.duration("settle", 300.0, zero=True),
         max_active=fields.integer("max_active", 8),
         max_attempts=fields.integer("max_attempts", 3),
@@ -119,6 +120,21 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
     )
     fields.done()
     return process if fields.get("time_qualifier") == qualifier.value else None
+
+
+def _also_reads(fields: Fields) -> tuple[int, ...]:
+    """Distances to earlier periods; whole numbers below 0."""
+    value = fields.get("also_reads")
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(item, int) and not isinstance(item, bool) and -1000 <= item < 0 for item in value
+    ):
+        fields.mistake(
+            "also_reads", f"expected a list of whole numbers, -1000 to -1, not {value!r}"
+        )
+        return ()
+    return tuple(sorted(set(value)))
 
 
 def check_name(key: str, field: str, fields: Fields) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from synergy.errors import NotFound, Refused
+from synergy.insight.coverage import source_bounds
 from synergy.lifecycle.transitions import Move, UnitMoveName, after, unit_after
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
@@ -212,19 +213,10 @@ def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor)
     if move is Move.START_OVER:
         return [job_move(place, at, move, actor) for place, at in reprocess_cascade(nodes)]
     return [
-        job_move(place, at, move, actor, covered=_held_by_source(store, place, at))
+        job_move(place, at, move, actor, covered=bounds.high if bounds is not None else 0)
         for place, at in skip_cascade(nodes)
+        for bounds in [source_bounds(store, place.level, at)]
     ]
-
-
-def _held_by_source(store: Store, place: Place, ordinal: int) -> int:
-    """The highest write number that the source holds for a job: what came before a skip."""
-    source, level = place.process.stored_source, place.level
-    if source is None:
-        return 0
-    first, end = level.covered(ordinal) or (ordinal, ordinal + 1)
-    bounds = store.documents.bounds(source, level.timeperiod(first), level.timeperiod(end))
-    return bounds.high if bounds is not None else 0
 
 
 def job_move(place: Place, ordinal: int, move: Move, actor: Actor, covered: int = 0) -> JobMove:

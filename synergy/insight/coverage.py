@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from synergy.model.job import JobState
 from synergy.model.process import LateData
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import Bounds, Store
+from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
 
 
@@ -23,6 +24,22 @@ class Uncovered:
     process: str
     timeperiod: str
     state: JobState
+
+
+def source_bounds(store: Store, level: Level, ordinal: int) -> Bounds | None:
+    """What the source holds for a job; None if nothing was ever written there, or it has none."""
+    source = level.process.stored_source
+    if source is None:
+        return None
+    documents, names = store.documents, level.timeperiod
+    found = [
+        bounds
+        for first, end in level.reads(ordinal)
+        if (bounds := documents.bounds(source, names(first), names(end))) is not None
+    ]
+    if len(found) < 2:
+        return found[0] if found else None
+    return Bounds(min(b.low for b in found), max(b.high for b in found), sum(b.rows for b in found))
 
 
 def covered(store: Store, place: Place, ordinal: int) -> int:
@@ -53,11 +70,14 @@ def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Unco
         return
     names = level.timeperiod
     highest: dict[int, int] = {}
-    marks = store.documents.bounds_by_timeperiod(source, names(first), names(end))
+    earliest = min(begin for begin, _ in level.reads(first))
+    marks = store.documents.bounds_by_timeperiod(source, names(earliest), names(end))
     for timeperiod, bounds in marks.items():
-        ordinal = level.checkpoint(process.qualifier.cast(timeperiod))
-        if level.holds(ordinal) and level.state(ordinal) in (JobState.PROCESSED, JobState.NOOP):
-            highest[ordinal] = max(bounds.high, highest.get(ordinal, 0))
+        for ordinal in level.readers(process.qualifier.cast(timeperiod)):
+            if max(first, level.start) <= ordinal < min(end, level.end) and level.state(
+                ordinal
+            ) in (JobState.PROCESSED, JobState.NOOP):
+                highest[ordinal] = max(bounds.high, highest.get(ordinal, 0))
     for ordinal, high in highest.items():
         if high > covered(store, place, ordinal):
             yield Uncovered(process.name, names(ordinal), level.state(ordinal))

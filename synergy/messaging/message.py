@@ -22,7 +22,7 @@ class BadMessage(SynergyError):
 
 @dataclass(frozen=True, slots=True)
 class UnitMessage:
-    """This attempt of a unit may be claimed."""
+    """A unit whose attempt may be claimed."""
 
     unit: str
     attempt: int

@@ -1,4 +1,4 @@
-"""Jobs: is this period of this process done?"""
+"""Jobs, which say whether a period of a process is done."""
 
 from __future__ import annotations
 

@@ -61,7 +61,11 @@ class DaemonProcess(Process):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedProcess(Process):
-    """A process of the timetable: one job for each period of its qualifier."""
+    """A process of the timetable: one job for each period of its qualifier.
+
+    `also_reads` are earlier periods that a job reads besides its own, as negative distances:
+    -7 is, for a daily process, the same day a week before.
+    """
 
     qualifier: Qualifier
     command: tuple[str, ...] | None = None
@@ -71,6 +75,7 @@ class ManagedProcess(Process):
     blocking: Blocking = Blocking.NORMAL
     trigger_frequency: str = "every 600"
     time_grouping: int = 1
+    also_reads: tuple[int, ...] = ()
     settle: float = 300.0
     max_active: int = 8
     max_attempts: int = 3

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from synergy.clock import Clock
+from synergy.insight.coverage import source_bounds
 from synergy.lifecycle.decision import (
     Decision,
     Request,
@@ -180,13 +181,13 @@ class Managed:
 
     def _source_event(self, change: SourceChange) -> None:
         for lane in self._by_source.get(change.collection, ()):
-            ordinal = lane.level.checkpoint(lane.process.qualifier.cast(change.timeperiod))
-            if not lane.level.holds(ordinal):
-                continue
-            if lane.level.state(ordinal).is_finished:
-                self._late.suspect(lane.place, ordinal, change.seq)
-            else:
-                lane.wake(ordinal)
+            for ordinal in lane.level.readers(lane.process.qualifier.cast(change.timeperiod)):
+                if not lane.level.holds(ordinal):
+                    continue
+                if lane.level.state(ordinal).is_finished:
+                    self._late.suspect(lane.place, ordinal, change.seq)
+                else:
+                    lane.wake(ordinal)
 
     def _take_controls(self, now: datetime) -> None:
         controls = self._store.controls.all()
@@ -298,13 +299,7 @@ class Managed:
             lane.set_units(ordinal, views([u for u in units if u.generation == generation]))
 
     def _bounds(self, lane: Lane, ordinal: int) -> SourceBounds | None:
-        source = lane.process.stored_source
-        if source is None:
-            return None
-        first, end = lane.level.covered(ordinal) or (ordinal, ordinal + 1)
-        found = self._store.documents.bounds(
-            source, lane.level.timeperiod(first), lane.level.timeperiod(end)
-        )
+        found = source_bounds(self._store, lane.level, ordinal)
         return None if found is None else SourceBounds(found.low, found.high)
 
     # What came of it
@@ -359,7 +354,8 @@ class Managed:
         for dependant in place.dependants:
             other = self.lanes[dependant.process.name]
             for ordinal in range(first, last + 1):
-                other.wake(other.level.checkpoint(ordinal))
+                for reader in other.level.readers(ordinal):
+                    other.wake(reader)
         if lane.is_strict:
             lane.wake(lane.level.frontier)
 

@@ -263,7 +263,7 @@ class Leases(Protocol):
         ...
 
     def renew(self, lease: Lease) -> Lease | None:
-        """seq + 1, if holder, epoch and seq are still these; None if not."""
+        """The same with seq + 1, if holder, epoch and seq are still these; None if not."""
         ...
 
     def release(self, lease: Lease) -> bool:

@@ -58,7 +58,8 @@ def _upwards(place: Place, ordinal: int) -> Iterator[Node]:
         yield place.parent, place.parent_ordinal(ordinal)
     for dependant in place.dependants:
         for member in range(*place.level.covered(ordinal) or (ordinal, ordinal + 1)):
-            yield dependant, dependant.level.checkpoint(member)
+            for reader in dependant.level.readers(member):
+                yield dependant, reader
 
 
 def _downwards(place: Place, ordinal: int) -> Iterator[Node]:

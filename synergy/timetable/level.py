@@ -171,6 +171,16 @@ class Level:
         """The periods that the job covers (`time_grouping`); None if it is no checkpoint."""
         return covered(self.process.qualifier, ordinal, self.process.time_grouping)
 
+    def reads(self, ordinal: int) -> list[tuple[int, int]]:
+        """The half-open ranges of periods that the job of this period reads, its own first."""
+        first, end = self.covered(ordinal) or (ordinal, ordinal + 1)
+        return [(first, end), *((first + n, end + n) for n in self.process.also_reads)]
+
+    def readers(self, ordinal: int) -> list[int]:
+        """The periods whose jobs read this one; some may lie outside the level."""
+        distances = (0, *self.process.also_reads)
+        return [self.checkpoint(ordinal - distance) for distance in distances]
+
     def checkpoint(self, ordinal: int) -> int:
         """The period whose job covers this one."""
         return checkpoint(self.process.qualifier, ordinal, self.process.time_grouping)

@@ -108,22 +108,25 @@ def _counterparts_finished(place: Place, ordinal: int) -> bool:
 
 
 def _skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
-    for other, at in _counterparts(place, ordinal):
-        if other.level.holds(at) and other.level.state(at) is JobState.SKIPPED:
-            yield _blocker(Relation.COUNTERPART, other, at)
+    first, end = place.level.covered(ordinal) or (ordinal, ordinal + 1)
+    for other in place.counterparts:
+        for at in dict.fromkeys(map(other.level.checkpoint, range(first, end))):
+            if other.level.holds(at) and other.level.state(at) is JobState.SKIPPED:
+                yield _blocker(Relation.COUNTERPART, other, at)
 
 
 def _counterparts(place: Place, ordinal: int) -> Iterator[tuple[Place, int]]:
     """Every counterpart that the job covers, itself looked up at the checkpoint that covers it.
 
     A grouped counterpart's members are noop long before their checkpoint has run, so it is
-    the checkpoint that tells whether their data is there.
+    the checkpoint that tells whether their data is there. Of the earlier periods that the job
+    reads besides (`also_reads`), those before the other tree's start hold nothing.
     """
-    first, end = place.level.covered(ordinal) or (ordinal, ordinal + 1)
+    own, *earlier = place.level.reads(ordinal)
     for other in place.counterparts:
-        seen = -1
-        for member in range(first, end):
-            at = other.level.checkpoint(member)
-            if at != seen:
-                yield other, at
-                seen = at
+        for at in dict.fromkeys(map(other.level.checkpoint, range(*own))):
+            yield other, at
+        for span in earlier:
+            for at in dict.fromkeys(map(other.level.checkpoint, range(*span))):
+                if other.level.holds(at):
+                    yield other, at

@@ -3,7 +3,7 @@
 Exit code 0 means processed, 99 nothing to do, anything else a failure, with the end of what
 the program wrote to standard error as its reason. The items of the command may hold
 `${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods),
-`${attempt}` and the names of the entry's arguments. No shell is involved: an item stays one
+`${attempt}`, `${home}` (the deployment's) and the names of the entry's arguments. No shell is involved: an item stays one
 argument whatever is put into it.
 
 What a program does outside of Synergy cannot be fenced. It is told the unit, its generation
@@ -20,6 +20,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from typing import IO
 
 from synergy.errors import SynergyError
@@ -43,7 +44,7 @@ class CommandWorker(Worker):
     """The worker of a process that is declared with a `command`."""
 
     def work(self, task: Task) -> Outcome:
-        arguments = command_line(task.process, task.unit)
+        arguments = command_line(task.process, task.unit, self.workplace.home)
         try:
             program = subprocess.Popen(
                 arguments,
@@ -72,7 +73,7 @@ class CommandWorker(Worker):
         return Processed()
 
 
-def command_line(process: ManagedProcess, unit: UnitOfWork) -> list[str]:
+def command_line(process: ManagedProcess, unit: UnitOfWork, home: Path) -> list[str]:
     """The command with the unit's values in the place of their names."""
     values: Mapping[str, object] = {
         **process.arguments,
@@ -80,6 +81,7 @@ def command_line(process: ManagedProcess, unit: UnitOfWork) -> list[str]:
         "start": unit.start_timeperiod,
         "end": unit.end_timeperiod,
         "attempt": unit.attempt,
+        "home": home,
     }
     assert process.command is not None
     return [_filled(item, values) for item in process.command]

@@ -503,3 +503,49 @@ def test_the_journal_tells_the_story_of_a_job(world):
     )
     again = next(entry for entry in story if entry.event == "job.started_over")
     assert (again.who, again.why, again.generation) == ("an operator", "because", 2)
+
+
+def test_a_job_that_also_reads_an_earlier_period_waits_for_it_and_follows_its_changes():
+    deployment = a_deployment(
+        {
+            "site": [a_process("Day", DAILY, source="raw", sink="day")],
+            "alert": [
+                a_process(
+                    "Alert", DAILY, source="day", sink="alert",
+                    blocking=Blocking.DEPENDENCIES, also_reads=(-2,),
+                )
+            ],
+        },
+        {"alert": ("site",)},
+    )  # fmt: skip
+    world = World(deployment)
+
+    def compare(task):
+        before = list(task.source.between("2015051700", "2015051800"))
+        row = {"domain": "d", "n": sum(int(str(r["n"])) for r in before)}
+        task.sink.replace(task.timeperiod, [row])
+        return Processed()
+
+    world.write("raw", "2015051700", 5)
+    world.actions.switch_process("Day", False, OPERATOR, world.clock.now())
+    world.schedule()
+    assert {leaf.timeperiod for leaf in world.why("Alert", "2015051900").leaves()} == {
+        "2015051700",
+        "2015051900",
+    }
+    world.actions.switch_process("Day", True, OPERATOR, world.clock.now())
+    for _ in range(3):
+        world.schedule()
+        world.work("Day")
+        world.work("Alert", work=compare)
+    assert world.rows("alert")["2015051900"] == 5
+    assert world.state("Alert", "2015051800") is JobState.NOOP
+    world.write("raw", "2015051700", 6, key="late")
+    world.advance(16)
+    for _ in range(3):
+        world.schedule()
+        world.work("Day")
+        world.work("Alert", work=compare)
+    assert world.rows("alert")["2015051900"] == 11
+    assert world.generation("Alert", "2015051900") == 2
+    assert world.audit().unexplained == ()

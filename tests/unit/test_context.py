@@ -495,3 +495,14 @@ def test_ten_mistakes_of_context_and_three_of_settings_are_listed_at_once(projec
     with pytest.raises(ConfigurationError) as raised:
         load(project)
     assert len(raised.value.mistakes) == 9  # without settings, and without imports
+
+
+@pytest.mark.parametrize("value", [7, [0], [7], ["-7"], [True], [-1001]])
+def test_also_reads_names_earlier_periods_only(project: Path, value: object) -> None:
+    one(project, managed("p", "daily", also_reads=value))
+    assert "also_reads" in only_mistake(project)
+
+
+def test_also_reads_arrives(project: Path) -> None:
+    one(project, managed("p", "daily", also_reads=[-1, -7]))
+    assert process(project).also_reads == (-7, -1)

@@ -36,6 +36,7 @@ from synergy.storage.sqlite.units import SqliteUnits
 
 MEMORY = ":memory:"
 CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a crash
+CHECK_EVERY = 10_000  # steps of SQLite's machine between two looks at the clock
 
 _SQL = queries("engine")
 _STEP = 1_000  # pages that a backup copies at a time
@@ -169,7 +170,7 @@ def _check_file(connection: apsw.Connection, place: str) -> None:
     """Looks for damage for as long as `CHECK_LIMIT` allows; a large file is not checked whole."""
     clock = SystemClock()
     deadline = clock.monotonic() + CHECK_LIMIT
-    connection.set_progress_handler(lambda: clock.monotonic() > deadline, 10_000)
+    connection.set_progress_handler(lambda: clock.monotonic() > deadline, CHECK_EVERY)
     try:
         found = connection.pragma("quick_check")
     except apsw.InterruptError:
