@@ -62,7 +62,7 @@ def in_processes(
 
 @contextmanager
 def in_the_midst(address: str, act: Callable[[Store], Any]) -> Iterator[BaseProcess]:
-    """A process that has done `act` within a batch and does not come to its end."""
+    """A process that has committed something, then did `act` in a batch, and does not end it."""
     ours, theirs = _spawn.Pipe()
     process = _spawn.Process(target=_hold, args=(address, act, theirs))
     process.start()
@@ -86,6 +86,7 @@ def _act(address: str, act: Callable[..., Any], given: tuple[Any, ...], pipe: Co
 
 def _hold(address: str, act: Callable[[Store], Any], pipe: Connection) -> None:
     store = open_store(address)
+    store.facts.set("somebody", "was here")
     with store.batch():
         act(store)
         pipe.send("in the midst")

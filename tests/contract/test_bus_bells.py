@@ -1,0 +1,208 @@
+"""Waking who waits: within a process, between processes, and out of a signal handler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from synergy.messaging.doorbell import SocketDoorbells
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Bus, Waiter
+from synergy.storage.protocol import Store
+
+LONG = 30.0  # seconds that no test waits in full
+
+
+@pytest.fixture
+def listener(bus: Bus) -> Iterator[Waiter]:
+    with closing(bus.listener("scheduler")) as listener:
+        yield listener
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "bells"
+
+
+@pytest.fixture
+def bells(folder: Path) -> Iterator[SocketDoorbells]:
+    with closing(SocketDoorbells(folder)) as bells:
+        yield bells
+
+
+def test_a_wait_ends_by_its_timeout_if_nobody_rings(listener: Waiter) -> None:
+    assert not listener.wait(0)
+    assert not listener.wait(0.01)
+
+
+def test_a_ring_before_the_wait_is_not_lost_and_many_are_one(bus: Bus, listener: Waiter) -> None:
+    for _ in range(1_000):
+        bus.notify("scheduler")
+    assert listener.wait(LONG)
+    assert not listener.wait(0)
+
+
+def test_a_ring_ends_a_wait_of_another_thread(bus: Bus, listener: Waiter) -> None:
+    woken = []
+    thread = threading.Thread(target=lambda: woken.append(listener.wait(LONG)))
+    thread.start()
+    bus.notify("scheduler")
+    thread.join()
+    assert woken == [True]
+
+
+def test_everybody_who_listens_is_woken_and_nobody_else(bus: Bus, listener: Waiter) -> None:
+    with closing(bus.listener("scheduler")) as second, closing(bus.listener("other")) as other:
+        bus.notify("scheduler")
+        assert listener.wait(0)
+        assert second.wait(0)
+        assert not other.wait(0)
+
+
+@pytest.mark.parametrize("topic", ["a/b", "../x", "a.b", "Zürich 東京", "x" * 500, "", "a\0b\n"])
+def test_any_text_is_a_topic_of_its_own(bus: Bus, topic: str) -> None:
+    with closing(bus.listener(topic)) as mine, closing(bus.listener(topic + "x")) as other:
+        bus.notify(topic)
+        assert mine.wait(0)
+        assert not other.wait(0)
+
+
+def test_a_queue_and_a_topic_of_one_name_are_apart(store: Store, bus: Bus) -> None:
+    with closing(bus.listener("q")) as listener, closing(bus.consumer("q")) as consumer:
+        with store.batch() as batch:
+            bus.publish("q", [UnitMessage("u", 1)], batch)
+            assert not consumer.wait(0), "nobody is woken before the commit"
+        assert consumer.wait(0)
+        assert not listener.wait(0)
+
+
+def test_an_interrupt_ends_a_wait_of_another_thread(listener: Waiter) -> None:
+    woken = []
+    thread = threading.Thread(target=lambda: woken.append(listener.wait(LONG)))
+    thread.start()
+    listener.interrupt()
+    thread.join()
+    assert woken == [True]
+
+
+def test_an_interrupt_before_the_wait_ends_it(listener: Waiter) -> None:
+    listener.interrupt()
+    assert listener.wait(LONG)
+    assert not listener.wait(0)
+
+
+def test_an_interrupt_may_come_out_of_a_signal_handler(listener: Waiter) -> None:
+    before = signal.signal(signal.SIGALRM, lambda *_: listener.interrupt())
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        assert listener.wait(LONG)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_interrupting_or_ringing_after_closing_does_nothing(bus: Bus) -> None:
+    listener = bus.listener("scheduler")
+    listener.close()
+    listener.interrupt()
+    bus.notify("scheduler")
+    bus.close()
+    bus.notify("scheduler")
+
+
+# Across processes
+
+RINGER = """
+import sys
+from pathlib import Path
+from synergy.messaging.doorbell import SocketDoorbells
+bells = SocketDoorbells(Path(sys.argv[1]))
+bell = bells.bell("mine")
+print("ready", flush=True)
+sys.stdin.readline()
+bells.ring("yours")
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def ringer(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has a bell `mine`, and rings `yours` for each line it is given."""
+    command = [sys.executable, "-c", RINGER, str(folder)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+def test_another_process_is_heard(bells: SocketDoorbells, ringer: subprocess.Popen[str]) -> None:
+    with closing(bells.bell("yours")) as bell:
+        assert ringer.stdin is not None
+        print(file=ringer.stdin, flush=True)
+        assert bell.wait(LONG)
+
+
+def test_what_a_killed_process_leaves_is_removed_by_the_next_ring(
+    bells: SocketDoorbells, ringer: subprocess.Popen[str], folder: Path
+) -> None:
+    with closing(bells.bell("mine")) as mine:
+        ringer.kill()
+        ringer.wait()
+        assert len(list(folder.iterdir())) == 2
+        bells.ring("mine")
+        assert mine.wait(0)
+        assert len(list(folder.iterdir())) == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_a_stopped_process_blocks_nobody(
+    bells: SocketDoorbells, ringer: subprocess.Popen[str]
+) -> None:
+    os.kill(ringer.pid, signal.SIGSTOP)
+    for _ in range(1_000):
+        bells.ring("mine")
+    os.kill(ringer.pid, signal.SIGCONT)
+
+
+def test_only_the_owner_may_ring(bells: SocketDoorbells, folder: Path) -> None:
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_long_home_is_no_hindrance(tmp_path: Path) -> None:
+    home = tmp_path.joinpath(*["long" * 20] * 4)
+    with (
+        closing(SocketDoorbells(home)) as bells,
+        closing(bells.bell("scheduler" * 20)) as bell,
+    ):
+        bells.ring("scheduler" * 20)
+        assert bell.wait(0)
+
+
+def test_ringing_never_raises_even_if_the_folder_is_gone(
+    bells: SocketDoorbells, folder: Path
+) -> None:
+    bell = bells.bell("a")
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    bells.ring("a")
+    assert not bell.wait(0)
+    bell.close()
+
+
+def test_a_wait_does_not_poll(bells: SocketDoorbells) -> None:
+    """A second of waiting costs next to no processor time."""
+    with closing(bells.bell("a")) as bell:
+        before = os.times()
+        assert not bell.wait(1.0)
+        after = os.times()
+    assert (after.user + after.system) - (before.user + before.system) < 0.1

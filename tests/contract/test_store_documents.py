@@ -1,0 +1,235 @@
+"""Documents: each change numbered, in the order in which it becomes visible."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synergy.errors import InvalidValue
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.storage.protocol import Bounds, SourceChange, Store
+from synergy.storage.sqlite import SqliteStore
+from tests.contract.crowd import in_processes
+from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_hint, a_sink_write, a_unit
+
+SESSIONS = "single_session"
+
+
+def put(store: Store, *places: tuple[str, str], **body: Any) -> int:
+    """Writes documents (key, timeperiod) with this body."""
+    return store.documents.update(SESSIONS, places, lambda key, _: {"key": key, **body})
+
+
+def replace_hour(store: Store, end_id: int, *rows: tuple[str, dict[str, Any]]) -> None:
+    """Makes the rows of an hour exactly these, by way of a unit."""
+    unit: UnitOfWork = a_unit(end_id=end_id)
+    store.units.create([unit], "scheduler")
+    store.units.claim([a_hint(unit)], "worker", NOW)
+    write = a_sink_write(*rows, collection=SESSIONS)
+    assert store.units.conclude([a_conclusion(unit, "worker", writes=(write,))], NOW) == []
+
+
+def test_documents_are_read_by_timeperiod_then_key_within_a_half_open_range(store: Store) -> None:
+    put(store, ("b", NEXT_HOUR), ("b", HOUR), ("a", NEXT_HOUR), ("c", "2026112112"))
+    read = store.documents.read
+    assert [body["key"] for body in read(SESSIONS, HOUR, "2026112112")] == ["b", "a", "b"]
+    assert [body["key"] for body in read(SESSIONS, NEXT_HOUR, "")] == ["a", "b", "c"]
+    assert list(read(SESSIONS, NEXT_HOUR, NEXT_HOUR)) == []
+    assert list(read("unknown", "", "")) == []
+
+
+def test_a_body_comes_back_as_it_was(store: Store) -> None:
+    body = {"text": "Zürich 東京 \U0001f600", "n": -(2**53), "x": 0.1, "deep": [{"a": None}, True]}
+    store.documents.update(SESSIONS, [("k", HOUR)], lambda _key, _present: body)
+    assert list(store.documents.read(SESSIONS, "", "")) == [body]
+
+
+def test_reading_goes_on_past_a_page_while_others_write(store: Store) -> None:
+    put(store, *((f"{n:05}", HOUR) for n in range(4_500)))
+    found = store.documents.read(SESSIONS, HOUR, NEXT_HOUR)
+    first = next(found)
+    put(store, ("00000", NEXT_HOUR), ("elsewhere", "2026112200"))
+    assert [first["key"], *(body["key"] for body in found)] == [f"{n:05}" for n in range(4_500)]
+
+
+def test_an_update_is_given_what_is_there(store: Store) -> None:
+    def count(_key: str, present: Mapping[str, object] | None) -> dict[str, object]:
+        return {"n": int(str(present["n"])) + 1 if present else 1}
+
+    keys = [("a", HOUR), ("b", HOUR)]
+    assert store.documents.update(SESSIONS, keys, count) == 2
+    assert store.documents.update(SESSIONS, keys[:1], count) == 1
+    assert list(store.documents.read(SESSIONS, "", "")) == [{"n": 2}, {"n": 1}]
+
+
+def test_a_key_that_comes_twice_is_merged_twice(store: Store) -> None:
+    def count(_key: str, present: Mapping[str, object] | None) -> dict[str, object]:
+        return {"n": int(str(present["n"])) + 1 if present else 1}
+
+    assert store.documents.update(SESSIONS, [("a", HOUR), ("a", HOUR)], count) == 2
+    assert list(store.documents.read(SESSIONS, "", "")) == [{"n": 2}]
+    found = store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR)
+    assert found is not None
+    assert found.rows == 1
+
+
+def test_writing_what_is_there_already_is_no_write(store: Store) -> None:
+    put(store, ("a", HOUR), x=1, y=2)
+    before = store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR)
+    assert (
+        store.documents.update(SESSIONS, [("a", HOUR)], lambda *_: {"y": 2, "x": 1, "key": "a"})
+        == 0
+    )
+    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == before
+    assert store.documents.update(SESSIONS, [], lambda *_: {}) == 0
+
+
+def test_what_json_cannot_hold_is_refused_and_nothing_written(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="'b' cannot be stored"):
+        store.documents.update(
+            SESSIONS, [("a", HOUR), ("b", HOUR)], lambda key, _: {"x": {1} if key == "b" else 1}
+        )
+    assert store.documents.collections() == {}
+
+
+def test_a_failing_merge_leaves_everything_as_it_was(store: Store) -> None:
+    put(store, ("a", HOUR), x=1)
+
+    def fail(key: str, _present: object) -> dict[str, object]:
+        if key == "b":
+            raise ZeroDivisionError
+        return {"x": 2}
+
+    with pytest.raises(ZeroDivisionError):
+        store.documents.update(SESSIONS, [("a", HOUR), ("b", HOUR)], fail)
+    assert list(store.documents.read(SESSIONS, "", "")) == [{"key": "a", "x": 1}]
+
+
+# Bounds
+
+
+def test_bounds_say_what_a_range_holds(store: Store) -> None:
+    assert store.documents.bounds(SESSIONS, "", "") is None
+    put(store, ("a", HOUR), ("b", HOUR))
+    put(store, ("a", NEXT_HOUR))
+    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 2, 2)
+    assert store.documents.bounds(SESSIONS, HOUR, "") == Bounds(1, 3, 3)
+    assert store.documents.bounds(SESSIONS, "2026112112", "") is None
+    assert store.documents.bounds("other", "", "") is None
+    assert store.documents.bounds_by_timeperiod(SESSIONS, HOUR, "2026112112") == {
+        HOUR: Bounds(1, 2, 2),
+        NEXT_HOUR: Bounds(3, 3, 1),
+    }
+
+
+def test_a_change_raises_the_upper_bound_and_no_other(store: Store) -> None:
+    put(store, ("a", HOUR), ("b", HOUR), ("a", NEXT_HOUR))
+    put(store, ("a", HOUR), x=2)
+    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 4, 2)
+    assert store.documents.bounds(SESSIONS, NEXT_HOUR, "") == Bounds(3, 3, 1)
+
+
+def test_a_row_taken_away_raises_the_upper_bound_too(store: Store) -> None:
+    replace_hour(store, 1, ("a", {"n": 1}), ("b", {"n": 1}))
+    replace_hour(store, 2)
+    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 4, 0)
+    assert store.documents.collections() == {SESSIONS: 0}
+
+
+# Changes
+
+
+def test_only_the_newest_change_of_a_timeperiod_is_told(store: Store) -> None:
+    put(store, ("a", HOUR), ("a", NEXT_HOUR))
+    put(store, ("b", HOUR))
+    store.documents.update("other", [("k", HOUR)], lambda *_: {})
+    changes = [
+        SourceChange(SESSIONS, NEXT_HOUR, 2),
+        SourceChange(SESSIONS, HOUR, 3),
+        SourceChange("other", HOUR, 4),
+    ]
+    assert store.documents.changed_since(0, 10) == changes
+    assert store.documents.changed_since(2, 10) == changes[1:]
+    assert store.documents.changed_since(0, 1) == changes[:1]
+    assert store.documents.changed_since(4, 10) == []
+
+
+def test_collections_are_counted(store: Store) -> None:
+    put(store, ("a", HOUR), ("b", HOUR))
+    store.documents.update("other", [("k", HOUR)], lambda *_: {})
+    assert store.documents.collections() == {SESSIONS: 2, "other": 1}
+
+
+HOURS = ["2026112110", "2026112111"]
+ROWS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2), max_size=3)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), ROWS), max_size=12))
+def test_any_writes_leave_what_a_dictionary_would(steps: list[tuple[bool, dict[str, int]]]) -> None:
+    store = SqliteStore.open(":memory:")
+    model: dict[str, int] = {}
+    high = 0
+    for end_id, (replaces, rows) in enumerate(steps):
+        after = dict(rows) if replaces else {**model, **rows}
+        if replaces:
+            replace_hour(store, end_id, *((key, {"n": n}) for key, n in rows.items()))
+        else:
+            store.documents.update(
+                SESSIONS, [(key, HOUR) for key in rows], lambda key, _, rows=rows: {"n": rows[key]}
+            )
+        high += sum(model.get(key) != after.get(key) for key in model.keys() | after.keys())
+        model = after
+        bounds = store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR)
+        assert bounds == (Bounds(1, high, len(model)) if high else None)
+    found = [body["n"] for body in store.documents.read(SESSIONS, "", "")]
+    assert found == [model[key] for key in sorted(model)]
+    store.close()
+
+
+# At once
+
+
+def _add(store: Store, who: str) -> None:
+    def note(_key: str, present: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {"by": [*(present["by"] if present else []), who]}
+
+    for number in range(60):
+        store.documents.update(SESSIONS, [("shared", HOUR), (f"{who}-{number}", NEXT_HOUR)], note)
+
+
+def test_updates_of_many_processes_are_all_kept(shared: Store, address: str) -> None:
+    in_processes(address, _add, [("one",), ("two",), ("three",)])
+    (body,) = shared.documents.read(SESSIONS, HOUR, NEXT_HOUR)
+    assert sorted(body["by"]) == ["one"] * 60 + ["three"] * 60 + ["two"] * 60
+    assert shared.documents.collections() == {SESSIONS: 181}
+    found = shared.documents.bounds(SESSIONS, "", "")
+    assert found is not None
+    assert found.high == 360
+
+
+def test_who_has_seen_a_number_has_missed_none_below(shared: Store, address: str) -> None:
+    """What changed since n, asked again and again, adds up to everything."""
+    seen: dict[tuple[str, str], int] = {}
+    done = threading.Event()
+
+    def follow() -> None:
+        seq, last = 0, False
+        while not last:
+            last = done.is_set()
+            for change in shared.documents.changed_since(seq, 1_000):
+                assert change.seq > seq
+                seen[change.collection, change.timeperiod] = seq = change.seq
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    in_processes(address, _add, [("one",), ("two",)])
+    done.set()
+    follower.join()
+    marks = shared.documents.bounds_by_timeperiod(SESSIONS, "", "")
+    assert seen == {(SESSIONS, period): bounds.high for period, bounds in marks.items()}

@@ -1,0 +1,18 @@
+"""What workers wrote while they carried out units."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from synergy.storage.protocol import LogLine, Store
+from tests.factories import NOW
+
+
+def test_lines_come_back_oldest_first_for_their_unit(store: Store) -> None:
+    lines = [LogLine(NOW + timedelta(seconds=n), n, "info", f"línea {n}\n") for n in range(3)]
+    store.logs.append("u", lines[:2])
+    store.logs.append("other", [LogLine(NOW, 1, "error", "no")])
+    store.logs.append("u", lines[2:])
+    store.logs.append("u", [])
+    assert store.logs.of_unit("u") == lines
+    assert store.logs.of_unit("nobody") == []
