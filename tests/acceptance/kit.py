@@ -1,0 +1,354 @@
+"""A home of a test's own, and `launch.py` at work in it, as a user has it.
+
+Everything that runs is a real process. What a test waits for it finds out from the store, woken
+by the bus, or from `launch.py` itself; each wait has a limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synergy.clock import SystemClock
+from synergy.compose import open_project
+from synergy.lifecycle.transitions import JOB_MOVES, UNIT_MOVES
+from synergy.messaging.stored import StoredBus
+from synergy.model.journal import JournalEntry
+from synergy.model.process import Deployment
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.runtime.identity import start_time
+from synergy.storage.sqlite.engine import SqliteStore
+from synergy.supervisor import lock, proctable
+from synergy.supervisor.host import ProcessHost
+from synergy.supervisor.proctable import marker_of
+
+PROJECT = Path(__file__).parents[2]
+BOX = "dev-test"
+LIMIT = 60.0  # seconds after which a wait is given up
+STEP = 0.1  # seconds between two looks that nobody asked for
+
+Condition = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Home:
+    """One home. `variables` are settings without their prefix: `start_timeperiod="..."`."""
+
+    def __init__(self, path: Path, **variables: str) -> None:
+        self.path = path
+        self.variables = variables
+        self._begun: list[subprocess.Popen[str]] = []
+
+    # launch.py
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("SYNERGY_")}
+        settings = {"home": str(self.path), "box_id": BOX, "demo_stream": "off", **self.variables}
+        given = {f"SYNERGY_{name.upper()}": value for name, value in {**settings, **more}.items()}
+        return {**kept, "SYNERGY_NO_VENV": "1", "COLUMNS": "100", **given}
+
+    def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:
+        """Starts a command and does not wait for it; it is ended with the home."""
+        process = subprocess.Popen(
+            [sys.executable, str(PROJECT / "launch.py"), *map(str, argv)],
+            cwd="/",
+            env=self.environment(**more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._begun.append(process)
+        return process
+
+    def launch(self, *argv: object, code: int | None = 0, **more: str) -> Done:
+        """Runs a command to its end, and expects this exit code (None: any)."""
+        done = end_of(self.begin(*argv, **more))
+        assert code is None or done.code == code, (argv, done)
+        return done
+
+    def ask(self, *argv: object, code: int | None = 0, **more: str) -> Any:
+        """What a command answers with `--json`."""
+        return self.launch(*argv, "--json", code=code, **more).json
+
+    def start(self) -> Any:
+        """Starts the supervisor; all processes are up when it returns."""
+        return self.ask("supervisor", "start")
+
+    def stop(self) -> None:
+        self.launch("supervisor", "stop")
+
+    def end(self) -> None:
+        """Stops everything that the test has started; nothing may be left."""
+        for pid in self.marked():  # nobody may be left stopped, or he could not end
+            _signal(pid, signal.SIGCONT)
+        if self.path.exists():
+            self.launch("supervisor", "stop")
+        for process in self._begun:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        assert self.marked() == {}
+
+    def wait_for(self, process: str, timeperiod: str, limit: float = LIMIT) -> None:
+        """Until the job is done, late data included."""
+        self.launch("timetable", "wait", process, timeperiod, "--timeout", limit)
+
+    def report(self, collection: str) -> list[dict[str, Any]]:
+        return self.ask("report", collection)
+
+    def generations(self) -> dict[tuple[str, str], int]:
+        """The generation of every job of the whole timetable that ever changed."""
+        with self.store() as store:
+            return {
+                (run.process, ordinal): run.generations.get(ordinal, 1)
+                for run in store.jobs.load()
+                for ordinal in range(run.first, run.first + len(run.states))
+            }
+
+    def deployment(self) -> Deployment:
+        return open_project(PROJECT, self.environment()).deployment
+
+    def story(self) -> Story:
+        """The journal so far, which must be legal."""
+        with self.store() as store:
+            return Story(store, self.deployment())
+
+    # The store and the bus
+
+    @contextmanager
+    def store(self) -> Iterator[SqliteStore]:
+        with closing(SqliteStore.open(self.path / "synergy.db", create=False)) as store:
+            yield store
+
+    def until(self, look: Callable[[SqliteStore], Any], limit: float = LIMIT) -> Any:
+        """The first true answer of `look`, which is asked whenever something has happened."""
+        with self.store() as store, closing(StoredBus(store, self.path)) as bus:
+            listener = bus.listener("scheduler")  # rung by workers, operators and ingests
+            try:
+                return until(lambda: look(store), limit, lambda: listener.wait(STEP))
+            finally:
+                listener.close()
+
+    def until_unit(
+        self, process: str, state: UnitState, timeperiod: str = "", attempt: int = 0
+    ) -> UnitOfWork:
+        """A unit of the process in that state, of that timeperiod and attempt if they are given."""
+
+        def look(store: SqliteStore) -> UnitOfWork | None:
+            found, _ = store.units.find(process, state)
+            return next(
+                (
+                    unit
+                    for unit in found
+                    if timeperiod in ("", unit.timeperiod) and attempt in (0, unit.attempt)
+                ),
+                None,
+            )
+
+        return self.until(look)
+
+    # Processes
+
+    def marked(self) -> dict[int, str]:
+        """Everything alive that carries a marker of this home: pid and slot."""
+        if not self.path.exists():
+            return {}
+        strangers = ProcessHost(self.path, PROJECT).strangers()
+        return {entry.pid: _slot(marker_of(entry.pid)) for entry in strangers}
+
+    def leaders(self) -> dict[str, int]:
+        """The pid of each slot (`Process/instance`) that the supervisor reports and that lives."""
+        with self.store() as store:
+            return {
+                f"{seen.process}/{seen.instance}": seen.pid
+                for seen in store.boxes.observed(BOX)
+                if seen.pid is not None and start_time(seen.pid) == seen.started
+            }
+
+    def supervisor(self) -> int:
+        """The pid of the supervisor; 0 if there is none."""
+        holder = lock.holder(self.path)
+        return 0 if holder is None else holder.pid
+
+    def until_all_run(self, *slots: str) -> dict[str, int]:
+        """Until each slot (by default, those that the supervisor knows) lives; the leaders."""
+
+        def look(store: SqliteStore) -> dict[str, int] | None:
+            wanted = slots or [
+                f"{seen.process}/{seen.instance}"
+                for seen in store.boxes.observed(BOX)
+                if seen.state != "stopped"
+            ]
+            found = self.leaders()
+            running = {
+                f"{seen.process}/{seen.instance}"
+                for seen in store.boxes.observed(BOX)
+                if seen.state == "running"
+            }
+            return found if set(wanted) <= set(found) & running else None
+
+        return self.until(look)
+
+
+def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] | None = None) -> Any:
+    """The first true answer of `look`; fails after `limit` seconds."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + limit
+    while not (found := look()):
+        assert clock.monotonic() < deadline, f"not within {limit:g} s"
+        if pause is not None:
+            pause()
+    return found
+
+
+def end_of(process: subprocess.Popen[str]) -> Done:
+    out, err = process.communicate(timeout=2 * LIMIT)
+    return Done(process.returncode, out, err)
+
+
+def kill(pid: int) -> None:
+    """kill -9, and waits until the process is gone."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        _signal(pid, signal.SIGKILL)
+        assert proctable.has_ended(pidfd, 20)
+    finally:
+        os.close(pidfd)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def pause(home: Home, pid: int) -> None:
+    """SIGSTOP, at a moment when the process holds no lock of the store."""
+
+    def is_free() -> bool:
+        _signal(pid, signal.SIGSTOP)
+        _until_stopped(pid)
+        if not _holds_a_lock(pid, home.path):
+            return True
+        resume(pid)
+        return False
+
+    until(is_free, 10)
+
+
+def resume(pid: int) -> None:
+    """SIGCONT."""
+    _signal(pid, signal.SIGCONT)
+
+
+def _until_stopped(pid: int) -> None:
+    def look() -> bool:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat[stat.rindex(")") + 2] == "T"
+
+    until(look, 10)
+
+
+def _holds_a_lock(pid: int, home: Path) -> bool:
+    """Whether the process holds an exclusive lock on a file of the store."""
+    files = {os.stat(path).st_ino for path in home.glob("synergy.db*")}
+    for line in Path("/proc/locks").read_text().splitlines():
+        fields = line.split()
+        if "WRITE" in fields and int(fields[-3].rpartition(":")[2]) in files:
+            return True
+    return False
+
+
+def _slot(marker: str) -> str:
+    return marker.rpartition("/")[0].partition("/")[2].removeprefix(f"{BOX}/")
+
+
+# What must hold of every journal
+
+_JOB_MOVES = {
+    (before.word, (before if after is None else after).word)
+    for befores, after in JOB_MOVES.values()
+    for before in befores
+}
+_UNIT_MOVES = {
+    (before.value, after.value) for befores, after in UNIT_MOVES.values() for before in befores
+}
+
+
+class Story:
+    """The journal, read from its beginning and checked entry by entry.
+
+    Each move must be one of the tables, from the state and generation that the moves before it
+    left. So a job is finished once in each generation, a unit once at all, and an attempt of a
+    unit is claimed once.
+    """
+
+    def __init__(self, store: SqliteStore, deployment: Deployment) -> None:
+        self._qualifiers = {name: p.qualifier for name, p in deployment.managed().items()}
+        self.jobs: dict[tuple[str, str], tuple[str, int]] = {}
+        self.units: dict[str, tuple[str, int]] = {}
+        self.claims: Counter[tuple[str, int]] = Counter()
+        self.finished: Counter[tuple[str, str, int]] = Counter()
+        seq = 0
+        while entries := store.journal.since(seq, 5000):
+            seq = entries[-1].seq
+            for entry in entries:
+                self._read(entry)
+        assert set(self.claims.values()) <= {1}
+        assert set(self.finished.values()) <= {1}
+
+    def _read(self, entry: JournalEntry) -> None:
+        noun, _, event = entry.event.partition(".")
+        if noun == "unit":
+            self._unit(entry, event)
+        elif noun == "job":
+            qualifier = self._qualifiers[entry.process]
+            for ordinal in range(qualifier.parse(entry.first), qualifier.parse(entry.last) + 1):
+                self._job(entry, event, qualifier.timeperiod(ordinal))
+
+    def _unit(self, entry: JournalEntry, event: str) -> None:
+        before, attempt = self.units.get(entry.unit, ("", 1))
+        assert before == entry.before, entry
+        if event == "extended" or not before:
+            assert entry.after == (before or "requested"), entry
+        else:
+            assert (before, entry.after) in _UNIT_MOVES, entry
+        assert entry.attempt - attempt in (0, 1), entry
+        self.units[entry.unit] = (entry.after, entry.attempt)
+        if event == "in_progress":
+            self.claims[entry.unit, entry.attempt] += 1
+
+    def _job(self, entry: JournalEntry, event: str, timeperiod: str) -> None:
+        before, generation = self.jobs.get((entry.process, timeperiod), ("embryo", 1))
+        assert before == entry.before, (timeperiod, entry)
+        assert (before, entry.after) in _JOB_MOVES, (timeperiod, entry)
+        assert entry.generation == generation + (event == "started_over"), (timeperiod, entry)
+        self.jobs[entry.process, timeperiod] = (entry.after, entry.generation)
+        if event in ("processed", "noop", "skipped"):
+            self.finished[entry.process, timeperiod, entry.generation] += 1
