@@ -13,6 +13,7 @@ comes with the journal.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from synergy.lifecycle.decision import (
 )
 from synergy.lifecycle.machines import decide
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobState
+from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment, ManagedProcess, StateMachine
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
@@ -41,6 +42,8 @@ from synergy.scheduler.late import LateData
 from synergy.storage.protocol import SourceChange, Store
 from synergy.timetable.readiness import readiness
 from synergy.timetable.timetable import Timetable
+
+log = logging.getLogger(__name__)
 
 BATCH = 256  # decisions that are written together
 PAGE = 5000  # journal entries and source changes read at a time
@@ -315,6 +318,8 @@ class Managed:
                 lane.wake(ordinal)
         for move in applied.moved:
             lane = self.lanes[move.process]
+            if move.after.is_finished:
+                _tell(move)
             self._set(lane, move.first, move.last, move.after, move.generation)
         for move in applied.refused:
             lane = self.lanes[move.process]
@@ -382,3 +387,21 @@ class Managed:
                 waits.append((lane.closes_at() - now + timedelta(milliseconds=1)).total_seconds())
             waits.extend(due - monotonic for due in lane.refresh_at.values())
         return max(0.0, min(waits))
+
+
+def _tell(move: JobMove) -> None:
+    """Logs that jobs are finished; how they got there is in the journal."""
+    name = move.qualifier.timeperiod
+    first, last = name(move.first), name(move.last)
+    log.info(
+        "%s %s is %s",
+        move.process,
+        first if first == last else f"{first} to {last}",
+        move.after.word,
+        extra={
+            "event": f"job.{move.after.word}",
+            "process_name": move.process,
+            "timeperiod": first,
+            "unit": move.unit,
+        },
+    )

@@ -3,8 +3,8 @@
 Exit code 0 means processed, 99 nothing to do, anything else a failure, with the end of what
 the program wrote to standard error as its reason. The items of the command may hold
 `${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods),
-`${attempt}`, `${home}` (the deployment's) and the names of the entry's arguments. No shell is involved: an item stays one
-argument whatever is put into it.
+`${attempt}`, `${home}` (the deployment's) and the names of the entry's arguments. No shell is
+involved: an item stays one argument whatever is put into it.
 
 What a program does outside of Synergy cannot be fenced. It is told the unit, its generation
 and its attempt, and an idempotency key that is the same for all attempts of one generation;

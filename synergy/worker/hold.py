@@ -5,6 +5,7 @@ Shared by the thread that works and the pulse; every method may be called by eit
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from synergy.errors import LostAttempt
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork
 from synergy.runtime.workplace import Workplace
 from synergy.worker.records import Records
+
+log = logging.getLogger(__name__)
 
 SCHEDULER = "scheduler"  # the topic that wakes the scheduler
 
@@ -27,7 +30,7 @@ class Hold:
         self._waiting: deque[UnitOfWork] = deque()
         self._current: UnitOfWork | None = None
         self._since = 0.0
-        self._concluded: list[Conclusion] = []
+        self._concluded: list[tuple[UnitOfWork, Conclusion]] = []
         self._oldest = 0.0
         self._lost: Hint | None = None
 
@@ -60,11 +63,11 @@ class Hold:
         """Ends the present unit; writes what is concluded once the oldest waits `flush_after` s."""
         now = self._workplace.clock.monotonic()
         with self._lock:
-            self._current = None
-            if conclusion is not None:
+            current, self._current = self._current, None
+            if conclusion is not None and current is not None:
                 if not self._concluded:
                     self._oldest = now
-                self._concluded.append(conclusion)
+                self._concluded.append((current, conclusion))
             if self._concluded and now - self._oldest >= flush_after:
                 self.flush()
 
@@ -75,11 +78,14 @@ class Hold:
                 self._records.flush(self._workplace.store.logs)
                 return
             store, bus = self._workplace.store, self._workplace.bus
+            conclusions = [conclusion for _, conclusion in self._concluded]
             with store.batch() as batch:
-                store.units.conclude(self._concluded, self._workplace.clock.now())
+                refused = store.units.conclude(conclusions, self._workplace.clock.now())
                 self._records.flush(store.logs)
                 batch.after_commit(lambda: bus.notify(SCHEDULER))
-            self._concluded = []
+            concluded, self._concluded = self._concluded, []
+            for unit, conclusion in concluded:
+                _tell(unit, conclusion, is_refused=conclusion in refused)
 
     def checkpoint(self) -> None:
         """Raises LostAttempt if the present unit is no longer this worker's, or shall stop."""
@@ -146,3 +152,15 @@ class Hold:
         if current is not None and Hint(current.id, current.attempt) in gone:
             self._lost = Hint(current.id, current.attempt)
         self._waiting = deque(u for u in self._waiting if Hint(u.id, u.attempt) not in gone)
+
+
+def _tell(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: bool) -> None:
+    word = "refused" if is_refused else conclusion.state.value
+    log.log(
+        logging.WARNING if is_refused else logging.INFO,
+        "Unit %s of %s is %s",
+        unit.id,
+        unit.timeperiod,
+        word,
+        extra={"event": f"unit.{word}", "unit": unit.id, "timeperiod": unit.timeperiod},
+    )

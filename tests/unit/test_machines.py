@@ -44,7 +44,7 @@ BY_SKIP = Readiness(
     False, True, False, Blocker(Relation.COUNTERPART, "A", 1, "2015052000", JobState.SKIPPED)
 )
 E, P, F = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN
-R, I, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
+R, RUN, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
 DONE, NOOP, CANCELED = UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED
 
 
@@ -76,7 +76,7 @@ TABLE = [
     (DISCRETE, job(bounds=None, ready=RUN_ONLY), BLOCKED),
     (DISCRETE, job(**EXTERNAL), Request(0, 0)),
     (DISCRETE, job(P, units=[unit(R)]), UNIT_ACTIVE),
-    (DISCRETE, job(P, units=[unit(I)]), UNIT_ACTIVE),
+    (DISCRETE, job(P, units=[unit(RUN)]), UNIT_ACTIVE),
     (DISCRETE, job(P, units=[unit(V)]), UNIT_ACTIVE),
     (DISCRETE, job(P, units=[unit(DONE)]), Finish(JobState.PROCESSED, "", "u")),
     (DISCRETE, job(P, units=[unit(NOOP)]), Finish(JobState.NOOP, "", "u")),
@@ -85,7 +85,11 @@ TABLE = [
     (DISCRETE, job(P, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
     (DISCRETE, job(P, units=[unit(DONE, 0)], **EXTERNAL), Finish(JobState.PROCESSED, "", "u")),
     (DISCRETE, job(ready=BY_SKIP), Finish(JobState.SKIPPED, "A 2015052000 is skipped")),
-    (DISCRETE, job(ready=CHILDREN_SKIPPED), Finish(JobState.SKIPPED, "all its children are skipped")),
+    (
+        DISCRETE,
+        job(ready=CHILDREN_SKIPPED),
+        Finish(JobState.SKIPPED, "all its children are skipped"),
+    ),
     (
         DISCRETE,
         job(is_checkpoint=False),
@@ -100,14 +104,14 @@ TABLE = [
     (CONTINUOUS, job(P, closed=False, units=[unit(DONE, 8)]), Request(1, 10)),
     (CONTINUOUS, job(P, closed=False, units=[unit(NOOP, 8)]), Request(1, 10)),
     (CONTINUOUS, job(P, closed=False, units=[unit(DONE, 8)], may_refresh=False), NOTHING_NEW),
-    (CONTINUOUS, job(P, closed=False, units=[unit(I, 8)]), Request(1, 10, behind=True)),
-    (CONTINUOUS, job(P, closed=False, units=[unit(I, 7), unit(R, 8)]), Extend(unit(R, 8), 10)),
+    (CONTINUOUS, job(P, closed=False, units=[unit(RUN, 8)]), Request(1, 10, behind=True)),
+    (CONTINUOUS, job(P, closed=False, units=[unit(RUN, 7), unit(R, 8)]), Extend(unit(R, 8), 10)),
     (CONTINUOUS, job(P, closed=False, units=[unit(R, 8)]), Extend(unit(R, 8), 10)),
     (CONTINUOUS, job(P, closed=False, units=[unit(V, 8)]), Extend(unit(V, 8), 10)),
     (CONTINUOUS, job(P, closed=False, units=[unit(R)]), NOTHING_NEW),
     (CONTINUOUS, job(closed=False, **EXTERNAL), Request(0, 0)),
     (CONTINUOUS, job(P, closed=False, units=[unit(DONE, 3)], **EXTERNAL), Request(0, 4)),
-    (CONTINUOUS, job(P, closed=False, units=[unit(I, 3)], **EXTERNAL), UNIT_ACTIVE),
+    (CONTINUOUS, job(P, closed=False, units=[unit(RUN, 3)], **EXTERNAL), UNIT_ACTIVE),
     (
         CONTINUOUS,
         job(P, closed=False, units=[unit(DONE, 3)], may_refresh=False, **EXTERNAL),
@@ -120,17 +124,17 @@ TABLE = [
     (CONTINUOUS, job(P, units=[unit(DONE)]), Finish(JobState.PROCESSED, "", "u")),
     (CONTINUOUS, job(P, units=[unit(NOOP)]), Finish(JobState.NOOP, "", "u")),
     (CONTINUOUS, job(P, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
-    (CONTINUOUS, job(P, units=[unit(I)]), Finalise()),
+    (CONTINUOUS, job(P, units=[unit(RUN)]), Finalise()),
     (CONTINUOUS, job(P, units=[unit(R)]), Finalise()),
     (CONTINUOUS, job(P, units=[unit(R, 8)]), Extend(unit(R, 8), 10, is_final=True)),
-    (CONTINUOUS, job(P, units=[unit(I, 8)]), Request(1, 10, is_final=True, behind=True)),
-    (CONTINUOUS, job(F, units=[unit(I)]), UNIT_ACTIVE),
+    (CONTINUOUS, job(P, units=[unit(RUN, 8)]), Request(1, 10, is_final=True, behind=True)),
+    (CONTINUOUS, job(F, units=[unit(RUN)]), UNIT_ACTIVE),
     (CONTINUOUS, job(F, units=[unit(DONE)]), Finish(JobState.PROCESSED, "", "u")),
     (CONTINUOUS, job(F, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
     (CONTINUOUS, job(F, units=[unit(CANCELED, reason="x")]), Finish(JobState.SKIPPED, "x", "u")),
     (CONTINUOUS, job(**EXTERNAL), Request(0, 0, is_final=True)),
     (CONTINUOUS, job(P, units=[unit(DONE, 3)], **EXTERNAL), Request(0, 4, is_final=True)),
-    (CONTINUOUS, job(P, units=[unit(I, 3)], **EXTERNAL), UNIT_ACTIVE),
+    (CONTINUOUS, job(P, units=[unit(RUN, 3)], **EXTERNAL), UNIT_ACTIVE),
     (CONTINUOUS, job(F, units=[unit(DONE, 4)], **EXTERNAL), Finish(JobState.PROCESSED, "", "u")),
     (CONTINUOUS, job(ready=BY_SKIP), Finish(JobState.SKIPPED, "A 2015052000 is skipped")),
     (
@@ -157,7 +161,7 @@ SITUATIONS = st.builds(
         st.just(()),
         st.tuples(UNITS),
         st.tuples(
-            st.builds(unit, st.just(I), st.integers(0, 5)),
+            st.builds(unit, st.just(RUN), st.integers(0, 5)),
             st.builds(unit, st.sampled_from([R, V]), st.integers(6, 12)),
         ),
     ),
@@ -185,7 +189,7 @@ def test_no_decision_is_illegal(machine, situation):
             assert last is None or last.state.is_finished or behind
             if behind:
                 assert last is not None
-                assert last.state is I
+                assert last.state is RUN
             assert machine is CONTINUOUS or situation.is_closed
         case Extend(waiting, end_id):
             assert waiting.state in (R, V)

@@ -28,7 +28,7 @@ def seen(**fields):
     })  # fmt: skip
 
 
-R, I, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
+R, RUN, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
 LEAVE, PUBLISH, HAND_OUT, CANCEL = (
     Verdict.LEAVE, Verdict.PUBLISH, Verdict.HAND_OUT, Verdict.CANCEL,
 )  # fmt: skip
@@ -39,13 +39,13 @@ OLD = NOW - timedelta(hours=48, seconds=1)
     ("unit", "observed", "verdict", "failed"),
     [
         # a live unit is left alone, however long it runs
-        (a_unit(I), seen(silent_for=59.9), LEAVE, False),
-        (a_unit(I, created_at=OLD), seen(silent_for=59.9), LEAVE, False),
-        (a_unit(I), seen(silent_for=60.0), HAND_OUT, True),
-        (a_unit(I), seen(owner_is_gone=True), HAND_OUT, True),
-        (a_unit(I, failures=1), seen(silent_for=60.0), HAND_OUT, True),
-        (a_unit(I, failures=2), seen(silent_for=60.0), CANCEL, True),
-        (a_unit(I), seen(superseded=True), CANCEL, False),
+        (a_unit(RUN), seen(silent_for=59.9), LEAVE, False),
+        (a_unit(RUN, created_at=OLD), seen(silent_for=59.9), LEAVE, False),
+        (a_unit(RUN), seen(silent_for=60.0), HAND_OUT, True),
+        (a_unit(RUN), seen(owner_is_gone=True), HAND_OUT, True),
+        (a_unit(RUN, failures=1), seen(silent_for=60.0), HAND_OUT, True),
+        (a_unit(RUN, failures=2), seen(silent_for=60.0), CANCEL, True),
+        (a_unit(RUN), seen(superseded=True), CANCEL, False),
         # requested
         (a_unit(R, published_at=None), seen(), PUBLISH, False),
         (a_unit(R), seen(), LEAVE, False),
