@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,9 +75,22 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     return Deployment(sound, trees)
 
 
+def _python_path() -> list[Path]:
+    return [Path(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
 def _context_file(module: str, project: Path) -> Path:
-    base = project.joinpath(*module.split("."))
-    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    """The module's file: in the project, or else in a folder that PYTHONPATH names.
+
+    A module that is nowhere gets the name that it would have in the project, to be missed.
+    """
+    expected = project.joinpath(*module.split(".")).with_suffix(".py")
+    for folder in (project, *_python_path()):
+        base = folder.joinpath(*module.split("."))
+        for path in (base / "__init__.py", base.with_suffix(".py")):
+            if path.is_file():
+                return path
+    return expected
 
 
 def _entries(
