@@ -1,0 +1,133 @@
+"""kill -9 of everything, one after the other and all at once, while a log goes in.
+
+What comes out must be what comes out of an undisturbed run, to the last digit, with every job
+finished once in each of its generations, and no process doubled or left over.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+
+from synergy.model.unit_of_work import UnitState
+from tests.acceptance import visits
+from tests.acceptance.deployments import gated_suite, gates
+from tests.acceptance.kit import end_of, kill
+from tests.acceptance.visits import LOG, SITE
+
+pytestmark = pytest.mark.skipif(not LOG.is_file(), reason="the shared access log is not here")
+
+
+@pytest.fixture
+def home(homes, tmp_path):
+    return homes(
+        start_timeperiod="2015051700",
+        context="tests.acceptance.deployments.gated_suite",
+        test_gates=str(tmp_path / "gates"),
+    )
+
+
+class Log:
+    """The access log while it grows: each reading begins with what was read before.
+
+    It is read through a FIFO, so that a test can act while a reading is half done.
+    """
+
+    def __init__(self, home, folder, parts):
+        self._home = home
+        self._fifo = folder / "access.log"
+        os.mkfifo(self._fifo)
+        self._lines = LOG.read_bytes().splitlines(keepends=True)
+        self._step = len(self._lines) // parts
+        self._read = 0
+
+    @contextmanager
+    def going_in(self, code=0):
+        """The next part, of which the sessions of the first half are there within the block."""
+        before, self._read = self._read, self._read + self._step
+        ingest = self._home.begin("ingest", self._fifo, "--site", SITE, "--json")
+        with self._fifo.open("wb") as fifo:
+            known = self._sessions()
+            fifo.writelines(self._lines[: before + self._step // 2])
+            fifo.flush()
+            self._home.until(lambda _: self._sessions() > known)
+            yield ingest
+            if code == 0:
+                fifo.writelines(self._lines[before + self._step // 2 : self._read])
+        assert end_of(ingest).code == code
+
+    def _sessions(self):
+        with self._home.store() as store:
+            return store.documents.collections().get("single_session", 0)
+
+
+def assert_as_declared(home):
+    """Each slot that shall run runs once, and nothing else does."""
+    leaders = home.until_all_run()
+    declared = Counter(
+        f"{process.name}/{instance}"
+        for process in home.deployment().processes.values()
+        if process.is_on
+        for instance in range(1, process.instances + 1)
+    )
+    assert Counter(home.marked().values()) == declared
+    assert set(home.marked()) == set(leaders.values())
+
+
+def test_what_comes_out_is_the_same_to_the_last_digit(home, tmp_path):
+    log = Log(home, tmp_path, parts=5)
+    home.start()
+
+    with log.going_in():  # a session worker
+        kill(home.leaders()["SingleSessionWorker/1"])
+    assert_as_declared(home)
+
+    # an aggregator in the midst of a unit
+    gate = gates.shut(tmp_path / "gates", gated_suite.DAILY, "2015051700")
+    held = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, "2015051700")
+    kill(home.leaders()[f"{gated_suite.DAILY}/1"])
+    again = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, "2015051700", attempt=2)
+    assert again.id == held.id
+    gates.let_through(gate)
+
+    with log.going_in():  # the scheduler
+        kill(home.leaders()["Scheduler/1"])
+    assert_as_declared(home)
+
+    with log.going_in():  # the supervisor: what it ran goes on, and the next one adopts it
+        before = home.leaders()
+        kill(home.supervisor())
+    assert home.ask("supervisor", "status")["running"] is False
+    assert home.leaders() == before
+    home.start()
+    assert home.leaders() == before
+    assert_as_declared(home)
+
+    with log.going_in(code=-signal.SIGKILL) as ingest:  # all at once
+        for pid in (home.supervisor(), ingest.pid, *home.marked()):
+            kill(pid)
+        assert home.marked() == {}
+    home.start()
+    assert home.ask("ingest", LOG, "--site", SITE)["waiting"] == 0
+    assert_as_declared(home)
+
+    for process in ("SiteYearlyAggregator", "ClientYearlyAggregator", "YearlyReportExporter"):
+        home.wait_for(process, "2015000000")
+    with LOG.open(encoding="latin-1") as lines:
+        found = visits.visits(lines)
+    for qualifier in ("hourly", "daily", "monthly", "yearly"):
+        rows = home.report(f"site_{qualifier}")
+        assert visits.reported(rows) == visits.statistics(found, qualifier)
+        if qualifier != "hourly":
+            assert visits.reported(home.report(f"client_{qualifier}")) == visits.reported(rows)
+    audit = home.ask("timetable", "audit")
+    assert (audit["unfinished"], audit["unexplained"]) == (0, [])
+    assert home.ask("queue", "dead") == {"dead": []}
+    home.story()
+
+    home.stop()
+    assert home.marked() == {}
