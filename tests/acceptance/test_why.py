@@ -1,0 +1,201 @@
+"""Why is it not done? What an operator is told, and what his commands then do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.model.unit_of_work import UnitState
+
+YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
+DAY = YESTERDAY + "00"
+START, FAILING, AFTER, LAST = (YESTERDAY + hour for hour in ("20", "21", "22", "23"))
+TODAY = f"{datetime.now(UTC):%Y%m%d}00"
+FIRE = "the disk is on fire"
+
+
+@pytest.fixture(scope="module")
+def waiting(module_homes, tmp_path_factory):
+    """Hour 21 of yesterday fails wherever a test could ask for it; all else has settled."""
+    failures = tmp_path_factory.mktemp("failures")
+    for process in ("InboxHourly", "FlakyHourly"):
+        (failures / f"{process}-{FAILING}").write_text(FIRE)
+    home = module_homes(
+        start_timeperiod=START,
+        context="tests.acceptance.deployments.waiting",
+        test_failures=str(failures),
+    )
+    home.start()
+    for hour in (START, AFTER, LAST):
+        home.wait_for("MailHourly", hour)
+        home.wait_for("FlakyHourly", hour)
+    home.until_unit("InboxHourly", UnitState.INVALID, FAILING)
+    home.until_unit("ElsewhereHourly", UnitState.REQUESTED, START)
+    home.failures = failures
+    return home
+
+
+def why(home, process, timeperiod):
+    return home.ask("timetable", "why", process, timeperiod)
+
+
+def leaves(cause):
+    return [leaf for c in cause["causes"] for leaf in leaves(c)] or [cause]
+
+
+def the_leaf(home, process, timeperiod):
+    (leaf,) = leaves(why(home, process, timeperiod))
+    return leaf
+
+
+@pytest.mark.parametrize(
+    ("process", "timeperiod", "waits_for"),
+    [
+        ("MailHourly", FAILING, "1 counterpart"),  # another tree
+        ("InboxDaily", DAY, "1 child"),
+        ("InboxHourly", FAILING, f"exit code 3: {FIRE}"),  # itself
+    ],
+)
+def test_a_failing_command_is_found_behind_all_that_waits_for_it(
+    waiting, process, timeperiod, waits_for
+):
+    assert waits_for in why(waiting, process, timeperiod)["text"]
+    leaf = the_leaf(waiting, process, timeperiod)
+    unit = waiting.until_unit("InboxHourly", UnitState.INVALID, FAILING)
+
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("failed", "InboxHourly", FAILING)
+    assert f"failed 1 of 3 times: CommandFailed: exit code 3: {FIRE}" in leaf["text"]
+    assert f"launch.py unit retry {unit.id}" in leaf["helps"]
+    assert f"launch.py unit log {unit.id}" in leaf["helps"]
+    lines = waiting.ask("unit", "log", unit.id)["lines"]
+    assert FIRE in [line["text"] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("process", "timeperiod", "kind", "text", "helps"),
+    [
+        ("SettlingHourly", START, "settling", "settles until ", []),
+        (
+            "RestingHourly",
+            START,
+            "switched_off",
+            "the process is switched off",
+            ["launch.py process on RestingHourly"],
+        ),
+        (
+            "ElsewhereHourly",
+            START,
+            "waits_for_worker",
+            "0 of ElsewhereHourly seen running",
+            ["launch.py process start ElsewhereHourly"],
+        ),
+        ("InboxHourly", START, "finished", "processed at ", []),
+    ],
+)
+def test_other_causes(waiting, process, timeperiod, kind, text, helps):
+    leaf = the_leaf(waiting, process, timeperiod)
+
+    assert (leaf["kind"], leaf["process"]) == (kind, process)
+    assert text in leaf["text"]
+    assert leaf["helps"] == helps
+
+
+def test_a_period_that_is_open_says_until_when(waiting):
+    now = datetime.now(UTC)
+
+    cause = why(waiting, "InboxDaily", f"{now:%Y%m%d}00")
+
+    assert cause["kind"] == "open"
+    assert f"is open until {now + timedelta(days=1):%Y-%m-%d} 00:00:00 UTC" in cause["text"]
+
+
+def test_a_command_that_keeps_failing_ends_skipped_with_its_last_error(waiting):
+    ended = waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", 60, code=1)
+    assert (ended["state"], ended["done"]) == ("skipped", True)
+
+    leaf = the_leaf(waiting, "FlakyHourly", FAILING)
+    assert f"failed 3 times; last: CommandFailed: exit code 3: {FIRE}" in leaf["text"]
+    assert leaf["helps"] == [f"launch.py timetable reprocess FlakyHourly {FAILING}"]
+    (unit,) = [
+        unit
+        for unit in waiting.ask("unit", "list", "--process", "FlakyHourly")["items"]
+        if unit["timeperiod"] == FAILING
+    ]
+    assert (unit["state"], unit["failures"]) == ("canceled", 3)
+    lines = waiting.ask("unit", "log", unit["id"])["lines"]
+    assert [line["attempt"] for line in lines if line["text"] == FIRE] == [1, 2, 3]
+
+
+def test_what_would_help_helps(waiting):
+    """The operator follows the advice, for a process that nothing else depends on."""
+    (waiting.failures / f"FlakyHourly-{FAILING}").unlink(missing_ok=True)
+    waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", 60, code=None)
+    (advice,) = the_leaf(waiting, "FlakyHourly", FAILING)["helps"]
+
+    waiting.launch(*advice.split()[1:])
+    waiting.wait_for("FlakyHourly", FAILING)
+
+    waiting.launch("process", "on", "RestingHourly")
+    waiting.wait_for("RestingHourly", LAST)
+
+
+def moved_since(home, seq, event):
+    with home.store() as store:
+        return {
+            (entry.process, entry.first)
+            for entry in store.journal.since(seq, 10_000)
+            if entry.event == event
+        }
+
+
+def last_seq(home):
+    with home.store() as store:
+        return store.journal.last_seq()
+
+
+def assert_as_planned(home, action, process, periods, expected):
+    """Plans and does it: the real one touches what the dry run listed, and nothing else."""
+    event = {"reprocess": "job.started_over", "skip": "job.skipped"}[action]
+    before, seq = home.generations(), last_seq(home)
+    planned = home.ask("timetable", action, process, periods, "--dry-run")
+    assert planned["dry_run"] is True
+    assert {(t["process"], t["timeperiod"]) for t in planned["touched"]} == expected
+    assert moved_since(home, seq, event) == set()
+    assert home.generations() == before
+
+    done = home.ask("timetable", action, process, periods, "--reason", "a test")
+
+    assert done["touched"] == planned["touched"]
+    assert moved_since(home, seq, event) == expected
+    qualifiers = {name: p.qualifier for name, p in home.deployment().managed().items()}
+    after = home.generations()
+    assert {key for key in after if after[key] != before.get(key, 1)} == {
+        (process, qualifiers[process].parse(timeperiod))
+        for process, timeperiod in expected
+        if action == "reprocess"
+    }
+
+
+def test_a_reprocess_touches_exactly_what_its_dry_run_lists(waiting):
+    expected = {(p, hour) for p in ("InboxHourly", "MailHourly") for hour in (AFTER, LAST)}
+
+    assert_as_planned(waiting, "reprocess", "InboxHourly", f"{AFTER}..{TODAY}", expected)
+
+    for process, timeperiod in expected:
+        waiting.wait_for(process, timeperiod)
+    waiting.story()
+
+
+def test_so_does_a_skip_and_a_reprocess_of_what_was_skipped(waiting):
+    expected = {("InboxDaily", DAY), ("InboxHourly", FAILING), ("MailHourly", FAILING)}
+    assert_as_planned(waiting, "skip", "InboxDaily", DAY, expected)
+    assert "skipped at" in the_leaf(waiting, "MailHourly", FAILING)["text"]
+    assert "a test" in the_leaf(waiting, "MailHourly", FAILING)["text"]
+
+    (waiting.failures / f"InboxHourly-{FAILING}").unlink()
+    assert_as_planned(waiting, "reprocess", "InboxHourly", FAILING, expected)
+
+    for process, timeperiod in expected:
+        waiting.wait_for(process, timeperiod)
+    waiting.story()
