@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from synergy.lifecycle.decision import UnitView
 from synergy.model.control import ProcessControl
-from synergy.model.process import ManagedProcess
+from synergy.model.process import ManagedProcess, StateMachine
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.schedule.trigger import Trigger, parse
 from synergy.timetable.level import Level
@@ -20,14 +20,16 @@ _INSTANT = timedelta(microseconds=1)
 class Lane:
     """A level with its work in flight.
 
-    `cursor` is the first period that no pass has looked at since the last tick; `closed` the
-    first period that has not ended and settled; `candidates` the periods that something
-    happened to, with whether an interim run is due; `backlog` those that were ready to run
-    while all slots were taken.
+    It puts itself among the `awake` ones whenever there may be something to decide. `cursor`
+    is the first period that no pass has looked at since the last tick; `closed` the first
+    period that has not ended and settled; `candidates` the periods that something happened
+    to, with whether an interim run is due; `backlog` those that were ready to run while all
+    slots were taken.
     """
 
-    def __init__(self, place: Place, now: datetime) -> None:
+    def __init__(self, place: Place, now: datetime, awake: set[Lane]) -> None:
         self.place = place
+        self._awake = awake
         self.level: Level = place.level
         self.process: ManagedProcess = place.process
         self.is_on = True
@@ -71,8 +73,25 @@ class Lane:
     def tick(self) -> None:
         """Everything unfinished is looked at again; open periods may have an interim run."""
         self.cursor = self.level.frontier
+        self._awake.add(self)
         for ordinal in self.level.unfinished(max(self.closed, self.level.frontier), self.level.end):
             self.candidates[ordinal] = True
+
+    @property
+    def scan_end(self) -> int:
+        """The first period that is not to be looked at unasked."""
+        if not self.is_on:
+            return self.cursor
+        continuous = self.process.state_machine is StateMachine.CONTINUOUS
+        end = self.level.end if continuous else self.closed
+        return min(end, self.level.frontier + 1) if self.is_strict else end
+
+    @property
+    def has_work(self) -> bool:
+        """Whether another pass may find something to decide."""
+        if self.candidates:
+            return True
+        return self.free > 0 and (bool(self._backlog) or self.cursor < self.scan_end)
 
     @property
     def free(self) -> int:
@@ -88,6 +107,7 @@ class Lane:
         """Has the period looked at in this turn."""
         if self.level.holds(ordinal):
             self.candidates.setdefault(ordinal, False)
+            self._awake.add(self)
 
     def postpone(self, ordinal: int) -> None:
         """Remembers a ready period until a slot is free."""
@@ -112,13 +132,18 @@ class Lane:
         if any(not view.state.is_finished for view in self.units.get(ordinal, ())):
             self.busy.add(ordinal)
         else:
-            self.busy.discard(ordinal)
+            self._release(ordinal)
 
     def forget(self, ordinal: int) -> None:
         """The job is finished or was started over: its units are of no further interest."""
         self.units.pop(ordinal, None)
         self.refresh_at.pop(ordinal, None)
-        self.busy.discard(ordinal)
+        self._release(ordinal)
+
+    def _release(self, ordinal: int) -> None:
+        if ordinal in self.busy:
+            self.busy.discard(ordinal)
+            self._awake.add(self)  # a slot is free
 
 
 def view(unit: UnitOfWork) -> UnitView:

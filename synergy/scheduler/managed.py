@@ -13,6 +13,7 @@ comes with the journal.
 
 from __future__ import annotations
 
+import heapq
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -33,19 +34,21 @@ from synergy.lifecycle.machines import decide
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
-from synergy.model.process import Deployment, ManagedProcess, StateMachine
+from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.schedule.trigger import Every
 from synergy.scheduler.apply import Applied, Applier, Decided, views
 from synergy.scheduler.lane import Lane, view
 from synergy.scheduler.late import LateData
 from synergy.storage.protocol import SourceChange, Store
+from synergy.timeperiod import Qualifier
 from synergy.timetable.readiness import readiness
 from synergy.timetable.timetable import Timetable
 
 log = logging.getLogger(__name__)
 
-BATCH = 256  # decisions that are written together
+BATCH = 256  # periods looked at in a turn, shared by all processes that have work
+LEAST = 16  # the share of each, however many they are
 PAGE = 5000  # journal entries and source changes read at a time
 REFRESH = 5.0  # seconds between interim runs of a period that cannot be finished yet
 
@@ -79,7 +82,12 @@ class Managed:
         self._journal_seq = store.journal.last_seq()
         self.timetable = Timetable(deployment, start, now)
         self.timetable.load(store.jobs.load())
-        self.lanes = {name: Lane(place, now) for name, place in self.timetable.places.items()}
+        self._awake: set[Lane] = set()
+        self.lanes = {
+            name: Lane(place, now, self._awake) for name, place in self.timetable.places.items()
+        }
+        self._time_due = self._turned_at = now
+        self._refreshes: list[tuple[float, str, int]] = []
         self._by_source: defaultdict[str, list[Lane]] = defaultdict(list)
         for lane in self.lanes.values():
             if lane.process.stored_source is not None:
@@ -97,13 +105,18 @@ class Managed:
         """Does what is due; returns the seconds until something is due by itself."""
         now = self._clock.now()
         self._follow(now)
-        self._pass_time(now)
+        if now < self._turned_at:
+            self._set_back(now)
+        self._turned_at = now
+        if now >= self._time_due:
+            self._pass_time(now)
+        self._refresh()
         batch = self._decide(now)
         if batch or self._hints:
             hints, self._hints = self._hints, defaultdict(list)
             self._take_in(self._applier.apply(batch, hints, now))
         self._late.act(now)
-        return 0.0 if self._has_work() else self._idle_for(now)
+        return 0.0 if self._awake else self._idle_for(now)
 
     def switched_on(self) -> dict[str, ManagedProcess]:
         """The managed processes that are switched on."""
@@ -193,22 +206,44 @@ class Managed:
                     lane.wake(ordinal)
 
     def _take_controls(self, now: datetime) -> None:
+        self._time_due = now
         controls = self._store.controls.all()
         for name, lane in self.lanes.items():
             lane.control(controls.get(name), now)
 
+    def _set_back(self, now: datetime) -> None:
+        """The clock was set back: what was to come at a time comes at that time by the new one.
+
+        What is closed stays closed, so nothing is done twice.
+        """
+        log.warning("The clock was set back", extra={"event": "scheduler.clock_jump"})
+        for lane in self.lanes.values():
+            lane.next_tick = lane.trigger.next_after(now)
+        self._time_due = now
+
     def _pass_time(self, now: datetime) -> None:
+        """Begins, closes and ticks what the time has come for, and notes when that is next."""
         self.timetable.grow(now)
-        monotonic = self._clock.monotonic()
+        dues = [Qualifier.HOURLY.start(Qualifier.HOURLY.at(now) + 1)]
         for lane in self.lanes.values():
             if isinstance(lane.trigger, Every):
                 for ordinal in lane.close(now):
                     lane.wake(ordinal)
+                dues.append(lane.closes_at() + timedelta(milliseconds=1))
             if lane.next_tick <= now:
                 lane.close(now)
                 lane.tick()
                 lane.next_tick = lane.trigger.next_after(now)
-            for ordinal in [o for o, due in lane.refresh_at.items() if due <= monotonic]:
+            dues.append(lane.next_tick)
+        self._time_due = min(dues)
+
+    def _refresh(self) -> None:
+        """Wakes the periods whose next interim run is due."""
+        monotonic = self._clock.monotonic()
+        while self._refreshes and self._refreshes[0][0] <= monotonic:
+            due, process, ordinal = heapq.heappop(self._refreshes)
+            lane = self.lanes[process]
+            if lane.refresh_at.get(ordinal) == due:
                 del lane.refresh_at[ordinal]
                 lane.wake(ordinal)
 
@@ -216,15 +251,18 @@ class Managed:
 
     def _decide(self, now: datetime) -> list[Decided]:
         batch: list[Decided] = []
-        for lane in self.lanes.values():
+        share = max(BATCH // max(len(self._awake), 1), LEAST)
+        for lane in list(self._awake):
             lane.resume()
-            for ordinal, refresh in self._due(lane, BATCH - len(batch)):
+            for ordinal, refresh in self._due(lane, share):
                 units = self._units(lane, ordinal)
                 bounds = self._bounds(lane, ordinal)
                 decision = self._consider(lane, ordinal, units, bounds, refresh=refresh)
                 if not isinstance(decision, Wait):
                     high = bounds.high if bounds is not None else 0
                     batch.append(Decided(lane, ordinal, decision, tuple(units), high))
+            if not lane.has_work:
+                self._awake.discard(lane)
         return batch
 
     def _due(self, lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:
@@ -236,7 +274,7 @@ class Managed:
             if lane.level.state(ordinal).is_active:
                 seen.add(ordinal)
                 yield ordinal, refresh
-        end = self._scan_end(lane)
+        end = lane.scan_end
         lane.cursor = lane.level.first_unfinished(max(lane.cursor, lane.level.frontier), end)
         while lane.cursor < end and lane.free > 0 and len(seen) < limit:
             ordinal = lane.cursor
@@ -330,7 +368,9 @@ class Managed:
         known = [other for other in lane.units.get(ordinal, []) if other.id != unit.id]
         lane.set_units(ordinal, [*known[-1:], view(unit)])
         if lane.process.stored_source is not None:
-            lane.refresh_at[ordinal] = self._clock.monotonic() + REFRESH
+            due = self._clock.monotonic() + REFRESH
+            lane.refresh_at[ordinal] = due
+            heapq.heappush(self._refreshes, (due, lane.process.name, ordinal))
         if unit.state.is_finished:
             lane.wake(ordinal)
 
@@ -364,28 +404,10 @@ class Managed:
         if lane.is_strict:
             lane.wake(lane.level.frontier)
 
-    def _has_work(self) -> bool:
-        return any(
-            lane.candidates or (lane.free > 0 and lane.cursor < self._scan_end(lane))
-            for lane in self.lanes.values()
-        )
-
-    def _scan_end(self, lane: Lane) -> int:
-        """The first period that is not to be looked at unasked."""
-        if not lane.is_on:
-            return lane.cursor
-        continuous = lane.process.state_machine is StateMachine.CONTINUOUS
-        end = lane.level.end if continuous else lane.closed
-        return min(end, lane.level.frontier + 1) if lane.is_strict else end
-
     def _idle_for(self, now: datetime) -> float:
-        monotonic = self._clock.monotonic()
-        waits = [self._late.due_in()]
-        for lane in self.lanes.values():
-            waits.append((lane.next_tick - now).total_seconds())
-            if isinstance(lane.trigger, Every):
-                waits.append((lane.closes_at() - now + timedelta(milliseconds=1)).total_seconds())
-            waits.extend(due - monotonic for due in lane.refresh_at.values())
+        waits = [self._late.due_in(), (self._time_due - now).total_seconds()]
+        if self._refreshes:
+            waits.append(self._refreshes[0][0] - self._clock.monotonic())
         return max(0.0, min(waits))
 
 

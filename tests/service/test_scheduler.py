@@ -549,3 +549,32 @@ def test_a_job_that_also_reads_an_earlier_period_waits_for_it_and_follows_its_ch
     assert world.rows("alert")["2015051900"] == 11
     assert world.generation("Alert", "2015051900") == 2
     assert world.audit().unexplained == ()
+
+
+def test_a_clock_that_is_set_back_does_nothing_twice_and_ticks_go_on(world):
+    world.write("raw", "2015052001", 5)
+    world.settle()
+    before = [(u.id, u.state) for u in world.units("Hour", "2015052001")]
+    world.clock.set_wall(datetime(2015, 5, 19, 12, tzinfo=UTC))
+    world.settle()
+    assert [(u.id, u.state) for u in world.units("Hour", "2015052001")] == before
+    world.write("raw", "2015052002", 6)
+    world.advance(16)
+    world.settle()
+    assert world.rows("hour") == {"2015052001": 5, "2015052002": 6}
+    hour = world.scheduler._managed.lanes["Hour"]
+    assert (hour.next_tick - world.clock.now()).total_seconds() <= 600
+
+
+def test_one_process_with_much_to_do_does_not_hold_up_another():
+    deployment = a_deployment(
+        {
+            "much": [a_process("Much", HOURLY, source="none", sink="much")],
+            "little": [a_process("Little", HOURLY, sink="little", max_active=1)],
+        }
+    )
+    world = World(deployment, start="2005010100")
+    world.scheduler.run_once()
+    world.scheduler.run_once()
+    assert [unit.process for unit in world.store.units.unfinished()] == ["Little"]
+    assert world.timetable().place("Much").level.counts[JobState.EMBRYO] > 50_000
