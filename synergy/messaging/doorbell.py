@@ -55,14 +55,11 @@ class Bell:
         self._ear = ear
         self._ring = ring
         self._discard = discard
-        self._interrupted = False
         self._poll = select.poll()
         self._poll.register(ear, select.POLLIN)
 
     def wait(self, timeout: float) -> bool:
-        if self._interrupted:
-            self._interrupted = False
-        elif not self._poll.poll(timeout * 1000):
+        if not self._poll.poll(timeout * 1000):
             return False
         with suppress(BlockingIOError):
             while True:
@@ -70,8 +67,7 @@ class Bell:
         return True
 
     def interrupt(self) -> None:
-        """Leaves a mark besides the ring: the wait that it ends may be ending just now."""
-        self._interrupted = True
+        """Rings one's own bell, which a signal handler may do as well."""
         with suppress(OSError):
             self._ring()
 

@@ -330,12 +330,15 @@ def test_nobody_writes_over_and_over_while_others_wait(opened: SqliteStore, path
 
 def test_a_fork_leaves_the_parents_connections_alone(opened: SqliteStore) -> None:
     opened.facts.set("a", "1")
+    with opened._database.reading() as parents:
+        pass
     child = os.fork()
     if child == 0:
         status = 1
         try:
             opened.facts.set("b", str(opened.facts.get("a")))
-            status = 0
+            with opened._database.reading() as connection:
+                status = int(connection is parents)
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
