@@ -26,7 +26,8 @@ from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
 EVERY = 60.0  # seconds between two runs
-RETENTION = timedelta(days=90)  # for journal entries, and units that newer ones superseded
+JOURNAL_KEPT = timedelta(days=30)
+UNITS_KEPT = timedelta(days=7)  # those that newer ones of their job superseded
 FORGET_AT_MOST = 5000  # rows a run, so that no run holds others up
 _WHO = "collector"
 
@@ -84,8 +85,8 @@ class Collector:
             except SynergyError:
                 log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
         counts = self._carry_out(judged, now)
-        counts["forgotten"] = self._store.units.prune(now - RETENTION, FORGET_AT_MOST)
-        counts["forgotten"] += self._store.journal.prune(now - RETENTION, FORGET_AT_MOST)
+        counts["forgotten"] = self._store.units.prune(now - UNITS_KEPT, FORGET_AT_MOST)
+        counts["forgotten"] += self._store.journal.prune(now - JOURNAL_KEPT, FORGET_AT_MOST)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
         return Swept({name: n for name, n in counts.items() if n}, min(dues, default=None))
 

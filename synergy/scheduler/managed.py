@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 BATCH = 256  # periods looked at in a turn, shared by all processes that have work
 LEAST = 16  # the share of each, however many they are
 PAGE = 5000  # journal entries and source changes read at a time
-REFRESH = 5.0  # seconds between interim runs of a period that cannot be finished yet
+REFRESH = 10.0  # seconds between interim runs of a period that cannot be finished yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def test_a_continuous_job_follows_its_open_period_and_ends_with_the_final_bounds
     assert world.rows("hour") == {"2015052012": 1}
     assert world.state("Hour", "2015052012") is JobState.IN_PROGRESS
     world.write("raw", "2015052012", 2, key="e")
-    world.advance(6)
+    world.advance(12)
     world.settle()
     assert world.rows("hour") == {"2015052012": 3}
     world.advance(3600 + 300)
@@ -134,7 +134,7 @@ def test_while_a_unit_runs_at_most_one_waits_behind_it_and_grows():
     def slow(task):
         for n in range(3):
             world.write("raw", "2015052012", n, key=f"k{n}")
-            world.advance(6)
+            world.advance(12)
             seen.append(world.unit_states("Hour", "2015052012"))
         return Processed()
 
