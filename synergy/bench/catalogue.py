@@ -1,0 +1,52 @@
+"""Which benches there are, and how large they are."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from synergy.bench.figures import Figure
+from synergy.bench.stage import Lab
+from synergy.config.findings import suggestion
+from synergy.errors import NotFound
+
+Measure = Callable[[Lab, int], list[Figure]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A measurement; `size`, and `quick` for a first look, count what `of` says."""
+
+    name: str
+    about: str
+    size: int
+    quick: int
+    of: str
+
+    def measure(self, lab: Lab, size: int) -> list[Figure]:
+        """Carries it out; raises BenchFailed if something does not come to its end."""
+        module = importlib.import_module(f"synergy.bench.{self.name}")
+        return cast("Measure", module.measure)(lab, size)
+
+
+BENCHES = (
+    Bench("units", "catch-up of units that do nothing, by two workers", 20_000, 2_000, "units"),
+    Bench("latency", "conclusion to dependant, when all is quiet", 200, 30, "samples"),
+    Bench("timetable", "100 processes, each with its hours", 10, 2, "years"),
+    Bench("empty", "empty periods of two closed processes", 87_600, 8_760, "hours each"),
+    Bench("ingest", "an access log, by two session workers", 300_000, 30_000, "lines"),
+    Bench("aggregate", "an hour of sessions into a row a site", 100_000, 10_000, "sessions"),
+    Bench("start", "supervisor start in a fresh home", 3, 1, "starts"),
+    Bench("idle", "the default deployment at rest", 60, 10, "seconds"),
+)
+
+
+def chosen(names: Sequence[str]) -> list[Bench]:
+    """The benches of these names, all if there are none; raises NotFound."""
+    by_name = {bench.name: bench for bench in BENCHES}
+    for name in names:
+        if name not in by_name:
+            raise NotFound("bench", name, suggestion(name, by_name))
+    return [bench for bench in BENCHES if not names or bench.name in names]

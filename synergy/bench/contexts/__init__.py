@@ -1,0 +1,1 @@
+"""The deployments that are measured; each is named in `SYNERGY_CONTEXT`."""

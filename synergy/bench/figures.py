@@ -1,0 +1,38 @@
+"""What a bench comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synergy.errors import SynergyError
+
+
+class BenchFailed(SynergyError):
+    """Something did not come to its end, so there is nothing to measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its unit; `at_least` and `at_most` are the target, if it has one."""
+
+    name: str
+    value: float
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the target is met; None where there is none."""
+        if self.at_least is not None:
+            return self.value >= self.at_least
+        if self.at_most is not None:
+            return self.value <= self.at_most
+        return None
+
+
+def percentile(values: Sequence[float], share: int) -> float:
+    """The smallest value that `share` per cent of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(-(-len(ordered) * share // 100) - 1, 0)]

@@ -1,0 +1,57 @@
+"""What benches ask the rows that a deployment leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from synergy.bench.figures import BenchFailed
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.storage.protocol import Store
+from synergy.timeperiod import Qualifier
+
+SETTLE = timedelta(minutes=5)  # the default of processes
+_PAGE = 5000
+_FINISHED = bytes(state for state in JobState if state.is_finished)
+
+
+def closed_hours_ago(count: int, now: datetime) -> str:
+    """The hour with which `count` closed hours begin."""
+    hourly = Qualifier.HOURLY
+    return hourly.timeperiod(hourly.at(now - SETTLE) - count)
+
+
+def finished_jobs(store: Store, processes: Sequence[str]) -> int:
+    """How many jobs of the processes are finished."""
+    return sum(
+        len(run.states) - len(run.states.translate(None, _FINISHED))
+        for run in store.jobs.load(processes)
+    )
+
+
+def units_of(store: Store, process: str) -> list[UnitOfWork]:
+    """All units of a process, newest creation first."""
+    page, cursor = store.units.find(process, limit=_PAGE)
+    units = list(page)
+    while cursor is not None:
+        page, cursor = store.units.find(process, limit=_PAGE, cursor=cursor)
+        units += page
+    return units
+
+
+def entries(store: Store) -> Iterator[JournalEntry]:
+    """The whole journal, oldest first."""
+    page = store.journal.since(0, _PAGE)
+    while page:
+        yield from page
+        page = store.journal.since(page[-1].seq, _PAGE)
+
+
+def first_time(store: Store, event: str) -> datetime:
+    """When something happened for the first time; raises BenchFailed if it never did."""
+    for entry in entries(store):
+        if entry.event == event:
+            return entry.at
+    raise BenchFailed(f"the journal has no {event}")

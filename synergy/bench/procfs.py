@@ -1,0 +1,34 @@
+"""What the kernel knows of a process: its time on the CPU and its memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds on the CPU so far, with those of children that have ended; 0 if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    fields = text[text.rindex(")") + 2 :].split()
+    return sum(map(int, fields[11:15])) / _TICKS
+
+
+def pss_bytes(pid: int) -> int:
+    """Its memory, of what it shares with others its share; 0 if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    sizes = (line.split() for line in text.splitlines() if line.startswith("Pss:"))
+    return sum(int(size) for _, size, _ in sizes) * 1024
+
+
+def own_rss_bytes() -> int:
+    """The memory of the calling process that is resident."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
