@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from synergy.compose import Project
+    from synergy.supervisor.control import StopReport
     from synergy.supervisor.daemon import Progress, StartReport
     from synergy.supervisor.status import SupervisorStatus
 
@@ -171,10 +172,17 @@ def _stop(project: Project, arguments: argparse.Namespace) -> int:
     from synergy.supervisor import control
 
     report = control.stop(project.settings.home)
-    code = exits.DONE if report.is_stopped else exits.FAILED
     if arguments.json:
         output.print_json(report)
-    elif not report.is_stopped:
+    else:
+        _print_stopped(report)
+    return exits.DONE if report.is_stopped else exits.FAILED
+
+
+def _print_stopped(report: StopReport) -> None:
+    from synergy.cli import output
+
+    if not report.is_stopped:
         left = ", ".join(map(str, report.left)) or "see launch.py supervisor status"
         output.note(f"{output.colour('error', 'red')}: not everything has stopped: {left}")
     elif report.was_running:
@@ -183,18 +191,21 @@ def _stop(project: Project, arguments: argparse.Namespace) -> int:
         output.say(f"no supervisor was running; {report.ended} processes left by one were ended")
     else:
         output.say("no supervisor is running: nothing to stop")
-    return code
 
 
 def run_restart(arguments: argparse.Namespace) -> int:
     """Stops and starts; stops nothing if the configuration would not start."""
     from synergy import compose
+    from synergy.supervisor import control
 
     project = compose.open_project(imports=True)
     if arguments.dry_run:
         return _plan(project, arguments, "restart")
-    quiet = argparse.Namespace(**{**vars(arguments), "json": False})
-    return _stop(project, quiet) or _start(project, arguments)
+    report = control.stop(project.settings.home)
+    if report.is_stopped and arguments.json:
+        return _start(project, arguments)
+    _print_stopped(report)
+    return _start(project, arguments) if report.is_stopped else exits.FAILED
 
 
 def _plan(project: Project, arguments: argparse.Namespace, verb: str) -> int:
@@ -246,6 +257,7 @@ def run_status(arguments: argparse.Namespace) -> None:
     """What runs; where there is no store yet, nothing does."""
     from synergy import compose
     from synergy.cli import output
+    from synergy.supervisor import lock
     from synergy.supervisor.status import SupervisorStatus, status
 
     project = compose.open_project()
@@ -257,7 +269,9 @@ def run_status(arguments: argparse.Namespace) -> None:
         finally:
             store.close()
     else:
-        found = SupervisorStatus(settings.box_id, False, None, ())
+        holder = lock.holder(settings.home)
+        pid = None if holder is None else holder.pid
+        found = SupervisorStatus(settings.box_id, holder is not None, pid, ())
     if arguments.json:
         output.print_json(found)
     else:

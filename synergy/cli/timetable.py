@@ -9,10 +9,12 @@ from synergy.cli import options
 
 if TYPE_CHECKING:
     from synergy.insight.actions import Periods, Touched
+    from synergy.insight.audit import Audit
     from synergy.insight.views import LevelView, TreeView
     from synergy.insight.why import Cause
     from synergy.model.process import ManagedProcess
 
+SHOWN = 40  # unexplained periods that are listed for people
 RANGE_HELP = "FROM..TO without TO, or one timeperiod"
 
 
@@ -280,15 +282,26 @@ def run_audit(arguments: argparse.Namespace) -> int:
     if arguments.json:
         output.print_json(found)
     else:
-        rows = [[u.process, u.timeperiod, u.state, u.text] for u in found.unexplained]
-        if rows:
-            output.table(["process", "timeperiod", "state", "unexplained"], rows)
+        _print_unexplained(found)
         missing = found.expected - found.accounted
         output.say(
             f"{found.expected:,} closed periods expected, {found.accounted:,} accounted for, "
             f"{found.unfinished:,} of them unfinished, {missing:,} unexplained"
         )
     return exits.FAILED if found.unexplained else exits.DONE
+
+
+def _print_unexplained(found: Audit) -> None:
+    from synergy.cli import output
+
+    if not found.unexplained:
+        return
+    output.table(
+        ["process", "timeperiod", "state", "unexplained"],
+        [[u.process, u.timeperiod, u.state, u.text] for u in found.unexplained[:SHOWN]],
+    )
+    if len(found.unexplained) > SHOWN:
+        output.say("... --json lists more")
 
 
 def run_wait(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,56 @@
+"""The command line in this process, on a store in a temporary home."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synergy import compose
+from synergy.cli.main import main
+from synergy.storage.sqlite import SqliteStore
+from tests.service.world import World
+
+NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
+START = "2015051700"
+BOX = "box-1"
+
+
+class Commands:
+    """Runs commands, and keeps what the last one printed."""
+
+    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = home
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+    def run(self, *argv: str) -> int:
+        """The exit code."""
+        self._capsys.readouterr()
+        code = main(argv)
+        self.out, self.err = self._capsys.readouterr()
+        assert "Traceback" not in self.text
+        return code
+
+    def ok(self, *argv: str) -> str:
+        """What a command printed that must succeed."""
+        assert self.run(*argv) == 0, self.text
+        return self.out
+
+    def json(self, *argv: str, code: int = 0) -> Any:
+        """What a command printed as JSON."""
+        assert self.run(*argv, "--json") == code, self.text
+        return json.loads(self.out)
+
+    def a_world(self) -> World:
+        """The deployment of the project itself, moved on by hand, in the store of the home."""
+        project = compose.open_project()
+        store = SqliteStore.open(project.settings.store_file)
+        return World(project.deployment, START, NOW, store)

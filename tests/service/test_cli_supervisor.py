@@ -1,0 +1,205 @@
+"""`launch.py supervisor …` and `launch.py test`, as far as no process has to be started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from synergy.cli import test
+from synergy.supervisor import control, daemon
+from synergy.supervisor.control import StopReport
+from synergy.supervisor.daemon import Outcome, Progress, StartReport
+from synergy.supervisor.lock import HomeLock
+from tests.service.commands import BOX
+
+
+@pytest.fixture
+def start_with(monkeypatch):
+    """Has a start end with a given report, after the changes that it is told of."""
+
+    def install(report, *changes):
+        configs = []
+
+        def start(config, watcher):
+            configs.append(config)
+            for change in changes:
+                watcher(change)
+            return report
+
+        monkeypatch.setattr(daemon, "start_detached", start)
+        monkeypatch.setattr(daemon, "run_foreground", start)
+        return configs
+
+    return install
+
+
+def test_nothing_runs_before_the_first_start(commands):
+    assert commands.json("supervisor", "status") == {
+        "box": BOX, "running": False, "pid": None, "processes": [],
+    }  # fmt: skip
+    assert "launch.py supervisor start" in commands.ok("supervisor", "status")
+    assert "nothing to stop" in commands.ok("supervisor", "stop")
+    assert not commands.home.exists()
+
+
+def test_a_dry_run_names_what_would_run_and_makes_nothing(commands):
+    told = commands.json("supervisor", "start", "--dry-run")
+    assert {"Scheduler/1", "SingleSessionWorker/2"} <= set(told["processes"])
+    assert "EventStreamGenerator/1" not in told["processes"]  # the demo stream is off
+    assert not commands.home.exists()
+
+
+def test_a_dry_run_knows_what_is_switched_off(commands, deployed):
+    commands.ok("box", "sync")
+    commands.ok("box", "stop", "AlertDailyWorker")
+    told = commands.json("supervisor", "start", "--dry-run")
+    assert "AlertDailyWorker/1" not in told["processes"]
+
+
+def test_a_start_tells_what_runs_where_logs_are_and_how_to_stop(commands, start_with):
+    running = [Progress("Scheduler", 1, "starting", None), Progress("Scheduler", 1, "running", 71)]
+    start_with(StartReport(Outcome.STARTED, 70), *running)
+    text = commands.ok("supervisor", "start")
+    for word in ("Scheduler", "71", "70", str(commands.home / "logs"), "launch.py supervisor stop"):
+        assert word in text
+    assert "starting" not in text
+    told = commands.json("supervisor", "start")
+    assert (told["outcome"], told["processes"][0]["state"]) == ("started", "running")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (Outcome.STARTED, 0), (Outcome.ALREADY_RUNNING, 0), (Outcome.STOPPED, 0),
+        (Outcome.INCOMPLETE, 1), (Outcome.FAILED, 1), (Outcome.UNREACHABLE, 5),
+    ],
+)  # fmt: skip
+def test_the_exit_code_says_how_the_start_ended(commands, start_with, outcome, code):
+    missing = (Progress("Scheduler", 1, "backoff", None),)
+    report = StartReport(
+        outcome, 70, "the disk is full", missing if outcome is Outcome.INCOMPLETE else ()
+    )
+    start_with(report)
+    assert commands.run("supervisor", "start") == code
+    if code:
+        assert "the disk is full" in commands.err
+    if missing and outcome is Outcome.INCOMPLETE:
+        assert "Scheduler.log" in commands.err
+
+
+def test_the_command_of_a_process_runs_it_in_the_console(commands, start_with):
+    configs = start_with(StartReport(Outcome.STARTED, 70))
+    commands.ok("supervisor", "start")
+    command = configs[0].command("SingleSessionWorker", 2)
+    assert command[0] == sys.executable
+    assert command[2:] == (
+        "process", "start", "SingleSessionWorker", "--console", "--instance", "2",
+    )  # fmt: skip
+
+
+def test_a_faulty_configuration_starts_nothing(commands, start_with, monkeypatch):
+    configs = start_with(StartReport(Outcome.STARTED, 70))
+    monkeypatch.setenv("SYNERGY_MX_PORT", "http")
+    monkeypatch.setenv("SYNERGY_STOER", "x")
+    for verb in ("start", "restart"):
+        assert commands.run("supervisor", verb) == 78
+        assert "did you mean store" in commands.err
+        assert "2 mistakes" in commands.err
+    assert configs == []
+
+
+@pytest.mark.parametrize(
+    ("report", "code", "word"),
+    [
+        (StopReport(was_running=True, is_stopped=True, pid=70), 0, "have stopped"),
+        (StopReport(was_running=False, is_stopped=True, ended=3), 0, "3 processes"),
+        (StopReport(was_running=True, is_stopped=False, pid=70, left=(5, 6)), 1, "5, 6"),
+    ],
+)
+def test_a_stop_tells_what_became_of_everything(commands, monkeypatch, report, code, word):
+    monkeypatch.setattr(control, "stop", lambda home: report)
+    assert commands.run("supervisor", "stop") == code
+    assert word in commands.text
+
+
+def test_a_restart_starts_only_what_has_stopped(commands, start_with, monkeypatch):
+    configs = start_with(StartReport(Outcome.STARTED, 70))
+    left = StopReport(was_running=True, is_stopped=False, left=(5,))
+    monkeypatch.setattr(control, "stop", lambda home: left)
+    assert commands.run("supervisor", "restart") == 1
+    assert configs == []
+    monkeypatch.setattr(control, "stop", lambda home: StopReport(True, True))
+    assert commands.json("supervisor", "restart")["outcome"] == "started"
+    assert len(configs) == 1
+
+
+def test_a_stop_that_is_only_tried_stops_nothing(commands):
+    held = HomeLock(commands.home)
+    assert held.acquire()
+    try:
+        assert commands.json("supervisor", "stop", "--dry-run")["running"] is True
+        assert commands.json("supervisor", "status")["running"] is True
+    finally:
+        held.release()
+
+
+# launch.py test
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """The modules that are run, in order; those in `failing` fail."""
+    ran = []
+    failing = set()
+
+    def run(command, **_options):
+        ran.append(command[2:])
+        return subprocess.CompletedProcess(command, int(command[2] in failing))
+
+    monkeypatch.setattr(test.subprocess, "run", run)
+    return ran, failing
+
+
+def test_the_whole_check_ends_with_pytest(commands, steps):
+    ran, _ = steps
+    commands.ok("test")
+    assert [command[0] for command in ran] == ["ruff", "ruff", "mypy", "pytest"]
+    assert commands.out.splitlines() == ["format: sound", "lint: sound", "types: sound"]
+
+
+def test_a_step_that_fails_fails_the_check_but_the_others_are_run(commands, steps):
+    ran, failing = steps
+    failing.add("mypy")
+    assert commands.run("test") == 1
+    assert len(ran) == 4
+    assert "types: FAILED" in commands.out
+
+
+def test_arguments_are_pytests_alone(commands, steps):
+    ran, failing = steps
+    commands.ok("test", "-k", "time or tree", "tests/unit", "-x")
+    assert ran == [["pytest", "-k", "time or tree", "tests/unit", "-x"]]
+    failing.add("pytest")
+    assert commands.run("test", "tests/unit") == 1
+
+
+def test_help_of_test_is_its_own(commands, steps):
+    commands.ok("test", "-h")
+    assert steps[0] == []
+
+
+def test_every_verb_has_help_with_an_example(commands):
+    verbs = {
+        "supervisor": "start stop restart status", "box": "list id start stop sync",
+        "process": "list show start stop on off trigger interval",
+        "timetable": "show why reprocess skip extend audit wait",
+        "unit": "list show log cancel retry", "gc": "run status",
+        "queue": "list dead replay purge", "store": "init status reset backup",
+    }  # fmt: skip
+    for noun, words in verbs.items():
+        assert "example:" in commands.ok(noun, "-h")
+        for verb in words.split():
+            text = commands.ok(noun, verb, "-h")
+            assert f"launch.py {noun} {verb}" in text.split("example:")[1]

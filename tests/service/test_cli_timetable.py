@@ -1,0 +1,255 @@
+"""`launch.py timetable …` on the illustration deployment, with a store and a fixed clock."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from synergy.cli import waiting
+from synergy.messaging.message import EventsMessage
+from synergy.model.job import JobState
+from synergy.model.unit_of_work import UnitState
+
+HOUR, DAY, MONTH = "SiteHourlyAggregator", "SiteDailyAggregator", "SiteMonthlyAggregator"
+CLIENT_DAY = "ClientDailyAggregator"
+PERIOD = "2015051801"
+
+
+@pytest.fixture
+def with_data(deployed):
+    deployed.write("single_session", PERIOD, 5)
+    deployed.settle()
+    return deployed
+
+
+# Show
+
+
+def test_before_the_first_start_there_is_nothing_to_show_and_nothing_is_made(commands):
+    for verb in (["show"], ["why", DAY, "2015051700"], ["audit"], ["wait", DAY, "2015051700"],
+                 ["reprocess", DAY, "2015051700"], ["skip", DAY, "2015051700"],
+                 ["extend", "--from", "2015010100"]):  # fmt: skip
+        assert commands.run("timetable", *verb) == 5
+        assert "launch.py supervisor start" in commands.err
+    assert not commands.home.exists()
+
+
+def test_show_counts_each_process_in_the_documented_shape(commands, with_data):
+    trees = {tree["name"]: tree for tree in commands.json("timetable", "show")["trees"]}
+    assert set(trees) == {"site", "client", "alert", "report"}
+    levels = {level["name"]: level for level in trees["site"]["processes"]}
+    assert list(levels)[-1] == HOUR
+    hour = levels[HOUR]
+    assert (hour["qualifier"], hour["counts"]["processed"]) == ("hourly", 1)
+    assert hour["counts"]["noop"] == 3 * 24 + 10
+    assert "jobs" not in hour
+
+
+def test_show_with_a_window_lists_its_jobs_in_the_documented_shape(commands, with_data):
+    argv = ("timetable", "show", "site", "--from", "2015051800", "--to", "2015051802")
+    (tree,) = commands.json(*argv)["trees"]
+    jobs = {level["name"]: level["jobs"] for level in tree["processes"]}
+    (unit,) = with_data.units(HOUR, PERIOD)
+    noop, processed = jobs[HOUR]
+    assert (noop["timeperiod"], noop["state"], noop["generation"], noop["unit"]) == (
+        "2015051800", "noop", 1, None,
+    )  # fmt: skip
+    assert noop["reason"] == "its source is empty"
+    assert processed["timeperiod"] == PERIOD
+    assert (processed["state"], processed["unit"], processed["reason"]) == (
+        "processed", unit.id, "",
+    )  # fmt: skip
+    assert [job["timeperiod"] for job in jobs[DAY]] == ["2015051800"]
+    assert PERIOD in commands.ok(*argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["show", "sight"], 3),
+        (["show", "--from", "yesterday"], 2),
+        (["show", "--from", "2015051800", "--to", "2015051800"], 2),
+        (["why", "NoSuch", "2015051700"], 3),
+        (["why", "Scheduler", "2015051700"], 3),
+        (["why", DAY, "2014051700"], 3),
+        (["why", DAY, "2015051701"], 2),
+        (["reprocess", DAY, "2015051800..2015051700"], 2),
+        (["reprocess", DAY, "2015051800..2015051800"], 2),
+        (["reprocess", DAY, "20150517"], 2),
+        (["reprocess", DAY, "2014051700"], 3),
+        (["reprocess", DAY, "2015051800..2016051800"], 3),
+        (["skip", "NoSuch", "2015051700"], 3),
+        (["skip", DAY], 2),
+        (["extend", "--from", "2015051800"], 4),
+        (["extend", "--from", "soon"], 2),
+        (["wait", DAY, "2014051700"], 3),
+        (["wait", DAY, "2015051700", "--timeout", "-1"], 2),
+        (["wait", "NoSuch", "2015051700"], 3),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_exit_code_and_changes_nothing(
+    commands,
+    deployed,
+    argv,
+    code,
+):
+    deployed.schedule()
+    before = deployed.store.journal.last_seq()
+    assert commands.run("timetable", *argv) == code
+    assert commands.err
+    assert deployed.store.journal.last_seq() == before
+
+
+# Why
+
+
+def test_why_shows_the_tree_of_causes_and_its_leaves(commands, deployed):
+    deployed.write("single_session", PERIOD, 5)
+    deployed.schedule()
+    told = commands.json("timetable", "why", CLIENT_DAY, "2015051800")
+    assert (told["kind"], told["process"], told["state"]) == ("blocked", CLIENT_DAY, "embryo")
+    day = told["causes"][0]
+    assert (day["process"], day["timeperiod"]) == (DAY, "2015051800")
+    (leaf,) = told["leaves"]
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
+        "waits_for_worker", HOUR, PERIOD,
+    )  # fmt: skip
+    assert leaf["helps"] == [f"launch.py process start {HOUR}"]
+    text = commands.ok("timetable", "why", CLIENT_DAY, "2015051800")
+    assert text.index(CLIENT_DAY) < text.index(DAY) < text.index(HOUR) < text.index("helps:")
+
+
+# Reprocess, skip, extend
+
+
+def test_a_dry_run_lists_exactly_what_the_real_one_then_touches(commands, with_data):
+    argv = ("timetable", "reprocess", HOUR, PERIOD, "--reason", "wrong zone")
+    planned = commands.json(*argv, "--dry-run")
+    assert planned["dry_run"] is True
+    assert with_data.generation(HOUR, PERIOD) == 1
+    done = commands.json(*argv)
+    assert done["touched"] == planned["touched"]
+    assert {"process": HOUR, "timeperiod": PERIOD, "before": "processed", "after": "embryo",
+            "generation": 2} in done["touched"]  # fmt: skip
+    touched = {(t["process"], t["timeperiod"]) for t in done["touched"]}
+    assert {(DAY, "2015051800"), (CLIENT_DAY, "2015051800")} <= touched
+    for process, period in touched:
+        assert with_data.generation(process, period) == 2
+    entry = with_data.store.journal.of_job(HOUR, PERIOD, 1)[0]
+    assert (entry.event, entry.why) == ("job.started_over", "wrong zone")
+    assert "@" in entry.who
+
+
+def test_a_range_is_half_open(commands, with_data):
+    done = commands.json("timetable", "reprocess", HOUR, "2015051703..2015051706", "--dry-run")
+    hours = [t["timeperiod"] for t in done["touched"] if t["process"] == HOUR]
+    assert hours == ["2015051703", "2015051704", "2015051705"]
+
+
+def test_skip_tells_every_job_that_it_gives_up(commands, deployed):
+    deployed.write("single_session", PERIOD, 5)
+    deployed.schedule()
+    text = commands.ok("timetable", "skip", HOUR, PERIOD)
+    assert PERIOD in text
+    assert "1 job skipped" in text
+    assert deployed.state(HOUR, PERIOD) is JobState.SKIPPED
+    assert deployed.unit_states(HOUR, PERIOD) == [UnitState.CANCELED]
+    assert "nothing to do" in commands.ok("timetable", "skip", HOUR, PERIOD)
+
+
+def test_extend_moves_the_first_hour(commands, deployed):
+    deployed.schedule()
+    argv = ("timetable", "extend", "--from", "2015051612")
+    told = commands.json(*argv, "--dry-run")
+    assert told == {"before": "2015051700", "after": "2015051612", "dry_run": True}
+    assert commands.json("timetable", "show", "site")["trees"][0]["processes"][3]["first"] == (
+        "2015051700"
+    )
+    commands.ok(*argv)
+    assert commands.json("timetable", "show", "site")["trees"][0]["processes"][3]["first"] == (
+        "2015051612"
+    )
+
+
+# Audit
+
+
+def test_audit_accounts_for_every_period(commands, with_data):
+    told = commands.json("timetable", "audit")
+    assert told["unexplained"] == []
+    assert told["expected"] == told["accounted"] > 3 * 24
+    assert told["unfinished"] == 0
+    assert "0 unexplained" in commands.ok("timetable", "audit")
+
+
+def test_audit_fails_when_a_finished_job_does_not_cover_its_source(commands, with_data):
+    with_data.write("single_session", "2015051702", 1)
+    told = commands.json("timetable", "audit", code=1)
+    assert {(u["process"], u["timeperiod"]) for u in told["unexplained"]} == {(HOUR, "2015051702")}
+    assert told["accounted"] == told["expected"] - 1
+    assert commands.run("timetable", "audit") == 1
+    assert "2015051702" in commands.out
+
+
+# Wait
+
+
+def test_wait_ends_at_once_for_a_job_that_is_done(commands, with_data):
+    told = commands.json("timetable", "wait", DAY, "2015051800")
+    assert (told["state"], told["done"], told["leaves"]) == ("processed", True, [])
+    assert "noop" in commands.ok("timetable", "wait", DAY, "2015051700")
+
+
+def test_wait_tells_the_leaf_causes_when_time_is_over(commands, deployed):
+    deployed.write("single_session", PERIOD, 5)
+    deployed.schedule()
+    told = commands.json("timetable", "wait", DAY, "2015051800", "--timeout", "0", code=1)
+    assert (told["done"], told["leaves"][0]["process"]) == (False, HOUR)
+    assert commands.run("timetable", "wait", DAY, "2015051800", "--timeout", "0") == 1
+    assert f"helps: launch.py process start {HOUR}" in commands.out
+
+
+def test_wait_fails_for_a_job_that_was_skipped(commands, deployed):
+    deployed.write("single_session", PERIOD, 5)
+    deployed.schedule()
+    commands.ok("timetable", "skip", HOUR, PERIOD, "--reason", "lost")
+    told = commands.json("timetable", "wait", HOUR, PERIOD, code=1)
+    assert (told["state"], told["done"]) == ("skipped", True)
+    assert "lost" in told["leaves"][0]["text"]
+
+
+def test_wait_is_not_deceived_by_late_data_or_by_events_on_their_way(commands, with_data):
+    argv = ("timetable", "wait", DAY, "2015051700", "--timeout", "0")
+    with with_data.store.batch() as batch:
+        with_data.bus.publish("SingleSessionWorker", [EventsMessage([{}])], batch)
+    told = commands.json(*argv, code=1)
+    assert (told["state"], told["done"], told["events_waiting"]) == ("noop", False, 1)
+    with_data.bus.purge("SingleSessionWorker")
+    with_data.write("single_session", "2015051702", 1)
+    told = commands.json(*argv, code=1)
+    assert (told["done"], told["late"]) == (False, HOUR)
+    assert "late data" in (commands.run(*argv), commands.out)[1]
+
+
+def test_wait_goes_on_until_the_job_is_done(commands, deployed, monkeypatch):
+    deployed.write("single_session", PERIOD, 5)
+    deployed.schedule()
+    looked = threading.Event()
+    pause = waiting._pause
+
+    def tell_and_pause(*args):
+        looked.set()
+        pause(*args)
+
+    monkeypatch.setattr(waiting, "_pause", tell_and_pause)
+    codes = []
+    argv = ("timetable", "wait", DAY, "2015051800", "--timeout", "60")
+    waiter = threading.Thread(target=lambda: codes.append(commands.run(*argv)))
+    waiter.start()
+    assert looked.wait(20)
+    assert codes == []
+    deployed.settle()
+    waiter.join(20)
+    assert codes == [0]
+    assert "processed" in commands.out
