@@ -150,7 +150,8 @@ class Units(Protocol):
 class Bounds:
     """What a source holds for a timeperiod range: lowest and highest write number, rows.
 
-    `high` also rises when a row is taken away, so that `rows` may be 0 while `high` is not.
+    `low` is the lowest number ever given there, which no later write moves. `high` also rises
+    when a row is taken away, so that `rows` may be 0 while `high` is not.
     """
 
     low: int

@@ -328,6 +328,17 @@ def test_nobody_writes_over_and_over_while_others_wait(opened: SqliteStore, path
     assert max(runs) <= 30
 
 
+def test_threads_that_have_ended_leave_no_more_files_open(opened: SqliteStore) -> None:
+    def in_a_thread() -> int:
+        thread = threading.Thread(target=opened.facts.set, args=("n", "1"))
+        thread.start()
+        thread.join()
+        return len(os.listdir("/proc/self/fd"))
+
+    after_the_first = in_a_thread()
+    assert [in_a_thread() for _ in range(10)] == [after_the_first] * 10
+
+
 def test_a_fork_leaves_the_parents_connections_alone(opened: SqliteStore) -> None:
     opened.facts.set("a", "1")
     with opened._database.reading() as parents:

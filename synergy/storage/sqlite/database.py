@@ -45,16 +45,16 @@ class Session:
         self.connection = connection
         self.gate = gate
         self.patience = Patience()
+        connection.set_busy_handler(_stepping(self.patience))
         self.writing = False
         self.failed = False
         self._after: list[Callable[[], None]] = []
-        connection.set_busy_handler(self._is_busy)
 
     def after_commit(self, act: Callable[[], None]) -> None:
         self._after.append(act)
 
     def begin(self) -> None:
-        self.patience = Patience()
+        self.patience.renew()
         if self.gate is None:
             self.connection.execute(_SQL["begin"])
         else:
@@ -95,9 +95,6 @@ class Session:
         if self.gate is not None:
             self.gate.close()
 
-    def _is_busy(self, _calls: int) -> bool:
-        return self.patience.step()
-
 
 class Database:
     """The file at `path`, or with None a store in memory, for all threads of this process."""
@@ -119,7 +116,7 @@ class Database:
         """The connection of this thread, which sees what its open batch wrote."""
         with self._turn, self._translating:
             session = self._session()
-            session.patience = Patience()
+            session.patience.renew()
             yield session.connection
 
     @contextmanager
@@ -220,9 +217,17 @@ def _part(session: Session) -> Iterator[None]:
         raise
 
 
+def _stepping(patience: Patience) -> Callable[[int], bool]:
+    """What SQLite calls while a lock is held.
+
+    It knows no more than the patience: a session that knows its connection and is known by it
+    would outlive its thread.
+    """
+    return lambda _calls: patience.step()
+
+
 def _configured(connection: apsw.Connection) -> apsw.Connection:
-    patience = Patience()
-    connection.set_busy_handler(lambda _: patience.step())
+    connection.set_busy_handler(_stepping(Patience()))
     mode = connection.pragma("journal_mode", "wal")
     if mode not in ("wal", "memory"):
         raise StorageUnavailable(f"the store cannot be put into WAL mode, only into {mode}")

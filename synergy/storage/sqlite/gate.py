@@ -19,6 +19,7 @@ import fcntl
 import os
 import struct
 import threading
+import weakref
 from pathlib import Path
 
 from synergy.clock import SystemClock
@@ -33,12 +34,16 @@ _pause = threading.Event()  # never set: waiting on it is a pause
 
 
 class Patience:
-    """Waits in small steps until a deadline, counted from the first step."""
+    """Waits in small steps until a deadline, counted from the first step after `renew`."""
 
     __slots__ = ("_deadline",)
 
     def __init__(self) -> None:
         self._deadline: float | None = None
+
+    def renew(self) -> None:
+        """Begins anew, for another wait."""
+        self._deadline = None
 
     def step(self) -> bool:
         """Waits a little; False if the deadline has passed."""
@@ -60,6 +65,7 @@ class Gate:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StorageUnavailable(f"{self._path} cannot be opened: {error.strerror}") from error
+        self._close = weakref.finalize(self, os.close, self._file)
 
     def enter(self, patience: Patience) -> None:
         """Waits for the gate; raises StorageUnavailable if it stays shut."""
@@ -80,7 +86,8 @@ class Gate:
         return alone
 
     def close(self) -> None:
-        os.close(self._file)
+        """May be called twice; a gate that is forgotten, as with its thread, closes as well."""
+        self._close()
 
     def _lock(self, kind: int, byte: int) -> bool:
         request = struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0)
