@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+MOST = 10**15  # of anything that is counted
+
 Run = Callable[[argparse.Namespace], "int | None"]
 
 
@@ -49,9 +51,9 @@ def yes_option(parser: Any) -> None:
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    """A whole number of at least 1, which a store can count with."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 to {MOST:,}")
     return int(text)
 
 

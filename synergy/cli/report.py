@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from synergy.errors import InvalidValue
 
 EXAMPLE = """example:
   launch.py report site_daily --from 2015051700 --to 2015052100 --domain semicomplete.com
@@ -35,16 +38,14 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prints or writes the rows."""
-    from synergy import compose
     from synergy.cli import output
+    from synergy.cli.desk import desk
     from synergy.insight import documents
 
-    project = compose.open_project()
-    store = compose.open_store(project.settings)
-    try:
+    with desk() as at:
         rows = documents.rows(
-            store.documents,
-            project.deployment,
+            at.store.documents,
+            at.project.deployment,
             arguments.collection,
             (arguments.first, arguments.end),
             arguments.domain,
@@ -55,8 +56,6 @@ def run(arguments: argparse.Namespace) -> None:
             write_csv(arguments.csv, *_table(map(documents.flat, rows)))
         else:
             output.table(*_table(map(documents.flat, rows)))
-    finally:
-        store.close()
 
 
 def _table(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[object]]]:
@@ -67,11 +66,19 @@ def _table(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[o
 
 
 def write_csv(path: Path, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Writes the file beside its place and moves it there, so that nobody reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(headers)
-        writer.writerows(rows)
-    unfinished.replace(path)
+    """Writes the file beside its place and moves it there, so that nobody reads half of it.
+
+    Raises InvalidValue if it cannot be written.
+    """
+    unfinished = path.absolute().with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(headers)
+            writer.writerows(rows)
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise InvalidValue(f"{path} cannot be written: {error.strerror}") from error

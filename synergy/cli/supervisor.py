@@ -214,7 +214,7 @@ def _plan(project: Project, arguments: argparse.Namespace, verb: str) -> int:
     from synergy.supervisor import lock
 
     running = lock.holder(project.settings.home)
-    processes = _desired(project)
+    processes = _alive(project) if verb == "stop" else _desired(project)
     if arguments.json:
         output.print_json(
             {
@@ -227,8 +227,13 @@ def _plan(project: Project, arguments: argparse.Namespace, verb: str) -> int:
         return exits.DONE
     state = "runs" if running is not None else "does not run"
     output.say(f"the supervisor of box {project.settings.box_id} {state}")
-    output.say(f"would {verb}: {', '.join(processes)}")
+    output.say(f"would {verb}: {', '.join(processes)}" if processes else f"nothing to {verb}")
     return exits.DONE
+
+
+def _alive(project: Project) -> list[str]:
+    """The slots that run now, with a supervisor or without."""
+    return [f"{p.name}/{p.instance}" for p in _status(project).processes if p.pid is not None]
 
 
 def _desired(project: Project) -> list[str]:
@@ -254,28 +259,33 @@ def _desired(project: Project) -> list[str]:
 
 
 def run_status(arguments: argparse.Namespace) -> None:
-    """What runs; where there is no store yet, nothing does."""
+    """What runs on this box."""
     from synergy import compose
     from synergy.cli import output
-    from synergy.supervisor import lock
-    from synergy.supervisor.status import SupervisorStatus, status
 
-    project = compose.open_project()
-    settings = project.settings
-    if compose.has_store(settings):
-        store = compose.open_store(settings)
-        try:
-            found = status(settings.home, store, settings.box_id)
-        finally:
-            store.close()
-    else:
-        holder = lock.holder(settings.home)
-        pid = None if holder is None else holder.pid
-        found = SupervisorStatus(settings.box_id, holder is not None, pid, ())
+    found = _status(compose.open_project())
     if arguments.json:
         output.print_json(found)
     else:
         _print_status(found)
+
+
+def _status(project: Project) -> SupervisorStatus:
+    """What runs; where there is no store yet, at most a supervisor does."""
+    from synergy import compose
+    from synergy.supervisor import lock
+    from synergy.supervisor.status import SupervisorStatus, status
+
+    settings = project.settings
+    if compose.has_store(settings):
+        store = compose.open_store(settings)
+        try:
+            return status(settings.home, store, settings.box_id)
+        finally:
+            store.close()
+    holder = lock.holder(settings.home)
+    pid = None if holder is None else holder.pid
+    return SupervisorStatus(settings.box_id, holder is not None, pid, ())
 
 
 def _print_status(found: SupervisorStatus) -> None:
