@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from synergy.clock import SystemClock
 from synergy.compose import open_project
 from synergy.lifecycle.transitions import JOB_MOVES, UNIT_MOVES
@@ -111,6 +113,13 @@ class Home:
             process.communicate()
         assert self.marked() == {}
 
+    def ingest_at_rest(self, log: Path, site: str) -> None:
+        """Has one session worker take a log in while nothing else runs."""
+        worker = self.begin("process", "start", "SingleSessionWorker", "--console")
+        assert self.ask("ingest", log, "--site", site, "--wait")["waiting"] == 0
+        worker.terminate()
+        assert end_of(worker).code == 0
+
     def wait_for(self, process: str, timeperiod: str, limit: float = LIMIT) -> None:
         """Until the job is done, late data included."""
         self.launch("timetable", "wait", process, timeperiod, "--timeout", limit)
@@ -141,6 +150,12 @@ class Home:
     def store(self) -> Iterator[SqliteStore]:
         with closing(SqliteStore.open(self.path / "synergy.db", create=False)) as store:
             yield store
+
+    def dump(self) -> dict[str, list[tuple[Any, ...]]]:
+        """All that the store holds, by table."""
+        with self.store(), closing(apsw.Connection(str(self.path / "synergy.db"))) as connection:
+            tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").get
+            return {table: list(connection.execute(f'SELECT * FROM "{table}"')) for table in tables}
 
     def until(self, look: Callable[[SqliteStore], Any], limit: float = LIMIT) -> Any:
         """The first true answer of `look`, which is asked whenever something has happened."""

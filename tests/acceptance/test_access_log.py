@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from tests.acceptance import visits
-from tests.acceptance.kit import BOX, end_of
+from tests.acceptance.kit import BOX
 from tests.acceptance.visits import CLIENT, DIGITS, LOG, SITE
 
 pytestmark = pytest.mark.skipif(not LOG.is_file(), reason="the shared access log is not here")
@@ -126,7 +126,7 @@ def assert_doubled_start_changes_nothing(home, pid):
 
 
 def test_a_second_log_of_the_same_days_starts_over_what_it_touches(home, tmp_path):
-    ingest_without_scheduler(home, LOG)
+    home.ingest_at_rest(LOG, SITE)
     home.start()
     wait_for_all(home)
     before = home.generations()
@@ -150,15 +150,6 @@ def test_a_second_log_of_the_same_days_starts_over_what_it_touches(home, tmp_pat
     audit = home.ask("timetable", "audit")
     assert (audit["unfinished"], audit["unexplained"]) == (0, [])
     home.story()
-
-
-def ingest_without_scheduler(home, log):
-    """Has one session worker take the whole log in, before anything else ever ran."""
-    worker = home.begin("process", "start", "SingleSessionWorker", "--console")
-    told = home.ask("ingest", log, "--site", SITE, "--wait")
-    assert told["waiting"] == 0
-    worker.terminate()
-    assert end_of(worker).code == 0
 
 
 def write_second_log(path):

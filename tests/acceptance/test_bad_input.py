@@ -1,0 +1,429 @@
+"""Bad configuration, bad files, bad arguments: the reason, the exit code, and nothing changed."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.model.unit_of_work import UnitState
+from tests.acceptance.kit import end_of
+
+YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
+DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
+USAGE, NOT_FOUND, REFUSED, UNREACHABLE, CONFIGURATION = 2, 3, 4, 5, 78
+ENORMOUS = "9" * 23
+SITE = ("--site", "example.com")
+
+# Configuration
+
+MISTAKES = (
+    "unknown setting stoer: did you mean store?",
+    "SYNERGY_START_TIMEPERIOD: '2015-05-17' is not a timeperiod",
+    "SYNERGY_MX_PORT: 'http': expected a port",
+    "process Misspelt: unknown field sorce: did you mean source?",
+    "process Weekly: time_qualifier: unknown value 'weekly'",
+    "process TooOften: trigger_frequency: trigger 'every 0'",
+    "process Grouped: time_grouping: expected a whole number, 1 to 28, not 29",
+    "process Homeless: present_on_boxes: 'dev-[' is no regular expression",
+    "process Nowhere: classname: workers.site_daily_aggregator has no class SiteDaily",
+    "process Commanded: command: unknown ${timeperoid}",
+    "tree first: enclosed_processes: unknown process Mispelt: did you mean Misspelt?",
+    "process Treeless: a managed process must be in a tree's processes",
+    "trees depend on one another in a cycle: first -> second -> first",
+)
+
+
+@pytest.fixture
+def mistaken(homes):
+    """Ten mistakes in the context, three in the settings."""
+    return homes(
+        stoer="x",
+        start_timeperiod="2015-05-17",
+        mx_port="http",
+        context="tests.acceptance.deployments.mistaken",
+    )
+
+
+def test_check_lists_all_mistakes_at_once(mistaken):
+    found = mistaken.ask("check", code=CONFIGURATION)
+
+    assert found["ok"] is False
+    assert len(found["mistakes"]) == len(MISTAKES)
+    for expected in MISTAKES:
+        assert any(expected in mistake for mistake in found["mistakes"]), expected
+    assert "13 mistakes" in mistaken.launch("check", code=CONFIGURATION).out
+    assert not mistaken.path.exists()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("supervisor", "start"),
+        ("supervisor", "start", "--foreground"),
+        ("supervisor", "restart"),
+        ("process", "start", "TooOften", "--console"),
+        ("store", "init"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_starts_with_mistakes(mistaken, argv):
+    done = mistaken.launch(*argv, code=CONFIGURATION)
+
+    told = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    # classes are only imported where everything is about to be started
+    expected = MISTAKES if argv[0] == "supervisor" else [m for m in MISTAKES if "Nowhere" not in m]
+    assert len(told) == len(expected)
+    for mistake in expected:
+        assert any(mistake in line for line in told), mistake
+    assert done.out == ""
+    assert not mistaken.path.exists()
+
+
+def test_a_restart_with_mistakes_stops_nothing(homes):
+    home = homes(context="tests.acceptance.deployments.waiting", start_timeperiod=START)
+    home.start()
+    before = home.leaders()
+
+    home.launch("supervisor", "restart", code=CONFIGURATION, mx_port="http")
+
+    assert home.leaders() == before
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"context": "nowhere"}, "cannot be read: No such file"),
+        ({"context": "no module"}, "expected a module's name"),
+        ({"env": "prdo"}, "did you mean prod?"),
+        ({"store": "sqlite:///"}, "expected sqlite:///FILE"),
+        ({"home": "/dev/null"}, "/dev/null is not a folder"),
+        ({"start_timeperiod": "2999010100"}, "is in the future"),
+    ],
+)
+def test_settings_that_lead_nowhere(homes, variables, reason):
+    home = homes()
+
+    done = home.launch("supervisor", "start", code=CONFIGURATION, **variables)
+
+    assert reason in done.err
+    assert not home.path.exists()
+
+
+# Files
+
+
+def line(minute, host="192.0.2.1"):
+    return (
+        f'{host} - - [17/May/2015:10:{minute:02d}:00 +0000] "GET / HTTP/1.1" 200 5 "-" "curl"\n'
+    ).encode()
+
+
+@pytest.fixture(scope="module")
+def reading(module_homes):
+    """A home in which a session worker is all that runs."""
+    home = module_homes("reading", start_timeperiod="2015051700")
+    home.launch("store", "init")
+    home.begin("process", "start", "SingleSessionWorker", "--console")
+    return home
+
+
+def sessions(home):
+    """All that came of what was read so far."""
+    with home.store() as store:
+        assert store.messages.depths() == {}
+        assert store.messages.buried() == []
+        return list(store.documents.read("single_session", "", ""))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("binary", bytes(range(256)) * 4096, "none of its lines is one"),
+        ("one-long-line", b"x" * 1_000_000, "none of its lines is one"),
+        ("not-gzipped.gz", b"not gzipped\n", "cannot be read any further"),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused(reading, tmp_path, name, content, reason):
+    path = tmp_path / name
+    path.write_bytes(content)
+    before = sessions(reading)
+
+    done = reading.launch("ingest", path, *SITE, code=1)
+
+    assert reason in done.err
+    assert "Traceback" not in done.err
+    assert sessions(reading) == before
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [name]  # no .rejected unasked
+
+
+def test_an_empty_file_is_read_and_adds_nothing(reading, tmp_path):
+    path = tmp_path / "empty"
+    path.touch()
+    before = sessions(reading)
+
+    told = reading.ask("ingest", path, *SITE)
+
+    assert (told["lines"], told["accepted"], told["problems"]) == (0, 0, [])
+    assert sessions(reading) == before
+
+
+def test_bad_lines_stop_nothing(reading, tmp_path):
+    """A megabyte in one line and binary rubbish among good lines; good lines in a torn file."""
+    path = tmp_path / "mixed"
+    path.write_bytes(line(1) + b"x" * 1_000_000 + b"\n" + line(2) + bytes(range(32)) + b"\n")
+
+    told = reading.ask("ingest", path, "--site", "mixed", "--rejects")
+
+    assert (told["accepted"], told["sessions"]) == (2, 1)
+    assert told["rejected"] == told["lines"] - 2
+    assert "longer than" in told["samples"][0]["reason"]
+    assert path.with_name("mixed.rejected").exists()
+
+    torn = tmp_path / "torn.gz"
+    torn.write_bytes(gzip.compress(b"".join(line(m) for m in range(60)) * 200)[:-200])
+    told = reading.ask("ingest", torn, "--site", "torn", code=1)
+    assert told["accepted"] > 0
+    assert "cannot be read any further" in told["problems"][0]
+    entries = {row["domain"]: row["browsing_history"]["number_of_entries"]
+               for row in sessions(reading)}  # fmt: skip
+    assert entries == {"mixed": 2, "torn": told["accepted"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "reason"),
+    [("missing", NOT_FOUND, "no such file"), ("folder", USAGE, "is a directory")],
+)
+def test_of_several_files_none_is_read_if_one_cannot_be(reading, tmp_path, name, code, reason):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "good").write_bytes(line(1))
+    before = sessions(reading)
+
+    done = reading.launch("ingest", tmp_path / "good", tmp_path / name, *SITE, code=code)
+
+    assert reason in done.err
+    assert sessions(reading) == before
+
+
+# Commands
+
+
+@pytest.fixture(scope="module")
+def rested(module_homes, tmp_path_factory):
+    """A home in which a unit was processed, and nothing runs any more."""
+    log = tmp_path_factory.mktemp("logs") / "access.log"
+    at = datetime.strptime(f"{HOUR} +0000", "%Y%m%d%H %z")
+    log.write_text(f'192.0.2.1 - - [{at:%d/%b/%Y:%H}:10:00 +0000] "GET / HTTP/1.1" 200 5\n')
+    home = module_homes("rested", start_timeperiod=START)
+    home.ingest_at_rest(log, SITE[1])
+    home.start()
+    home.wait_for("SiteHourlyAggregator", HOUR)
+    home.unit = home.until_unit("SiteHourlyAggregator", UnitState.PROCESSED).id
+    home.log = log
+    home.stop()
+    home.dumped = home.dump()
+    return home
+
+
+DAILY, HOURLY = "SiteDailyAggregator", "SiteHourlyAggregator"
+UNKNOWN_NAMES = """
+box start Nobody
+box stop Nobody
+box stop SiteDailyAggregator --box nowhere
+process show Nobody
+process start Nobody --console
+process start Nobody
+process stop Nobody
+process on Nobody
+process off Nobody
+process trigger Nobody
+process trigger Scheduler
+process interval Nobody every
+process interval Scheduler every
+timetable show nowhere
+timetable why Nobody DAY
+timetable why Scheduler DAY
+timetable reprocess Nobody DAY
+timetable reprocess Scheduler DAY
+timetable skip Nobody DAY
+timetable wait Nobody DAY
+unit list --process Nobody
+unit show x
+unit log x
+unit cancel x
+unit retry x
+gc run --process Nobody
+gc run --process Scheduler --dry-run
+queue purge Nobody --yes
+queue replay 99
+report nowhere
+ingest /nowhere/at/all --site example.com
+""".strip().splitlines()
+IMPOSSIBLE_PERIODS = """
+timetable why SiteDailyAggregator 2014051700
+timetable why SiteHourlyAggregator 2099051700
+timetable reprocess SiteDailyAggregator 2014051700
+timetable reprocess SiteDailyAggregator 2014051700..2099051700
+timetable reprocess SiteHourlyAggregator 2099051700
+timetable skip SiteDailyAggregator 2014051700
+timetable skip SiteDailyAggregator 2014051700..DAY
+timetable wait SiteDailyAggregator 2014051700 --timeout 0
+""".strip().splitlines()
+NO_PERIODS = """
+timetable why SiteDailyAggregator HOUR
+timetable why SiteMonthlyAggregator DAY
+timetable why SiteDailyAggregator 2015023000
+timetable why SiteDailyAggregator DAYx
+timetable reprocess SiteDailyAggregator DAY..DAY
+timetable reprocess SiteDailyAggregator DAY..2015051700
+timetable reprocess SiteDailyAggregator DAY..
+timetable reprocess SiteDailyAggregator 0001010100..9999010100
+timetable skip SiteHourlyAggregator 2015051724
+timetable wait SiteDailyAggregator 20150517
+timetable show --from 2015
+timetable show --from DAY --to DAY
+timetable extend --from 2015
+timetable extend --from 2015051732
+report site_daily --from yesterday
+report site_daily --from DAY --to DAY
+""".strip().splitlines()
+WRONG_USAGE = """
+nonsense
+supervisor strat
+timetable
+timetable extend
+timetable wait SiteDailyAggregator DAY --timeout -1
+timetable wait SiteDailyAggregator DAY --timeout nan
+process start SiteDailyAggregator --console --instance 2
+process start SiteDailyAggregator --console --instance 0
+unit list --state nonsense
+unit list --limit 0
+unit list --limit ENORMOUS
+unit list --cursor x
+queue dead --limit ENORMOUS
+queue purge
+queue purge SingleSessionWorker --dead
+queue replay x
+store backup /no/such/folder/store.db
+report site_daily --csv /proc/x/y.csv
+report site_daily --csv /proc
+ingest LOG
+ingest /tmp --site example.com
+""".strip().splitlines()
+REFUSALS = """
+timetable extend --from START
+timetable extend --from 2099010100
+unit cancel UNIT
+unit retry UNIT
+store reset
+store backup LOG
+""".strip().splitlines()
+NOBODY_THERE = """
+process start SiteDailyAggregator
+process stop SiteDailyAggregator
+gc run
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("code", "command"),
+    [
+        *((NOT_FOUND, command) for command in UNKNOWN_NAMES + IMPOSSIBLE_PERIODS),
+        *((USAGE, command) for command in NO_PERIODS + WRONG_USAGE),
+        *((REFUSED, command) for command in REFUSALS),
+        *((UNREACHABLE, command) for command in NOBODY_THERE),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_its_reason(rested, code, command):
+    words = {
+        "DAY": DAY, "DAYx": f"{DAY}x", "DAY..": f"{DAY}..", "DAY..DAY": f"{DAY}..{DAY}",
+        "DAY..2015051700": f"{DAY}..2015051700", "2014051700..DAY": f"2014051700..{DAY}",
+        "HOUR": HOUR, "START": START, "UNIT": rested.unit, "LOG": str(rested.log),
+        "ENORMOUS": ENORMOUS, "every": "every 60",
+    }  # fmt: skip
+
+    done = rested.launch(*(words.get(word, word) for word in command.split()), code=code)
+
+    assert done.err.strip()
+    assert done.out == ""
+    assert "unexpected" not in done.err
+    assert "Traceback" not in done.err
+    assert rested.dump() == rested.dumped
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    ["", "every 0", "every 1h", f"every {ENORMOUS}", "at 24:00", "at 7-10:00", "cron 61 * * * *"],
+)
+def test_triggers_that_never_come(rested, trigger):
+    done = rested.launch("process", "interval", DAILY, trigger, code=USAGE)
+
+    assert f"trigger {trigger!r}" in done.err
+    assert rested.dump() == rested.dumped
+
+
+# Where there is no store
+
+
+@pytest.mark.parametrize(
+    "command",
+    """
+    box list
+    box sync
+    process list
+    process on Scheduler
+    timetable show
+    timetable why SiteDailyAggregator DAY
+    timetable audit
+    timetable wait SiteDailyAggregator DAY
+    timetable reprocess SiteDailyAggregator DAY
+    unit list
+    gc status
+    gc run
+    queue list
+    store status
+    store backup /tmp/nothing.db
+    report site_daily
+    """.strip().splitlines(),
+    ids=str.strip,
+)
+def test_looking_makes_nothing(homes, command):
+    home = homes()
+
+    done = home.launch(*command.replace("DAY", DAY).split(), code=UNREACHABLE)
+
+    assert "there is no store yet" in done.err
+    assert not home.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("supervisor status", "no supervisor runs"),
+        ("supervisor stop", "nothing to stop"),
+        ("supervisor stop --dry-run", "nothing to stop"),
+        ("supervisor start --dry-run", "would start: "),
+        ("store init --dry-run", "would be made"),
+        ("store reset --yes", "nothing to reset"),
+        ("check", "settings and context are sound"),
+        ("box id", "dev-test"),
+    ],
+)
+def test_what_needs_no_store_makes_none(homes, command, told):
+    home = homes()
+
+    assert told in home.launch(*command.split()).out
+    assert not home.path.exists()
+
+
+def test_a_reader_that_leaves_early_harms_nothing(rested):
+    """`launch.py process list | head -1`, with the pipe closed before anything is written."""
+    process = rested.begin("process", "list")
+    process.stdout.close()
+    process.stdout = None
+
+    done = end_of(process)
+
+    assert done.err == ""
+    assert rested.dump() == rested.dumped
