@@ -125,7 +125,7 @@ def switch(at: Desk, arguments: argparse.Namespace, box: str, process: str, *, i
         )
         return
     verb = ("would be" if arguments.dry_run else "is") if is_change else "is already"
-    output.say(f"{process} {verb} {_is_on(is_on)} on box {box}")
+    output.say(f"{process} {verb} {_is_on(is_on)} for box {box}")
     if is_on and not at.reads.process(process).is_on:
         output.note(f"it is off everywhere, so it does not run: launch.py process on {process}")
 

@@ -84,7 +84,10 @@ def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Unco
 
 
 def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
-    """A job and all that it is made from: half-open ranges of jobs, each process once."""
+    """A job and all that it is made from: half-open ranges of jobs, each process once.
+
+    Where a job also reads an earlier period, the periods between are taken along.
+    """
     seen: set[Place] = set()
     waiting = [(place, ordinal, ordinal + 1)]
     for at, first, end in waiting:  # grows while it is walked
@@ -98,6 +101,7 @@ def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
         if at.child is not None:
             own, finer = at.process.qualifier, at.child.process.qualifier
             waiting.append((at.child, own.down(begin, finer)[0], own.down(end, finer)[0]))
+        begin = min(earliest for earliest, _ in at.level.reads(first))
         for other in at.counterparts:
             waiting.append((other, begin, other.level.checkpoint(end - 1) + 1))
 

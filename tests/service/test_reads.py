@@ -419,3 +419,17 @@ def test_purging_drops_what_waits_and_says_how_much(world, upkeep):
     world.store.messages.bury("Events", b"x", "odd", now)
     assert upkeep.purge_dead(OPERATOR, now, dry_run=False) == 1
     assert world.bus.dead() == []
+
+
+def test_a_job_that_reads_earlier_periods_is_not_settled_while_those_are_late():
+    alert = a_process("Alert", DAILY, source="day", sink="alert", also_reads=(-2,))
+    site = a_site()
+    trees = {"site": [site.managed()["Day"], site.managed()["Hour"]], "alert": [alert]}
+    world = World(a_deployment(trees, {"alert": ("site",)}))
+    world.settle()
+    reads = reads_of(world)
+    assert reads.standing("Alert", "2015051900").is_settled
+    world.write("raw", "2015051705", 5)
+    standing = reads.standing("Alert", "2015051900")
+    assert (standing.late.process, standing.late.timeperiod) == ("Hour", "2015051705")
+    world.store.close()
