@@ -18,6 +18,8 @@ from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
 
 JUST_CLOSED = timedelta(minutes=1)  # a scheduler needs a moment to see that a period closed
+AT_WORK = timedelta(seconds=10)  # a scheduler that moved a job since then is at work on more
+RECENT = 20  # entries of a process among which that move is looked for
 SHOWN = 1000  # how many unexplained periods are listed
 
 
@@ -64,7 +66,9 @@ def audit(
         open_jobs = list(level.unfinished(level.start, closed))
         unfinished += len(open_jobs)
         if place.process.name not in in_flight and not why.waits_for_trigger(place.process):
-            seen = place.process.qualifier.at(settled - JUST_CLOSED)
+            seen = min(
+                place.process.qualifier.at(settled - JUST_CLOSED), _reached(store, place, now)
+            )
             wrong += _unexplained(why, place, [at for at in open_jobs if at < seen])
         wrong += _broken_parents(place, closed)
         wrong += [
@@ -78,6 +82,19 @@ def audit(
         ]
     periods = {(one.process, one.timeperiod) for one in wrong}
     return Audit(expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]))
+
+
+def _reached(store: Store, place: Place, now: datetime) -> int:
+    """How far a scheduler that is catching up has come; the level's end if none is.
+
+    It goes from the oldest period on, so what lies ahead of it is still to be looked at.
+    """
+    for entry in store.journal.find(place.process.name, RECENT):
+        if entry.at < now - AT_WORK:
+            break
+        if entry.event.startswith("job.") and entry.who.startswith("scheduler"):
+            return place.process.qualifier.parse(entry.last) + 1
+    return place.level.end
 
 
 def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplained]:

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue, NotFound
-from synergy.insight.actions import Actor
+from synergy.insight.actions import Actor, job_move
 from synergy.insight.reads import Reads
 from synergy.insight.upkeep import SUPERVISOR, Upkeep
 from synergy.insight.views import Window
+from synergy.lifecycle.transitions import Move
 from synergy.messaging.message import EventsMessage
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobState
@@ -433,3 +434,39 @@ def test_a_job_that_reads_earlier_periods_is_not_settled_while_those_are_late():
     standing = reads.standing("Alert", "2015051900")
     assert (standing.late.process, standing.late.timeperiod) == ("Hour", "2015051705")
     world.store.close()
+
+
+# The audit while a scheduler catches up
+
+
+@pytest.fixture
+def catching_up():
+    """A scheduler that has made one turn over some thousand empty hours, and has more to do."""
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour")
+    world = World(a_deployment({"site": [hour]}), start="2015010100")
+    world.scheduler.run_once()
+    assert world.timetable().place("Hour").level.counts[JobState.NOOP] > 100
+    assert world.timetable().place("Hour").level.counts[JobState.EMBRYO] > 1000
+    yield world
+    world.store.close()
+
+
+def test_periods_that_a_scheduler_at_work_has_not_come_to_are_explained(catching_up):
+    result = catching_up.audit()
+    assert result.unexplained == ()
+    assert result.accounted == result.expected
+    assert result.unfinished > 1000
+
+
+def test_they_are_not_once_it_has_ceased_to_work(catching_up):
+    catching_up.clock.advance(11)
+    result = catching_up.audit()
+    assert len(result.unexplained) == min(result.unfinished, 1000)
+
+
+def test_a_period_that_it_has_passed_by_is_not_explained(catching_up):
+    place = catching_up.timetable().place("Hour")
+    forgotten = job_move(place, place.level.start + 3, Move.START_OVER, OPERATOR)
+    assert catching_up.store.jobs.move([forgotten], catching_up.clock.now()) == []
+    (found,) = catching_up.audit().unexplained
+    assert found.timeperiod == "2015010103"
