@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from synergy.insight.coverage import uncovered
 from synergy.insight.why import Kind, Why
 from synergy.storage.protocol import Store
+from synergy.timetable.level import Level
 from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
 
@@ -69,7 +70,8 @@ def audit(
             seen = min(
                 place.process.qualifier.at(settled - JUST_CLOSED), _reached(store, place, now)
             )
-            wrong += _unexplained(why, place, [at for at in open_jobs if at < seen])
+            found = _unexplained(why, place, [at for at in open_jobs if at < seen])
+            wrong += _still_open(store, place, found)
         wrong += _broken_parents(place, closed)
         wrong += [
             Unexplained(
@@ -114,6 +116,16 @@ def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplaine
                 )
             )
     return found
+
+
+def _still_open(store: Store, place: Place, found: list[Unexplained]) -> list[Unexplained]:
+    """Those that were not moved while we looked at others."""
+    if not found:
+        return []
+    now = Level(place.process, place.level.start, place.level.end)
+    for run in store.jobs.load([place.process.name]):
+        now.load(run)
+    return [one for one in found if now.state(now.ordinal(one.timeperiod)).is_active]
 
 
 def _broken_parents(place: Place, closed: int) -> list[Unexplained]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import threading
 
 import pytest
 
+from synergy import compose
 from synergy.messaging.message import EventsMessage
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
@@ -15,6 +17,7 @@ from synergy.storage.protocol import LogLine
 from synergy.storage.sqlite import SqliteStore
 from synergy.supervisor import lock
 from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.proctable import MARKER
 from tests.service.commands import BOX
 from tests.service.world import copy_rows
 
@@ -363,3 +366,40 @@ def test_the_shell_has_the_deployment_at_hand(commands, deployed, monkeypatch):
     lines = "print(reads.why('SiteDailyAggregator', '2015051700').state.word)\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     assert "noop" in commands.ok("shell")
+
+
+# A process in this terminal
+
+
+@pytest.mark.parametrize(("ended_well", "code"), [(True, 0), (False, 1)])
+def test_a_process_is_run_here(commands, monkeypatch, ended_well, code):
+    ran = []
+
+    def run_process(project, name, instance, *, console):
+        ran.append((name, instance, console))
+        return ended_well
+
+    monkeypatch.setattr(compose, "run_process", run_process)
+    monkeypatch.delenv(MARKER, raising=False)
+    argv = ("process", "start", SESSIONS, "--console", "--instance", "2")
+    assert commands.run(*argv, "--dry-run") == 0
+    assert ran == []
+    assert commands.run(*argv) == code
+    monkeypatch.setenv(MARKER, "x/y/1/z")  # a supervisor keeps its output, so the log is enough
+    assert commands.run(*argv) == code
+    assert ran == [(SESSIONS, 2, True), (SESSIONS, 2, False)]
+
+
+def test_running_a_process_imports_no_other_family_of_commands():
+    code = (
+        "import sys; from synergy.cli.main import _parser;"
+        "_parser('process').parse_args(['process', 'start', 'X', '--console']);"
+        "import synergy.compose; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    families = {name for name in loaded if name.startswith("synergy.cli.")}
+    assert families == {f"synergy.cli.{name}" for name in ("main", "exits", "options", "process")}
+    assert not {
+        name for name in loaded if name.startswith(("synergy.insight", "synergy.timetable"))
+    }

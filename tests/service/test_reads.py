@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue, NotFound
 from synergy.insight.actions import Actor, job_move
+from synergy.insight.audit import audit
 from synergy.insight.reads import Reads
 from synergy.insight.upkeep import SUPERVISOR, Upkeep
 from synergy.insight.views import Window
@@ -470,3 +471,10 @@ def test_a_period_that_it_has_passed_by_is_not_explained(catching_up):
     assert catching_up.store.jobs.move([forgotten], catching_up.clock.now()) == []
     (found,) = catching_up.audit().unexplained
     assert found.timeperiod == "2015010103"
+
+
+def test_a_period_that_is_moved_while_the_audit_looks_is_explained(catching_up):
+    now = catching_up.clock.now()
+    before = catching_up.timetable()
+    catching_up.schedule()
+    assert audit(catching_up.store, before, now).unexplained == ()
