@@ -74,7 +74,7 @@ def _watch(stage: Stage, seconds: int) -> list[_Usage]:
     names = _names(stage)
     supervisor = next(pid for pid, name in names.items() if name == "supervisor")
     before = {
-        entry: procfs.cpu_seconds(entry.pid)
+        entry: procfs.scheduled_seconds(entry.pid)
         for entry in family(read_table(), lambda entry: entry.pid == supervisor)
     }
     began = _clock.monotonic()
@@ -87,7 +87,7 @@ def _watch(stage: Stage, seconds: int) -> list[_Usage]:
             _Usage(
                 names.get(entry.pid) or _comm(entry.pid),
                 entry,
-                (procfs.cpu_seconds(entry.pid) - cpu) / elapsed * 100,
+                (procfs.scheduled_seconds(entry.pid) - cpu) / elapsed * 100,
                 procfs.pss_bytes(entry.pid) / MIB,
             )
             for entry, cpu in before.items()

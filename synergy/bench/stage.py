@@ -26,11 +26,13 @@ from synergy.compose import Project
 from synergy.insight.actions import SCHEDULER
 from synergy.messaging.protocol import Bus
 from synergy.storage.protocol import Store
-from synergy.supervisor import control
+from synergy.supervisor.proctable import await_end, read_table, send
 
 READY_IN = 30.0  # seconds that a process may take to start up
 STOPPED_IN = 15.0  # seconds that it may take to end before it is killed
 _TAIL = 2000  # characters of a log that an error shows
+_SWEEPS = 20
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 T = TypeVar("T")
 Tell = Callable[[int, "int | None"], None]
@@ -149,8 +151,11 @@ class Stage:
 
     def cpu_seconds(self, process: str) -> float:
         """Seconds on the CPU of all instances of a process that were started here."""
-        pids = (started.child.pid for started in self._started if started.process == process)
-        return sum(map(procfs.cpu_seconds, pids))
+        return sum(procfs.cpu_seconds(child.pid) for child in self.children(process))
+
+    def children(self, process: str) -> list[subprocess.Popen[bytes]]:
+        """The instances of a process that were started here."""
+        return [started.child for started in self._started if started.process == process]
 
     def stop(self) -> None:
         """Ends all processes that were started here, with their children."""
@@ -163,7 +168,7 @@ class Stage:
     def close(self) -> None:
         """Ends everything, a supervisor included, and removes the home."""
         self.stop()
-        control.stop(self.home)
+        _sweep(self.home)
         for part in ("bus", "store"):  # if it was ever opened
             if part in vars(self):
                 vars(self).pop(part).close()
@@ -182,9 +187,12 @@ class _Started:
     def await_ready(self) -> None:
         poll = select.poll()
         poll.register(self.ready, select.POLLIN)
-        if not poll.poll(READY_IN * 1000) or not os.read(self.ready, 1):
-            self.check()
-            raise BenchFailed(f"{self.process} is not at work after {READY_IN:g} s: {self._said()}")
+        if poll.poll(READY_IN * 1000) and os.read(self.ready, 1):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            self.child.wait(1.0)  # who closed the pipe without a word is about to end
+        self.check()
+        raise BenchFailed(f"{self.process} is not at work after {READY_IN:g} s: {self._said()}")
 
     def check(self) -> None:
         """Raises BenchFailed if it has ended by itself."""
@@ -229,6 +237,28 @@ def _environ(home: Path, context: str, settings: Mapping[str, str]) -> dict[str,
     return kept | {f"SYNERGY_{name.upper()}": value for name, value in own.items()}
 
 
+def _sweep(home: Path) -> None:
+    """Kills whatever was started with this home in its environment, children included.
+
+    So nobody is overlooked whom an interrupt caught while he was being started.
+    """
+    mark = f"SYNERGY_HOME={home}".encode()
+    for _ in range(_SWEEPS):
+        left = [entry for entry in read_table().values() if mark in _environ_of(entry.pid)]
+        if not left:
+            return
+        for entry in left:
+            send(entry, signal.SIGKILL)
+        await_end(left, 1.0)
+
+
+def _environ_of(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # it has ended, or is not ours to look at
+        return []
+
+
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Who is impatient and interrupts the cleaning up as well is not heard."""
@@ -241,6 +271,3 @@ def _undisturbed() -> Iterator[None]:
     finally:
         for number, handler in heard.items():
             signal.signal(number, handler)
-
-
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)

@@ -35,14 +35,14 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """With `size` years of history, in a process that does nothing else."""
+    """With `size` years of history, and one, in a process that does nothing else."""
     first_hour = closed_hours_ago(size * DAYS * 24, _clock.now())
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         _fill(stage, first_hour)
         stage.start(PROBE)
         stage.until(lambda: stage.store.facts.get(FACT) is not None, "the measurement", TIMEOUT)
         found: dict[str, float] = json.loads(stage.store.facts.get(FACT) or "{}")
-    long, short = f"{size} years" if size > 1 else "a year", "a year"
+    long, short = f"{size} years", "a year"
     return [
         Figure(f"built from the store, {long}", found["seconds"], "s", at_most=5),
         Figure(f"memory for it, {long}", found["bytes"] / MIB, "MiB", at_most=200),

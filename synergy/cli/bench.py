@@ -139,7 +139,7 @@ def _print(result: Result) -> None:
 
 def shown(value: float) -> str:
     """A number to three places that count."""
-    if value == 0 or abs(value) >= 100:
+    if value == round(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
 

@@ -1,0 +1,191 @@
+"""Every bench works, on a small scale, and nothing of it stays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy import compose
+from synergy.bench import accesslog, idle
+from synergy.bench.catalogue import BENCHES, chosen
+from synergy.bench.contexts.noop import WORK
+from synergy.bench.contexts.parts import SCHEDULER
+from synergy.bench.figures import BenchFailed, Figure, percentile
+from synergy.bench.stage import Lab
+from synergy.cli import bench, exits
+from synergy.cli.main import main
+from synergy.errors import NotFound
+from synergy.ingest.accesslog import parse
+
+NOOP = "synergy.bench.contexts.noop"
+TINY = {
+    "units": 60,
+    "latency": 3,
+    "timetable": 2,
+    "empty": 200,
+    "ingest": 1000,
+    "aggregate": 300,
+    "start": 1,
+    "idle": 1,
+}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """A lab in a folder that is looked at afterwards: nothing may be left in it, or run for it."""
+    yield Lab(compose.HERE, tmp_path, lambda done, total: None)
+    assert list(tmp_path.iterdir()) == []
+    assert processes_of(tmp_path) == []
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The commands of all processes whose environment names the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(folder).encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue  # it ended meanwhile, or is not ours to look at
+    return found
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_bench_measures_and_cleans_up(
+    lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle, "QUIET", 0.2)
+    (found,) = chosen([name])
+    figures = found.measure(lab, TINY[name])
+    assert figures
+    assert len({figure.name for figure in figures}) == len(figures)
+    assert all(math.isfinite(figure.value) and figure.value >= 0 for figure in figures)
+    assert any(figure.is_met is not None for figure in figures)
+
+
+def test_tiny_sizes_are_known_for_every_bench() -> None:
+    assert set(TINY) == {found.name for found in BENCHES}
+    assert all(0 < TINY[found.name] <= found.quick <= found.size for found in BENCHES)
+
+
+def test_an_interrupt_leaves_nothing_behind(lab: Lab) -> None:
+    def interrupted() -> None:
+        with lab.stage(NOOP) as stage:
+            stage.start(WORK, 2)
+            assert len(processes_of(stage.home)) == 2
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+def test_an_interrupt_leaves_no_supervisor_behind(lab: Lab) -> None:
+    def interrupted() -> None:
+        with lab.stage() as stage:
+            stage.command("supervisor", "start")
+            assert len(processes_of(stage.home)) > 3
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+def test_a_process_that_cannot_start_ends_the_bench_with_what_it_said(lab: Lab) -> None:
+    with lab.stage(NOOP) as stage, pytest.raises(BenchFailed, match="no such process: Nobody"):
+        stage.start("Nobody")
+
+
+def test_a_process_that_ends_by_itself_ends_the_bench(lab: Lab) -> None:
+    with lab.stage(NOOP) as stage:
+        stage.start(SCHEDULER)
+        (child,) = stage.children(SCHEDULER)
+        child.kill()
+        child.wait()
+        with pytest.raises(BenchFailed, match="Scheduler ended with -9"):
+            stage.until(lambda: False, "nothing", timeout=10)
+
+
+def test_what_takes_too_long_ends_the_bench(lab: Lab) -> None:
+    with lab.stage(NOOP) as stage:
+        with pytest.raises(BenchFailed, match="the impossible: not done after"):
+            stage.until(lambda: False, "the impossible", timeout=0)
+        with pytest.raises(BenchFailed, match="the impossible: not done after"):
+            stage.woken_until(lambda: None, "the impossible", timeout=0.01)
+
+
+def test_a_command_that_fails_ends_the_bench(lab: Lab) -> None:
+    with lab.stage(NOOP) as stage, pytest.raises(BenchFailed, match="no store yet"):
+        stage.command("process", "show", WORK)
+
+
+def test_settings_of_the_real_deployment_do_not_reach_a_stage(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNERGY_STORE", "sqlite:////nowhere/real.db")
+    monkeypatch.setenv("SYNERGY_START_TIMEPERIOD", "2001010100")
+    with lab.stage(NOOP) as stage:
+        settings = stage.project.settings
+        assert settings.store_file.is_relative_to(stage.home)
+        assert settings.home == stage.home
+        assert settings.start_timeperiod is None
+
+
+def test_no_names_are_all_names() -> None:
+    assert chosen([]) == list(BENCHES)
+    assert [found.name for found in chosen(["idle", "units"])] == ["units", "idle"]
+
+
+def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(NotFound, match="did you mean units"):
+        chosen(["unit"])
+    assert main(["bench", "unit"]) == exits.NOT_FOUND
+    assert "did you mean units?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [
+        (Figure("rate", 2000, "1/s", at_least=2000), True),
+        (Figure("rate", 1999, "1/s", at_least=2000), False),
+        (Figure("time", 15, "ms", at_most=15), True),
+        (Figure("time", 15.1, "ms", at_most=15), False),
+        (Figure("share", 25, "%"), None),
+    ],
+)
+def test_a_target_is_met_or_not(figure: Figure, expected: bool | None) -> None:
+    assert figure.is_met is expected
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.integers(1, 100))
+def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
+    values: list[float], share: int
+) -> None:
+    found = percentile(values, share)
+    assert found in values
+    assert sum(value <= found for value in values) * 100 >= share * len(values)
+    assert sum(value < found for value in values) * 100 < share * len(values)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.0, "0"), (13.0, "13"), (0.0833, "0.0833"), (7.294, "7.29"), (28.34, "28.3"),
+     (12_345.6, "12,346"), (20_000, "20,000")],
+)  # fmt: skip
+def test_numbers_are_shown_to_three_places(value: float, expected: str) -> None:
+    assert bench.shown(value) == expected
+
+
+def test_the_log_is_the_same_each_time_and_like_a_real_one() -> None:
+    lines = list(islice(accesslog.log_lines(), 3000))
+    assert lines == list(islice(accesslog.log_lines(), 3000))
+    entries = [parse(line.rstrip("\n").encode()) for line in lines]
+    assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
+    assert len({entry.host for entry in entries}) > 100
+    assert len({entry.agent for entry in entries}) > 50
+    assert 0 < sum(entry.is_pageview for entry in entries) < len(entries)
