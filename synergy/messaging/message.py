@@ -14,6 +14,7 @@ import orjson
 from synergy.errors import SynergyError
 
 VERSION = 1
+_NUMBERS = range(1 << 63)  # what attempts can be, in any store
 
 
 class BadMessage(SynergyError):
@@ -57,6 +58,8 @@ def decode(body: bytes) -> Message:
         case {"v": int(version)} if version != VERSION:
             raise BadMessage(f"version {version}, expected {VERSION}")
         case {"v": 1, "type": "unit", "unit": str(unit), "attempt": int(attempt)}:
+            if attempt not in _NUMBERS:
+                raise BadMessage(f"attempt {attempt}, expected a whole number within 63 bits")
             return UnitMessage(unit, attempt)
         case {"v": 1, "type": "events", "events": list(events)} if all(
             isinstance(event, dict) for event in events

@@ -48,7 +48,8 @@ class Consumer(Waiter, Protocol):
         """At most `limit` messages, oldest first, without waiting.
 
         They are gone when the batch is durable and come back if it fails. Messages that
-        cannot be decoded are put into quarantine here and are not returned.
+        cannot be decoded are put into quarantine here and are not returned; others are taken
+        in their place, so that an empty answer means an empty queue.
         """
         ...
 

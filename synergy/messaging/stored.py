@@ -79,12 +79,16 @@ class StoredConsumer:
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
         """The messages leave the store with the batch, which is this thread's."""
-        deliveries = []
-        for stored in self._messages.take(self._queue, limit):
-            try:
-                deliveries.append(Delivery(decode(stored.body), stored.body))
-            except BadMessage as error:
-                self._bury(stored.body, str(error))
+        deliveries: list[Delivery] = []
+        while missing := limit - len(deliveries):
+            found = self._messages.take(self._queue, missing)
+            for stored in found:
+                try:
+                    deliveries.append(Delivery(decode(stored.body), stored.body))
+                except BadMessage as error:
+                    self._bury(stored.body, str(error))
+            if len(found) < missing:
+                break
         return deliveries
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:

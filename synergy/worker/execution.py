@@ -10,17 +10,18 @@ away.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.message import UnitMessage
-from synergy.messaging.protocol import Consumer
+from synergy.messaging.protocol import Consumer, Delivery
 from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.runtime.workplace import Workplace
+from synergy.storage.protocol import Batch
 from synergy.worker.hold import SCHEDULER, Hold
 from synergy.worker.outcome import Nothing, Outcome
 from synergy.worker.pulse import Pulse
@@ -114,12 +115,12 @@ class Crew:
     def _take(self, consumer: Consumer) -> bool:
         store = self._workplace.store
         with store.batch() as batch:
-            messages = [delivery.message for delivery in consumer.take(self._group, batch)]
-            hints = [Hint(m.unit, m.attempt) for m in messages if isinstance(m, UnitMessage)]
+            deliveries = consumer.take(self._group, batch)
+            hints = list(_hints(consumer, deliveries, batch))
             now = self._workplace.clock.now()
             claims = store.units.claim(hints, self._workplace.owner, now) if hints else []
         self._hold.take(claims)
-        return bool(messages)
+        return bool(deliveries)
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
         """Carries out one unit; None if it was taken away meanwhile, or given back."""
@@ -168,3 +169,13 @@ class Crew:
             reason=reason,
             not_before=self._workplace.clock.now() + min(backoff, LONGEST_BACKOFF),
         )
+
+
+def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:
+    """What the messages say of units; others are put into quarantine."""
+    for delivery in deliveries:
+        match delivery.message:
+            case UnitMessage(unit, attempt):
+                yield Hint(unit, attempt)
+            case _:
+                consumer.reject(delivery, "expected a unit", batch)

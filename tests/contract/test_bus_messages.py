@@ -82,6 +82,15 @@ def test_what_cannot_be_decoded_is_put_into_quarantine_with_the_batch(
     assert bus.depths() == {}
 
 
+def test_what_cannot_be_decoded_hides_nothing_behind_it(
+    store: Store, bus: Bus, consumer: Consumer
+) -> None:
+    store.messages.put("q", [b"\xff"] * 5)
+    publish(store, bus, ONE, TWO)
+    assert take(store, consumer, 1) == [ONE]
+    assert take(store, consumer, 1) == [TWO]
+
+
 def test_what_is_rejected_is_put_into_quarantine_with_the_reason(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
