@@ -151,6 +151,9 @@ class Home:
         with closing(SqliteStore.open(self.path / "synergy.db", create=False)) as store:
             yield store
 
+    def bus(self, store: SqliteStore) -> closing[StoredBus]:
+        return closing(StoredBus(store, self.path))
+
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """All that the store holds, by table."""
         with self.store(), closing(apsw.Connection(str(self.path / "synergy.db"))) as connection:
@@ -159,7 +162,7 @@ class Home:
 
     def until(self, look: Callable[[SqliteStore], Any], limit: float = LIMIT) -> Any:
         """The first true answer of `look`, which is asked whenever something has happened."""
-        with self.store() as store, closing(StoredBus(store, self.path)) as bus:
+        with self.store() as store, self.bus(store) as bus:
             listener = bus.listener("scheduler")  # rung by workers, operators and ingests
             try:
                 return until(lambda: look(store), limit, lambda: listener.wait(STEP))

@@ -1,0 +1,60 @@
+"""A small tree of Python workers that a test can hold, and programs that do not want to end."""
+
+from synergy.config.context import (
+    BLOCKING_CHILDREN,
+    QUALIFIER_DAILY,
+    QUALIFIER_HOURLY,
+    daemon_context_entry,
+    managed_context_entry,
+    timetable_tree_entry,
+)
+
+COPIER = "tests.acceptance.deployments.gates.Copier.start"
+# A program, its child and its grandchild; none of them listens to TERM.
+STUBBORN = """trap '' TERM
+sh -c 'trap "" TERM; sh -c "trap \\"\\" TERM; sleep 600; exit" & wait' &
+wait"""
+
+
+def a_process(name, qualifier=QUALIFIER_HOURLY, **fields):
+    return managed_context_entry(
+        **{
+            "process_name": name,
+            "time_qualifier": qualifier,
+            "trigger_frequency": "every 60",
+            "settle": "0s",
+            "retry_backoff": "0s",
+            "present_on_boxes": [".*"],
+            **fields,
+        }
+    )
+
+
+def a_daemon(name, classname):
+    return daemon_context_entry(process_name=name, classname=classname, present_on_boxes=[".*"])
+
+
+process_context = {
+    "Scheduler": a_daemon("Scheduler", "synergy.scheduler.scheduler.Scheduler.start"),
+    "SingleSessionWorker": a_daemon(
+        "SingleSessionWorker", "workers.single_session_worker.SingleSessionWorker.start"
+    ),
+    "CopyDaily": a_process(
+        "CopyDaily", QUALIFIER_DAILY, classname=COPIER, source="hours", sink="days",
+        blocking_type=BLOCKING_CHILDREN,
+    ),
+    "CopyHourly": a_process(
+        "CopyHourly", classname=COPIER, source="raw", sink="hours",
+        heartbeat_timeout="2s", instances=2,
+    ),
+    "StubbornHourly": a_process(
+        "StubbornHourly", command=["sh", "-c", STUBBORN], max_active=1, is_on=False
+    ),
+}  # fmt: skip
+timetable_context = {
+    "copies": timetable_tree_entry(
+        tree_name="copies", enclosed_processes=["CopyDaily", "CopyHourly"]
+    ),
+    "stubborn": timetable_tree_entry(tree_name="stubborn", enclosed_processes=["StubbornHourly"]),
+}
+schedule_context: dict[str, object] = {}

@@ -1,0 +1,142 @@
+"""What the system does when the machine, the store or a message misbehaves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.messaging.message import EventsMessage, encode
+from synergy.model.unit_of_work import UnitState
+from synergy.runtime import identity
+from tests.acceptance.deployments import gates
+from tests.acceptance.kit import pause, resume, until
+
+YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
+DAY, START, HOUR, NEXT = (YESTERDAY + hour for hour in ("00", "20", "21", "22"))
+
+
+@pytest.fixture
+def home(homes, tmp_path):
+    return homes(
+        start_timeperiod=START,
+        context="tests.acceptance.deployments.copies",
+        test_gates=str(tmp_path / "gates"),
+    )
+
+
+def write(home, timeperiod, n):
+    """A row in the source of the hours, as an event consumer would write it."""
+    with home.store() as store:
+        store.documents.update(
+            "raw",
+            [("d", timeperiod)],
+            lambda _key, _old: {"domain": "d", "timeperiod": timeperiod, "n": n},
+        )
+        with home.bus(store) as bus:
+            bus.notify("scheduler")
+
+
+def rows(home, collection):
+    with home.store() as store:
+        return {row["timeperiod"]: row for row in store.documents.read(collection, "", "")}
+
+
+def values(home, collection):
+    return {timeperiod: row["n"] for timeperiod, row in rows(home, collection).items()}
+
+
+def pid_of(unit):
+    return identity.parse(unit.owner).pid
+
+
+# A worker that is stopped
+
+
+def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tmp_path):
+    gate = gates.shut(tmp_path / "gates", "CopyHourly", HOUR)
+    home.launch("store", "init")
+    write(home, START, 5)
+    write(home, HOUR, 1)
+    home.start()
+    home.wait_for("CopyHourly", START)
+    held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
+    pause(home, pid_of(held))
+    gates.let_through(gate)
+
+    def is_handed_out_again():
+        home.ask("gc", "run")
+        return home.ask("unit", "show", held.id)["attempt"] == 2
+
+    until(is_handed_out_again)
+    done = home.until_unit("CopyHourly", UnitState.PROCESSED, HOUR)
+    assert (done.id, done.attempt, done.failures) == (held.id, 2, 1)
+    assert pid_of(done) != pid_of(held)
+    assert rows(home, "hours")[HOUR]["attempt"] == 2
+
+    # The paused one goes on. That he has taken another unit tells that he is through with this.
+    pause(home, pid_of(done))
+    resume(pid_of(held))
+    home.launch("timetable", "reprocess", "CopyHourly", START)
+    later = home.until(
+        lambda _: [row for row in rows(home, "hours").values() if row["generation"] == 2]
+    )
+    assert [row["timeperiod"] for row in later] == [START]
+    last = home.until_unit("CopyHourly", UnitState.PROCESSED, START)
+    assert (last.generation, pid_of(last)) == (2, pid_of(held))
+    resume(pid_of(done))
+
+    assert rows(home, "hours")[HOUR]["attempt"] == 2
+    assert home.ask("unit", "show", held.id)["attempt"] == 2
+    home.story()
+
+
+# Messages
+
+
+GARBAGE = (
+    b"\xff\xfe\x00 not JSON",
+    b"",
+    b"[]",
+    b'{"v": 99, "type": "unit", "unit": "x", "attempt": 1}',
+    b'{"v": 1, "type": "unit", "unit": "x", "attempt": 9223372036854775808}',
+    b'{"v": 1, "type": "unit", "unit": "x", "attempt": -9223372036854775809}',
+    b'{"v": 1, "type": "unit", "unit": ["x"], "attempt": 1}',
+    b"[" * 100_000,
+)
+NO_EVENTS = (
+    b'{"v": 1, "type": "events", "events": [1]}',
+    b'{"v": 1, "type": "events", "events": [{"site": "s"}]}',
+    b'{"v": 1, "type": "unit", "unit": "x", "attempt": 1}',
+)
+
+
+def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
+    home.launch("store", "init")
+    units = (*GARBAGE, encode(EventsMessage([{"site": "s"}])))
+    events = (*GARBAGE, *NO_EVENTS)
+    with home.store() as store, store.batch():
+        store.messages.put("CopyHourly", units)
+        store.messages.put("SingleSessionWorker", events)
+    write(home, HOUR, 7)
+    home.start()
+    home.wait_for("CopyHourly", HOUR)
+    home.until(lambda store: not store.messages.depths())
+
+    assert values(home, "hours") == {HOUR: 7}
+    with home.store() as store:
+        buried = [(message.queue, message.body) for message in store.messages.buried()]
+    assert sorted(buried) == sorted(
+        [("CopyHourly", body) for body in units]
+        + [("SingleSessionWorker", body) for body in events]
+    )
+    assert all(message["reason"] for message in home.ask("queue", "dead")["dead"])
+    assert home.ask("queue", "list")["dead"] == len(buried)
+
+    # Sent again they come back; dropped they are gone.
+    home.launch("queue", "replay")
+    home.until(lambda store: not store.messages.depths())
+    assert len(home.ask("queue", "dead")["dead"]) == len(buried)
+    home.launch("queue", "purge", "--dead", "--yes")
+    assert home.ask("queue", "dead") == {"dead": []}
+    assert {seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]} == {0}
