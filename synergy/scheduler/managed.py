@@ -47,6 +47,7 @@ from synergy.timetable.timetable import Timetable
 
 log = logging.getLogger(__name__)
 
+JOURNAL = "journal"  # the topic that wakes whoever waits for jobs to be finished
 BATCH = 256  # periods looked at in a turn, shared by all processes that have work
 LEAST = 16  # the share of each, however many they are
 PAGE = 5000  # journal entries and source changes read at a time
@@ -75,6 +76,7 @@ class Managed:
         who: str,
     ) -> None:
         self._store = store
+        self._bus = bus
         self._clock = clock
         self._who = who
         self._applier = Applier(store, bus, who)
@@ -134,8 +136,12 @@ class Managed:
     # What happened
 
     def _follow(self, now: datetime) -> None:
-        for entry in self._store.journal.since(self._journal_seq, PAGE, besides=self._who):
-            self._journal_seq = entry.seq
+        newest = self._store.journal.last_seq()
+        entries = self._store.journal.since(self._journal_seq, PAGE, besides=self._who)
+        # Past the own entries, which are left out, as well: they would be read again each time.
+        read = entries[-1].seq if entries else 0
+        self._journal_seq = read if len(entries) == PAGE else max(read, newest)
+        for entry in entries:
             noun, _, event = entry.event.partition(".")
             if noun == "unit":
                 self._unit_event(entry, event)
@@ -359,6 +365,8 @@ class Managed:
             if move.after.is_finished:
                 _tell(move)
             self._set(lane, move.first, move.last, move.after, move.generation)
+        if any(move.after.is_finished for move in applied.moved):
+            self._bus.notify(JOURNAL)
         for move in applied.refused:
             lane = self.lanes[move.process]
             for ordinal in range(move.first, move.last + 1):

@@ -9,9 +9,10 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
-from synergy.errors import LostAttempt
-from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork
+from synergy.errors import InvalidValue, LostAttempt
+from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.runtime.workplace import Workplace
 from synergy.worker.records import Records
 
@@ -77,15 +78,29 @@ class Hold:
             if not self._concluded:
                 self._records.flush(self._workplace.store.logs)
                 return
-            store, bus = self._workplace.store, self._workplace.bus
             conclusions = [conclusion for _, conclusion in self._concluded]
-            with store.batch() as batch:
-                refused = store.units.conclude(conclusions, self._workplace.clock.now())
-                self._records.flush(store.logs)
-                batch.after_commit(lambda: bus.notify(SCHEDULER))
+            try:
+                refused = self._write(conclusions)
+            except InvalidValue:  # rows that no store can keep: only their own unit fails
+                refused = [r for conclusion in conclusions for r in self._write_one(conclusion)]
             concluded, self._concluded = self._concluded, []
             for unit, conclusion in concluded:
                 _tell(unit, conclusion, is_refused=conclusion in refused)
+
+    def _write(self, conclusions: Sequence[Conclusion]) -> list[Conclusion]:
+        store, bus = self._workplace.store, self._workplace.bus
+        with store.batch() as batch:
+            refused = store.units.conclude(conclusions, self._workplace.clock.now())
+            self._records.flush(store.logs)
+            batch.after_commit(lambda: bus.notify(SCHEDULER))
+        return refused
+
+    def _write_one(self, conclusion: Conclusion) -> list[Conclusion]:
+        try:
+            return self._write([conclusion])
+        except InvalidValue as error:
+            invalid = replace(conclusion, state=UnitState.INVALID, reason=str(error), writes=())
+            return self._write([invalid])
 
     def checkpoint(self) -> None:
         """Raises LostAttempt if the present unit is no longer this worker's, or shall stop."""

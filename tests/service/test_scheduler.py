@@ -578,3 +578,20 @@ def test_one_process_with_much_to_do_does_not_hold_up_another():
     world.scheduler.run_once()
     assert [unit.process for unit in world.store.units.unfinished()] == ["Little"]
     assert world.timetable().place("Much").level.counts[JobState.EMBRYO] > 50_000
+
+
+def test_rows_that_no_store_can_keep_fail_their_own_unit_only(world):
+    world.write("raw", "2015051701", 5)
+    world.write("raw", "2015051702", 6)
+    world.schedule()
+
+    def work(task):
+        bad = object() if task.timeperiod == "2015051701" else 1
+        task.sink.replace(task.timeperiod, [{"domain": "d", "n": bad}])
+        return Processed()
+
+    world.work("Hour", work=work)
+    world.work("Hour", work=work)
+    assert world.unit_states("Hour", "2015051701") == [UnitState.INVALID]
+    assert world.unit_states("Hour", "2015051702") == [UnitState.PROCESSED]
+    assert "cannot be stored" in world.units("Hour", "2015051701")[0].reason
