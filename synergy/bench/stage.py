@@ -25,6 +25,7 @@ from synergy.clock import SystemClock
 from synergy.compose import Project
 from synergy.insight.actions import SCHEDULER
 from synergy.messaging.protocol import Bus
+from synergy.runtime import logs
 from synergy.storage.protocol import Store
 from synergy.supervisor.proctable import await_end, read_table, send
 
@@ -92,14 +93,18 @@ class Stage:
 
     def _launch(self, process: str, instance: int) -> _Started:
         config = compose.supervisor_config(self.project)
-        log = self.home / "logs" / f"{process}.{instance}.out"
+        log = logs.log_path(self.home, process, instance)
         log.parent.mkdir(exist_ok=True)
         reader, writer = os.pipe()
-        with log.open("wb") as out:
+        with log.with_suffix(".out").open("wb") as out:
             child = subprocess.Popen(
                 config.command(process, instance),
                 cwd=config.directory,
-                env={**self.environ, "SYNERGY_READY_FD": str(writer)},
+                env={
+                    **self.environ,
+                    "SYNERGY_RUN": f"bench/{process}/{instance}",  # it is looked after
+                    "SYNERGY_READY_FD": str(writer),
+                },
                 pass_fds=(writer,),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -210,7 +215,10 @@ class _Started:
         os.close(self.ready)
 
     def _said(self) -> str:
-        return self.log.read_text(errors="replace")[-_TAIL:].strip()
+        """The end of its output and of its log."""
+        said = (self.log.with_suffix(".out"), self.log)
+        texts = [path.read_text(errors="replace")[-_TAIL:] for path in said if path.exists()]
+        return "\n".join(texts).strip()
 
 
 def pause(seconds: float) -> None:
