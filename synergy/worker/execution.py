@@ -10,7 +10,7 @@ away.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -23,9 +23,9 @@ from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch
 from synergy.worker.hold import SCHEDULER, Hold
-from synergy.worker.outcome import Nothing, Outcome
+from synergy.worker.outcome import Nothing, Outcome, Processed
 from synergy.worker.pulse import Pulse
-from synergy.worker.records import Records
+from synergy.worker.records import Records, storable
 from synergy.worker.task import Sink, Source, Task
 
 IDLE = 10.0  # seconds after which an idle worker looks without being woken
@@ -128,9 +128,8 @@ class Crew:
         task, sink = self._task(unit)
         try:
             with self._records.of(unit):
-                outcome = self._work(task)
-                nothing = isinstance(outcome, Nothing)
-                if nothing and sink is not None:
+                state, counts = _understood(self._work(task))
+                if state is UnitState.NOOP and sink is not None:
                     sink.replace(unit.timeperiod, ())  # what an earlier generation wrote is void
                 writes = sink.writes() if sink is not None else ()
         except LostAttempt:
@@ -138,10 +137,8 @@ class Crew:
         except (StorageUnavailable, MessagingUnavailable):
             self._hold.put_back(unit)
             raise
-        except Exception as error:  # noqa: BLE001 - a work function may fail in any way
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - work may fail in any way
             return self._failed(unit, error)
-        counts = {} if isinstance(outcome, Nothing) else outcome.counts
-        state = UnitState.NOOP if nothing else UnitState.PROCESSED
         return Conclusion(unit.id, unit.attempt, owner, state, counts, writes=writes)
 
     def _task(self, unit: UnitOfWork) -> tuple[Task, Sink | None]:
@@ -151,8 +148,8 @@ class Crew:
         sink = Sink(process.sink, unit, self._unique_by) if process.sink is not None else None
         return Task(process, unit, source, sink, self._hold.checkpoint), sink
 
-    def _failed(self, unit: UnitOfWork, error: Exception) -> Conclusion:
-        reason = f"{type(error).__name__}: {error}"[:4000]
+    def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
+        reason = storable(f"{type(error).__name__}: {error}"[:4000])
         self._records.failure(unit, error)
         log.warning(
             "Unit %s failed: %s", unit.id, reason,
@@ -169,6 +166,20 @@ class Crew:
             reason=reason,
             not_before=self._workplace.clock.now() + min(backoff, LONGEST_BACKOFF),
         )
+
+
+def _understood(outcome: object) -> tuple[UnitState, Mapping[str, int]]:
+    """What a work function answered; raises TypeError for what is no answer."""
+    match outcome:
+        case Nothing():
+            return UnitState.NOOP, {}
+        case Processed(counts):
+            for name, count in counts.items():
+                if not isinstance(count, int) or abs(count) >= 1 << 63:
+                    raise TypeError(f"the count {name!r} is no whole number within 63 bits")
+            return UnitState.PROCESSED, counts
+        case _:
+            raise TypeError(f"work gave back {type(outcome).__name__}, not Processed or Nothing")
 
 
 def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:

@@ -47,8 +47,12 @@ class Records(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         unit = self._unit
-        if unit is not None and threading.get_ident() == self._thread:
+        if unit is None or threading.get_ident() != self._thread:
+            return
+        try:
             self._keep(unit, record.levelname, record.getMessage())
+        except Exception:  # noqa: BLE001 - a line that cannot be formatted fails no work
+            self.handleError(record)
 
     def failure(self, unit: UnitOfWork, error: BaseException) -> None:
         """Files the traceback of a failed attempt."""
@@ -70,5 +74,10 @@ class Records(logging.Handler):
         if self._count == LIMIT:
             text = f"more than {LIMIT} lines: the rest is only in the log file"
         with self.lock or threading.Lock():
-            line = LogLine(self._clock.now(), unit.attempt, level, text[-LONGEST:])
+            line = LogLine(self._clock.now(), unit.attempt, level, storable(text[-LONGEST:]))
             self._lines.setdefault(unit.id, []).append(line)
+
+
+def storable(text: str) -> str:
+    """The text with `?` for NUL and for the halves of characters, which not every store takes."""
+    return text.replace("\0", "?").encode(errors="replace").decode()

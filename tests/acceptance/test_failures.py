@@ -9,7 +9,7 @@ import pytest
 from synergy.messaging.message import EventsMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
-from tests.acceptance.deployments import gates
+from tests.acceptance.deployments import gates, misbehaving
 from tests.acceptance.kit import pause, resume, until
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
@@ -140,3 +140,29 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
     home.launch("queue", "purge", "--dead", "--yes")
     assert home.ask("queue", "dead") == {"dead": []}
     assert {seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]} == {0}
+
+
+# Work functions
+
+
+def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
+    home = homes(start_timeperiod=START, context="tests.acceptance.deployments.misbehaving")
+    home.launch("supervisor", "start", code=None)  # one of them may die early enough to be told
+    for one in misbehaving.MISBEHAVING:
+        home.wait_for(one.__name__, HOUR)
+        ended = home.ask("timetable", "wait", one.__name__, START, "--timeout", 60, code=1)
+        assert (ended["state"], ended["done"]) == ("skipped", True)
+        (leaf,) = ended["leaves"]
+        assert one.reason in leaf["text"], one
+        with home.store() as store:
+            (bad,) = store.units.of_jobs(one.__name__, START, START)
+            assert (bad.state, bad.failures) == (UnitState.CANCELED, 2)
+            sink = list(store.documents.read(one.__name__.lower(), START, NEXT))
+            assert [row["timeperiod"] for row in sink] == [HOUR]
+
+    restarts = {
+        seen["name"]: seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]
+    }
+    assert restarts.pop("Dies") == 2
+    assert set(restarts.values()) == {0}
+    home.story()
