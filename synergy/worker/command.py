@@ -20,6 +20,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -114,25 +115,24 @@ def _wait(program: subprocess.Popen[bytes], task: Task) -> None:
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
-    """Ends what is left of the program and of what it started in its group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if program.poll() is not None and number is signal.SIGTERM:
-            continue
-        try:
-            os.killpg(program.pid, number)
-        except ProcessLookupError:
-            break
-        if program.poll() is None:
-            _wait_briefly(program)
+    """Ends what is left of the program and of what it started in its group.
+
+    The program is reaped last: until then nobody else can have its number, or its group's.
+    """
+    handle = os.pidfd_open(program.pid)
+    try:
+        if not select.select([handle], [], [], 0)[0]:
+            _signal_group(program, signal.SIGTERM)
+            select.select([handle], [], [], GRACE)
+    finally:
+        os.close(handle)
+    _signal_group(program, signal.SIGKILL)
     program.wait()
 
 
-def _wait_briefly(program: subprocess.Popen[bytes]) -> None:
-    handle = os.pidfd_open(program.pid)
-    try:
-        select.select([handle], [], [], GRACE)
-    finally:
-        os.close(handle)
+def _signal_group(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(PermissionError):  # it has become somebody else, and ends when it likes
+        os.killpg(program.pid, number)
 
 
 class _Tail:

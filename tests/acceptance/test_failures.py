@@ -10,7 +10,7 @@ from synergy.messaging.message import EventsMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
 from tests.acceptance.deployments import gates, misbehaving
-from tests.acceptance.kit import pause, resume, until
+from tests.acceptance.kit import kill, pause, resume, until
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
 DAY, START, HOUR, NEXT = (YESTERDAY + hour for hour in ("00", "20", "21", "22"))
@@ -166,3 +166,64 @@ def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
     assert restarts.pop("Dies") == 2
     assert set(restarts.values()) == {0}
     home.story()
+
+
+# Programs of command workers
+
+
+def programs(home):
+    """What runs besides the processes themselves."""
+    return set(home.marked()) - set(home.leaders().values())
+
+
+def a_stubborn_program(home, attempt=1):
+    """The unit whose program runs, with its child and its grandchild."""
+    home.launch("process", "on", "StubbornHourly")
+    unit = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, START, attempt)
+    home.until(lambda _: len(programs(home)) == 4)  # with the grandchild's own `sleep`
+    return unit
+
+
+def test_canceling_a_unit_ends_its_program_with_all_that_it_started(home):
+    home.start()
+    unit = a_stubborn_program(home)
+    before = programs(home)
+    home.launch("process", "off", "StubbornHourly")
+    planned = home.ask("unit", "cancel", unit.id, "--dry-run")
+    assert (planned["before"], planned["after"]) == ("in_progress", "canceled")
+    assert programs(home) == before
+
+    home.launch("unit", "cancel", unit.id, "--reason", "a test")
+
+    home.until(lambda _: not programs(home), limit=20)
+    ended = home.ask("timetable", "wait", "StubbornHourly", START, "--timeout", 60, code=1)
+    assert ended["state"] == "skipped"
+    assert "a test" in ended["leaves"][0]["text"]
+    home.launch("unit", "cancel", unit.id, code=4)
+    home.launch("process", "on", "StubbornHourly")
+    later = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, HOUR)
+    assert pid_of(later) == pid_of(unit)  # the worker is free for the next one
+    home.story()
+
+    home.stop()  # which gives the next one back: it has not failed
+    with home.store() as store:
+        (given_back,) = store.units.of_jobs("StubbornHourly", HOUR, HOUR)
+    assert (given_back.state, given_back.attempt, given_back.failures) == (
+        UnitState.REQUESTED, 2, 0,
+    )  # fmt: skip
+    assert home.marked() == {}
+
+
+def test_a_program_does_not_outlive_its_worker_or_run_twice(home):
+    home.start()
+    unit = a_stubborn_program(home)
+    before = programs(home)
+
+    kill(pid_of(unit))
+
+    again = a_stubborn_program(home, attempt=2)
+    assert (again.id, again.failures) == (unit.id, 1)
+    assert not programs(home) & before
+    home.launch("process", "off", "StubbornHourly")
+    for pid in programs(home):  # the program, and its worker will not wait for it when it ends
+        kill(pid)
