@@ -56,7 +56,7 @@ class Scheduler(Daemon):
                     if failures == 1:
                         log.warning("Waiting: %s", error, extra={"event": "scheduler.waits"})
                     self._forget()
-                    stop.wait(min(0.25 * 2**failures, 5.0))
+                    stop.wait(min(0.25 * 2 ** min(failures, 5), 5.0))
                     continue
                 if pause > 0:
                     listener.wait(pause)
@@ -73,8 +73,9 @@ class Scheduler(Daemon):
             self._managed = self._build()
         idle = self._managed.turn()
         monotonic = self.workplace.clock.monotonic()
-        if self._managed.collection is not None or monotonic >= self._collect_at:
-            self._collect(self._managed)
+        is_due = self._managed.collection is not None or monotonic >= self._collect_at
+        if is_due and self._collect(self._managed):
+            return 0.0  # jobs of units that it gave up have to be told
         return max(0.0, min(idle, self._renew_at - monotonic, self._collect_at - monotonic))
 
     @property
@@ -122,7 +123,8 @@ class Scheduler(Daemon):
         hourly = Qualifier.HOURLY
         return hourly.timeperiod(hourly.at(now - HISTORY))
 
-    def _collect(self, managed: Managed) -> None:
+    def _collect(self, managed: Managed) -> bool:
+        """Runs the collector; whether it did anything."""
         assert self._collector is not None
         asked, managed.collection = managed.collection, None
         flush, only = (asked.flush, asked.process) if asked is not None else (False, "")
@@ -135,3 +137,4 @@ class Scheduler(Daemon):
         if swept.next_at is not None:
             wait = min(wait, (swept.next_at - clock.now()).total_seconds())
         self._collect_at = clock.monotonic() + max(wait, 0.2)
+        return bool(swept.counts)

@@ -220,6 +220,22 @@ def test_a_failing_unit_is_retried_with_growing_waits_then_given_up_with_its_err
     assert world.state("Hour", "2015051702") is JobState.NOOP
 
 
+def test_a_unit_that_is_given_up_has_its_job_skipped_at_once(world):
+    world.write("raw", "2015051701", 5)
+    world.schedule()
+
+    def fail(_task):
+        raise ValueError("no")
+
+    for wait in (61, 121):
+        world.work("Hour", work=fail)
+        world.advance(wait)
+    world.work("Hour", work=fail)
+    world.schedule()
+    assert world.unit_states("Hour", "2015051701") == [UnitState.CANCELED]
+    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+
+
 def test_reprocess_starts_over_exactly_what_the_dry_run_lists(world):
     world.write("raw", "2015051701", 5)
     world.settle()
