@@ -54,6 +54,13 @@ class Judgement:
 
 
 _LEAVE = Judgement(Verdict.LEAVE)
+_LONGEST_BACKOFF = timedelta(hours=1)
+
+
+def again_at(unit: UnitOfWork, process: ManagedProcess, now: datetime) -> datetime:
+    """When a unit whose attempt fails now may be handed out again: the back-off doubles."""
+    backoff = timedelta(seconds=process.retry_backoff * 2.0 ** min(unit.failures, 20))
+    return now + min(backoff, _LONGEST_BACKOFF)
 
 
 def judge(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime) -> Judgement:
@@ -82,7 +89,7 @@ def _running(unit: UnitOfWork, process: ManagedProcess, seen: Observed) -> Judge
 def _invalid(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime) -> Judgement:
     if unit.failures >= process.max_attempts:
         return Judgement(Verdict.CANCEL, f"failed {unit.failures} times; last: {unit.reason}")
-    if unit.not_before is not None and now < unit.not_before and not seen.flush:
+    if _waits(unit, seen, now):
         return Judgement(Verdict.LEAVE, again_at=unit.not_before)
     return Judgement(Verdict.HAND_OUT, unit.reason)
 
@@ -90,7 +97,7 @@ def _invalid(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: dat
 def _requested(
     unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime
 ) -> Judgement:
-    if unit.not_before is not None and now < unit.not_before and not seen.flush:
+    if _waits(unit, seen, now):
         return Judgement(Verdict.LEAVE, again_at=unit.not_before)
     if unit.published_at is None:
         return Judgement(Verdict.PUBLISH, "never published")
@@ -99,3 +106,10 @@ def _requested(
     if now - unit.published_at > timedelta(seconds=process.resubmit_after):
         return Judgement(Verdict.PUBLISH, f"not picked up for {process.resubmit_after:g} s")
     return _LEAVE
+
+
+def _waits(unit: UnitOfWork, seen: Observed, now: datetime) -> bool:
+    """Whether its back-off is not over; one that is longer than any comes of a clock set back."""
+    if unit.not_before is None or seen.flush:
+        return False
+    return now < unit.not_before <= now + _LONGEST_BACKOFF

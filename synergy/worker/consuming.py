@@ -40,7 +40,7 @@ def consume(workplace: Workplace, handle: Handle) -> None:
                 failures += 1
                 if failures == 1:
                     log.warning("Cannot take events: %s", error, extra={"event": "worker.waits"})
-                workplace.stop.wait(min(0.5 * 2**failures, 10.0))
+                workplace.stop.wait(min(0.5 * 2 ** min(failures, 5), 10.0))
     finally:
         consumer.close()
 

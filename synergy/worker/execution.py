@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.reclaim import again_at
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
 from synergy.model.journal import JournalEntry
@@ -31,7 +31,6 @@ from synergy.worker.task import Sink, Source, Task
 IDLE = 10.0  # seconds after which an idle worker looks without being woken
 SHORT = 0.02  # seconds: a group that takes longer makes the next one smaller
 LARGEST_GROUP = 64
-LONGEST_BACKOFF = timedelta(hours=1)
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> N
                 failures += 1
                 if failures == 1:
                     log.warning("Cannot take units: %s", error, extra={"event": "worker.waits"})
-                workplace.stop.wait(min(0.5 * 2**failures, 10.0))
+                workplace.stop.wait(min(0.5 * 2 ** min(failures, 5), 10.0))
     finally:
         crew.close()
         consumer.close()
@@ -157,14 +156,13 @@ class Crew:
                 "event": "unit.invalid", "timeperiod": unit.timeperiod, "unit": unit.id,
             },
         )  # fmt: skip
-        backoff = timedelta(seconds=self._process.retry_backoff) * 2 ** min(unit.failures, 20)
         return Conclusion(
             unit.id,
             unit.attempt,
             self._workplace.owner,
             UnitState.INVALID,
             reason=reason,
-            not_before=self._workplace.clock.now() + min(backoff, LONGEST_BACKOFF),
+            not_before=again_at(unit, self._process, self._workplace.clock.now()),
         )
 
 

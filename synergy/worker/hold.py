@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from synergy.errors import InvalidValue, LostAttempt
+from synergy.lifecycle.reclaim import again_at
+from synergy.messaging.message import UnitMessage
+from synergy.model.process import ManagedProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.runtime.workplace import Workplace
 from synergy.worker.records import Records
@@ -82,7 +85,7 @@ class Hold:
             try:
                 refused = self._write(conclusions)
             except InvalidValue:  # rows that no store can keep: only their own unit fails
-                refused = [r for conclusion in conclusions for r in self._write_one(conclusion)]
+                refused = [r for unit, one in self._concluded for r in self._write_one(unit, one)]
             concluded, self._concluded = self._concluded, []
             for unit, conclusion in concluded:
                 _tell(unit, conclusion, is_refused=conclusion in refused)
@@ -95,11 +98,19 @@ class Hold:
             batch.after_commit(lambda: bus.notify(SCHEDULER))
         return refused
 
-    def _write_one(self, conclusion: Conclusion) -> list[Conclusion]:
+    def _write_one(self, unit: UnitOfWork, conclusion: Conclusion) -> list[Conclusion]:
         try:
             return self._write([conclusion])
         except InvalidValue as error:
-            invalid = replace(conclusion, state=UnitState.INVALID, reason=str(error), writes=())
+            process = self._workplace.process
+            assert isinstance(process, ManagedProcess)
+            invalid = replace(
+                conclusion,
+                state=UnitState.INVALID,
+                reason=str(error),
+                writes=(),
+                not_before=again_at(unit, process, self._workplace.clock.now()),
+            )
             return self._write([invalid])
 
     def checkpoint(self) -> None:
@@ -148,18 +159,25 @@ class Hold:
     def give_back_current(self) -> None:
         """Returns the present unit; its work, should it go on, comes to nothing."""
         with self._lock:
-            if self._current is not None and self._lost is None:
-                self._lost = Hint(self._current.id, self._current.attempt)
+            if self._current is None:
+                return
+            mine = Hint(self._current.id, self._current.attempt)
+            if self._lost != mine:
                 self._give_back([self._current])
+                self._lost = mine
 
     def _give_back(self, units: list[UnitOfWork]) -> None:
         if not units:
             return
         claims = [Hint(unit.id, unit.attempt) for unit in units]
         workplace = self._workplace
-        with workplace.store.batch() as batch:
-            workplace.store.units.give_back(claims, workplace.owner, workplace.clock.now())
-            batch.after_commit(lambda: workplace.bus.notify(SCHEDULER))
+        store, bus, now = workplace.store, workplace.bus, workplace.clock.now()
+        with store.batch() as batch:
+            given = store.units.give_back(claims, workplace.owner, now)
+            messages = [UnitMessage(unit.id, unit.attempt) for unit in given]
+            bus.publish(workplace.process.queue, messages, batch)
+            store.units.published([Hint(unit.id, unit.attempt) for unit in given], now)
+            batch.after_commit(lambda: bus.notify(SCHEDULER))
 
     def _drop(self, lost: Sequence[Hint]) -> None:
         gone = set(lost)

@@ -1,8 +1,8 @@
 """The second thread of a worker: it keeps the heart beating while a unit takes long.
 
-For units of less than a second it does nothing at all. After that it concludes what is
-finished, gives back what was not begun, beats six times in each heartbeat limit, and looks
-every second whether the unit was canceled or started over. When the process shall stop and
+It beats six times in each heartbeat limit. Once a unit takes as long as a second it also
+concludes what is finished, gives back what was not begun, and looks every second whether the
+unit was canceled or started over. When the process shall stop and
 the work does not heed it, the unit is given back before the process is killed.
 """
 
@@ -12,7 +12,7 @@ import logging
 import threading
 from types import TracebackType
 
-from synergy.errors import StorageUnavailable
+from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.runtime.workplace import Workplace
 from synergy.worker.hold import Hold
 
@@ -66,7 +66,7 @@ class Pulse:
                     stopping = now
                 try:
                     beaten = self._step(now, beaten, stopping)
-                except StorageUnavailable as error:
+                except (StorageUnavailable, MessagingUnavailable) as error:
                     # The work goes on: whether it still counts is decided when it concludes.
                     log.warning("No heartbeat: %s", error, extra={"event": "worker.no_heartbeat"})
 
@@ -74,12 +74,12 @@ class Pulse:
         hold = self._hold
         if now - stopping >= PATIENCE:
             hold.give_back_current()
-        if hold.running_for() < min(STEP, self._every) / 2:
-            return beaten
-        hold.flush()
-        hold.give_back_waiting()
-        if now - beaten >= self._every:
-            hold.beat()
-            return now
-        hold.look()
-        return beaten
+        is_due = now - beaten >= self._every
+        if is_due:
+            hold.beat()  # many units, none of them long, may take as long together
+        if hold.running_for() >= min(STEP, self._every) / 2:
+            hold.flush()
+            hold.give_back_waiting()
+            if not is_due:
+                hold.look()
+        return now if is_due else beaten
