@@ -94,8 +94,10 @@ def _reached(store: Store, place: Place, now: datetime) -> int:
     for entry in store.journal.find(place.process.name, RECENT):
         if entry.at < now - AT_WORK:
             break
-        if entry.event.startswith("job.") and entry.who.startswith("scheduler"):
-            return place.process.qualifier.parse(entry.last) + 1
+        ordinal = place.level.find(entry.last)
+        is_move = entry.event.startswith("job.") and entry.who.startswith("scheduler")
+        if is_move and ordinal is not None:
+            return ordinal + 1
     return place.level.end
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from synergy.model.job import JobState
 from synergy.model.process import LateData
+from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
@@ -45,14 +46,19 @@ def source_bounds(store: Store, level: Level, ordinal: int) -> Bounds | None:
 def covered(store: Store, place: Place, ordinal: int) -> int:
     """Up to which write number of its source a finished job stands for.
 
-    That is what its units of the present generation were asked to cover, canceled ones
-    included, or what the source held when it was given up or found empty.
+    That is what its units of the present generation were asked to cover; for a job that was
+    given up, canceled ones included, or what the source held then.
     """
     level, process = place.level, place.process.name
     timeperiod, generation = level.timeperiod(ordinal), level.generation(ordinal)
     units = store.units.of_jobs(process, timeperiod, timeperiod)
-    numbers = [unit.end_id for unit in units if unit.generation == generation]
-    if level.state(ordinal) is JobState.SKIPPED:
+    is_skipped = level.state(ordinal) is JobState.SKIPPED
+    numbers = [
+        unit.end_id
+        for unit in units
+        if unit.generation == generation and (is_skipped or unit.state is not UnitState.CANCELED)
+    ]
+    if is_skipped:
         story = store.journal.of_job(process, timeperiod)
         numbers += [e.covered for e in story if e.event == "job.skipped"][:1]
     return max(numbers, default=0)
@@ -73,7 +79,7 @@ def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Unco
     earliest = min(begin for begin, _ in level.reads(first))
     marks = store.documents.bounds_by_timeperiod(source, names(earliest), names(end))
     for timeperiod, bounds in marks.items():
-        for ordinal in level.readers(process.qualifier.cast(timeperiod)):
+        for ordinal in level.readers_of(timeperiod):
             if max(first, level.start) <= ordinal < min(end, level.end) and level.state(
                 ordinal
             ) in (JobState.PROCESSED, JobState.NOOP):

@@ -317,7 +317,7 @@ def _is_gone(owner: str | None) -> bool:
 
 def _is_superseded(timetable: Timetable, unit: UnitOfWork) -> bool:
     level = timetable.place(unit.process).level
-    ordinal = level.process.qualifier.parse(unit.timeperiod)
-    if not level.holds(ordinal):
+    ordinal = level.find(unit.timeperiod)
+    if ordinal is None:
         return False
     return level.state(ordinal).is_finished or level.generation(ordinal) != unit.generation

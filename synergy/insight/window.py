@@ -67,8 +67,8 @@ class LevelReader:
         for unit in self._store.units.of_jobs(
             name, level.timeperiod(begin), level.timeperiod(stop - 1)
         ):
-            ordinal = level.process.qualifier.parse(unit.timeperiod)
-            if unit.generation == level.generation(ordinal):
+            ordinal = level.find(unit.timeperiod)
+            if ordinal is not None and unit.generation == level.generation(ordinal):
                 found.setdefault(ordinal, unit)
         return found
 

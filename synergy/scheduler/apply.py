@@ -26,7 +26,7 @@ from synergy.lifecycle.decision import (
 from synergy.lifecycle.transitions import Move, after
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import STALE_FLAG, JobMove, JobRun, JobState
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
 from synergy.scheduler.lane import Lane, view
 from synergy.storage.protocol import Store
@@ -77,7 +77,7 @@ class Applier:
         moves: list[JobMove] = []
         requests: list[tuple[Decided, Request]] = []
         extends: list[tuple[Decided, Extend]] = []
-        cancels: list[UnitMove] = []
+        cancels: list[tuple[tuple[str, int], UnitMove]] = []
         for decided in batch:
             match decided.decision:
                 case Request() as request:
@@ -90,7 +90,9 @@ class Applier:
                     moves.extend(self._job_move(decided, Move.FINALISE, ""))
                 case Finish(state, why, unit):
                     moves.extend(self._job_move(decided, _FINISHES[state], why, unit))
-                    cancels.extend(self._cancels(decided, why or "superseded"))
+                    job = (decided.lane.process.name, decided.ordinal)
+                    units = self._cancels(decided, why or "superseded")
+                    cancels.extend((job, unit) for unit in units)
                 case Wait():
                     pass
                 case other:
@@ -102,7 +104,7 @@ class Applier:
         moves: list[JobMove],
         requests: list[tuple[Decided, Request]],
         extends: list[tuple[Decided, Extend]],
-        cancels: list[UnitMove],
+        cancels: list[tuple[tuple[str, int], UnitMove]],
         hints: dict[str, list[Hint]],
         now: datetime,
     ) -> Applied:
@@ -122,10 +124,14 @@ class Applier:
                         Hint(extend.unit.id, extend.unit.attempt)
                     )
             refused = store.jobs.move(moves, now) if moves else []
-            if refused:
-                cancels = cancels + self._orphans(refused, units)
-            if cancels:
-                store.units.move(cancels, now)
+            left = _jobs(refused)
+            void = [unit for job, unit in cancels if job not in left]
+            moved = _jobs([move for move in moves if move.after.is_active]) - left
+            void += self._orphans(
+                [(at, unit) for lane, at, unit in units if (lane.process.name, at) not in moved]
+            )
+            if void:
+                store.units.move(void, now)
             for queue, some in publish.items():
                 messages = [UnitMessage(hint.unit, hint.attempt) for hint in some]
                 self._bus.publish(queue, messages, commit)
@@ -183,19 +189,38 @@ class Applier:
             if not unit.state.is_finished
         ]  # fmt: skip
 
-    def _orphans(
-        self, refused: list[JobMove], units: list[tuple[Lane, int, UnitOfWork]]
-    ) -> list[UnitMove]:
-        """Units that were made for jobs that somebody else has moved meanwhile."""
-        gone = {(move.process, move.first) for move in refused}
+    def _orphans(self, units: list[tuple[int, UnitOfWork]]) -> list[UnitMove]:
+        """Those of the units, by ordinal, whose job was finished or started over meanwhile.
+
+        Asked for units whose job was not moved along with them: further units of a job that
+        is under way, and units of a job that somebody else moved. If that was another
+        scheduler that requested the same unit, the unit stays.
+        """
+        if not units:
+            return []
+        runs = list(self._store.jobs.load(sorted({unit.process for _, unit in units})))
         return [
             UnitMove(
                 unit.id, unit.state, unit.attempt, UnitState.CANCELED,
                 "its job was changed meanwhile", self._who, next_attempt=True,
             )
-            for lane, ordinal, unit in units
-            if (lane.process.name, ordinal) in gone and not unit.state.is_finished
+            for ordinal, unit in units
+            if not unit.state.is_finished and _is_void(unit, ordinal, runs)
         ]  # fmt: skip
+
+
+def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
+    """Whether the unit's job, as stored, is finished or of another generation."""
+    for run in runs:
+        if run.process == unit.process and 0 <= ordinal - run.first < len(run.states):
+            state = JobState(run.states[ordinal - run.first] & ~STALE_FLAG)
+            return state.is_finished or run.generations.get(ordinal, 1) != unit.generation
+    return unit.generation != 1
+
+
+def _jobs(moves: Sequence[JobMove]) -> set[tuple[str, int]]:
+    """The process and ordinal of each job that the moves are about."""
+    return {(move.process, at) for move in moves for at in range(move.first, move.last + 1)}
 
 
 def _target(is_final: bool) -> Move:

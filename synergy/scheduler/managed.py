@@ -106,7 +106,7 @@ class Managed:
     def turn(self) -> float:
         """Does what is due; returns the seconds until something is due by itself."""
         now = self._clock.now()
-        self._follow(now)
+        is_behind = self._follow(now)
         if now < self._turned_at:
             self._set_back(now)
         self._turned_at = now
@@ -118,29 +118,48 @@ class Managed:
             hints, self._hints = self._hints, defaultdict(list)
             self._take_in(self._applier.apply(batch, hints, now))
         self._late.act(now)
-        return 0.0 if self._awake else self._idle_for(now)
+        return 0.0 if self._awake or is_behind else self._idle_for(now)
 
     def switched_on(self) -> dict[str, ManagedProcess]:
         """The managed processes that are switched on."""
         return {name: lane.process for name, lane in self.lanes.items() if lane.is_on}
 
     def is_superseded(self, unit: UnitOfWork) -> bool:
-        """Whether a unit's job is finished, or was started over since the unit was made."""
-        lane = self.lanes[unit.process]
-        ordinal = lane.process.qualifier.parse(unit.timeperiod)
-        if not lane.level.holds(ordinal):
+        """Whether a unit's job is finished, or was started over since the unit was made.
+
+        A unit of a generation that is not known yet is none: another scheduler made it.
+        """
+        level = self.lanes[unit.process].level
+        ordinal = level.find(unit.timeperiod)
+        if ordinal is None:
             return False
-        finished = lane.level.state(ordinal).is_finished
-        return finished or lane.level.generation(ordinal) != unit.generation
+        known = level.generation(ordinal)
+        return unit.generation < known or (
+            unit.generation == known and level.state(ordinal).is_finished
+        )
 
     # What happened
 
-    def _follow(self, now: datetime) -> None:
+    def _follow(self, now: datetime) -> bool:
+        """Takes in what happened; whether sources may have changed more than was read."""
+        while len(entries := self._entries()) == PAGE:
+            self._take_entries(entries, now)
+        self._take_entries(entries, now)
+        changes = self._late.changes(PAGE)
+        for change in changes:
+            self._source_event(change)
+        return len(changes) == PAGE
+
+    def _entries(self) -> list[JournalEntry]:
+        """The next page of what others wrote."""
         newest = self._store.journal.last_seq()
         entries = self._store.journal.since(self._journal_seq, PAGE, besides=self._who)
         # Past the own entries, which are left out, as well: they would be read again each time.
         read = entries[-1].seq if entries else 0
         self._journal_seq = read if len(entries) == PAGE else max(read, newest)
+        return entries
+
+    def _take_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         for entry in entries:
             noun, _, event = entry.event.partition(".")
             if noun == "unit":
@@ -149,14 +168,14 @@ class Managed:
                 self._job_event(entry)
             else:
                 self._other_event(entry, now)
-        for change in self._late.changes(PAGE):
-            self._source_event(change)
 
     def _unit_event(self, entry: JournalEntry, event: str) -> None:
         lane = self.lanes.get(entry.process)
         if lane is None:
             return
-        ordinal = lane.process.qualifier.parse(entry.first)
+        ordinal = lane.level.find(entry.first)
+        if ordinal is None:
+            return
         known = lane.units.get(ordinal, [])
         unit = next((unit for unit in known if unit.id == entry.unit), None)
         if unit is None:
@@ -175,7 +194,7 @@ class Managed:
 
     def _job_event(self, entry: JournalEntry) -> None:
         lane = self.lanes.get(entry.process)
-        if lane is None:
+        if lane is None or not lane.process.qualifier.names(entry.first):
             return
         parse = lane.process.qualifier.parse
         first = max(parse(entry.first), lane.level.start)
@@ -188,6 +207,7 @@ class Managed:
         if entry.event in ("process.on", "process.off", "process.trigger_frequency"):
             self._take_controls(now)
         elif entry.event == "process.triggered" and entry.process in self.lanes:
+            self.lanes[entry.process].close(now)
             self.lanes[entry.process].tick()
         elif entry.event in ("gc.requested", "gc.flush"):
             self.collection = CollectionAsked(
@@ -203,7 +223,7 @@ class Managed:
 
     def _source_event(self, change: SourceChange) -> None:
         for lane in self._by_source.get(change.collection, ()):
-            for ordinal in lane.level.readers(lane.process.qualifier.cast(change.timeperiod)):
+            for ordinal in lane.level.readers_of(change.timeperiod):
                 if not lane.level.holds(ordinal):
                     continue
                 if lane.level.state(ordinal).is_finished:
@@ -336,10 +356,12 @@ class Managed:
         lane = self.lanes.get(process)
         if lane is None:
             return
-        ordinal = lane.process.qualifier.parse(timeperiod)
+        ordinal = lane.level.find(timeperiod)
+        if ordinal is None:
+            return
         # The units of an embryo, left by a crash before its job was moved, are found again by
         # their key when they are requested.
-        state = lane.level.state(ordinal) if lane.level.holds(ordinal) else JobState.EMBRYO
+        state = lane.level.state(ordinal)
         if state.is_active and state is not JobState.EMBRYO:
             generation = lane.level.generation(ordinal)
             units = self._store.units.of_jobs(process, timeperiod, timeperiod)
@@ -367,10 +389,31 @@ class Managed:
             self._set(lane, move.first, move.last, move.after, move.generation)
         if any(move.after.is_finished for move in applied.moved):
             self._bus.notify(JOURNAL)
-        for move in applied.refused:
-            lane = self.lanes[move.process]
-            for ordinal in range(move.first, move.last + 1):
-                lane.forget(ordinal)
+        for name in {move.process for move in applied.refused}:
+            refused = [move for move in applied.refused if move.process == name]
+            self._learn(self.lanes[name], refused)
+
+    def _learn(self, lane: Lane, refused: Sequence[JobMove]) -> None:
+        """Some jobs are not as was thought: reads how they stand, and looks at them again.
+
+        Jobs that were closed by a clock that ran ahead, and was set back, are met so.
+        """
+        level = lane.level
+        surprising = {at for move in refused for at in range(move.first, move.last + 1)}
+        before = bytes(level.states)
+        for run in self._store.jobs.load([lane.process.name]):
+            level.load(run)
+        level.loaded()
+        surprising.update(
+            level.start + n for n, state in enumerate(level.states) if state != before[n]
+        )
+        for ordinal in sorted(surprising):
+            lane.forget(ordinal)
+            lane.wake(ordinal)
+            self._wake_neighbours(lane, ordinal, ordinal)
+            bounds = self._bounds(lane, ordinal)
+            if bounds is not None and level.state(ordinal).is_finished:
+                self._late.suspect(lane.place, ordinal, bounds.high)
 
     def _take_unit(self, lane: Lane, ordinal: int, unit: UnitOfWork) -> None:
         known = [other for other in lane.units.get(ordinal, []) if other.id != unit.id]

@@ -45,6 +45,14 @@ class Qualifier(Enum):
             )
         return ordinal
 
+    def names(self, timeperiod: str) -> bool:
+        """Whether `parse` would accept it."""
+        try:
+            self.parse(timeperiod)
+        except InvalidValue:
+            return False
+        return True
+
     def cast(self, timeperiod: str) -> int:
         """The ordinal of this qualifier's period that holds the start of `timeperiod`.
 

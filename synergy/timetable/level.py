@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from synergy.errors import NotFound
+from synergy.errors import InvalidValue, NotFound
 from synergy.model.job import STALE_FLAG, JobRun, JobState
 from synergy.model.process import ManagedProcess
 from synergy.timeperiod import checkpoint, covered
@@ -89,6 +89,15 @@ class Level:
                 f"the timetable of this process holds {name(self.start)} to {name(self.end - 1)}",
             )
         return ordinal
+
+    def find(self, timeperiod: str) -> int | None:
+        """The ordinal of a stored timeperiod; None if this level has no such job.
+
+        What is stored may be of a time when the process had another qualifier.
+        """
+        qualifier = self.process.qualifier
+        ordinal = qualifier.parse(timeperiod) if qualifier.names(timeperiod) else None
+        return ordinal if ordinal is not None and self.holds(ordinal) else None
 
     def timeperiod(self, ordinal: int) -> str:
         """The timeperiod of an ordinal."""
@@ -180,6 +189,16 @@ class Level:
         """The periods whose jobs read this one; some may lie outside the level."""
         distances = (0, *self.process.also_reads)
         return [self.checkpoint(ordinal - distance) for distance in distances]
+
+    def readers_of(self, timeperiod: str) -> list[int]:
+        """The periods whose jobs read a document filed under `timeperiod`.
+
+        None do if it is no timeperiod: nobody checks what workers file their documents under.
+        """
+        try:
+            return self.readers(self.process.qualifier.cast(timeperiod))
+        except InvalidValue:
+            return []
 
     def checkpoint(self, ordinal: int) -> int:
         """The period whose job covers this one."""
