@@ -75,10 +75,18 @@ class Collector:
             if unit.process in processes and only in ("", unit.process)
         ]
         self._forget_beats(units)
+        running = {
+            (unit.process, unit.timeperiod) for unit in units if unit.state is UnitState.IN_PROGRESS
+        }
         depths = self._bus.depths() if units else {}
         judged = []
         for unit in units:
             process = processes[unit.process]
+            is_behind = unit.state is UnitState.REQUESTED and (
+                (unit.process, unit.timeperiod) in running
+            )
+            if is_behind and not self._is_superseded(unit):
+                continue  # nobody may take it before the unit that runs has ended
             try:
                 seen = self._observe(unit, depths.get(process.queue, 0) == 0, flush, monotonic)
                 judged.append((unit, process, judge(unit, process, seen, now)))
