@@ -9,7 +9,7 @@ The scheduler follows the journal; it is woken, but need not be running.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -79,18 +79,25 @@ class Actions:
         self, process: str, periods: Periods, actor: Actor, now: datetime, move: Move, *,
         dry_run: bool,
     ) -> list[Touched]:  # fmt: skip
-        """Makes `move` for the jobs and their cascade, again while others change them meanwhile.
+        def moves(timetable: Timetable) -> list[JobMove]:
+            nodes = timetable.nodes(process, *periods)
+            return cascade_moves(self._store, nodes, move, actor)
+
+        if dry_run:
+            return _touched(moves(load_timetable(self._store, self._deployment, now)))
+        return self._repeat(moves, actor, now)
+
+    def _repeat(
+        self, moves_in: Callable[[Timetable], list[JobMove]], actor: Actor, now: datetime
+    ) -> list[Touched]:
+        """Makes the moves of a cascade, again while others change the jobs meanwhile.
 
         The second time round what was moved the first time is passed through, so only what
         was refused is moved; an operator's word wins.
         """
         touched: list[Touched] = []
         for _ in range(TRIES):
-            timetable = load_timetable(self._store, self._deployment, now)
-            nodes = timetable.nodes(process, *periods)
-            moves = cascade_moves(self._store, nodes, move, actor)
-            if dry_run:
-                return _touched(moves)
+            moves = moves_in(load_timetable(self._store, self._deployment, now))
             made, refused = make_moves(self._store, self._bus, moves, actor, now)
             touched += made
             if not refused:
@@ -112,6 +119,13 @@ class Actions:
                     now, "timetable.extended", "", "", "", present, start, 0, actor.why, actor.who
                 )
                 self._store.journal.append([entry])
+                self._repeat(
+                    lambda timetable: cascade_moves(
+                        self._store, _widened(timetable, present), Move.START_OVER, actor
+                    ),
+                    actor,
+                    now,
+                )
                 batch.after_commit(self._wake)
         return present
 
@@ -206,6 +220,23 @@ def load_timetable(store: Store, deployment: Deployment, now: datetime) -> Timet
     timetable = Timetable(deployment, start, now)
     timetable.load(store.jobs.load())
     return timetable
+
+
+def _widened(timetable: Timetable, was: str) -> list[Node]:
+    """The jobs that cover more now that the first hour is no longer `was`."""
+    found = []
+    for place in timetable.places.values():
+        level, qualifier = place.level, place.process.qualifier
+        first = qualifier.cast(was)
+        job = level.checkpoint(first)
+        if not level.holds(job):
+            continue
+        begin = qualifier.start((level.covered(job) or (job, job))[0])
+        if begin < Qualifier.HOURLY.start(Qualifier.HOURLY.cast(was)) and (
+            place.child is not None or level.covered(job) != (job, job + 1)
+        ):
+            found.append((place, job))
+    return found
 
 
 def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:

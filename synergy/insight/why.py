@@ -15,6 +15,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime import identity
 from synergy.schedule.trigger import Every, parse
 from synergy.storage.protocol import Store
+from synergy.timeperiod import Qualifier
 from synergy.timetable.readiness import Blocker, Relation, blockers
 from synergy.timetable.timetable import Place, Timetable
 
@@ -80,24 +81,34 @@ class Why:
         if state.is_finished:
             return self._finished(place, ordinal, state)
         units = self._units(place, ordinal)
-        if units and not units[0].state.is_finished:
-            return self._unit(place, ordinal, units[0])
+        active = [unit for unit in units if not unit.state.is_finished]
+        if active:
+            running = [unit for unit in active if unit.state is UnitState.IN_PROGRESS]
+            return self._unit(place, ordinal, (running or active)[0])
         not_closed = self._open(place, ordinal, has_run=bool(units))
         if not_closed is not None:
             return not_closed
-        control = self._controls.get(place.process.name, ProcessControl(place.process.name))
-        if not (place.process.is_on if control.is_on is None else control.is_on):
-            return self._cause(
-                Kind.SWITCHED_OFF,
-                place,
-                ordinal,
-                "the process is switched off",
-                f"launch.py process on {place.process.name}",
-            )
+        if not self._is_on(place.process):
+            return self._off(place, ordinal)
         behind = blockers(place, ordinal, limit=1000)
         if behind:
             return self._blocked(place, ordinal, behind)
         return self._ready(place, ordinal)
+
+    def _is_on(self, process: ManagedProcess) -> bool:
+        control = self._controls.get(process.name, ProcessControl(process.name))
+        return process.is_on if control.is_on is None else control.is_on
+
+    def _off(self, place: Place, ordinal: int, also: str = "") -> Cause:
+        name = place.process.name
+        text = f"the process is switched off{also}"
+        return self._cause(Kind.SWITCHED_OFF, place, ordinal, text, f"launch.py process on {name}")
+
+    def _no_scheduler(self, place: Place, ordinal: int, text: str) -> Cause:
+        return self._cause(
+            Kind.NO_SCHEDULER, place, ordinal, f"{text}, but no scheduler is at work",
+            "launch.py supervisor start",
+        )  # fmt: skip
 
     def _finished(self, place: Place, ordinal: int, state: JobState) -> Cause:
         name = place.level.timeperiod(ordinal)
@@ -146,6 +157,12 @@ class Why:
             where = f"on {owner.host}, pid {owner.pid}" if owner is not None else str(unit.owner)
             text = f"unit {unit.id} runs {where} since {_instant(unit.started_at)}"
             return self._cause(Kind.RUNNING, place, ordinal, text, f"launch.py unit log {unit.id}")
+        needs_collector = unit.state is UnitState.INVALID or unit.published_at is None
+        failed = f"unit {unit.id} failed: {unit.reason}" if unit.reason else f"unit {unit.id} waits"
+        if needs_collector and not self._is_on(place.process):
+            return self._off(place, ordinal, f"; {failed}")
+        if needs_collector and not is_led(self._store):
+            return self._no_scheduler(place, ordinal, failed)
         if unit.state is UnitState.INVALID:
             again = f"tried again at {_instant(unit.not_before)}" if unit.not_before else ""
             return self._cause(
@@ -181,7 +198,8 @@ class Why:
             count = sum(blocker.relation is relation for blocker in behind)
             if count:
                 words.append(f"{count} {relation.value if count == 1 else plural}")
-        causes = tuple(self._behind(blocker) for blocker in behind[:WIDTH])
+        followed = [b for r in Relation for b in [b for b in behind if b.relation is r][:WIDTH]]
+        causes = tuple(self._behind(blocker) for blocker in followed)
         return self._cause(
             Kind.BLOCKED,
             place,
@@ -200,7 +218,7 @@ class Why:
                 blocker.timeperiod,
                 None,
                 f"impossible: {blocker.process} begins at {start}",
-                (f"launch.py timetable extend --from {blocker.timeperiod}",),
+                (f"launch.py timetable extend --from {_first_hour(blocker.timeperiod)}",),
             )
         if not other.level.holds(blocker.ordinal):
             return Cause(
@@ -210,14 +228,16 @@ class Why:
 
     def _ready(self, place: Place, ordinal: int) -> Cause:
         if not is_led(self._store):
+            return self._no_scheduler(place, ordinal, "ready")
+        process, first = place.process, place.level.frontier
+        if process.max_active == 1 and first < ordinal:
             return self._cause(
-                Kind.NO_SCHEDULER,
+                Kind.BLOCKED,
                 place,
                 ordinal,
-                "ready, but no scheduler is at work",
-                "launch.py supervisor start",
+                "ready; its turn comes when the periods before it are finished (max_active is 1)",
+                causes=(self._of(place, first),),
             )
-        process = place.process
         active = [
             unit.timeperiod
             for unit in self._store.units.unfinished()
@@ -283,3 +303,9 @@ def is_led(store: Store) -> bool:
 
 def _instant(at: datetime | None) -> str:
     return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _first_hour(timeperiod: str) -> str:
+    """The first hour of any timeperiod."""
+    hourly = Qualifier.HOURLY
+    return hourly.timeperiod(hourly.cast(timeperiod))

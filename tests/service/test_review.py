@@ -1,0 +1,378 @@
+"""Odd moments, each of which once broke a rule."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from synergy.clock import SystemClock
+from synergy.errors import StorageUnavailable
+from synergy.insight.why import Kind
+from synergy.model.job import JobState
+from synergy.model.process import StateMachine
+from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
+from synergy.scheduler import managed
+from synergy.worker.execution import Crew
+from synergy.worker.outcome import Outcome, Processed
+from synergy.worker.task import Task
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.world import OPERATOR, World, close_worlds, copy_rows
+
+
+@pytest.fixture(autouse=True)
+def _closing() -> Iterator[None]:
+    yield
+    close_worlds()
+
+
+def hour_and_day(machine: StateMachine = StateMachine.DISCRETE, **fields: Any):
+    """An hourly process and the daily one above it."""
+    return a_deployment(
+        {
+            "site": [
+                a_process("Day", DAILY, source="hour", sink="day", state_machine=machine, **fields),
+                a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=machine,
+                          **fields),
+            ]
+        }
+    )  # fmt: skip
+
+
+def before_the_first(thing: object, method: str, act: Callable[[], object]) -> None:
+    """Has `act` happen just before `method` is called for the first time."""
+    real = getattr(thing, method)
+    todo = [act]
+
+    def wrapped(*arguments: object) -> object:
+        if todo:
+            todo.pop()()
+        return real(*arguments)
+
+    setattr(thing, method, wrapped)
+
+
+def fail(_task: Task) -> Outcome:
+    raise ValueError("no")
+
+
+def claimed(world: World, process: str) -> UnitOfWork:
+    """A unit of the process, in the hands of somebody who never concludes it."""
+    consumer = world.bus.consumer(process)
+    with world.store.batch() as batch:
+        hints = [Hint(d.message.unit, d.message.attempt) for d in consumer.take(9, batch)]
+        (unit,) = world.store.units.claim(hints, "somebody", world.clock.now())
+    consumer.close()
+    return unit
+
+
+# Others act between the look and the write
+
+
+@pytest.mark.parametrize("action", ["skip", "reprocess"])
+def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(action):
+    world, hour = World(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
+    world.write("raw", hour, 1)
+    world.settle()
+    world.clock.advance(11)
+    world.write("raw", hour, 2, key="e")
+    act = getattr(world.actions, action)
+    before_the_first(
+        world.store.units,
+        "create",
+        lambda: act("Hour", (hour, hour), OPERATOR, world.clock.now()),
+    )
+    world.scheduler.run_once()
+    open_units = [u for u in world.units("Hour", hour) if not u.state.is_finished]
+    is_skipped = world.state("Hour", hour) is JobState.SKIPPED
+    assert is_skipped == (action == "skip")
+    assert all(u.generation == 2 and not is_skipped for u in open_units)
+
+
+def test_a_scheduler_that_lost_the_lease_in_mid_turn_leaves_its_successors_unit_alone():
+    world, hour = World(hour_and_day()), "2015052011"
+    world.schedule()
+    successor = world.a_scheduler("scheduler-2")._build()
+    world.write("raw", hour, 1)
+    world.clock.advance(301)
+    before_the_first(world.store.units, "create", successor.turn)
+    world.scheduler.run_once()
+    assert world.unit_states("Hour", hour) == [UnitState.REQUESTED]
+    world.settle()
+    assert world.state("Hour", hour) is JobState.PROCESSED
+
+
+def test_one_changed_job_in_a_range_does_not_keep_the_others_waiting():
+    world, hour = World(hour_and_day(trigger_frequency="every 3600")), "2015051704"
+    before_the_first(
+        world.store.jobs,
+        "move",
+        lambda: world.actions.skip("Hour", (hour, hour), OPERATOR, world.clock.now()),
+    )
+    world.schedule()
+    counts = world.timetable().place("Hour").level.counts
+    assert (counts[JobState.SKIPPED], counts[JobState.NOOP]) == (1, 3 * 24 + 10)
+
+
+# What is in the store, and is not expected there
+
+
+def test_units_of_a_time_when_the_process_had_another_qualifier_harm_nobody():
+    world = World(hour_and_day())
+    world.write("raw", "2015051703", 1)
+    world.schedule()
+    world.scheduler._leadership.resign()
+    changed = World(
+        a_deployment({"site": [a_process("Hour", DAILY, source="raw", sink="hour")]}),
+        store=world.store,
+    )
+    changed.settle()
+    assert changed.state("Hour", "2015051700") is JobState.PROCESSED
+    assert not changed.audit().unexplained
+
+
+def test_documents_that_are_filed_under_no_timeperiod_harm_nobody():
+    world = World(hour_and_day())
+    world.settle()
+    world.write("raw", "20150517xx", 1)
+    world.write("raw", "2015051704", 2)
+    world.advance(30)
+    world.settle()
+    assert world.rows("hour") == {"2015051704": 2}
+    assert not world.audit().unexplained
+
+
+def test_more_changes_than_fit_into_a_turn_are_read_without_a_pause(monkeypatch):
+    world = World(hour_and_day())
+    world.settle()
+    monkeypatch.setattr(managed, "PAGE", 5)
+    for hour in range(24):
+        world.write("raw", f"20150517{hour:02}", 1)
+    assert world.scheduler.run_once() == 0
+
+
+# Clocks
+
+
+def test_periods_that_a_clock_ahead_of_time_closed_get_their_data_after_all():
+    world = World(hour_and_day())
+    world.settle()
+    right = world.clock.now()
+    world.clock.set_wall(right + timedelta(days=1))
+    world.schedule()
+    world.clock.set_wall(right)
+    world.schedule()
+    world.scheduler._forget()  # it comes to lead anew, with the right time
+    world.schedule()
+    world.write("raw", "2015052014", 7)
+    world.advance(4 * 3600)
+    for _ in range(3):
+        world.settle()
+        world.advance(60)
+    assert world.rows("hour") == {"2015052014": 7}
+    assert not world.audit().unexplained
+
+
+def test_a_back_off_does_not_grow_when_the_clock_is_set_back():
+    world, hour = World(hour_and_day()), "2015051704"
+    world.write("raw", hour, 1)
+    world.schedule()
+    world.work("Hour", work=fail)
+    world.clock.set_wall(world.clock.now() - timedelta(days=1))
+    world.advance(120)
+    assert world.unit_states("Hour", hour) == [UnitState.REQUESTED]
+
+
+def test_a_store_that_is_away_for_hours_does_not_end_the_scheduler(monkeypatch):
+    world = World(hour_and_day())
+    waits: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        if len(waits) == 2000:
+            world.stop.set()
+        return world.stop.is_set
+
+    def unavailable() -> float:
+        raise StorageUnavailable("it is away")
+
+    monkeypatch.setattr(world.stop, "wait", wait)
+    monkeypatch.setattr(world.scheduler, "run_once", unavailable)
+    world.scheduler.start()
+    assert max(waits) == waits[-1] == 5.0
+
+
+# The collector
+
+
+def test_a_unit_behind_one_that_runs_for_days_is_left_alone_too():
+    world, hour = World(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
+    world.write("raw", hour, 1)
+    world.schedule()
+    running = claimed(world, "Hour")
+    world.advance(12)
+    world.write("raw", hour, 1, key="e")
+    world.advance(12)
+    for _ in range(50 * 60):
+        world.clock.advance(60)
+        world.store.units.heartbeat([Hint(running.id, running.attempt)], "somebody")
+        world.scheduler.run_once()
+    assert world.unit_states("Hour", hour) == [UnitState.IN_PROGRESS, UnitState.REQUESTED]
+
+
+def test_rows_that_no_store_can_keep_are_tried_again_after_the_back_off():
+    world, hour = World(hour_and_day()), "2015051704"
+    world.write("raw", hour, 1)
+    world.schedule()
+
+    def twice(task: Task) -> Outcome:
+        task.sink.replace(task.timeperiod, [{"domain": "d"}, {"domain": "d"}])
+        return Processed()
+
+    world.work("Hour", work=twice)
+    world.schedule()
+    assert world.unit_states("Hour", hour) == [UnitState.INVALID]
+    world.advance(61)
+    assert world.unit_states("Hour", hour) == [UnitState.REQUESTED]
+
+
+# Workers
+
+
+def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_stop():
+    world = World(hour_and_day())
+    for hour in ("2015051704", "2015051705"):
+        world.write("raw", hour, 1)
+    world.schedule()
+
+    def work(task: Task) -> Outcome:
+        if task.timeperiod == "2015051704":
+            unit = world.units("Hour", task.timeperiod)[0]
+            world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
+            world.crew("Hour")._hold.look()
+        else:
+            world.stop.set()
+        task.checkpoint()
+        raise AssertionError("it goes on")
+
+    world.round("Hour", work)
+    world.round("Hour", work)
+    (unit,) = world.units("Hour", "2015051705")
+    assert (unit.state, unit.attempt, unit.failures) == (UnitState.REQUESTED, 2, 0)
+
+
+def test_units_that_are_given_back_wait_for_no_collector():
+    world = World(hour_and_day())
+    world.write("raw", "2015051704", 1)
+    world.schedule()
+
+    def work(task: Task) -> Outcome:
+        world.stop.set()
+        task.checkpoint()
+        raise AssertionError("it goes on")
+
+    world.round("Hour", work)
+    assert world.store.messages.depths() == {"Hour": 1}
+
+
+def test_many_units_that_are_not_long_keep_the_heart_beating_together():
+    world = World(hour_and_day(heartbeat_timeout=0.6, max_active=30))
+    for hour in range(24):
+        world.write("raw", f"20150517{hour:02}", 1)
+    world.schedule()
+    beaten = threading.Event()
+
+    def work(task: Task) -> Outcome:
+        waiting = [u for u in world.store.units.unfinished() if u.state is UnitState.IN_PROGRESS]
+        if len(waiting) > 1 and all(unit.heartbeat for unit in waiting):
+            beaten.set()
+        beaten.wait(0.04)
+        return copy_rows(task)
+
+    crew = Crew(replace(world.workplace("Hour", "w"), clock=SystemClock()), work, ("domain",))
+    crew._group = 64
+    consumer = world.bus.consumer("Hour")
+    crew.round(consumer)
+    crew.close()
+    consumer.close()
+    assert beaten.is_set()
+
+
+# What is said about a period
+
+
+def strictly_in_order_behind_a_failure() -> World:
+    """17 May waits for an hour that fails, 18 May for 17 May."""
+    day = a_process("Day", DAILY, source="hour", sink="day", max_active=1)
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
+    world = World(a_deployment({"site": [day, hour]}))
+    world.write("raw", "2015051704", 1)
+    world.write("raw", "2015051805", 1)
+    world.schedule()
+    world.work("Hour", work=lambda t: fail(t) if t.timeperiod == "2015051704" else copy_rows(t))
+    world.advance(120)
+    return world
+
+
+def test_why_follows_the_order_of_a_process_that_does_one_period_at_a_time():
+    world = strictly_in_order_behind_a_failure()
+    (leaf,) = world.why("Day", "2015051800").leaves()
+    assert (leaf.kind, leaf.timeperiod) == (Kind.FAILED, "2015051704")
+    assert not world.audit().unexplained
+
+
+def test_why_a_failed_unit_is_not_tried_again_while_nobody_tries():
+    world, hour = World(hour_and_day()), "2015051704"
+    world.write("raw", hour, 1)
+    world.schedule()
+    world.work("Hour", work=fail)
+    world.schedule()
+    assert world.why("Hour", hour).kind is Kind.FAILED
+    world.actions.switch_process("Hour", False, OPERATOR, world.clock.now())
+    assert world.why("Hour", hour).kind is Kind.SWITCHED_OFF
+    world.actions.switch_process("Hour", True, OPERATOR, world.clock.now())
+    world.scheduler._leadership.resign()
+    assert world.why("Hour", hour).kind is Kind.NO_SCHEDULER
+
+
+def test_why_names_the_unit_that_runs_before_the_one_behind_it():
+    world, hour = World(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
+    world.write("raw", hour, 1)
+    world.schedule()
+    claimed(world, "Hour")
+    world.advance(12)
+    world.write("raw", hour, 1, key="e")
+    world.advance(12)
+    assert len(world.units("Hour", hour)) == 2
+    assert world.why("Hour", hour).kind is Kind.RUNNING
+
+
+# Asking
+
+
+def test_a_process_with_a_time_of_day_looks_when_it_is_triggered():
+    world, hour = World(hour_and_day(trigger_frequency="at 02:00")), "2015052011"
+    world.schedule()
+    world.advance(3600)
+    assert world.state("Hour", hour) is JobState.EMBRYO
+    world.actions.trigger("Hour", OPERATOR, world.clock.now())
+    world.schedule()
+    assert world.state("Hour", hour) is JobState.NOOP
+
+
+def test_extending_into_a_finished_day_starts_the_day_over():
+    world = World(hour_and_day(), start="2015051712")
+    world.write("raw", "2015051704", 4)
+    world.write("raw", "2015051713", 1)
+    world.settle()
+    assert world.state("Day", "2015051700") is JobState.PROCESSED
+    world.actions.extend("2015051700", OPERATOR, world.clock.now())
+    assert world.state("Day", "2015051700") is JobState.EMBRYO
+    world.advance(1)
+    world.settle()
+    assert world.rows("day")["2015051700"] == 5
+    assert world.generation("Day", "2015051800") == 1
