@@ -60,6 +60,7 @@ class Home:
     def __init__(self, path: Path, **variables: str) -> None:
         self.path = path
         self.variables = variables
+        self.before_commands: Callable[[], None] | None = None  # called in their own process
         self._begun: list[subprocess.Popen[str]] = []
 
     # launch.py
@@ -80,6 +81,7 @@ class Home:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=self.before_commands,  # noqa: PLW1509 - tests have one thread
         )
         self._begun.append(process)
         return process

@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from synergy.clock import SystemClock
 from synergy.messaging.message import EventsMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
+from synergy.runtime.leadership import VALID
 from tests.acceptance.deployments import gates, misbehaving
 from tests.acceptance.kit import kill, pause, resume, until
+from tests.acceptance.rooms import a_room
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
 DAY, START, HOUR, NEXT = (YESTERDAY + hour for hour in ("00", "20", "21", "22"))
@@ -140,6 +143,132 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
     home.launch("queue", "purge", "--dead", "--yes")
     assert home.ask("queue", "dead") == {"dead": []}
     assert {seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]} == {0}
+
+
+# A store without room
+
+
+def lease_of(home):
+    with home.store() as store:
+        return store.leases.read("scheduler")
+
+
+@pytest.fixture
+def room(tmp_path):
+    with a_room(tmp_path / "room") as room:
+        yield room
+
+
+def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path):
+    home = homes(
+        "room/home",
+        start_timeperiod=START,
+        context="tests.acceptance.deployments.copies",
+        test_gates=str(tmp_path / "gates"),
+    )
+    home.before_commands = room.limit
+    log = tmp_path / "access.log"
+    log.write_text('192.0.2.1 - - [17/May/2015:10:05:00 +0000] "GET / HTTP/1.1" 200 5\n')
+    gate = gates.shut(tmp_path / "gates", "CopyHourly", HOUR)
+    home.launch("store", "init")
+    write(home, HOUR, 1)
+    home.start()
+    held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
+    before = home.leaders()
+
+    def everybody():
+        return {home.supervisor(), *home.marked()}
+
+    room.fill(everybody)
+    gates.let_through(gate)  # whose result cannot be written now
+    began, lease = SystemClock().monotonic(), lease_of(home)
+    refused = (
+        ("timetable", "reprocess", "CopyHourly", START),
+        ("process", "off", "CopyHourly"),
+        ("ingest", log, "--site", "example.com"),
+        ("unit", "cancel", held.id),
+    )
+
+    def leader_could_not_renew():
+        for argv in refused:
+            done = home.launch(*argv, code=5)
+            assert room.said in done.err, done
+            assert done.out == ""
+        assert home.ask("unit", "show", held.id)["state"] == "in_progress"
+        assert home.ask("supervisor", "status")["running"] is True
+        assert lease_of(home) == lease
+        return SystemClock().monotonic() - began > VALID
+
+    until(leader_could_not_renew)
+    assert home.leaders() == before
+
+    room.free(everybody)
+    home.wait_for("CopyHourly", HOUR)
+    home.launch("process", "off", "CopyDaily")
+    told = home.ask("ingest", log, "--site", "example.com")
+    assert (told["sessions"], told["waiting"]) == (1, 0)
+    assert values(home, "hours") == {HOUR: 1}
+    assert home.leaders() == before
+    done = home.ask("unit", "show", held.id)
+    assert (done["state"], done["failures"]) == ("processed", 0)
+    home.story()
+
+
+# Two schedulers
+
+
+def leads(home):
+    """Who leads, by the journal: each term and the pid of its scheduler."""
+    with home.store() as store:
+        entries = reversed(store.journal.find(limit=100_000))
+        return [
+            (int(entry.why.removeprefix("term ")), pid_of_scheduler(entry.who))
+            for entry in entries
+            if entry.event == "scheduler.leads"
+        ]
+
+
+def pid_of_scheduler(who):
+    return identity.parse(who.removeprefix("scheduler ")).pid
+
+
+def write_and_reprocess(home, timeperiod, n):
+    write(home, timeperiod, n)
+    home.launch("timetable", "reprocess", "CopyHourly", timeperiod)
+
+
+def test_a_second_scheduler_takes_over_from_a_paused_one(home):
+    home.launch("store", "init")
+    for hour in (START, HOUR):
+        write(home, hour, 1)
+    home.start()
+    first = home.leaders()["Scheduler/1"]
+    home.wait_for("CopyHourly", HOUR)
+    second = home.begin("process", "start", "Scheduler", "--console")
+    write_and_reprocess(home, START, 5)  # both hear of it
+    home.wait_for("CopyDaily", DAY)
+    assert values(home, "days") == {DAY: 6}
+    assert leads(home) == [(1, first)]
+
+    pause(home, first)
+    write_and_reprocess(home, HOUR, 20)
+    home.wait_for("CopyDaily", DAY)  # once the lease has run out
+    assert values(home, "days") == {DAY: 25}
+    assert leads(home) == [(1, first), (2, second.pid)]
+
+    resume(first)  # in the belief that it leads
+    write_and_reprocess(home, START, 10)
+    home.wait_for("CopyDaily", DAY)
+    assert values(home, "days") == {DAY: 30}
+    assert leads(home) == [(1, first), (2, second.pid)]
+    home.story()
+
+    second.terminate()  # gives the lease up: the first one need not wait for it
+    home.until(lambda _: leads(home)[2:] == [(3, first)], limit=10)
+    write_and_reprocess(home, HOUR, 100)
+    home.wait_for("CopyDaily", DAY)
+    assert values(home, "days") == {DAY: 110}
+    home.story()
 
 
 # Work functions

@@ -7,6 +7,7 @@ waits until somebody opens the other end, or takes the gate away for later attem
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from synergy.worker import Processed, Task, Worker
@@ -50,14 +51,18 @@ class GatedDailyAggregator(SiteDailyAggregator):
 
 
 class Copier(Worker):
-    """Copies its source into its sink; each row says which attempt and generation wrote it."""
+    """Adds up its source; each row says which attempt and generation of the unit wrote it."""
 
     unique_by = ("domain",)
 
     def work(self, task: Task) -> Processed:
-        rows = [dict(row) for row in task.source]
+        sums: Counter[str] = Counter()
+        for row in task.source:
+            sums[str(row["domain"])] += int(str(row["n"]))
         wait_at_gate(task)
         unit = task.unit
-        for row in rows:
-            row |= {"attempt": unit.attempt, "generation": unit.generation}
+        rows = [
+            {"domain": domain, "n": n, "attempt": unit.attempt, "generation": unit.generation}
+            for domain, n in sums.items()
+        ]
         return Processed({"rows": task.sink.replace(task.timeperiod, rows)})
