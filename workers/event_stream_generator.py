@@ -19,6 +19,7 @@ TIMETABLE_START = "timetable.start"
 HISTORY = 48 * 3600  # seconds
 STRETCH = 1800  # seconds of the stream that are sent in one step
 PULSE = 1.0  # seconds between looks whether something is due
+CROWDED = 0.05  # seconds until the next look when enough messages wait
 TROUBLE = 5.0  # seconds until the next look when the store or the bus does not answer
 EVENTS_PER_MESSAGE = 250
 ENOUGH = 100  # messages that may wait before the stream does
@@ -33,25 +34,25 @@ class EventStreamGenerator(Daemon):
         stop = self.workplace.stop
         while not stop.is_set:
             try:
-                is_behind = self.run_once()
+                pause = self.run_once()
             except (StorageUnavailable, MessagingUnavailable) as error:
                 log.warning("Cannot send events: %s", error, extra={"event": "worker.waits"})
                 stop.wait(TROUBLE)
             else:
-                stop.wait(0.05 if is_behind else PULSE)
+                stop.wait(pause)
 
-    def run_once(self) -> bool:
-        """Sends what is due, at most one stretch of it; True if there is more."""
+    def run_once(self) -> float:
+        """Sends what is due, at most one stretch of it; the seconds until there is more to do."""
         workplace = self.workplace
         now = int(workplace.clock.now().timestamp())
         start = self._sent_until(now)
         end = min(start + STRETCH, now)
         if end <= start:
-            return False
+            return PULSE
         if workplace.bus.depths().get(self._queue, 0) > ENOUGH:
-            return True
+            return CROWDED
         self._send(start, end)
-        return end < now
+        return 0.0 if end < now else PULSE
 
     @property
     def _queue(self) -> str:

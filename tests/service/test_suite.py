@@ -31,7 +31,13 @@ from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator
 from workers.client_monthly_aggregator import ClientMonthlyAggregator
 from workers.client_yearly_aggregator import ClientYearlyAggregator
-from workers.event_stream_generator import ENOUGH, HISTORY, EventStreamGenerator
+from workers.event_stream_generator import (
+    CROWDED,
+    ENOUGH,
+    HISTORY,
+    PULSE,
+    EventStreamGenerator,
+)
 from workers.imagined_visits import events_between
 from workers.single_session_worker import SingleSessionWorker
 from workers.site_daily_aggregator import SiteDailyAggregator
@@ -298,7 +304,7 @@ def stream(deployment: Deployment, wire: Wire, clock: SteppedClock) -> EventStre
 
 
 def until_done(generator: EventStreamGenerator) -> None:
-    while generator.run_once():
+    while generator.run_once() != PULSE:
         pass
 
 
@@ -320,7 +326,7 @@ def test_the_stream_does_not_reach_back_before_the_timetable(deployment: Deploym
 def test_without_a_timetable_the_stream_waits(deployment: Deployment) -> None:
     wire, clock = Wire(None), SteppedClock(NOW)
     generator = stream(deployment, wire, clock)
-    assert generator.run_once() is False
+    assert generator.run_once() == PULSE
     assert wire.events == []
     wire.set("timetable.start", "2026112106")
     until_done(generator)
@@ -364,7 +370,7 @@ def test_a_clock_that_goes_back_sends_nothing_twice(deployment: Deployment) -> N
     until_done(generator)
     sent = len(wire.events)
     clock.advance(-600)
-    assert generator.run_once() is False
+    assert generator.run_once() == PULSE
 
     assert len(wire.events) == sent
 
@@ -372,7 +378,7 @@ def test_a_clock_that_goes_back_sends_nothing_twice(deployment: Deployment) -> N
 def test_the_stream_waits_for_the_session_workers(deployment: Deployment) -> None:
     wire = Wire("2026112000")
     wire.depth = ENOUGH + 1
-    assert stream(deployment, wire, SteppedClock(NOW)).run_once() is True
+    assert stream(deployment, wire, SteppedClock(NOW)).run_once() == CROWDED
     assert wire.events == []
 
 
