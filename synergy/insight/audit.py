@@ -135,6 +135,8 @@ def _broken_parents(place: Place, closed: int) -> list[Unexplained]:
         return []
     level, found = place.level, []
     for ordinal in range(level.start, min(closed, level.end)):
+        if level.covered(ordinal) is None:
+            continue  # it is its checkpoint that is made from its children
         if level.state(ordinal).is_finished and not place.child.level.all_finished(
             *place.children(ordinal)
         ):

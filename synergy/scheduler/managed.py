@@ -249,7 +249,7 @@ class Managed:
 
     def _pass_time(self, now: datetime) -> None:
         """Begins, closes and ticks what the time has come for, and notes when that is next."""
-        self.timetable.grow(now)
+        self._grow(now)
         dues = [Qualifier.HOURLY.start(Qualifier.HOURLY.at(now) + 1)]
         for lane in self.lanes.values():
             if isinstance(lane.trigger, Every):
@@ -262,6 +262,23 @@ class Managed:
                 lane.next_tick = lane.trigger.next_after(now)
             dues.append(lane.next_tick)
         self._time_due = min(dues)
+
+    def _grow(self, now: datetime) -> None:
+        """Adds the periods that have begun.
+
+        For somebody with another clock, or before this one was set back, they may have begun
+        earlier: what he did to them is in the store, and so is what was written to their source.
+        """
+        ends = {name: lane.level.end for name, lane in self.lanes.items()}
+        self.timetable.grow(now)
+        grown = [name for name, lane in self.lanes.items() if lane.level.end > ends[name]]
+        for run in self._store.jobs.load(grown) if grown else ():
+            self.lanes[run.process].level.load(run)
+        for name in grown:
+            lane = self.lanes[name]
+            lane.level.loaded()
+            for ordinal in range(ends[name], lane.level.end):
+                self._look_again(lane, ordinal)
 
     def _refresh(self) -> None:
         """Wakes the periods whose next interim run is due."""
@@ -409,10 +426,15 @@ class Managed:
         )
         for ordinal in sorted(surprising):
             lane.forget(ordinal)
-            lane.wake(ordinal)
+            self._look_again(lane, ordinal)
             self._wake_neighbours(lane, ordinal, ordinal)
+
+    def _look_again(self, lane: Lane, ordinal: int) -> None:
+        """Has a job looked at of which it is not known what happened to it, or to its source."""
+        lane.wake(ordinal)
+        if lane.level.state(ordinal).is_finished:
             bounds = self._bounds(lane, ordinal)
-            if bounds is not None and level.state(ordinal).is_finished:
+            if bounds is not None:
                 self._late.suspect(lane.place, ordinal, bounds.high)
 
     def _take_unit(self, lane: Lane, ordinal: int, unit: UnitOfWork) -> None:

@@ -118,6 +118,16 @@ def test_one_changed_job_in_a_range_does_not_keep_the_others_waiting():
     assert (counts[JobState.SKIPPED], counts[JobState.NOOP]) == (1, 3 * 24 + 10)
 
 
+def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
+    world, hour = World(hour_and_day()), "2015052013"
+    world.schedule()
+    world.clock.advance(3600)
+    world.actions.skip("Hour", (hour, hour), OPERATOR, world.clock.now())
+    world.schedule()
+    lane = world.scheduler._managed.lanes["Hour"]
+    assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
+
+
 # What is in the store, and is not expected there
 
 
@@ -349,6 +359,18 @@ def test_why_names_the_unit_that_runs_before_the_one_behind_it():
     world.advance(12)
     assert len(world.units("Hour", hour)) == 2
     assert world.why("Hour", hour).kind is Kind.RUNNING
+
+
+def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_covers():
+    day = a_process("Day", DAILY, source="hour", sink="day", time_grouping=7)
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour")
+    world = World(a_deployment({"site": [day, hour]}))
+    world.write("raw", "2015051704", 1)
+    world.schedule()
+    world.work("Hour", work=fail)
+    world.schedule()
+    assert world.state("Day", "2015051700") is JobState.NOOP
+    assert not world.audit().unexplained
 
 
 # Asking
