@@ -18,7 +18,7 @@ from synergy.config import classes
 from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
-from synergy.errors import ConfigurationError, NotFound
+from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
 from synergy.model.process import Deployment, ManagedProcess, Process
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
@@ -68,7 +68,10 @@ def open_store(settings: Settings) -> Store:
     """The store that the settings name, made where there is none yet."""
     from synergy.storage.sqlite import SqliteStore
 
-    settings.home.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
     return SqliteStore.open(settings.store_file)
 
 

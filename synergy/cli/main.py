@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from errno import EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, EPERM, EROFS
 from typing import Any, NoReturn
 
 from synergy.cli import exits
@@ -38,6 +39,8 @@ NOUNS: dict[str, tuple[str, str]] = {
     "bench": ("synergy.cli.bench", "measure this machine"),
     "shell": ("synergy.cli.shell", "a Python prompt with the deployment at hand"),
 }
+OF_THE_MACHINE = {EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, EPERM, EROFS}
+"""What a place for files may be like: nothing that a traceback would explain."""
 EXAMPLE = """example:
   python3 launch.py supervisor start     runs the whole system on this machine
   python3 launch.py timetable -h         the verbs of a noun
@@ -89,16 +92,10 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return exits.FAILED
-    except SynergyError as error:
-        if is_debug:
-            raise
-        _explain(error)
-        return exits.code_of(error)
     except Exception as error:  # the outermost boundary: nobody should meet a traceback
         if is_debug:
             raise
-        _report_unexpected(error)
-        return exits.FAILED
+        return _failed(error)
     return code
 
 
@@ -124,10 +121,21 @@ def _parser(noun: str | None) -> Parser:
     return parser
 
 
-def _explain(error: SynergyError) -> None:
+def _failed(error: Exception) -> int:
+    """Tells why a command failed; the exit code."""
+    if isinstance(error, SynergyError):
+        _explain(error.mistakes if isinstance(error, ConfigurationError) else (str(error),))
+        return exits.code_of(error)
+    if isinstance(error, OSError) and error.errno in OF_THE_MACHINE and error.filename:
+        _explain((f"{error.filename}: {error.strerror}",))
+    else:
+        _report_unexpected(error)
+    return exits.FAILED
+
+
+def _explain(mistakes: Sequence[str]) -> None:
     from synergy.cli.output import colour
 
-    mistakes = error.mistakes if isinstance(error, ConfigurationError) else (str(error),)
     for mistake in mistakes:
         sys.stderr.write(f"{colour('error', 'red', sys.stderr)}: {mistake}\n")
     if len(mistakes) > 1:
