@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from tests.acceptance import visits
-from tests.acceptance.kit import BOX
+from tests.acceptance.kit import BOX, until
 from tests.acceptance.visits import CLIENT, DIGITS, LOG, SITE
 
 pytestmark = pytest.mark.skipif(not LOG.is_file(), reason="the shared access log is not here")
@@ -40,8 +40,10 @@ def home(homes):
 
 
 def wait_for_all(home):
+    """Until the log's days are done for good, and every other period up to now is closed."""
     for process, timeperiod in LAST:
         home.wait_for(process, timeperiod)
+    until(lambda: home.ask("timetable", "audit", code=None)["unfinished"] == 0)
 
 
 def expected(found):

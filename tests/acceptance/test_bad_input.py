@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
+import apsw
 import pytest
 
 from synergy.model.unit_of_work import UnitState
@@ -427,3 +429,69 @@ def test_a_reader_that_leaves_early_harms_nothing(rested):
 
     assert done.err == ""
     assert rested.dump() == rested.dumped
+
+
+# Places that are not what they should be
+
+
+def rubbish(path):
+    path.write_bytes(b"this is no database" * 10_000)
+
+
+def torn(path):
+    path.write_bytes(path.read_bytes()[:8000])
+
+
+def newer(path):
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("user_version", 99)
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [(rubbish, "is damaged"), (torn, "is damaged"), (newer, "was written by a newer Synergy")],
+)
+def test_a_store_that_cannot_be_used_is_left_as_it_is(homes, harm, reason):
+    home = homes()
+    home.launch("store", "init")
+    path = home.path / "synergy.db"
+    harm(path)
+    before = path.read_bytes()
+
+    for command in (
+        "supervisor start",
+        "store status",
+        "store init",
+        "timetable show",
+        "unit list",
+    ):
+        done = home.launch(*command.split(), code=UNREACHABLE)
+        assert reason in done.err, command
+        assert "Traceback" not in done.err
+
+    assert home.marked() == {}
+    assert home.supervisor() == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("supervisor start", 1), ("store init", UNREACHABLE)]
+)
+def test_a_home_that_cannot_be_made_is_told_in_one_line(homes, tmp_path, command, code):
+    (tmp_path / "file").touch()
+
+    done = homes().launch(*command.split(), code=code, home=str(tmp_path / "file" / "home"))
+
+    assert len(done.err.splitlines()) == 1
+    assert "Not a directory" in done.err
+
+
+def test_a_home_may_have_any_name(homes):
+    home = homes(
+        f"with spaces, ünïcödé, $HOME and 'quotes'/{'long' * 50}",
+        start_timeperiod=START,
+        context="tests.acceptance.deployments.waiting",
+    )
+    home.start()
+    home.wait_for("MailHourly", HOUR)
+    assert home.ask("timetable", "audit")["unexplained"] == []
