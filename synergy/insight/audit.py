@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from synergy.insight.coverage import uncovered
 from synergy.insight.why import Kind, Why
+from synergy.model.job import JobState
 from synergy.storage.protocol import Store
 from synergy.timetable.level import Level
 from synergy.timetable.readiness import blockers
@@ -137,9 +138,8 @@ def _broken_parents(place: Place, closed: int) -> list[Unexplained]:
     for ordinal in range(level.start, min(closed, level.end)):
         if level.covered(ordinal) is None:
             continue  # it is its checkpoint that is made from its children
-        if level.state(ordinal).is_finished and not place.child.level.all_finished(
-            *place.children(ordinal)
-        ):
+        has_result = level.state(ordinal) in (JobState.PROCESSED, JobState.NOOP)
+        if has_result and not place.child.level.all_finished(*place.children(ordinal)):
             found.append(
                 Unexplained(
                     place.process.name,

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from synergy.clock import Clock
+from synergy.insight.actions import Actor, cascade_moves, make_moves
 from synergy.insight.coverage import source_bounds
 from synergy.lifecycle.decision import (
     Decision,
@@ -31,6 +32,7 @@ from synergy.lifecycle.decision import (
     Wait,
 )
 from synergy.lifecycle.machines import decide
+from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
@@ -42,6 +44,7 @@ from synergy.scheduler.lane import Lane, view
 from synergy.scheduler.late import LateData
 from synergy.storage.protocol import SourceChange, Store
 from synergy.timeperiod import Qualifier
+from synergy.timetable.cascade import Node, reprocess_cascade
 from synergy.timetable.readiness import readiness
 from synergy.timetable.timetable import Timetable
 
@@ -95,6 +98,7 @@ class Managed:
             if lane.process.stored_source is not None:
                 self._by_source[lane.process.stored_source].append(lane)
         self._late = LateData(store, bus, clock, self.timetable)
+        self._started_over: list[Node] = []
         self._hints: defaultdict[str, list[Hint]] = defaultdict(list)
         self.collection: CollectionAsked | None = None
         self._take_controls(now)
@@ -145,6 +149,7 @@ class Managed:
         while len(entries := self._entries()) == PAGE:
             self._take_entries(entries, now)
         self._take_entries(entries, now)
+        self._start_over_what_was_missed(now)
         changes = self._late.changes(PAGE)
         for change in changes:
             self._source_event(change)
@@ -202,6 +207,26 @@ class Managed:
         if first <= last:
             state, stale = JobState[entry.after.upper()], entry.event == "job.stale"
             self._set(lane, first, last, state, entry.generation, stale=stale)
+            if entry.event == "job.started_over":
+                self._started_over += [(lane.place, at) for at in range(first, last + 1)]
+
+    def _start_over_what_was_missed(self, now: datetime) -> None:
+        """Starts over what was finished in the very moment when its children were started over.
+
+        Whoever did that passed it through, because it had no result yet.
+        """
+        started, self._started_over = self._started_over, []
+        missed = [
+            node
+            for node in reprocess_cascade(
+                [(place, at) for place, at in started if place.level.state(at).is_active]
+            )
+            if node[0].level.state(node[1]).is_finished
+        ]
+        if missed:
+            actor = Actor("scheduler", "what it is made from was started over")
+            moves = cascade_moves(self._store, missed, Move.START_OVER, actor)
+            make_moves(self._store, self._bus, moves, actor, now)
 
     def _other_event(self, entry: JournalEntry, now: datetime) -> None:
         if entry.event in ("process.on", "process.off", "process.trigger_frequency"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -126,6 +126,25 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
     world.schedule()
     lane = world.scheduler._managed.lanes["Hour"]
     assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
+
+
+def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too():
+    world, hour = World(hour_and_day(), now=datetime(2015, 5, 18, 0, 4, tzinfo=UTC)), "2015051703"
+    world.schedule()
+    world.clock.advance(120)
+    real, todo = world.store.jobs.move, [1]
+
+    def move(moves, now):
+        if todo and any((m.process, m.before) == ("Day", JobState.EMBRYO) for m in moves):
+            todo.pop()
+            world.actions.reprocess("Hour", (hour, hour), OPERATOR, world.clock.now())
+        return real(moves, now)
+
+    world.store.jobs.move = move
+    world.schedule()
+    assert not todo
+    assert world.generation("Hour", hour) == world.generation("Day", "2015051700") == 2
+    assert world.state("Day", "2015051700") is JobState.NOOP
 
 
 # What is in the store, and is not expected there
@@ -370,6 +389,22 @@ def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_
     world.work("Hour", work=fail)
     world.schedule()
     assert world.state("Day", "2015051700") is JobState.NOOP
+    assert not world.audit().unexplained
+
+
+def test_a_parent_that_is_given_up_may_have_children_that_are_not_done():
+    day = a_process("Day", DAILY, source="hour", sink="day", max_attempts=1)
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
+    world = World(a_deployment({"site": [day, hour]}))
+    world.write("raw", "2015051704", 1)
+    world.write("raw", "2015051705", 1)
+    world.schedule()
+    world.work("Hour", work=lambda t: fail(t) if t.timeperiod == "2015051704" else copy_rows(t))
+    world.schedule()
+    world.work("Day", work=fail)
+    world.schedule()
+    assert world.state("Day", "2015051700") is JobState.SKIPPED
+    assert world.state("Hour", "2015051704").is_active
     assert not world.audit().unexplained
 
 
