@@ -100,7 +100,7 @@ class Managed:
         self._late = LateData(store, bus, clock, self.timetable)
         self._started_over: list[Node] = []
         self._hints: defaultdict[str, list[Hint]] = defaultdict(list)
-        self.collection: CollectionAsked | None = None
+        self.collections: list[CollectionAsked] = []
         self._take_controls(now)
         for unit in store.units.unfinished():
             self._know(unit.process, unit.timeperiod)
@@ -189,8 +189,8 @@ class Managed:
         unit.attempt, unit.reason = entry.attempt, entry.why
         if event != "extended":
             unit.state = UnitState(event)
-        if unit.state is UnitState.INVALID and self.collection is None:
-            self.collection = CollectionAsked()  # it knows when, and whether, to try again
+        if unit.state is UnitState.INVALID and not self.collections:
+            self.collections.append(CollectionAsked())  # it knows when, and whether, to try again
         lane.count(ordinal)
         if was_running and unit is not known[-1] and known[-1].state is UnitState.REQUESTED:
             self._hints[lane.process.queue].append(Hint(known[-1].id, known[-1].attempt))
@@ -235,12 +235,11 @@ class Managed:
             self.lanes[entry.process].close(now)
             self.lanes[entry.process].tick()
         elif entry.event in ("gc.requested", "gc.flush"):
-            self.collection = CollectionAsked(
-                flush=entry.event == "gc.flush", process=entry.process, by_operator=True
-            )
-        elif entry.event == "process.started" and self.collection is None:
+            flush = entry.event == "gc.flush"
+            self.collections.append(CollectionAsked(flush, entry.process, by_operator=True))
+        elif entry.event == "process.started" and not self.collections:
             # Perhaps in the place of one that died with units in its hands.
-            self.collection = CollectionAsked()
+            self.collections.append(CollectionAsked())
         elif entry.event == "timetable.extended":
             self.timetable.extend(entry.after)
             for lane in self.lanes.values():

@@ -73,7 +73,7 @@ class Scheduler(Daemon):
             self._managed = self._build()
         idle = self._managed.turn()
         monotonic = self.workplace.clock.monotonic()
-        is_due = self._managed.collection is not None or monotonic >= self._collect_at
+        is_due = self._managed.collections or monotonic >= self._collect_at
         if is_due and self._collect(self._managed):
             return 0.0  # jobs of units that it gave up have to be told
         return max(0.0, min(idle, self._renew_at - monotonic, self._collect_at - monotonic))
@@ -124,9 +124,9 @@ class Scheduler(Daemon):
         return hourly.timeperiod(hourly.at(now - HISTORY))
 
     def _collect(self, managed: Managed) -> bool:
-        """Runs the collector; whether it did anything."""
+        """Runs the collector; whether it did anything, or was asked to run once more."""
         assert self._collector is not None
-        asked, managed.collection = managed.collection, None
+        asked = managed.collections.pop(0) if managed.collections else None
         flush, only = (asked.flush, asked.process) if asked is not None else (False, "")
         swept = self._collector.run_once(flush=flush, only=only)
         if swept.counts or (asked is not None and asked.by_operator):
@@ -137,4 +137,4 @@ class Scheduler(Daemon):
         if swept.next_at is not None:
             wait = min(wait, (swept.next_at - clock.now()).total_seconds())
         self._collect_at = clock.monotonic() + max(wait, 0.2)
-        return bool(swept.counts)
+        return bool(swept.counts or managed.collections)

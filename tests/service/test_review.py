@@ -131,7 +131,6 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
 def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too():
     world, hour = World(hour_and_day(), now=datetime(2015, 5, 18, 0, 4, tzinfo=UTC)), "2015051703"
     world.schedule()
-    world.clock.advance(120)
     real, todo = world.store.jobs.move, [1]
 
     def move(moves, now):
@@ -141,7 +140,7 @@ def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too
         return real(moves, now)
 
     world.store.jobs.move = move
-    world.schedule()
+    world.advance(120)
     assert not todo
     assert world.generation("Hour", hour) == world.generation("Day", "2015051700") == 2
     assert world.state("Day", "2015051700") is JobState.NOOP
@@ -267,6 +266,16 @@ def test_rows_that_no_store_can_keep_are_tried_again_after_the_back_off():
     assert world.unit_states("Hour", hour) == [UnitState.INVALID]
     world.advance(61)
     assert world.unit_states("Hour", hour) == [UnitState.REQUESTED]
+
+
+def test_who_asked_for_a_run_of_the_collector_gets_it_whoever_else_asked():
+    world = World(hour_and_day())
+    world.schedule()
+    for process in ("Hour", ""):
+        world.actions.request_collection(process, False, OPERATOR, world.clock.now())
+    world.schedule()
+    runs = [entry.process for entry in world.store.journal.find() if entry.event == "gc.run"]
+    assert sorted(runs) == ["", "Hour"]
 
 
 # Workers
