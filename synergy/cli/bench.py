@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLE = """What each of them measures, and what to expect: docs/benchmarks.md
 
 example:
-  launch.py bench --quick             all of them, small: two minutes or so
+  launch.py bench --quick             all of them, small: half a minute
   launch.py bench units latency       these two, in full
 """
 
