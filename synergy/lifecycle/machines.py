@@ -38,7 +38,7 @@ def _early(job: Situation) -> Decision | None:
     """What ends a job before either machine is asked."""
     last = job.last
     if last is not None and last.state is UnitState.CANCELED:
-        return Finish(JobState.SKIPPED, last.reason or "its unit was canceled", last.id)
+        return _given_up(job, last)
     if job.readiness.skipped_by is not None and last is None:
         by = job.readiness.skipped_by
         return Finish(JobState.SKIPPED, f"{by.process} {by.timeperiod} is skipped")
@@ -49,6 +49,18 @@ def _early(job: Situation) -> Decision | None:
     if not job.is_checkpoint:
         return Finish(JobState.NOOP, "a later checkpoint covers this period")
     return None
+
+
+def _given_up(job: Situation, last: UnitView) -> Decision | None:
+    """The unit was canceled, so the job is skipped, but not before what it is made from is done.
+
+    If that brought more than the unit was given up over, the job has another try.
+    """
+    if not job.readiness.may_finish:
+        return BLOCKED
+    if job.is_closed and job.is_measured and job.has_grown:
+        return None
+    return Finish(JobState.SKIPPED, last.reason or "its unit was canceled", last.id)
 
 
 def _discrete(job: Situation) -> Decision:

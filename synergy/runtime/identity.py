@@ -46,8 +46,12 @@ class Incarnation:
 
     @property
     def is_provably_dead(self) -> bool:
-        """True only if it ran on this very boot of this machine and is there no more."""
-        return self.boot == boot_id() and start_time(self.pid) != self.started
+        """True only if it ran on this very boot of this machine and is there no more.
+
+        Containers share the boot of their machine but not its pids; they differ by host.
+        """
+        is_here = (self.host, self.boot) == (socket.gethostname(), boot_id())
+        return is_here and start_time(self.pid) != self.started
 
 
 def parse(text: str) -> Incarnation | None:

@@ -60,7 +60,7 @@ class Leadership:
         """Renews the lease, or takes it if it is free; returns `is_held`."""
         sent = self._clock.boottime()
         if self._mine is not None:
-            self._renewed(self._leases.renew(self._mine), sent)
+            self._renewed(self._leases.renew(self._mine) or self._renew_unknown(self._mine), sent)
         else:
             self._try_to_take(sent)
         return self.is_held
@@ -70,6 +70,14 @@ class Leadership:
         if self._mine is not None:
             self._leases.release(self._mine)
             self._mine = None
+
+    def _renew_unknown(self, mine: Lease) -> Lease | None:
+        """Renews after a renewal that was made although its answer was lost."""
+        found = self._leases.read(self._name)
+        if found is None or found.released:
+            return None
+        is_mine = (found.holder, found.epoch) == (mine.holder, mine.epoch)
+        return self._leases.renew(found) if is_mine else None
 
     def _renewed(self, lease: Lease | None, sent: float) -> None:
         self._mine = lease

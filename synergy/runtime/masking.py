@@ -14,4 +14,6 @@ def mask(text: str) -> str:
     A password may itself hold `/` or `@`, so everything up to the last `@` of the word goes:
     rather too much than part of a secret.
     """
+    if "://" not in text:
+        return text  # nearly all of what is logged
     return _PASSWORD.sub(r"\1:***@", text)

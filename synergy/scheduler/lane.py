@@ -24,7 +24,8 @@ class Lane:
     is the first period that no pass has looked at since the last tick; `closed` the first
     period that has not ended and settled; `candidates` the periods that something happened
     to, with whether an interim run is due; `backlog` those that were ready to run while all
-    slots were taken.
+    slots were taken; `head`, where order is strict, the period whose turn it is once what was
+    decided in this pass is done.
     """
 
     def __init__(self, place: Place, now: datetime, awake: set[Lane]) -> None:
@@ -40,6 +41,7 @@ class Lane:
         self.candidates: dict[int, bool] = {}
         self.units: dict[int, list[UnitView]] = {}
         self.busy: set[int] = set()
+        self.head = self.level.frontier
         self.refresh_at: dict[int, float] = {}
         self._backlog: list[int] = []
         self.close(now)
@@ -83,15 +85,16 @@ class Lane:
         if not self.is_on:
             return self.cursor
         continuous = self.process.state_machine is StateMachine.CONTINUOUS
-        end = self.level.end if continuous else self.closed
-        return min(end, self.level.frontier + 1) if self.is_strict else end
+        return self.level.end if continuous else self.closed
 
     @property
     def has_work(self) -> bool:
         """Whether another pass may find something to decide."""
         if self.candidates:
             return True
-        return self.free > 0 and (bool(self._backlog) or self.cursor < self.scan_end)
+        # Where periods are carried out strictly in order, only the frontier's turn can come.
+        end = min(self.scan_end, self.level.frontier + 1) if self.is_strict else self.scan_end
+        return self.free > 0 and (bool(self._backlog) or self.cursor < end)
 
     @property
     def free(self) -> int:

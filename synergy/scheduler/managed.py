@@ -25,6 +25,7 @@ from synergy.insight.actions import Actor, cascade_moves, make_moves
 from synergy.insight.coverage import source_bounds
 from synergy.lifecycle.decision import (
     Decision,
+    Finish,
     Request,
     Situation,
     SourceBounds,
@@ -321,10 +322,13 @@ class Managed:
         share = max(BATCH // max(len(self._awake), 1), LEAST)
         for lane in list(self._awake):
             lane.resume()
+            lane.head = lane.level.frontier
             for ordinal, refresh in self._due(lane, share):
                 units = self._units(lane, ordinal)
                 bounds = self._bounds(lane, ordinal)
                 decision = self._consider(lane, ordinal, units, bounds, refresh=refresh)
+                if isinstance(decision, Finish) and ordinal == lane.head:
+                    lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
                 if not isinstance(decision, Wait):
                     high = bounds.high if bounds is not None else 0
                     batch.append(Decided(lane, ordinal, decision, tuple(units), high))
@@ -345,10 +349,12 @@ class Managed:
         lane.cursor = lane.level.first_unfinished(max(lane.cursor, lane.level.frontier), end)
         while lane.cursor < end and lane.free > 0 and len(seen) < limit:
             ordinal = lane.cursor
-            lane.cursor = lane.level.first_unfinished(ordinal + 1, end)
             if ordinal not in seen:
+                if lane.is_strict and ordinal != lane.head:
+                    return
                 seen.add(ordinal)
                 yield ordinal, False
+            lane.cursor = lane.level.first_unfinished(ordinal + 1, end)
 
     def _consider(
         self,
@@ -375,7 +381,7 @@ class Managed:
         if isinstance(decision, Request) and ordinal not in lane.busy:
             if not lane.is_on:
                 return Wait("the process is switched off")
-            if lane.is_strict and ordinal != lane.level.frontier:
+            if lane.is_strict and ordinal != lane.head:
                 return Wait("its turn comes when the periods before it are finished")
             if lane.free <= 0:
                 lane.postpone(ordinal)

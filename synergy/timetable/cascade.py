@@ -67,4 +67,4 @@ def _downwards(place: Place, ordinal: int) -> Iterator[Node]:
         for child in range(*place.children(ordinal)):
             yield place.child, child
     for dependant in place.dependants:
-        yield dependant, ordinal
+        yield dependant, dependant.level.checkpoint(ordinal)

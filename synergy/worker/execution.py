@@ -106,8 +106,9 @@ class Crew:
         with self._pulse:
             while (unit := self._hold.next()) is not None:
                 self._hold.conclude(self._attempt(unit), flush_after=SHORT)
+            # The work alone: a slow commit must not make groups smaller, and commits more.
+            short = clock.monotonic() - began < SHORT
             self._hold.flush()
-        short = clock.monotonic() - began < SHORT
         self._group = min(self._group * 2, LARGEST_GROUP) if short else max(self._group // 2, 1)
         return True
 

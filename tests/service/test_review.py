@@ -401,7 +401,7 @@ def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_
     assert not world.audit().unexplained
 
 
-def test_a_parent_that_is_given_up_may_have_children_that_are_not_done():
+def test_a_parent_that_is_given_up_waits_for_its_children_and_has_another_try_on_what_they_bring():
     day = a_process("Day", DAILY, source="hour", sink="day", max_attempts=1)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
     world = World(a_deployment({"site": [day, hour]}))
@@ -412,9 +412,15 @@ def test_a_parent_that_is_given_up_may_have_children_that_are_not_done():
     world.schedule()
     world.work("Day", work=fail)
     world.schedule()
-    assert world.state("Day", "2015051700") is JobState.SKIPPED
+    assert world.unit_states("Day", "2015051700") == [UnitState.CANCELED]
+    assert world.state("Day", "2015051700").is_active
     assert world.state("Hour", "2015051704").is_active
     assert not world.audit().unexplained
+    world.advance(3601)
+    world.forget_crews()
+    world.settle()
+    assert world.state("Day", "2015051700") is JobState.PROCESSED
+    assert world.rows("day") == {"2015051700": 2}
 
 
 # Asking

@@ -611,3 +611,35 @@ def test_rows_that_no_store_can_keep_fail_their_own_unit_only(world):
     assert world.unit_states("Hour", "2015051701") == [UnitState.INVALID]
     assert world.unit_states("Hour", "2015051702") == [UnitState.PROCESSED]
     assert "cannot be stored" in world.units("Hour", "2015051701")[0].reason
+
+
+def test_strict_order_does_not_make_an_empty_past_slow():
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour", max_active=1)
+    world = World(a_deployment({"t": [hour]}), start="2014052000")
+    world.write("raw", "2015051700", 5)
+    world.write("raw", "2015051805", 6)
+    turns = 0
+    while world.scheduler.run_once() == 0:
+        turns += 1
+    assert turns < 100  # of some 8,800 periods
+    assert [unit.timeperiod for unit in world.store.units.unfinished()] == ["2015051700"]
+    assert world.state("Hour", "2015051701") is JobState.EMBRYO
+    world.settle()
+    assert world.rows("hour") == {"2015051700": 5, "2015051805": 6}
+    assert world.audit().unfinished == 0
+
+
+def test_a_parent_that_was_given_up_is_not_finished_before_its_children(world):
+    world.write("raw", "2015051701", 5)
+    world.settle()
+    world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+    world.schedule()
+    day = [u for u in world.units("Day", "2015051700") if not u.state.is_finished]
+    if day:  # it runs any time, on what is there
+        world.actions.cancel_unit(day[-1], OPERATOR, world.clock.now())
+        world.schedule()
+        assert world.state("Day", "2015051700").is_active
+    world.work("Hour")
+    world.settle()
+    assert world.state("Day", "2015051700").is_finished
+    assert world.audit().unexplained == ()

@@ -87,3 +87,13 @@ def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
     other.advance(WAIT)
     assert second.tick()
     assert not first.tick()  # its own clock stood still, but the row has moved on
+
+
+def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease(leases):
+    clock = SteppedClock(START)
+    first = a_candidate(leases, "a", clock)
+    first.tick()
+    leases.renew(leases.read("scheduler"))  # made, but nobody heard of it
+    clock.advance(RENEW)
+    assert first.tick()
+    assert first.epoch == 1
