@@ -16,8 +16,8 @@ from synergy.messaging.protocol import Consumer, Delivery
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch, Documents
 from synergy.worker.hold import SCHEDULER
+from synergy.worker.repeating import repeat
 
-IDLE = 10.0  # seconds after which an idle consumer looks without being woken
 GROUP = 8  # messages that are handled in one commit
 
 log = logging.getLogger(__name__)
@@ -27,22 +27,7 @@ Handle = Callable[[Sequence[Mapping[str, object]], Documents], None]
 
 def consume(workplace: Workplace, handle: Handle) -> None:
     """Handles events until the process shall stop."""
-    consumer = workplace.bus.consumer(workplace.process.queue)
-    workplace.stop.interrupts(consumer.interrupt)
-    failures = 0
-    try:
-        while not workplace.stop.is_set:
-            try:
-                if handle_some(workplace, consumer, handle) == 0:
-                    consumer.wait(IDLE)
-                failures = 0
-            except (StorageUnavailable, MessagingUnavailable) as error:
-                failures += 1
-                if failures == 1:
-                    log.warning("Cannot take events: %s", error, extra={"event": "worker.waits"})
-                workplace.stop.wait(min(0.5 * 2 ** min(failures, 5), 10.0))
-    finally:
-        consumer.close()
+    repeat(workplace, lambda consumer: handle_some(workplace, consumer, handle) > 0)
 
 
 def handle_some(workplace: Workplace, consumer: Consumer, handle: Handle) -> int:

@@ -26,9 +26,9 @@ from synergy.worker.hold import SCHEDULER, Hold
 from synergy.worker.outcome import Nothing, Outcome, Processed
 from synergy.worker.pulse import Pulse
 from synergy.worker.records import Records, storable
+from synergy.worker.repeating import repeat
 from synergy.worker.task import Sink, Source, Task
 
-IDLE = 10.0  # seconds after which an idle worker looks without being woken
 SHORT = 0.02  # seconds: a group that takes longer makes the next one smaller
 LARGEST_GROUP = 64
 
@@ -41,23 +41,10 @@ def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> N
     """Carries out units until the process shall stop."""
     crew = Crew(workplace, work, unique_by)
     announce(workplace)
-    consumer = workplace.bus.consumer(workplace.process.queue)
-    workplace.stop.interrupts(consumer.interrupt)
-    failures = 0
     try:
-        while not workplace.stop.is_set:
-            try:
-                if not crew.round(consumer):
-                    consumer.wait(IDLE)
-                failures = 0
-            except (StorageUnavailable, MessagingUnavailable) as error:
-                failures += 1
-                if failures == 1:
-                    log.warning("Cannot take units: %s", error, extra={"event": "worker.waits"})
-                workplace.stop.wait(min(0.5 * 2 ** min(failures, 5), 10.0))
+        repeat(workplace, crew.round)
     finally:
         crew.close()
-        consumer.close()
 
 
 def announce(workplace: Workplace) -> None:
