@@ -18,7 +18,7 @@ from synergy.config import classes
 from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
-from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
+from synergy.errors import ConfigurationError, NotFound, SynergyError, StorageUnavailable
 from synergy.model.process import Deployment, ManagedProcess, Process
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
@@ -151,7 +151,8 @@ def _open_logs(settings: Settings) -> None:
 def run_process(project: Project, name: str, instance: int = 1, *, console: bool = False) -> bool:
     """Runs an instance of a process in this one, until it is asked to stop; main thread only.
 
-    False if it ended with an error, which is then in its log.
+    False if it ended with an error, which is then in its log; an error that Synergy knows by
+    name, such as a store that does not answer, is raised as well.
     """
     from synergy.runtime import logs
 
@@ -162,6 +163,9 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
     stop.on_signals()
     try:
         _work(project, process, instance, stop)
+    except SynergyError as error:
+        log.error("%s failed: %s", name, error, extra={"event": "process.failed"})  # noqa: TRY400
+        raise
     except Exception:  # the boundary of the process: whatever ended it is logged
         log.exception("%s failed", name, extra={"event": "process.failed"})
         return False
