@@ -18,7 +18,7 @@ from synergy.config import classes
 from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
-from synergy.errors import ConfigurationError, NotFound, SynergyError, StorageUnavailable
+from synergy.errors import ConfigurationError, NotFound, StorageUnavailable, SynergyError
 from synergy.model.process import Deployment, ManagedProcess, Process
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop

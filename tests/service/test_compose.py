@@ -17,7 +17,7 @@ import pytest
 
 from synergy import compose
 from synergy.clock import SteppedClock
-from synergy.errors import ConfigurationError, NotFound
+from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
 from synergy.runtime import identity
 from synergy.runtime.logs import JsonLines
 from synergy.runtime.stop import Stop
@@ -166,7 +166,8 @@ def test_a_failure_is_in_the_log_and_nowhere_else(
 def test_a_process_without_a_store_says_so(project: compose.Project) -> None:
     project.settings.home.mkdir()
     project.settings.store_file.mkdir()
-    assert not compose.run_process(project, "Visitor")
+    with pytest.raises(StorageUnavailable, match="cannot be opened"):
+        compose.run_process(project, "Visitor")
     assert log_of(project, "Visitor")[-1]["event"] == "process.failed"
     assert composed.met == []
 
