@@ -51,15 +51,10 @@ def _early(job: Situation) -> Decision | None:
     return None
 
 
-def _given_up(job: Situation, last: UnitView) -> Decision | None:
-    """The unit was canceled, so the job is skipped, but not before what it is made from is done.
-
-    If that brought more than the unit was given up over, the job has another try.
-    """
+def _given_up(job: Situation, last: UnitView) -> Decision:
+    """The unit was canceled, so the job is skipped, but not before what it is made from is done."""
     if not job.readiness.may_finish:
         return BLOCKED
-    if job.is_closed and job.is_measured and job.has_grown:
-        return None
     return Finish(JobState.SKIPPED, last.reason or "its unit was canceled", last.id)
 
 

@@ -17,7 +17,6 @@ from synergy.model.process import ManagedProcess
 from synergy.timeperiod import checkpoint, covered
 
 _UNFINISHED = re.compile(rb"[\x00-\x02]")
-_EMBRYO = re.compile(rb"\x00")
 _NOT_SKIPPED = re.compile(rb"[^\x05\x0d]")
 
 
@@ -153,11 +152,6 @@ class Level:
         while ordinal < end:
             yield ordinal
             ordinal = self.first_unfinished(ordinal + 1, end)
-
-    def next_embryo(self, first: int, end: int) -> int:
-        """The first embryo of `[first, end)`; `end` if there is none."""
-        found = _EMBRYO.search(self.states, max(first - self.start, 0), end - self.start)
-        return end if found is None else found.start() + self.start
 
     def all_finished(self, first: int, end: int) -> bool:
         """Whether all periods of `[first, end)` are there and finished.

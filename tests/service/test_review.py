@@ -401,7 +401,7 @@ def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_
     assert not world.audit().unexplained
 
 
-def test_a_parent_that_is_given_up_waits_for_its_children_and_has_another_try_on_what_they_bring():
+def test_a_parent_that_is_given_up_is_skipped_once_its_children_are_done():
     day = a_process("Day", DAILY, source="hour", sink="day", max_attempts=1)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
     world = World(a_deployment({"site": [day, hour]}))
@@ -419,8 +419,9 @@ def test_a_parent_that_is_given_up_waits_for_its_children_and_has_another_try_on
     world.advance(3601)
     world.forget_crews()
     world.settle()
-    assert world.state("Day", "2015051700") is JobState.PROCESSED
-    assert world.rows("day") == {"2015051700": 2}
+    assert world.state("Hour", "2015051704") is JobState.PROCESSED
+    assert world.state("Day", "2015051700") is JobState.SKIPPED
+    assert not world.audit().unexplained
 
 
 # Asking

@@ -82,7 +82,7 @@ TABLE = [
     (DISCRETE, job(P, units=[unit(NOOP)]), Finish(JobState.NOOP, "", "u")),
     (DISCRETE, job(P, units=[unit(CANCELED, reason="why")]), Finish(JobState.SKIPPED, "why", "u")),
     (DISCRETE, job(P, units=[unit(CANCELED)], ready=RUN_ONLY), BLOCKED),
-    (DISCRETE, job(P, units=[unit(CANCELED, 8)]), Request(1, 10, is_final=True)),
+    (DISCRETE, job(P, units=[unit(CANCELED, 8, reason="x")]), Finish(JobState.SKIPPED, "x", "u")),
     (DISCRETE, job(P, units=[unit(DONE)], ready=RUN_ONLY), BLOCKED),
     (DISCRETE, job(P, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
     (DISCRETE, job(P, units=[unit(DONE, 0)], **EXTERNAL), Finish(JobState.PROCESSED, "", "u")),
