@@ -1,0 +1,138 @@
+"""Blocks of job states, one byte a job, as every engine keeps them.
+
+Moves are made on blocks in memory; an engine reads the blocks that a group of moves touches,
+applies the moves one after the other, and writes what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from synergy.model.job import STALE_FLAG, JobMove, JobRun
+from synergy.model.journal import JournalEntry
+
+BLOCK = 1024  # jobs
+
+Place = tuple[str, int]
+"""A process and the number of a block: the ordinal of its first job / BLOCK."""
+
+_WITHOUT_FLAG = bytes(byte & ~STALE_FLAG for byte in range(256))
+
+
+class Block:
+    """The states of up to 1,024 neighbours, and the generations that are not 1, by ordinal."""
+
+    __slots__ = ("first", "generations", "states")
+
+    def __init__(self, number: int, states: bytes, generations: dict[int, int]) -> None:
+        self.first = number * BLOCK
+        self.states = bytearray(states)
+        self.generations = generations
+
+    @classmethod
+    def empty(cls, number: int) -> Block:
+        """A block none of whose jobs was ever moved."""
+        return cls(number, bytes(BLOCK), {})
+
+    def is_as(self, move: JobMove, first: int, last: int) -> bool:
+        """Whether the jobs `first` to `last` are all as the move expects."""
+        states = self.states[first - self.first : last - self.first + 1]
+        if states.translate(_WITHOUT_FLAG).strip(bytes((move.before,))):
+            return False
+        if not self.generations:
+            return move.generation == 1
+        jobs = range(first, last + 1)
+        return all(self.generations.get(job, 1) == move.generation for job in jobs)
+
+    def apply(self, first: int, last: int, byte: int, generation: int | None) -> None:
+        """Sets the jobs to a byte, and to a generation if one is given."""
+        count = last - first + 1
+        self.states[first - self.first : last - self.first + 1] = bytes((byte,)) * count
+        if generation is not None:
+            self.generations.update(dict.fromkeys(range(first, last + 1), generation))
+
+    def run(self, process: str) -> JobRun:
+        """Its jobs that were ever moved: those at its ends that never were are left out."""
+        states = bytes(self.states)
+        begin = len(states) - len(states.lstrip(b"\0"))
+        end = len(states.rstrip(b"\0"))
+        for ordinal in self.generations:
+            begin = min(begin, ordinal - self.first)
+            end = max(end, ordinal - self.first + 1)
+        return JobRun(process, self.first + begin, states[begin:end], self.generations)
+
+
+class Blocks:
+    """The blocks that a group of moves touches, each read once, and which of them changed."""
+
+    def __init__(self, read: Callable[[Place], Block]) -> None:
+        self._read = read
+        self._blocks: dict[Place, Block] = {}
+        self._changed: set[Place] = set()
+
+    def apply(self, move: JobMove) -> bool:
+        """Applies the move to all of its jobs, or to none; False if to none."""
+        parts = list(parts_of(move.process, move.first, move.last))
+        if not all(self._block(place).is_as(move, *jobs) for place, jobs in parts):
+            return False
+        for place, jobs in parts:
+            self._block(place).apply(*jobs, byte_after(move), generation_after(move))
+            self._changed.add(place)
+        return True
+
+    def changed(self) -> Iterable[tuple[Place, Block]]:
+        """The blocks that moves were applied to."""
+        return [(place, self._blocks[place]) for place in self._changed]
+
+    def _block(self, place: Place) -> Block:
+        block = self._blocks.get(place)
+        if block is None:
+            block = self._blocks[place] = self._read(place)
+        return block
+
+
+def parts_of(process: str, first: int, last: int) -> Iterable[tuple[Place, tuple[int, int]]]:
+    """Jobs by blocks: (process, block) and the first and last job within it."""
+    for number in range(first // BLOCK, last // BLOCK + 1):
+        begin = number * BLOCK
+        yield (process, number), (max(first, begin), min(last, begin + BLOCK - 1))
+
+
+def places_of(moves: Sequence[JobMove]) -> set[Place]:
+    """All blocks that moves touch."""
+    return {place for move in moves for place, _ in parts_of(move.process, move.first, move.last)}
+
+
+def byte_after(move: JobMove) -> int:
+    """What is kept of a job after the move."""
+    return move.after | STALE_FLAG if move.stale else int(move.after)
+
+
+def generation_after(move: JobMove) -> int | None:
+    """The generation after the move, where it changes."""
+    return move.generation + 1 if move.start_over else None
+
+
+def entry_of(move: JobMove, now: datetime) -> JournalEntry:
+    """What the journal says of a move."""
+    if move.start_over:
+        event = "job.started_over"
+    elif move.before == move.after:
+        event = "job.stale"
+    else:
+        event = f"job.{move.after.word}"
+    return JournalEntry(
+        now,
+        event,
+        move.process,
+        move.qualifier.timeperiod(move.first),
+        move.qualifier.timeperiod(move.last),
+        move.before.word,
+        move.after.word,
+        move.generation + move.start_over,
+        move.why,
+        move.who,
+        move.unit,
+        covered=move.covered,
+    )
