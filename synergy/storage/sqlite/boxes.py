@@ -6,18 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from synergy.model.box import Assignment, Box, ObservedProcess
+from synergy.storage.encoding import instant_or_none, micros, micros_or_none
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import (
-    Row,
-    fetch,
-    fetch_each,
-    fetch_one,
-    instant_or_none,
-    micros,
-    micros_or_none,
-)
+from synergy.storage.sqlite.rows import Row, fetch, fetch_each, fetch_one
 
 _SQL = queries("boxes")
 _WORDS = {True: "on", False: "off"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from synergy.model.control import ProcessControl
+from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch, fetch_one, micros
+from synergy.storage.sqlite.rows import fetch, fetch_one
 
 _SQL = queries("controls")
 _WORDS = {None: "", 0: "off", 1: "on"}

@@ -14,10 +14,11 @@ import apsw
 import orjson
 
 from synergy.model.unit_of_work import SinkWrite
+from synergy.storage.encoding import body
 from synergy.storage.protocol import Bounds, Merge, SourceChange, unique_documents
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, body, fetch, fetch_one
+from synergy.storage.sqlite.rows import Row, fetch, fetch_one
 
 _SQL = queries("documents")
 _PAGE = 2_000  # documents that are read at a time

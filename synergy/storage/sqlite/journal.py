@@ -8,9 +8,10 @@ from datetime import datetime
 import apsw
 
 from synergy.model.journal import JournalEntry
+from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, entry, entry_row, fetch, micros
+from synergy.storage.sqlite.rows import Row, entry, entry_row, fetch
 
 _SQL = queries("journal")
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from synergy.storage.encoding import instant, micros
 from synergy.storage.protocol import LogLine
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch, instant, micros
+from synergy.storage.sqlite.rows import fetch
 
 _SQL = queries("logs")
 

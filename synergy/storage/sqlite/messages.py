@@ -8,10 +8,11 @@ from datetime import datetime
 
 import apsw
 
+from synergy.storage.encoding import instant, micros
 from synergy.storage.protocol import DeadMessage, StoredMessage
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array, fetch, instant, micros
+from synergy.storage.sqlite.rows import array, fetch
 
 _SQL = queries("messages")
 

@@ -1,20 +1,16 @@
-"""Between rows and values: instants as microseconds, states as codes, bodies as JSON.
-
-A body is written with its keys sorted, so that equal documents are equal bytes.
-"""
+"""Between rows and values: states as codes, columns in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import apsw
 import orjson
 
-from synergy.errors import InvalidValue
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.storage.encoding import instant, instant_or_none, micros, micros_or_none
 
 Row = tuple[Any, ...]
 """A row as the driver gives it; the schema says what is in it."""
@@ -22,8 +18,6 @@ Row = tuple[Any, ...]
 Bindings = Row | dict[str, Any]
 """Values for the parameters of a query, by position or by name."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _STATES = (
     UnitState.REQUESTED,
     UnitState.IN_PROGRESS,
@@ -49,26 +43,6 @@ def fetch_each(connection: apsw.Connection, query: str, bindings: Iterable[Bindi
 def fetch_one(connection: apsw.Connection, query: str, bindings: Bindings = ()) -> Row | None:
     """The only row of a query, if there is one."""
     return connection.execute(query, bindings).fetchone()
-
-
-def micros(instant: datetime) -> int:
-    """An instant as it is stored."""
-    return (instant - _EPOCH) // _MICROSECOND
-
-
-def micros_or_none(instant: datetime | None) -> int | None:
-    """The same for one that may be missing."""
-    return None if instant is None else micros(instant)
-
-
-def instant(stored: int) -> datetime:
-    """The instant that `micros` stored."""
-    return _EPOCH + timedelta(microseconds=stored)
-
-
-def instant_or_none(stored: int | None) -> datetime | None:
-    """The same for one that may be missing."""
-    return None if stored is None else instant(stored)
 
 
 def code(state: UnitState) -> int:
@@ -177,14 +151,6 @@ def entry_row(entry: JournalEntry) -> Row:
         entry.attempt,
         entry.covered,
     )
-
-
-def body(document: Mapping[str, object], key: str) -> bytes:
-    """A document's body as it is stored; raises InvalidValue for what JSON cannot hold."""
-    try:
-        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except TypeError as error:
-        raise InvalidValue(f"document {key!r} cannot be stored: {error}") from error
 
 
 def array(values: Iterable[str | int]) -> str:

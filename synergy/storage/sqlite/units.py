@@ -9,6 +9,7 @@ import apsw
 
 from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.documents import Replacement
 from synergy.storage.sqlite.journal import record
@@ -21,8 +22,6 @@ from synergy.storage.sqlite.rows import (
     fetch,
     fetch_each,
     fetch_one,
-    micros,
-    micros_or_none,
     state,
     unit,
     unit_row,

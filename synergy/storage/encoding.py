@@ -1,0 +1,44 @@
+"""How values lie in every engine: instants as microseconds, bodies of documents as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import orjson
+
+from synergy.errors import InvalidValue
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def micros(instant: datetime) -> int:
+    """An instant as it is stored."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def micros_or_none(instant: datetime | None) -> int | None:
+    """The same for one that may be missing."""
+    return None if instant is None else micros(instant)
+
+
+def instant(stored: int) -> datetime:
+    """The instant that `micros` stored."""
+    return _EPOCH + timedelta(microseconds=stored)
+
+
+def instant_or_none(stored: int | None) -> datetime | None:
+    """The same for one that may be missing."""
+    return None if stored is None else instant(stored)
+
+
+def body(document: Mapping[str, object], key: str) -> bytes:
+    """A document's body as it is stored; raises InvalidValue for what JSON cannot hold.
+
+    Its keys are sorted, so that equal documents are equal bytes.
+    """
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise InvalidValue(f"document {key!r} cannot be stored: {error}") from error

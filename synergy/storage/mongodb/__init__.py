@@ -1,0 +1,5 @@
+"""The store in a MongoDB database, for many boxes; see `engine`."""
+
+from synergy.storage.mongodb.engine import MongoStore
+
+__all__ = ["MongoStore"]

@@ -1,0 +1,108 @@
+"""The journal, and how the other nouns write into it.
+
+A change of a document carries what the journal has yet to be told of it, in the same
+compare-and-set (`untold`). Each such entry has an `origin`, made of the document and its
+version, which is unique in the journal: whoever finds an untold entry may tell it, at any
+time, and it is told once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from synergy.model.journal import JournalEntry
+from synergy.storage.encoding import instant, micros
+from synergy.storage.mongodb.database import Database, Document
+from synergy.storage.mongodb.sequence import extend, newest
+
+_LAST = "journal"  # the counter that outlives the newest entry
+
+
+class MongoJournal:
+    """See `synergy.storage.protocol.Journal`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, entries: Sequence[JournalEntry]) -> None:
+        self.tell([(secrets.token_hex(12), entry) for entry in entries])
+
+    def tell(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
+        """Adds those entries whose origin the journal does not know yet, in order."""
+        rest = {origin: _document(origin, entry) for origin, entry in entries}
+        journal = self._database["journal"]
+        is_first = True
+
+        def numbered(last: int) -> list[Document]:
+            nonlocal is_first
+            if not is_first:
+                for origin in self.known(rest):
+                    del rest[origin]
+            is_first = False
+            return [
+                {"_id": number, **entry} for number, entry in enumerate(rest.values(), last + 1)
+            ]
+
+        with self._database.calling():
+            extend(journal, self.last_seq, numbered)
+
+    def known(self, origins: Iterable[str]) -> set[str]:
+        """Those of the origins that have been told."""
+        found = self._database["journal"].find({"origin": {"$in": list(origins)}}, {"origin": 1})
+        return {document["origin"] for document in found}
+
+    def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
+        wanted: dict[str, Any] = {"_id": {"$gt": seq}}
+        if besides:
+            wanted["who"] = {"$ne": besides}
+        return self._entries(wanted, 1, limit)
+
+    def of_job(self, process: str, timeperiod: str, limit: int = 128) -> list[JournalEntry]:
+        span = {"first": {"$lte": timeperiod}, "last": {"$gte": timeperiod}}
+        return self._entries({"process": process, **span}, -1, limit)
+
+    def find(self, process: str | None = None, limit: int = 128) -> list[JournalEntry]:
+        return self._entries({} if process is None else {"process": process}, -1, limit)
+
+    def last_seq(self) -> int:
+        with self._database.calling():
+            last = newest(self._database["journal"])
+            if last is None:  # all entries were forgotten, or there never was one
+                last = self._database["counters"].find_one({"_id": _LAST}) or {"n": 0}
+                return int(last["n"])
+            return int(last["_id"])
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.calling():
+            journal = self._database["journal"]
+            oldest = journal.find({}, {"at": 1}).sort("_id", 1).limit(limit)
+            old = [entry["_id"] for entry in oldest if entry["at"] < micros(before)]
+            if not old:
+                return 0
+            counters = self._database["counters"]
+            counters.update_one({"_id": _LAST}, {"$max": {"n": max(old)}}, upsert=True)
+            return journal.delete_many({"_id": {"$in": old}}).deleted_count
+
+    def _entries(self, wanted: dict[str, Any], order: int, limit: int) -> list[JournalEntry]:
+        with self._database.calling():
+            found = self._database["journal"].find(wanted).sort("_id", order).limit(limit)
+            return [_entry(document) for document in found]
+
+
+_FIELDS = (
+    "event", "process", "first", "last", "before", "after", "generation", "why", "who", "unit",
+    "attempt", "covered",
+)  # fmt: skip
+
+
+def _document(origin: str, entry: JournalEntry) -> Document:
+    fields = {name: getattr(entry, name) for name in _FIELDS}
+    return {"at": micros(entry.at), **fields, "origin": origin}
+
+
+def _entry(document: Document) -> JournalEntry:
+    fields = {name: document[name] for name in _FIELDS}
+    return JournalEntry(at=instant(document["at"]), seq=document["_id"], **fields)

@@ -1,0 +1,43 @@
+"""Numbered documents without gaps, which become visible in the order of their numbers.
+
+There are no transactions to rely on. A number is taken by inserting the document that has it:
+the next number is tried only after the one before it was seen, and of two writers who try the
+same one, the unique index on `_id` lets one through. So who reads number n has missed none
+below it. A counter would not do: a number taken early could become visible late.
+
+A document spans the numbers `_id` to `high` (alone `_id`, if it has no `high`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pymongo.collection import Collection
+from pymongo.errors import BulkWriteError
+
+from synergy.storage.mongodb.database import Document
+from synergy.storage.mongodb.swap import is_duplicate
+
+Numbered = Callable[[int], Sequence[Document]]
+"""Given the last number, the documents that are still to be inserted, numbered from the next."""
+
+
+def extend(collection: Collection[Document], last: Callable[[], int], numbered: Numbered) -> None:
+    """Inserts documents in order, however many others do so at the same time.
+
+    `numbered` is asked again whenever somebody else was faster, and then leaves out what is
+    there already.
+    """
+    while documents := numbered(last()):
+        try:
+            collection.insert_many(documents, ordered=True)
+        except BulkWriteError as error:
+            if not is_duplicate(error):
+                raise
+        else:
+            return
+
+
+def newest(collection: Collection[Document]) -> Document | None:
+    """The document with the highest number."""
+    return next(iter(collection.find().sort("_id", -1).limit(1)), None)

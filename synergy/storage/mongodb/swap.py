@@ -1,0 +1,97 @@
+"""Compare-and-set on many documents in one round trip.
+
+Each change names the version `v` that it was decided on. A server answers a group with
+counts only, so every group marks what it changes with a word of its own: where the counts
+say that something was refused, one more look tells what.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pymongo import UpdateOne
+from pymongo.collection import Collection
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
+
+from synergy.storage.mongodb.database import Document
+
+_GROUP = 200  # changes that are sent together, so that no request outlasts its deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Sets fields of a document if it is still of version `v`; `where` asks for more.
+
+    `entry` is added to what the journal has yet to be told of the document.
+    """
+
+    id: str
+    v: int
+    set: Mapping[str, object]
+    where: Mapping[str, object] = field(default_factory=dict)
+    entry: Mapping[str, object] | None = None
+
+    def statement(self, mark: str) -> UpdateOne:
+        """As the driver wants it."""
+        fields = {**self.set, "v": self.v + 1, "mark": mark}
+        update: dict[str, object] = {"$set": fields}
+        if self.entry is not None:
+            update["$set"] = {**fields, "is_told": False}
+            update["$push"] = {"untold": {**self.entry, "v": self.v + 1}}
+        return UpdateOne({"_id": self.id, "v": self.v, **self.where}, update)
+
+
+def swap(collection: Collection[Document], changes: Sequence[Swap]) -> set[str]:
+    """Makes the changes; returns the ids of the documents that were as expected.
+
+    Each document comes at most once. One whose change would break a unique index is refused.
+    """
+    done: set[str] = set()
+    for start in range(0, len(changes), _GROUP):
+        done |= _group(collection, changes[start : start + _GROUP])
+    return done
+
+
+def _group(collection: Collection[Document], changes: Sequence[Swap]) -> set[str]:
+    mark = secrets.token_hex(8)
+    ids = [change.id for change in changes]
+    try:
+        answer = collection.bulk_write([change.statement(mark) for change in changes], False)
+    except (BulkWriteError, OperationFailure) as error:
+        if not is_duplicate(error):
+            raise
+        done = _marked(collection, ids, mark)
+        rest = [change for change in changes if change.id not in done]
+        return done | {change.id for change in rest if _one(collection, change, mark)}
+    return set(ids) if answer.matched_count == len(ids) else _marked(collection, ids, mark)
+
+
+def _one(collection: Collection[Document], change: Swap, mark: str) -> bool:
+    statement = change.statement(mark)
+    try:
+        answer = collection.bulk_write([statement])
+    except (BulkWriteError, OperationFailure) as error:
+        if not is_duplicate(error):
+            raise
+        return False
+    return answer.matched_count == 1
+
+
+def _marked(collection: Collection[Document], ids: Sequence[str], mark: str) -> set[str]:
+    found = collection.find({"_id": {"$in": list(ids)}, "mark": mark}, {"_id": 1})
+    return {document["_id"] for document in found}
+
+
+def is_duplicate(error: Exception) -> bool:
+    """Whether a unique index refused a write, and nothing else went wrong.
+
+    A server that is only compatible may report it as an error of its own storage.
+    """
+    if isinstance(error, DuplicateKeyError):
+        return True
+    if isinstance(error, BulkWriteError):
+        faults = error.details.get("writeErrors", [])
+        return bool(faults) and all(fault.get("code") == 11000 for fault in faults)
+    return "UNIQUE constraint failed" in str(error)
