@@ -1,0 +1,204 @@
+"""A MongoDB to test with: the one that is named, an own `mongod`, or else FerretDB.
+
+`SYNERGY_TEST_MONGODB` names a server that is there already, for example
+`mongodb://user:password@host:27017/`; each test has a database of its own on it. Without it a
+`mongod` on the PATH is started, or FerretDB behind a gate (`ferretdb/`), which Go builds once
+into the user's cache. Where none of them can be had, tests are skipped, and say what to
+install; where `CI` is set they fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import select
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NoReturn
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import pymongo
+import pytest
+from pymongo.errors import PyMongoError
+
+GIVEN = "SYNERGY_TEST_MONGODB"
+SOURCE = Path(__file__).parent / "ferretdb"
+BUILD_LIMIT = 900  # seconds, on a machine that has to fetch and compile everything
+START_LIMIT = 60
+STOP_LIMIT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server; `process` and `log` are None if it is not ours."""
+
+    url: str
+    process: subprocess.Popen[bytes] | None = None
+    log: Path | None = None
+
+    def database(self, name: str) -> str:
+        """The URL of a database on it."""
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
+
+    @contextmanager
+    def fresh_database(self) -> Iterator[str]:
+        """The URL of a new database, which is dropped at the end."""
+        name = f"synergy_test_{uuid4().hex[:12]}"
+        yield self.database(name)
+        with _client(self.url) as client:
+            client.drop_database(name)
+
+    def told(self) -> str:
+        """The end of what it wrote into its log."""
+        return self.log.read_text(errors="replace")[-4_000:] if self.log else ""
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """The server that tests share, with its data in `folder`."""
+    given = os.environ.get(GIVEN)
+    if given:
+        server = Server(given)
+        _wait_until_it_answers(server)
+        yield server
+    elif mongod := shutil.which("mongod"):
+        with running_mongod(mongod, folder) as server:
+            yield server
+    else:
+        with running_ferretdb(folder) as server:
+            yield server
+
+
+@contextmanager
+def running_mongod(program: str, folder: Path, *options: str) -> Iterator[Server]:
+    """A standalone MongoDB."""
+    port = _free_port()
+    place = ("--dbpath", _data(folder), "--bind_ip", "127.0.0.1", "--port", str(port))
+    with _started([program, *place, *options], folder / "mongod.log") as process:
+        server = Server(f"mongodb://127.0.0.1:{port}/", process, folder / "mongod.log")
+        _wait_until_it_answers(server)
+        yield server
+
+
+@contextmanager
+def running_ferretdb(folder: Path, *options: str) -> Iterator[Server]:
+    """A FerretDB; see `ferretdb/main.go` for its options."""
+    log = folder / "ferretdb.log"
+    command = [str(_ferretdb()), "-data", _data(folder), *options]
+    with _started(command, log, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        server = Server(_first_line(process.stdout, log), process, log)
+        if "-certificate" not in options:
+            _wait_until_it_answers(server)
+        yield server
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], log: Path, stdout: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends with the block, or, reading from us, with us."""
+    with (
+        log.open("ab") as output,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=stdout or output, stderr=output
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _wait_until_it_answers(server: Server) -> None:
+    with _client(server.url) as client:
+        try:
+            client.admin.command("ping")
+        except PyMongoError as error:
+            pytest.fail(f"{server.url} does not answer: {error}\n{server.told()}")
+
+
+def _first_line(output: IO[bytes], log: Path) -> str:
+    """What the server says once it listens."""
+    readable, _, _ = select.select([output], [], [], START_LIMIT)
+    line = output.readline().decode().strip() if readable else ""
+    if not line:
+        pytest.fail(f"FerretDB did not start:\n{log.read_text(errors='replace')}")
+    return line
+
+
+def _client(url: str) -> pymongo.MongoClient[dict[str, object]]:
+    limit = START_LIMIT * 1_000
+    return pymongo.MongoClient(url, timeoutMS=limit, serverSelectionTimeoutMS=limit)
+
+
+def _ferretdb() -> Path:
+    """The program, built once for each state of its source."""
+    sources = [*sorted(SOURCE.glob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum"]
+    state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synergy-tests"
+    program = cache / f"ferretdb-{state}"
+    if not program.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / "building").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not program.exists():
+                _build(program)
+    return program
+
+
+def _build(program: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        _unavailable("install mongod or Go 1.22")
+    unfinished = program.with_suffix(".new")
+    built = subprocess.run(
+        [go, "build", "-o", str(unfinished), "."],
+        cwd=SOURCE,
+        env={**os.environ, "GOFLAGS": "-mod=readonly"},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_LIMIT,
+        check=False,
+    )
+    if built.returncode:
+        _unavailable(
+            f"FerretDB could not be built, install mongod or name a server:\n{built.stderr}"
+        )
+    unfinished.rename(program)
+
+
+def _unavailable(what_to_do: str) -> NoReturn:
+    told = f"no MongoDB to test with: {what_to_do}, or name a server in {GIVEN}"
+    if "CI" in os.environ:
+        pytest.fail(told)
+    pytest.skip(told)
+
+
+def _data(folder: Path) -> str:
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    return str(data)
+
+
+def _free_port() -> int:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,78 @@
+"""The stand-in for MongoDB does what Synergy relies on in MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymongo
+import pytest
+from pymongo.errors import DuplicateKeyError
+
+from tests.contract.crowd import in_threads
+from tests.servers.mongodb import running_ferretdb
+
+Documents = pymongo.collection.Collection[dict[str, object]]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_ferretdb(tmp_path_factory.mktemp("ferretdb")) as server:
+        yield server.url
+
+
+@pytest.fixture
+def documents(url: str) -> Iterator[Documents]:
+    with pymongo.MongoClient(url, timeoutMS=20_000) as client:
+        client.drop_database("test")
+        yield client["test"]["documents"]
+
+
+def test_no_two_clients_swap_the_same_value(documents: Documents) -> None:
+    documents.insert_one({"_id": "counter", "n": 0})
+
+    def swap(_: int) -> int:
+        swapped = 0
+        for _ in range(60):
+            seen = documents.find_one({"_id": "counter"})
+            assert seen is not None
+            as_seen = {"_id": "counter", "n": seen["n"]}
+            swapped += documents.update_one(as_seen, {"$inc": {"n": 1}}).modified_count
+        return swapped
+
+    swapped = sum(in_threads(4, swap))
+    assert documents.find_one({"_id": "counter"}) == {"_id": "counter", "n": swapped}
+
+
+def test_find_one_and_update_gives_each_number_once(documents: Documents) -> None:
+    def take(_: int) -> list[object]:
+        up = {"$inc": {"n": 1}}
+        found = [
+            documents.find_one_and_update({"_id": "counter"}, up, return_document=True)
+            for _ in range(50)
+        ]
+        return [document["n"] for document in found if document]
+
+    documents.insert_one({"_id": "counter", "n": 0})
+    taken = [number for some in in_threads(4, take) for number in some]
+    assert sorted(taken) == list(range(1, 201))
+
+
+def test_of_many_who_insert_the_same_key_one_succeeds(documents: Documents) -> None:
+    documents.create_index("key", unique=True)
+
+    def insert(number: int) -> bool:
+        try:
+            documents.insert_one({"_id": str(number), "key": "same"})
+        except DuplicateKeyError:
+            return False
+        return True
+
+    assert sum(in_threads(6, insert)) == 1
+
+
+def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+    with running_ferretdb(tmp_path) as server, pymongo.MongoClient(server.url) as client:
+        client["test"]["documents"].insert_one({"_id": "a"})
+    with running_ferretdb(tmp_path) as server, pymongo.MongoClient(server.url) as client:
+        assert client["test"]["documents"].find_one() == {"_id": "a"}
