@@ -381,7 +381,10 @@ class Messages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """For `store status` and health checks; `rows` by table or collection."""
+    """For `store status` and health checks; `rows` by table or collection.
+
+    `warnings` say what this store cannot promise as it is set up.
+    """
 
     engine: str
     location: str
@@ -389,6 +392,7 @@ class StoreStatus:
     schema: int
     size_bytes: int
     rows: Mapping[str, int]
+    warnings: tuple[str, ...] = ()
 
 
 class Store(Protocol):

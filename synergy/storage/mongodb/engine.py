@@ -1,4 +1,8 @@
-"""The MongoDB engine: opening, checking and closing a store."""
+"""The MongoDB engine: opening, checking and closing a store.
+
+See `database` for the connection and batches, `layout` for the indexes on which all safety
+rests, and one module for each noun.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,23 @@ from pathlib import Path
 from typing import Self
 
 from synergy.errors import Refused
-from synergy.storage.mongodb import layout
+from synergy.storage.mongodb import layout, server
+from synergy.storage.mongodb.boxes import MongoBoxes
+from synergy.storage.mongodb.changes import Changes
+from synergy.storage.mongodb.controls import MongoControls
 from synergy.storage.mongodb.database import Database
-from synergy.storage.protocol import Batch
+from synergy.storage.mongodb.documents import MongoDocuments
+from synergy.storage.mongodb.facts import MongoFacts
+from synergy.storage.mongodb.jobs import MongoJobs
+from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.leases import MongoLeases
+from synergy.storage.mongodb.logs import MongoLogs
+from synergy.storage.mongodb.messages import MongoMessages
+from synergy.storage.mongodb.results import Results
+from synergy.storage.mongodb.units import MongoUnits
+from synergy.storage.protocol import Batch, StoreStatus
+
+_COUNTED = ("job_blocks", "units", "unit_logs", "journal", "documents", "messages", "dead_messages")
 
 
 class MongoStore:
@@ -18,22 +36,91 @@ class MongoStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        changes = Changes(database)
+        self.journal = MongoJournal(database)
+        self.jobs = MongoJobs(database, self.journal)
+        self.units = MongoUnits(database, Results(database, changes), self.journal)
+        self.documents = MongoDocuments(database, changes)
+        self.controls = MongoControls(database, self.journal)
+        self.leases = MongoLeases(database)
+        self.boxes = MongoBoxes(database, self.journal)
+        self.facts = MongoFacts(database)
+        self.logs = MongoLogs(database)
+        self.messages = MongoMessages(database)
 
     @classmethod
     def open(cls, url: str, *, create: bool = True) -> Self:
-        """Opens the store at `url`."""
-        database = Database.connect(url)
-        if create:
-            layout.create(database)
-        return cls(database)
+        """Opens the store at `url`; raises ConfigurationError where an index is missing.
+
+        Without `create`, a database that was never used raises StorageUnavailable.
+        """
+        return cls.over(Database.connect(url), create=create)
+
+    @classmethod
+    def over(cls, database: Database, *, create: bool = True) -> Self:
+        """The same over a connection, which is the store's from now on."""
+        try:
+            layout.prepare(database, create=create)
+            return cls(database)
+        except BaseException:
+            database.close()
+            raise
 
     def batch(self) -> AbstractContextManager[Batch]:
         return self._database.batch()
+
+    def status(self) -> StoreStatus:
+        found = server.ask(self._database)
+        size = self._database.command("dbStats")
+        with self._database.calling():
+            rows = {name: self._database[name].estimated_document_count() for name in _COUNTED}
+        return StoreStatus(
+            engine="mongodb",
+            location=self._database.place,
+            version=f"{found.version} ({found.topology})",
+            schema=layout.version_of(self._database),
+            size_bytes=int(size["storageSize"] + size["indexSize"]),
+            rows=rows,
+            warnings=found.warnings,
+        )
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         raise Refused(
             f"{self._database.place} is backed up by mongodump, or `launch.py store copy` copies it"
         )
 
+    def recover(self) -> int:
+        """Does what writers did not live to do; harmless beside live ones."""
+        return self.jobs.recover() + self.units.recover() + self.documents.recover()
+
     def close(self) -> None:
         self._database.close()
+
+
+def prepare(url: str) -> list[str]:
+    """Makes the store at `url`, or the indexes that it lacks, which are returned."""
+    database = Database.connect(url)
+    try:
+        lacking = layout.missing(database)
+        layout.make(database)
+        return lacking
+    finally:
+        database.close()
+
+
+def exists(url: str) -> bool:
+    """Whether the database that the URL names was ever used."""
+    database = Database.connect(url)
+    try:
+        return layout.version_of(database) > 0
+    finally:
+        database.close()
+
+
+def drop(url: str) -> None:
+    """Takes the database away with all that is in it."""
+    database = Database.connect(url)
+    try:
+        database.command("dropDatabase")
+    finally:
+        database.close()

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 import pymongo
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
+from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.storage.mongodb.database import Database
+from synergy.storage.mongodb.numbers import upsert
 
 VERSION = 1
-PATIENCE = 600  # seconds for the making of one collection's indexes
+PATIENCE = 600  # seconds that all indexes may take, where there is much to index
+
+_VERSION = "layout"
 
 Keys = tuple[tuple[str, int], ...]
 
@@ -42,20 +46,82 @@ def index(name: str, *fields: str, unique: bool = False) -> Index:
 
 
 INDEXES: Mapping[str, Sequence[Index]] = {
-    "assignments": [index("place", "box", "process", unique=True)],
-    "observed": [index("place", "box", "process", "instance", unique=True)],
-    "messages": [index("line", "queue", "seq", unique=True)],
-    "unit_logs": [index("line", "unit", "seq", unique=True)],
+    "units": [
+        index("key", "key", unique=True),
+        index("slot", "slot", unique=True),
+        index("job", "job"),
+        index("timeperiod", "process", "timeperiod"),
+        index("number", "number"),
+        index("process", "process", "number"),
+        index("state", "state", "number"),
+        index("prunable", "is_superseded", "finished_at"),
+        index("told", "is_told"),
+    ],
+    "journal": [
+        index("origin", "origin", unique=True),
+        index("process", "process", "_id"),
+        index("job", "process", "last"),
+    ],
+    "job_blocks": [index("process", "process")],
+    "documents": [index("place", "collection", "timeperiod", "key", "version")],
+    "pages": [index("place", "collection", "timeperiod")],
+    "changes": [index("place", "collection", "timeperiod", "_id"), index("high", "high")],
+    "assignments": [index("box", "box", "process")],
+    "messages": [index("queue", "queue", "seq")],
+    "unit_logs": [index("unit", "unit", "attempt")],
 }
 
 
-def create(database: Database) -> None:
-    """Makes the indexes that are not there."""
+def version_of(database: Database) -> int:
+    """The version of what lies in the database; 0 if it was never used."""
+    with database.calling():
+        found = database["counters"].find_one({"_id": _VERSION})
+    return 0 if found is None else int(found["n"])
+
+
+def prepare(database: Database, *, create: bool) -> None:
+    """Makes what a database needs that was never used, and looks for it in one that was."""
+    if version_of(database):
+        check(database)
+    elif create:
+        make(database)
+    else:
+        raise StorageUnavailable(
+            f"there is no store in {database.place}: `launch.py store init` makes one"
+        )
+
+
+def make(database: Database) -> None:
+    """Makes the indexes that are not there, and then notes that the database is in use."""
+    check_version(database)
     with database.calling(), pymongo.timeout(PATIENCE):
         for collection, indexes in INDEXES.items():
             database[collection].create_indexes(
                 [IndexModel(list(one.keys), name=one.name, unique=one.unique) for one in indexes]
             )
+        upsert(database["counters"], _VERSION, {"$set": {"n": VERSION}})
+
+
+def check(database: Database) -> None:
+    """Raises ConfigurationError, which ends a start, if an index is not there."""
+    check_version(database)
+    if lacking := missing(database):
+        raise ConfigurationError(
+            [
+                f"{database.place} has no index {one}: `launch.py store init` makes it"
+                for one in lacking
+            ]
+        )
+
+
+def check_version(database: Database) -> None:
+    """Raises StorageUnavailable if the database is newer than this program."""
+    version = version_of(database)
+    if version > VERSION:
+        raise StorageUnavailable(
+            f"{database.place} was written by a newer Synergy (layout {version}, this one knows "
+            f"{VERSION}): update this installation, or use another store"
+        )
 
 
 def missing(database: Database) -> list[str]:

@@ -1,0 +1,99 @@
+"""Boxes: assignments, and what was observed, which is a part of its box's document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pymongo.errors import BulkWriteError
+
+from synergy.model.box import Assignment, Box, ObservedProcess
+from synergy.model.journal import JournalEntry
+from synergy.storage.encoding import instant_or_none, micros, micros_or_none
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.numbers import upsert
+from synergy.storage.mongodb.swap import is_duplicate
+
+_WORDS = {False: "off", True: "on"}
+_OBSERVED = ("process", "instance", "state", "marker", "pid", "started", "boot_id", "restarts")
+
+
+class MongoBoxes:
+    """See `synergy.storage.protocol.Boxes`."""
+
+    def __init__(self, database: Database, journal: MongoJournal) -> None:
+        self._database = database
+        self._journal = journal
+        self._boxes = database["boxes"]
+        self._assignments = database["assignments"]
+
+    def assign(self, box: str, processes: Sequence[str]) -> list[str]:
+        with self._database.calling():
+            upsert(self._boxes, box, {"$setOnInsert": {"seen_at": None, "observed": []}})
+            if not processes:
+                return []
+            try:
+                self._assignments.insert_many(
+                    [_assignment(box, process) for process in processes], ordered=False
+                )
+            except BulkWriteError as error:
+                if not is_duplicate(error):
+                    raise
+                there = {fault["index"] for fault in error.details["writeErrors"]}
+                return [process for n, process in enumerate(processes) if n not in there]
+        return list(processes)
+
+    def assignments(self, box: str | None = None) -> list[Assignment]:
+        wanted = {} if box is None else {"box": box}
+        with self._database.calling():
+            found = list(self._assignments.find(wanted).sort([("box", 1), ("process", 1)]))
+        return [Assignment(one["box"], one["process"], one["is_on"]) for one in found]
+
+    def switch(self, box: str, process: str, is_on: bool, who: str, now: datetime) -> bool:
+        with self._database.calling():
+            before = self._assignments.find_one_and_update(
+                {"_id": _place(box, process)}, {"$set": {"is_on": is_on}}
+            )
+        if before is None:
+            return False
+        was, word, why = _WORDS[before["is_on"]], _WORDS[is_on], f"on box {box}"
+        self._journal.append(
+            [JournalEntry(now, f"box.process_{word}", process, "", "", was, word, 0, why, who)]
+        )
+        return True
+
+    def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:
+        fields = {"seen_at": micros(now), "observed": [_document(one) for one in observed]}
+        with self._database.calling():
+            upsert(self._boxes, box, {"$set": fields})
+
+    def observed(self, box: str | None = None) -> list[ObservedProcess]:
+        wanted = {} if box is None else {"_id": box}
+        with self._database.calling():
+            found = list(self._boxes.find(wanted))
+        observed = [_observed(one["_id"], process) for one in found for process in one["observed"]]
+        return sorted(observed, key=lambda one: (one.box, one.process, one.instance))
+
+    def all(self) -> list[Box]:
+        with self._database.calling():
+            found = list(self._boxes.find({}, {"seen_at": 1}).sort("_id", 1))
+        return [Box(one["_id"], instant_or_none(one["seen_at"])) for one in found]
+
+
+def _place(box: str, process: str) -> str:
+    return f"{box} {process}"  # no box has a blank in its name
+
+
+def _assignment(box: str, process: str) -> Doc:
+    return {"_id": _place(box, process), "box": box, "process": process, "is_on": True}
+
+
+def _document(seen: ObservedProcess) -> Doc:
+    fields = {name: getattr(seen, name) for name in _OBSERVED}
+    return {**fields, "since": micros_or_none(seen.since)}
+
+
+def _observed(box: str, document: Doc) -> ObservedProcess:
+    fields = {name: document[name] for name in _OBSERVED}
+    return ObservedProcess(box, since=instant_or_none(document["since"]), **fields)

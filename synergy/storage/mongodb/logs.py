@@ -1,0 +1,44 @@
+"""What workers wrote while they carried out units.
+
+One process carries out an attempt, and the ids that its driver gives to its lines rise: no
+number has to be counted to keep them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synergy.storage.encoding import instant, micros
+from synergy.storage.mongodb.database import Database
+from synergy.storage.protocol import LogLine
+
+
+class MongoLogs:
+    """See `synergy.storage.protocol.UnitLogs`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lines = database["unit_logs"]
+
+    def append(self, unit: str, lines: Sequence[LogLine]) -> None:
+        documents = [
+            {
+                "unit": unit,
+                "attempt": line.attempt,
+                "at": micros(line.at),
+                "level": line.level,
+                "text": line.text,
+            }
+            for line in lines
+        ]
+        if documents:
+            with self._database.calling():
+                self._lines.insert_many(documents)
+
+    def of_unit(self, unit: str) -> list[LogLine]:
+        with self._database.calling():
+            found = list(self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)]))
+        return [
+            LogLine(instant(line["at"]), line["attempt"], line["level"], line["text"])
+            for line in found
+        ]
