@@ -30,7 +30,7 @@ class MongoBoxes:
 
     def assign(self, box: str, processes: Sequence[str]) -> list[str]:
         with self._database.calling():
-            upsert(self._boxes, box, {"$setOnInsert": {"seen_at": None, "observed": []}})
+            upsert(self._boxes, box, {"$setOnInsert": {"observed": []}})
             if not processes:
                 return []
             try:
@@ -78,7 +78,7 @@ class MongoBoxes:
     def all(self) -> list[Box]:
         with self._database.calling():
             found = list(self._boxes.find({}, {"seen_at": 1}).sort("_id", 1))
-        return [Box(one["_id"], instant_or_none(one["seen_at"])) for one in found]
+        return [Box(one["_id"], instant_or_none(one.get("seen_at"))) for one in found]
 
 
 def _place(box: str, process: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from synergy.model.journal import JournalEntry
 from synergy.storage.encoding import instant, micros
-from synergy.storage.mongodb.database import Database, Document
+from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.sequence import extend, newest
 
 _LAST = "journal"  # the counter that outlives the newest entry
@@ -32,22 +32,19 @@ class MongoJournal:
 
     def tell(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
         """Adds those entries whose origin the journal does not know yet, in order."""
-        rest = {origin: _document(origin, entry) for origin, entry in entries}
-        journal = self._database["journal"]
-        is_first = True
+        rest = [{**document_of(entry), "origin": origin} for origin, entry in entries]
+        is_retry = False
 
-        def numbered(last: int) -> list[Document]:
-            nonlocal is_first
-            if not is_first:
-                for origin in self.known(rest):
-                    del rest[origin]
-            is_first = False
-            return [
-                {"_id": number, **entry} for number, entry in enumerate(rest.values(), last + 1)
-            ]
+        def numbered(last: int, _inserted: int) -> list[Doc]:
+            nonlocal rest, is_retry
+            if is_retry:
+                known = self.known(document["origin"] for document in rest)
+                rest = [document for document in rest if document["origin"] not in known]
+            is_retry = True
+            return [{**document, "_id": number} for number, document in enumerate(rest, last + 1)]
 
         with self._database.calling():
-            extend(journal, self.last_seq, numbered)
+            extend(self._database["journal"], self.last_seq, numbered)
 
     def known(self, origins: Iterable[str]) -> set[str]:
         """Those of the origins that have been told."""
@@ -89,7 +86,7 @@ class MongoJournal:
     def _entries(self, wanted: dict[str, Any], order: int, limit: int) -> list[JournalEntry]:
         with self._database.calling():
             found = self._database["journal"].find(wanted).sort("_id", order).limit(limit)
-            return [_entry(document) for document in found]
+            return [entry_from(document) for document in found]
 
 
 _FIELDS = (
@@ -98,11 +95,12 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _document(origin: str, entry: JournalEntry) -> Document:
-    fields = {name: getattr(entry, name) for name in _FIELDS}
-    return {"at": micros(entry.at), **fields, "origin": origin}
+def document_of(entry: JournalEntry) -> Doc:
+    """An entry as it is kept, without its number and origin."""
+    return {"at": micros(entry.at), **{name: getattr(entry, name) for name in _FIELDS}}
 
 
-def _entry(document: Document) -> JournalEntry:
+def entry_from(document: Doc) -> JournalEntry:
+    """The entry that `document_of` wrote, with its number if it has one."""
     fields = {name: document[name] for name in _FIELDS}
-    return JournalEntry(at=instant(document["at"]), seq=document["_id"], **fields)
+    return JournalEntry(at=instant(document["at"]), seq=document.get("_id", 0), **fields)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from pymongo import ReturnDocument
+from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from synergy.model.lease import Lease
@@ -20,7 +21,12 @@ class MongoLeases:
 
     def read(self, name: str) -> Lease | None:
         with self._database.calling():
-            return _lease(self._leases.find_one({"_id": name}))
+            return _lease_or_none(self._leases.find_one({"_id": name}))
+
+    def all(self, family: str) -> list[Lease]:
+        begins = {"$gte": family, "$lt": family + "\U0010ffff"}
+        with self._database.calling():
+            return [_lease(found) for found in self._leases.find({"_id": begins}).sort("_id", 1)]
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         if seen is None:
@@ -31,8 +37,21 @@ class MongoLeases:
         )
 
     def renew(self, lease: Lease) -> Lease | None:
-        held = {**_identity(lease), "seq": lease.seq, "released": False}
-        return self._swap(held, {"$inc": {"seq": 1}})
+        return self._swap(_held(lease), {"$inc": {"seq": 1}})
+
+    def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
+        """One round trip; another one tells which, if some were refused."""
+        if not leases:
+            return []
+        renewed = [replace(lease, seq=lease.seq + 1) for lease in leases]
+        swaps = [UpdateOne(_held(lease), {"$inc": {"seq": 1}}) for lease in leases]
+        with self._database.calling():
+            answer = self._leases.bulk_write(swaps, ordered=False)
+            if answer.matched_count == len(leases):
+                return renewed
+            names = {"_id": {"$in": [lease.name for lease in leases]}}
+            found = {_lease(document) for document in self._leases.find(names)}
+        return [lease for lease in renewed if lease in found]
 
     def release(self, lease: Lease) -> bool:
         return self._swap(_identity(lease), {"$set": {"released": True}}) is not None
@@ -48,7 +67,7 @@ class MongoLeases:
 
     def _swap(self, expected: Mapping[str, object], change: Mapping[str, object]) -> Lease | None:
         with self._database.calling():
-            return _lease(
+            return _lease_or_none(
                 self._leases.find_one_and_update(
                     expected, change, return_document=ReturnDocument.AFTER
                 )
@@ -59,8 +78,14 @@ def _identity(lease: Lease) -> Doc:
     return {"_id": lease.name, "holder": lease.holder, "epoch": lease.epoch}
 
 
-def _lease(document: Doc | None) -> Lease | None:
-    if document is None:
-        return None
+def _held(lease: Lease) -> Doc:
+    return {**_identity(lease), "seq": lease.seq, "released": False}
+
+
+def _lease_or_none(document: Doc | None) -> Lease | None:
+    return None if document is None else _lease(document)
+
+
+def _lease(document: Doc) -> Lease:
     name, fields = document["_id"], ("holder", "epoch", "seq", "released")
     return Lease(name, *(document[field] for field in fields))

@@ -15,29 +15,31 @@ from collections.abc import Callable, Sequence
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError
 
-from synergy.storage.mongodb.database import Document
+from synergy.storage.mongodb.database import Doc
 from synergy.storage.mongodb.swap import is_duplicate
 
-Numbered = Callable[[int], Sequence[Document]]
-"""Given the last number, the documents that are still to be inserted, numbered from the next."""
+Numbered = Callable[[int, int], Sequence[Doc]]
+"""Given the last number, and how many of the documents named before were inserted since: those
+that are left, numbered from the next."""
 
 
-def extend(collection: Collection[Document], last: Callable[[], int], numbered: Numbered) -> None:
+def extend(collection: Collection[Doc], last: Callable[[], int], numbered: Numbered) -> None:
     """Inserts documents in order, however many others do so at the same time.
 
-    `numbered` is asked again whenever somebody else was faster, and then leaves out what is
-    there already.
+    `numbered` is asked again whenever somebody else was faster.
     """
-    while documents := numbered(last()):
+    inserted = 0
+    while documents := numbered(last(), inserted):
         try:
             collection.insert_many(documents, ordered=True)
         except BulkWriteError as error:
             if not is_duplicate(error):
                 raise
+            inserted = int(error.details["nInserted"])
         else:
             return
 
 
-def newest(collection: Collection[Document]) -> Document | None:
+def newest(collection: Collection[Doc]) -> Doc | None:
     """The document with the highest number."""
     return next(iter(collection.find().sort("_id", -1).limit(1)), None)

@@ -15,7 +15,8 @@ from pymongo import UpdateOne
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 
-from synergy.storage.mongodb.database import Document
+from synergy.storage.mongodb.database import Doc
+from synergy.storage.mongodb.faults import duplicate
 
 _GROUP = 200  # changes that are sent together, so that no request outlasts its deadline
 
@@ -43,7 +44,7 @@ class Swap:
         return UpdateOne({"_id": self.id, "v": self.v, **self.where}, update)
 
 
-def swap(collection: Collection[Document], changes: Sequence[Swap]) -> set[str]:
+def swap(collection: Collection[Doc], changes: Sequence[Swap]) -> set[str]:
     """Makes the changes; returns the ids of the documents that were as expected.
 
     Each document comes at most once. One whose change would break a unique index is refused.
@@ -54,12 +55,12 @@ def swap(collection: Collection[Document], changes: Sequence[Swap]) -> set[str]:
     return done
 
 
-def _group(collection: Collection[Document], changes: Sequence[Swap]) -> set[str]:
+def _group(collection: Collection[Doc], changes: Sequence[Swap]) -> set[str]:
     mark = secrets.token_hex(8)
     ids = [change.id for change in changes]
     try:
         answer = collection.bulk_write([change.statement(mark) for change in changes], False)
-    except (BulkWriteError, OperationFailure) as error:
+    except OperationFailure as error:
         if not is_duplicate(error):
             raise
         done = _marked(collection, ids, mark)
@@ -68,30 +69,38 @@ def _group(collection: Collection[Document], changes: Sequence[Swap]) -> set[str
     return set(ids) if answer.matched_count == len(ids) else _marked(collection, ids, mark)
 
 
-def _one(collection: Collection[Document], change: Swap, mark: str) -> bool:
+def _one(collection: Collection[Doc], change: Swap, mark: str) -> bool:
     statement = change.statement(mark)
     try:
         answer = collection.bulk_write([statement])
-    except (BulkWriteError, OperationFailure) as error:
+    except OperationFailure as error:
         if not is_duplicate(error):
             raise
         return False
     return answer.matched_count == 1
 
 
-def _marked(collection: Collection[Document], ids: Sequence[str], mark: str) -> set[str]:
+def _marked(collection: Collection[Doc], ids: Sequence[str], mark: str) -> set[str]:
     found = collection.find({"_id": {"$in": list(ids)}, "mark": mark}, {"_id": 1})
     return {document["_id"] for document in found}
 
 
-def is_duplicate(error: Exception) -> bool:
-    """Whether a unique index refused a write, and nothing else went wrong.
+def insert_new(collection: Collection[Doc], documents: Sequence[Doc]) -> set[str]:
+    """Inserts documents; returns the ids of those that no unique index refused."""
+    refused: set[int] = set()
+    if documents:
+        try:
+            collection.insert_many(documents, ordered=False)
+        except BulkWriteError as error:
+            if not is_duplicate(error):
+                raise
+            refused = {fault["index"] for fault in error.details["writeErrors"]}
+    return {document["_id"] for at, document in enumerate(documents) if at not in refused}
 
-    A server that is only compatible may report it as an error of its own storage.
-    """
-    if isinstance(error, DuplicateKeyError):
-        return True
+
+def is_duplicate(error: OperationFailure) -> bool:
+    """Whether a unique index refused a write, and nothing else went wrong."""
     if isinstance(error, BulkWriteError):
-        faults = error.details.get("writeErrors", [])
+        faults = (error.details or {}).get("writeErrors", [])
         return bool(faults) and all(fault.get("code") == 11000 for fault in faults)
-    return "UNIQUE constraint failed" in str(error)
+    return isinstance(error, DuplicateKeyError) or duplicate(error) is not None

@@ -1,0 +1,91 @@
+"""Documents: rows that belong to a version of their timeperiod.
+
+A timeperiod that a unit wrote has a page, which says what version of its rows is shown. A
+result is staged as rows of a version of its own, which nobody sees; it is shown by one
+compare-and-set on the page, once its unit's conclusion is committed. So a worker that wakes up
+late may write what it likes. Rows that are merged one by one (`update`) belong to the version
+that is shown, and to version "" where there is no page.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
+from synergy.storage.mongodb.database import Database
+from synergy.storage.mongodb.merging import Merging
+from synergy.storage.mongodb.rows import Reader
+from synergy.storage.protocol import Bounds, Merge, SourceChange
+
+
+class MongoDocuments:
+    """See `synergy.storage.protocol.Documents`."""
+
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        self._stuck: set[str] = set()  # merges that were on their way at the last look
+
+    def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
+        reader = Reader(self._database, collection, start, end or ENDLESS)
+        while (rows := reader.next()) is not None:
+            yield from [orjson.loads(row["body"]) for row in rows]
+
+    def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
+        merging = Merging(self._database, collection, keys, merge)
+        with self._database.calling():
+            if not merging.prepare():
+                return 0
+            intents = self._database["intents"]
+            intent = {
+                "_id": secrets.token_hex(12),
+                "collection": collection,
+                "timeperiods": merging.timeperiods(),
+            }
+            intents.insert_one(intent)
+            while not merging.write():
+                pass
+            self._changes.announce(merging.written())
+            intents.delete_one({"_id": intent})
+        return merging.count
+
+    def bounds(self, collection: str, start: str, end: str) -> Bounds | None:
+        found = self.bounds_by_timeperiod(collection, start, end).values()
+        if not found:
+            return None
+        return Bounds(
+            min(bounds.low for bounds in found),
+            max(bounds.high for bounds in found),
+            sum(bounds.rows for bounds in found),
+        )
+
+    def bounds_by_timeperiod(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
+        return self._changes.bounds(collection, start, end)
+
+    def changed_since(self, seq: int, limit: int) -> list[SourceChange]:
+        return self._changes.since(seq, limit)
+
+    def collections(self) -> dict[str, int]:
+        return self._changes.rows()
+
+    def recover(self) -> int:
+        """Announces merges whose writer stood still since the last call; returns how many."""
+        with self._database.calling():
+            intents = {intent["_id"]: intent for intent in self._database["intents"].find()}
+            left = [intent for id_, intent in intents.items() if id_ in self._stuck]
+            self._stuck = set(intents)
+            for intent in left:
+                places = [(intent["collection"], at) for at in intent["timeperiods"]]
+                self._changes.announce([Written(at, 1, self._count(at), True) for at in places])
+                self._database["intents"].delete_one({"_id": intent["_id"]})
+        return len(left)
+
+    def _count(self, place: Place) -> int:
+        reader = Reader(self._database, place[0], place[1], f"{place[1]}\0")
+        count = 0
+        while (rows := reader.next()) is not None:
+            count += len(rows)
+        return count

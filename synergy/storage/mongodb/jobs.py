@@ -1,0 +1,240 @@
+"""Jobs: one byte each, in blocks of 1,024 neighbours, and one head for each process.
+
+A move may touch several blocks and must apply to all of its jobs or to none. So moves are
+taken by compare-and-set on the head of their process, which lists the newest ones (`open`):
+they count from then on. After that they are written into their blocks and told to the
+journal. Whoever moves next, or recovers, does what is left of that first, so that only the
+newest can be left undone; a block's `v` is that of the head when it was last written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from pymongo import UpdateOne
+
+from synergy.model.job import JobMove, JobRun
+from synergy.storage.blocks import (
+    Block,
+    Blocks,
+    Place,
+    byte_after,
+    entry_of,
+    generation_after,
+    parts_of,
+    places_of,
+)
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
+from synergy.storage.mongodb.swap import Swap, insert_new, swap
+
+Numbered = tuple[int, JobMove]
+"""A move, and its place among those given."""
+
+
+class MongoJobs:
+    """See `synergy.storage.protocol.Jobs`."""
+
+    def __init__(self, database: Database, journal: MongoJournal) -> None:
+        self._database = database
+        self._journal = journal
+        self._done: dict[str, int] = {}  # versions of heads that nothing is left of
+
+    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
+        """Blocks first, then heads: what was moved in between is in the head, or newer."""
+        wanted = {} if processes is None else {"process": {"$in": list(processes)}}
+        with self._database.calling():
+            found = self._database["job_blocks"].find(wanted)
+            blocks = {_place(document): document for document in found}
+            for head in list(self._database["job_heads"].find(wanted)):
+                blocks |= _written(head, blocks)
+        for place in sorted(blocks):
+            yield _block(place[1], blocks[place]).run(place[0])
+
+    def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:
+        refused: list[int] = []
+        left = list(enumerate(moves))
+        with self._database.calling():
+            while left:
+                processes = list(dict.fromkeys(move.process for _, move in left))
+                heads = self._heads(processes)
+                self._finish([head for head in heads.values() if self._is_open(head)])
+                made, not_made = self._take(left, heads, now)
+                refused += not_made
+                left = [numbered for numbered in left if numbered[1].process not in made]
+        return [moves[at] for at in sorted(refused)]
+
+    def recover(self) -> int:
+        """Does what movers did not live to do; returns for how many processes."""
+        with self._database.calling():
+            heads = [head for head in self._database["job_heads"].find() if head["open"]]
+            left = [head for head in heads if self._is_open(head)]
+            self._finish(left)
+            cleared = [
+                UpdateOne({"_id": head["_id"], "v": head["v"]}, {"$set": {"open": []}})
+                for head in heads
+            ]
+            if cleared:
+                self._database["job_heads"].bulk_write(cleared, ordered=False)
+        return len(left)
+
+    def _is_open(self, head: Doc) -> bool:
+        return bool(head["open"]) and self._done.get(head["_id"]) != head["v"]
+
+    def _heads(self, processes: Sequence[str]) -> dict[str, Doc]:
+        heads = self._database["job_heads"]
+        found = {head["_id"]: head for head in heads.find({"_id": {"$in": list(processes)}})}
+        new = [
+            {"_id": process, "process": process, "v": 0, "mark": "", "open": []}
+            for process in processes
+            if process not in found
+        ]
+        if not new:
+            return found
+        insert_new(heads, new)
+        return self._heads(processes)
+
+    def _take(
+        self, moves: Sequence[Numbered], heads: dict[str, Doc], now: datetime
+    ) -> tuple[set[str], list[int]]:
+        """One try; returns the processes whose heads stood still, and refused moves of those."""
+        documents = self._documents(places_of([move for _, move in moves]))
+        blocks = Blocks(lambda place: _block(place[1], documents.get(place)))
+        items: dict[str, list[Doc]] = {process: [] for process in heads}
+        refused: list[Numbered] = []
+        taken: list[tuple[str, Doc]] = []
+        for at, move in moves:
+            if not blocks.apply(move):
+                refused.append((at, move))
+                continue
+            items[move.process].append(_item(move, now))
+            taken.append((move.process, items[move.process][-1]))
+        swaps = [
+            Swap(process, heads[process]["v"], {"open": some})
+            for process, some in items.items()
+            if some
+        ]
+        still = {process for process, some in items.items() if not some}
+        made = swap(self._database["job_heads"], swaps)
+        self._write(
+            [
+                (place, block, heads[place[0]]["v"] + 1)
+                for place, block in blocks.changed()
+                if place[0] in made
+            ]
+        )
+        self._journal.tell(
+            (
+                f"job:{process}:{heads[process]['v'] + 1}:{items[process].index(item)}",
+                entry_from(item["entry"]),
+            )
+            for process, item in taken
+            if process in made
+        )
+        self._done |= {process: heads[process]["v"] + 1 for process in made}
+        made |= still
+        return made, [at for at, move in refused if move.process in made]
+
+    def _documents(self, places: Iterable[Place]) -> dict[Place, Doc]:
+        ids = [_id(place) for place in places]
+        found = self._database["job_blocks"].find({"_id": {"$in": ids}})
+        return {_place(document): document for document in found}
+
+    def _finish(self, heads: Sequence[Doc]) -> None:
+        """Writes the open moves of heads into their blocks, and tells the journal of them."""
+        if not heads:
+            return
+        documents = self._documents({place for head in heads for place in _touched(head)})
+        for head in heads:
+            self._write(
+                [
+                    (place, _block(place[1], document), head["v"])
+                    for place, document in _written(head, documents).items()
+                ]
+            )
+        entries = [
+            (f"job:{head['_id']}:{head['v']}:{at}", entry_from(item["entry"]))
+            for head in heads
+            for at, item in enumerate(head["open"])
+        ]
+        known = self._journal.known(origin for origin, _ in entries)
+        self._journal.tell(entry for entry in entries if entry[0] not in known)
+        self._done |= {head["_id"]: head["v"] for head in heads}
+
+    def _write(self, blocks: Sequence[tuple[Place, Block, int]]) -> None:
+        """Writes blocks as of a version; those that are written as of a newer one stay."""
+        if not blocks:
+            return
+        documents = [_document(*block) for block in blocks]
+        collection = self._database["job_blocks"]
+        new = insert_new(collection, documents)
+        older = [
+            UpdateOne({"_id": block["_id"], "v": {"$lt": block["v"]}}, {"$set": block})
+            for block in documents
+            if block["_id"] not in new
+        ]
+        if older:
+            collection.bulk_write(older, ordered=False)
+
+
+def _item(move: JobMove, now: datetime) -> Doc:
+    return {
+        "first": move.first,
+        "last": move.last,
+        "byte": byte_after(move),
+        "generation": generation_after(move),
+        "entry": document_of(entry_of(move, now)),
+    }
+
+
+def _touched(head: Doc) -> set[Place]:
+    """The blocks that a head's open moves touch."""
+    return {
+        place
+        for item in head["open"]
+        for place, _ in parts_of(head["_id"], item["first"], item["last"])
+    }
+
+
+def _written(head: Doc, documents: dict[Place, Doc]) -> dict[Place, Doc]:
+    """The blocks that a head's open moves are not written into yet, as they shall be."""
+    blocks = {
+        place: _block(place[1], document)
+        for place in _touched(head)
+        if (document := documents.get(place)) is None or document["v"] < head["v"]
+    }
+    for item in head["open"]:
+        for place, jobs in parts_of(head["_id"], item["first"], item["last"]):
+            if place in blocks:
+                blocks[place].apply(*jobs, item["byte"], item["generation"])
+    return {place: _document(place, block, head["v"]) for place, block in blocks.items()}
+
+
+def _id(place: Place) -> str:
+    return f"{place[0]}|{place[1]}"
+
+
+def _place(document: Doc) -> Place:
+    return document["process"], document["number"]
+
+
+def _block(number: int, document: Doc | None) -> Block:
+    if document is None:
+        return Block.empty(number)
+    generations = {item["job"]: item["generation"] for item in document["generations"]}
+    return Block(number, document["states"], generations)
+
+
+def _document(place: Place, block: Block, v: int) -> Doc:
+    process, number = place
+    return {
+        "_id": _id(place),
+        "process": process,
+        "number": number,
+        "states": bytes(block.states),
+        "generations": [
+            {"job": job, "generation": generation} for job, generation in block.generations.items()
+        ],
+        "v": v,
+    }

@@ -1,0 +1,207 @@
+"""Results of units: staged as rows that nobody sees, shown once their unit is concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from synergy.model.unit_of_work import SinkWrite
+from synergy.storage.encoding import body
+from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.rows import insert, row_of
+from synergy.storage.mongodb.swap import Swap, insert_new, swap
+from synergy.storage.protocol import unique_documents
+
+_BESIDE = 50  # ranges that are asked for together
+
+
+class Result:
+    """A sink write, checked and encoded before anything is written."""
+
+    def __init__(self, write: SinkWrite) -> None:
+        self.collection = write.collection
+        self.start = write.start
+        self.end = write.end or ENDLESS
+        self.bodies = {
+            row: body(document.body, document.key)
+            for row, document in unique_documents(write).items()
+        }
+
+    def covers(self, place: Place) -> bool:
+        """Whether the result replaces what is in a timeperiod of a collection."""
+        return place[0] == self.collection and self.start <= place[1] < self.end
+
+    def places(self) -> set[Place]:
+        """Where it has rows."""
+        return {(self.collection, timeperiod) for timeperiod, _ in self.bodies}
+
+    def range(self) -> Doc:
+        """Where it replaces everything, as a query."""
+        within = {"$gte": self.start, "$lt": self.end}
+        return {"collection": self.collection, "timeperiod": within}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A timeperiod that a result changes: what version of its rows shall be shown.
+
+    `v` is that of the page's document when it was looked at, 0 if there was none. `count` is
+    how many rows differ, `rows` how many there are afterwards, `removes` the versions that
+    nobody needs then.
+    """
+
+    unit: str
+    collection: str
+    timeperiod: str
+    version: str
+    v: int
+    count: int
+    rows: int
+    removes: list[str]
+
+    @property
+    def id(self) -> str:
+        """The id of its document."""
+        return page_id(self.collection, self.timeperiod)
+
+
+def page_id(collection: str, timeperiod: str) -> str:
+    """The id of the document that says what a timeperiod shows."""
+    return f"{collection}|{timeperiod}"
+
+
+class Results:
+    """What units made of their sources, on its way to where it is seen."""
+
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+
+    def stage(self, results: Mapping[str, tuple[str, Sequence[Result]]]) -> dict[str, list[Page]]:
+        """Writes what differs from what is shown, unseen; returns the pages to show, by unit.
+
+        `results` says for each unit the version of its rows, which nobody else uses, and its
+        results. Versions of one process begin alike, up to `#`.
+        """
+        wanted = [result for _, some in results.values() for result in some]
+        present = self._present(wanted)
+        pages = {page["_id"]: page for page in self._within(wanted, "pages")}
+        staged: dict[str, list[Page]] = {}
+        rows: list[Doc] = []
+        for unit, (version, some) in results.items():
+            staged[unit] = []
+            for result in some:
+                for place in sorted(
+                    {place for place in present if result.covers(place)} | result.places()
+                ):
+                    shown = pages.get(page_id(*place), {"version": "", "v": 0})
+                    page, new = _compared(
+                        unit, version, place, result, present.get(place, []), shown
+                    )
+                    if page is not None:
+                        staged[unit].append(page)
+                        rows += new
+        insert(self._database, rows)
+        return staged
+
+    def show(self, pages: Sequence[Page], is_open: Callable[[Page], bool]) -> None:
+        """Shows staged rows, and announces them.
+
+        Where a page is not as it was when the result was staged, somebody else came between:
+        then `is_open` tells whether the unit's conclusion is still to be carried out.
+        """
+        if not pages:
+            return
+        left = self._turn(pages)
+        for page in left:
+            self._turn_over(page, is_open)
+        self._changes.announce(
+            [
+                Written((page.collection, page.timeperiod), page.count, page.rows, True)
+                for page in pages
+            ]
+        )
+        self._remove([(page, page.removes) for page in pages if page.removes])
+
+    def discard(self, pages: Sequence[Page]) -> None:
+        """Takes away what was staged in vain."""
+        self._remove([(page, [page.version]) for page in pages])
+
+    def _turn(self, pages: Sequence[Page]) -> list[Page]:
+        """Shows what can be shown at once; returns the pages that are not as they were."""
+        collection = self._database["pages"]
+        done = swap(
+            collection,
+            [Swap(page.id, page.v, {"version": page.version}) for page in pages if page.v],
+        )
+        done |= insert_new(collection, [_document(page) for page in pages if not page.v])
+        return [page for page in pages if page.id not in done]
+
+    def _turn_over(self, page: Page, is_open: Callable[[Page], bool]) -> None:
+        """Shows the page's version unless somebody did so, or the unit is concluded by now.
+
+        The page is read before the unit: what a later unit shows then makes the swap fail.
+        """
+        collection = self._database["pages"]
+        while (found := collection.find_one({"_id": page.id})) is not None:
+            if found["version"] == page.version or not is_open(page):
+                return
+            if swap(collection, [Swap(page.id, found["v"], {"version": page.version})]):
+                return
+
+    def _present(self, results: Sequence[Result]) -> dict[Place, list[Doc]]:
+        """All rows that the results may replace, of all versions."""
+        present: dict[Place, list[Doc]] = {}
+        for row in self._within(results, "documents"):
+            present.setdefault((row["collection"], row["timeperiod"]), []).append(row)
+        return present
+
+    def _within(self, results: Sequence[Result], collection: str) -> Iterator[Doc]:
+        for start in range(0, len(results), _BESIDE):
+            ranges = [result.range() for result in results[start : start + _BESIDE]]
+            yield from self._database[collection].find({"$or": ranges})
+
+    def _remove(self, versions: Sequence[tuple[Page, list[str]]]) -> None:
+        for start in range(0, len(versions), _BESIDE):
+            wanted = [
+                {
+                    "collection": page.collection,
+                    "timeperiod": page.timeperiod,
+                    "version": {"$in": some},
+                }
+                for page, some in versions[start : start + _BESIDE]
+            ]
+            self._database["documents"].delete_many({"$or": wanted})
+
+
+def _document(page: Page) -> Doc:
+    return {
+        "_id": page.id,
+        "collection": page.collection,
+        "timeperiod": page.timeperiod,
+        "version": page.version,
+        "v": 1,
+        "mark": "",
+    }
+
+
+def _compared(
+    unit: str, version: str, place: Place, result: Result, present: Sequence[Doc], shown: Doc
+) -> tuple[Page | None, list[Doc]]:
+    """The page that the result changes, with its rows; None if it changes nothing."""
+    collection, timeperiod = place
+    old = {row["key"]: row["body"] for row in present if row["version"] == shown["version"]}
+    new = {key: text for (at, key), text in result.bodies.items() if at == timeperiod}
+    count = sum(old.get(key) != text.decode() for key, text in new.items())
+    count += len(old.keys() - new.keys())
+    if not count:
+        return None, []
+    mine = f"{version.partition('#')[0]}#"
+    removes = {
+        row["version"]
+        for row in present
+        if row["version"] == shown["version"] or row["version"].startswith(mine)
+    }
+    page = Page(unit, collection, timeperiod, version, shown["v"], count, len(new), sorted(removes))
+    return page, [row_of(collection, (timeperiod, key), version, text) for key, text in new.items()]

@@ -1,0 +1,327 @@
+"""Units of work. Every change is a compare-and-set on the version that it was decided on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from pymongo import UpdateOne
+
+from synergy.errors import InvalidValue
+from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+from synergy.storage.encoding import micros, micros_or_none
+from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb.conclusions import Conclusions
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.results import Results
+from synergy.storage.mongodb.swap import Swap, insert_new, swap
+from synergy.storage.mongodb.unit_documents import (
+    FINISHED,
+    UNFINISHED,
+    document_of,
+    entry,
+    key_of,
+    told,
+    unit_of,
+)
+
+_REQUESTED, _RUNNING = UnitState.REQUESTED.value, UnitState.IN_PROGRESS.value
+_TOLD_AT_ONCE = 2_000  # units
+
+Change = Callable[[Doc], Swap | None]
+"""What is to be done to a unit, given its document; None if it is not as it should be."""
+
+
+class MongoUnits:
+    """See `synergy.storage.protocol.Units`."""
+
+    def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
+        self._database = database
+        self._journal = journal
+        self._conclusions = Conclusions(database, results, journal)
+
+    def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
+        with self._database.calling():
+            first = numbers.take(self._database, "unit", len(units))
+            new = {
+                unit.id: document_of(unit, number, who)
+                for number, unit in reversed(list(enumerate(units, first)))
+            }
+            in_order = [new[id_] for id_ in dict.fromkeys(unit.id for unit in units)]
+            created = insert_new(self._database["units"], in_order)
+            self._supersede([new[id_] for id_ in created])
+            self._tell([new[id_] for id_ in new if id_ in created][::-1])
+            known = self._twins([new[unit.id] for unit in units if unit.id not in created])
+        return [unit_of(known[unit.id] if unit.id in known else new[unit.id]) for unit in units]
+
+    def get(self, ids: Sequence[str]) -> list[UnitOfWork]:
+        return self._units({"_id": {"$in": list(ids)}}, 1)
+
+    def of_jobs(self, process: str, first: str, last: str) -> list[UnitOfWork]:
+        return self._units({"process": process, "timeperiod": {"$gte": first, "$lte": last}}, -1)
+
+    def find(
+        self,
+        process: str | None = None,
+        state: UnitState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[UnitOfWork], str | None]:
+        wanted: Doc = {} if cursor is None else {"number": {"$lt": _place(cursor)}}
+        if process is not None:
+            wanted["process"] = process
+        if state is not None:
+            wanted["state"] = state.value
+        with self._database.calling():
+            found = self._database["units"].find(wanted).sort("number", -1).limit(limit + 1)
+            documents = list(found)
+        page = documents[:limit]
+        following = str(page[-1]["number"]) if len(documents) > limit and page else None
+        return [unit_of(document) for document in page], following
+
+    def unfinished(self) -> list[UnitOfWork]:
+        return self._units({"state": {"$in": UNFINISHED}}, 1)
+
+    def claim(self, hints: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
+        at = micros(now)
+        attempts = {hint.unit: hint.attempt for hint in reversed(hints)}
+        taken: set[str] = set()
+
+        def take(unit: Doc) -> Swap | None:
+            is_due = unit["not_before"] is None or unit["not_before"] <= at
+            is_free = unit["state"] == _REQUESTED and unit["job"] not in taken
+            if not (is_free and is_due and unit["attempt"] == attempts[unit["_id"]]):
+                return None
+            taken.add(unit["job"])
+            fields = {
+                "state": _RUNNING, "slot": unit["job"], "owner": owner, "heartbeat": 0,
+                "started_at": at,
+            }  # fmt: skip
+            return _swap(unit, fields, at, "", owner)
+
+        return [unit_of(unit) for unit in self._change([hint.unit for hint in hints], take)]
+
+    def heartbeat(self, claims: Sequence[Hint], owner: str) -> list[Hint]:
+        if not claims:
+            return []
+        beats = [
+            UpdateOne(
+                {"_id": claim.unit, "attempt": claim.attempt, "owner": owner, "state": _RUNNING},
+                {"$inc": {"heartbeat": 1}},
+            )
+            for claim in claims
+        ]
+        with self._database.calling():
+            units = self._database["units"]
+            if units.bulk_write(beats, ordered=False).matched_count == len(claims):
+                return []
+            wanted = {"_id": {"$in": [claim.unit for claim in claims]}, "state": _RUNNING}
+            held = units.find(wanted | {"owner": owner}, {"attempt": 1})
+            alive = {Hint(unit["_id"], unit["attempt"]) for unit in held}
+        return [claim for claim in claims if claim not in alive]
+
+    def give_back(self, claims: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
+        at = micros(now)
+        attempts = {claim.unit: claim.attempt for claim in claims}
+
+        def give(unit: Doc) -> Swap | None:
+            held = unit["state"], unit["attempt"], unit["owner"], unit["ending"]
+            if held != (_RUNNING, attempts[unit["_id"]], owner, None):
+                return None
+            fields = {**_asked_again(unit), "attempt": unit["attempt"] + 1, "not_before": None}
+            return _swap(unit, fields, at, "given back", owner)
+
+        return [unit_of(unit) for unit in self._change([claim.unit for claim in claims], give)]
+
+    def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
+        return self._conclusions.conclude(conclusions, now)
+
+    def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
+        at = micros(now)
+        refused: list[UnitMove] = []
+        for some in _rounds(moves):
+            done = {unit["_id"] for unit in self._change(list(some), partial(_moved, some, at))}
+            refused += [move for move in some.values() if move.unit not in done]
+        return refused
+
+    def extend(self, unit: str, attempt: int, end_id: int, now: datetime) -> bool:
+        at = micros(now)
+
+        def raise_bound(document: Doc) -> Swap | None:
+            is_held = document["state"] not in (_REQUESTED, UnitState.INVALID.value)
+            if is_held or document["attempt"] != attempt or document["end_id"] > end_id:
+                return None
+            key = key_of(
+                document["process"], document["timeperiod"], document["generation"],
+                document["start_id"], end_id,
+            )  # fmt: skip
+            state = UnitState(document["state"])
+            told_ = entry(at, state.value, state, f"up to {end_id}", "scheduler", attempt)
+            told_["event"] = "unit.extended"
+            return Swap(unit, document["v"], {"end_id": end_id, "key": key}, entry=told_)
+
+        return bool(self._change([unit], raise_bound))
+
+    def published(self, hints: Sequence[Hint], now: datetime) -> None:
+        at = micros(now)
+        notes = [
+            UpdateOne({"_id": hint.unit, "attempt": hint.attempt}, {"$set": {"published_at": at}})
+            for hint in hints
+        ]
+        if notes:
+            with self._database.calling():
+                self._database["units"].bulk_write(notes, ordered=False)
+
+    def counts(self) -> dict[tuple[str, UnitState], int]:
+        with self._database.calling():
+            wanted = {"state": {"$in": UNFINISHED}}
+            found = self._database["units"].find(wanted, {"process": 1, "state": 1})
+            return Counter((unit["process"], UnitState(unit["state"])) for unit in found)
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.calling():
+            wanted = {"is_superseded": True, "finished_at": {"$lt": micros(before)}}
+            found = self._database["units"].find(wanted, {"_id": 1})
+            old = [unit["_id"] for unit in found.sort("finished_at", 1).limit(limit)]
+            if old:
+                self._database["units"].delete_many({"_id": {"$in": old}})
+                self._database["unit_logs"].delete_many({"unit": {"$in": old}})
+        return len(old)
+
+    def recover(self) -> int:
+        """Ends what was concluded, and tells the journal what its writers had no time to."""
+        count = self._conclusions.recover()
+        with self._database.calling():
+            untold = self._database["units"].find({"is_told": False}).limit(_TOLD_AT_ONCE)
+            units = list(untold)
+            entries = [told(unit, entry) for unit in units for entry in unit["untold"]]
+            known = self._journal.known(origin for origin, _ in entries)
+            left = [entry for entry in entries if entry[0] not in known]
+            self._journal.tell(left)
+            self._forget_told(units)
+        return count + len(left)
+
+    def _forget_told(self, documents: Sequence[Doc]) -> None:
+        """Takes what the journal knows out of the units that did not change meanwhile."""
+        units = self._database["units"]
+        empty = {"$set": {"untold": [], "is_told": True}}
+        over = [unit["_id"] for unit in documents if unit["state"] in FINISHED]
+        if over:  # a finished unit does not change any more
+            units.update_many({"_id": {"$in": over}, "state": {"$in": FINISHED}}, empty)
+        rest = [
+            UpdateOne({"_id": unit["_id"], "v": unit["v"]}, empty)
+            for unit in documents
+            if unit["state"] not in FINISHED
+        ]
+        if rest:
+            units.bulk_write(rest, ordered=False)
+
+    def _units(self, wanted: dict[str, Any], order: int) -> list[UnitOfWork]:
+        with self._database.calling():
+            found = self._database["units"].find(wanted).sort("number", order)
+            return [unit_of(document) for document in found]
+
+    def _change(self, ids: Sequence[str], change: Change) -> list[Doc]:
+        """Changes each unit once, in the given order; returns those that were, as they are now."""
+        with self._database.calling():
+            units = self._database["units"]
+            found = {unit["_id"]: unit for unit in units.find({"_id": {"$in": list(ids)}})}
+            given = [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+            swaps = [made for unit in given if (made := change(unit)) is not None]
+            done = swap(units, swaps)
+            changed = [_after(found[made.id], made) for made in swaps if made.id in done]
+            self._tell(changed)
+        return changed
+
+    def _tell(self, documents: Iterable[Doc]) -> None:
+        """Tells the journal the newest entry of each."""
+        self._journal.tell(told(document, document["untold"][-1]) for document in documents)
+
+    def _supersede(self, documents: Sequence[Doc]) -> None:
+        """Marks the older units of the jobs of new ones."""
+        newest: dict[str, int] = {}
+        for unit in documents:
+            newest[unit["job"]] = max(newest.get(unit["job"], 0), unit["number"])
+        units = self._database["units"]
+        there = units.find({"job": {"$in": list(newest)}, "is_superseded": False})
+        old = [unit["_id"] for unit in there if unit["number"] < newest[unit["job"]]]
+        if old:
+            units.update_many({"_id": {"$in": old}}, {"$set": {"is_superseded": True}})
+
+    def _twins(self, documents: Sequence[Doc]) -> dict[str, Doc]:
+        """By the id that was wanted, the units that are there: of that id, else of that key."""
+        if not documents:
+            return {}
+        units = self._database["units"]
+        ids = [unit["_id"] for unit in documents]
+        keys = [unit["key"] for unit in documents]
+        by_id = {unit["_id"]: unit for unit in units.find({"_id": {"$in": ids}})}
+        by_key = {unit["key"]: unit for unit in units.find({"key": {"$in": keys}})}
+        return {unit["_id"]: by_id.get(unit["_id"]) or by_key[unit["key"]] for unit in documents}
+
+
+def _swap(unit: Doc, fields: Mapping[str, Any], at: int, why: str, who: str) -> Swap:
+    """A change of state, with what the journal is told."""
+    after = UnitState(fields["state"])
+    attempt = fields.get("attempt", unit["attempt"])
+    told_ = entry(at, unit["state"], after, why, who, attempt)
+    return Swap(unit["_id"], unit["v"], fields, entry=told_)
+
+
+def _after(unit: Doc, made: Swap) -> Doc:
+    v = unit["v"] + 1
+    return {**unit, **made.set, "v": v, "untold": [{**(made.entry or {}), "v": v}]}
+
+
+def _asked_again(unit: Doc) -> Doc:
+    """The fields of a unit that waits for a worker: never published for this attempt."""
+    return {
+        "state": _REQUESTED,
+        "slot": unit["_id"],
+        "owner": None,
+        "heartbeat": 0,
+        "started_at": None,
+        "published_at": None,
+    }
+
+
+def _moved(moves: dict[str, UnitMove], at: int, unit: Doc) -> Swap | None:
+    move = moves[unit["_id"]]
+    held = unit["state"], unit["attempt"], unit["ending"]
+    if held != (move.before.value, move.attempt, None):
+        return None
+    if move.heartbeat is not None and move.heartbeat != unit["heartbeat"]:
+        return None
+    fields: Doc = {"state": move.after.value, "not_before": micros_or_none(move.not_before)}
+    if move.next_attempt:
+        fields |= {"attempt": unit["attempt"] + 1, "owner": None, "heartbeat": 0}
+    if move.after is UnitState.REQUESTED:
+        fields |= _asked_again(unit)
+    fields["slot"] = unit["job"] if move.after is UnitState.IN_PROGRESS else unit["_id"]
+    fields["failures"] = 0 if move.forgive else unit["failures"] + move.failed
+    fields["finished_at"] = at if move.after.is_finished else None
+    if move.failed or move.after.is_finished:
+        fields["reason"] = move.why
+    made = _swap(unit, fields, at, move.why, move.who)
+    where = {} if move.heartbeat is None else {"heartbeat": move.heartbeat}
+    return Swap(made.id, made.v, made.set, where, made.entry)
+
+
+def _rounds(moves: Sequence[UnitMove]) -> list[dict[str, UnitMove]]:
+    """The moves in groups in which no unit comes twice, in order."""
+    rounds: list[dict[str, UnitMove]] = [{}]
+    for move in moves:
+        if move.unit in rounds[-1]:
+            rounds.append({})
+        rounds[-1][move.unit] = move
+    return rounds
+
+
+def _place(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit()):
+        raise InvalidValue(f"{cursor!r} is no cursor: take the one that came with the last page")
+    return int(cursor)
