@@ -259,12 +259,20 @@ class Leases(Protocol):
 
     def read(self, name: str) -> Lease | None: ...
 
+    def all(self, family: str) -> list[Lease]:
+        """Those whose names begin with `family`, by name."""
+        ...
+
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         """Makes `holder` the holder, epoch + 1, if the lease is still exactly as `seen`."""
         ...
 
     def renew(self, lease: Lease) -> Lease | None:
         """The same with seq + 1, if holder, epoch and seq are still these; None if not."""
+        ...
+
+    def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
+        """The same for many in one step, each on its own; returns those that were renewed."""
         ...
 
     def release(self, lease: Lease) -> bool:
@@ -434,6 +442,14 @@ class Store(Protocol):
         An engine without transactions writes in the order of the calls, so every prefix of a
         batch must be a legal state. Blocks within a block belong to the outermost. If the
         block raises, an engine with transactions undoes all of it.
+        """
+        ...
+
+    def recover(self) -> int:
+        """Finishes what writers left half done; returns how much that was.
+
+        To be called now and then; harmless beside live writers. Engines with transactions have
+        nothing to do.
         """
         ...
 

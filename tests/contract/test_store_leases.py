@@ -30,6 +30,24 @@ def test_a_renewal_advances_it_and_counts_once(store: Store) -> None:
     assert store.leases.read("scheduler") == renewed
 
 
+def test_many_are_renewed_in_one_step_each_on_its_own(store: Store) -> None:
+    leases = [store.leases.take(None, name, "a") for name in ("x/1", "x/2", "x/3")]
+    held = [lease for lease in leases if lease is not None]
+    assert store.leases.take(held[1], "x/2", "b") is not None
+    assert store.leases.renew_all(held) == [replace(held[0], seq=1), replace(held[2], seq=1)]
+    assert store.leases.renew_all([]) == []
+    assert store.leases.read("x/3") == replace(held[2], seq=1)
+
+
+def test_a_family_is_found_by_how_its_names_begin(store: Store) -> None:
+    for name in ("scheduler/b", "scheduler/a_", "scheduler/a%", "schedulers", "Scheduler/c"):
+        store.leases.take(None, name, "a")
+    found = store.leases.all("scheduler/")
+    assert [lease.name for lease in found] == ["scheduler/a%", "scheduler/a_", "scheduler/b"]
+    assert found[0] == store.leases.read("scheduler/a%")
+    assert store.leases.all("nobody") == []
+
+
 def test_it_is_taken_over_only_as_it_was_seen(store: Store) -> None:
     seen = store.leases.take(None, "scheduler", "a")
     assert seen is not None

@@ -98,6 +98,9 @@ class SqliteStore:
     def batch(self) -> AbstractContextManager[Batch]:
         return self._database.batch()
 
+    def recover(self) -> int:
+        return 0  # what is not committed never was
+
     def status(self) -> StoreStatus:
         path = self._database.path
         with self._database.reading() as connection:

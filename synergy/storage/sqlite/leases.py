@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from synergy.model.lease import Lease
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, fetch_one
+from synergy.storage.sqlite.rows import Row, fetch, fetch_each, fetch_one
 
 _SQL = queries("leases")
 
@@ -18,7 +20,11 @@ class SqliteLeases:
 
     def read(self, name: str) -> Lease | None:
         with self._database.reading() as connection:
-            return _lease(fetch_one(connection, _SQL["read"], (name,)))
+            return _lease_or_none(fetch_one(connection, _SQL["read"], (name,)))
+
+    def all(self, family: str) -> list[Lease]:
+        with self._database.reading() as connection:
+            return [_lease(row) for row in fetch(connection, _SQL["all"], (family,))]
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         if seen is None:
@@ -28,7 +34,12 @@ class SqliteLeases:
         )
 
     def renew(self, lease: Lease) -> Lease | None:
-        return self._swap("renew", (lease.name, lease.holder, lease.epoch, lease.seq))
+        return next(iter(self.renew_all([lease])), None)
+
+    def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
+        held = [(lease.name, lease.holder, lease.epoch, lease.seq) for lease in leases]
+        with self._database.writing() as connection:
+            return [_lease(row) for row in fetch_each(connection, _SQL["renew"], held)]
 
     def release(self, lease: Lease) -> bool:
         with self._database.writing() as connection:
@@ -37,11 +48,13 @@ class SqliteLeases:
 
     def _swap(self, query: str, bindings: Row) -> Lease | None:
         with self._database.writing() as connection:
-            return _lease(fetch_one(connection, _SQL[query], bindings))
+            return _lease_or_none(fetch_one(connection, _SQL[query], bindings))
 
 
-def _lease(row: Row | None) -> Lease | None:
-    if row is None:
-        return None
+def _lease_or_none(row: Row | None) -> Lease | None:
+    return None if row is None else _lease(row)
+
+
+def _lease(row: Row) -> Lease:
     name, holder, epoch, seq, released = row
     return Lease(name, holder, epoch, seq, bool(released))

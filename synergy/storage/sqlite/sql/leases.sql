@@ -1,6 +1,10 @@
 -- name: read
 SELECT name, holder, epoch, seq, released FROM lease WHERE name = ?;
 
+-- name: all
+SELECT name, holder, epoch, seq, released FROM lease
+WHERE substr(name, 1, length(?1)) = ?1 ORDER BY name;
+
 -- name: take_first
 INSERT INTO lease (name, holder, epoch, seq, released) VALUES (?, ?, 1, 0, 0)
 ON CONFLICT DO NOTHING RETURNING name, holder, epoch, seq, released;
