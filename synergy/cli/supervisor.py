@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from synergy.compose import Project
     from synergy.supervisor.control import StopReport
-    from synergy.supervisor.daemon import Progress, StartReport
     from synergy.supervisor.status import SupervisorStatus
+    from synergy.supervisor.telling import Progress, StartReport
 
 
 def add(subparsers: Any) -> None:
@@ -103,10 +103,10 @@ def _tell(
 ) -> int:
     """How the start ended, for people or programs; the exit code."""
     from synergy.cli import output
-    from synergy.supervisor.daemon import Outcome
+    from synergy.supervisor.telling import Outcome
 
     codes = {Outcome.UNREACHABLE: exits.UNREACHABLE, Outcome.INCOMPLETE: exits.FAILED,
-             Outcome.FAILED: exits.FAILED}  # fmt: skip
+             Outcome.FAILED: exits.FAILED, Outcome.REFUSED: exits.REFUSED}  # fmt: skip
     code = codes.get(report.outcome, exits.DONE)
     processes = [seen[slot] for slot in sorted(seen)]
     if arguments.json:

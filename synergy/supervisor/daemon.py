@@ -1,73 +1,29 @@
 """Starting a supervisor: detached, as a daemon of its own, or attached to the terminal.
 
-A detached supervisor tells its caller through a pipe, a line of JSON for each change, until
-every process either runs or has died once; then the caller returns. *Runs* means: it has said
-that it is ready (see `ready`), or has lived for `Timing.ready_after` seconds without saying
-anything, as a program does that knows nothing of the supervisor.
+The caller of a detached one returns when every process either runs or has died once; see
+`telling`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import select
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
-from synergy.clock import Clock
-from synergy.errors import MessagingUnavailable, StorageUnavailable, SynergyError
-from synergy.model.box import ObservedProcess
+from synergy.errors import MessagingUnavailable, Refused, StorageUnavailable, SynergyError
 from synergy.runtime.stop import Stop
 from synergy.supervisor import lock, output
+from synergy.supervisor.claim import BoxClaim
 from synergy.supervisor.lock import HomeLock
-from synergy.supervisor.states import SlotState
 from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+from synergy.supervisor.telling import Outcome, Pipe, StartReport, Teller, Watcher, follow
 
 logger = logging.getLogger(__name__)
-
-
-class Outcome(Enum):
-    """How the start of a supervisor ended."""
-
-    STARTED = "started"  # every process runs
-    INCOMPLETE = "incomplete"  # the supervisor runs, but not every process does
-    ALREADY_RUNNING = "already running"  # nothing was changed
-    STOPPED = "stopped"  # it ran in the foreground, and ended as it should
-    UNREACHABLE = "unreachable"  # store or bus do not answer; nothing runs
-    FAILED = "failed"  # it ended by itself
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A change in a slot, for whoever watches the start."""
-
-    process: str
-    instance: int
-    state: str
-    pid: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StartReport:
-    """How the start ended; `reason` is for people, and holds the last lines of a log if that helps.
-
-    `missing` are the processes that do not run yet.
-    """
-
-    outcome: Outcome
-    pid: int | None = None
-    reason: str = ""
-    missing: tuple[Progress, ...] = ()
-
-
-Watcher = Callable[[Progress], None]
 
 
 def run_foreground(config: SupervisorConfig, watcher: Watcher) -> StartReport:
@@ -95,7 +51,7 @@ def start_detached(
     os.close(writer)
     os.waitpid(child, 0)
     try:
-        return _follow(reader, config, watcher, timeout)
+        return follow(reader, config, watcher, timeout)
     finally:
         os.close(reader)
 
@@ -127,26 +83,75 @@ def _supervise_locked(
         return StartReport(Outcome.UNREACHABLE, reason=str(error))
     stop = Stop()
     _stop_on_signals(stop)
+    claim = BoxClaim(store.leases, config.clock, config.box, held.holder, held.predecessor)
     supervisor = Supervisor(config, store, bus, stop)
-    teller = _Teller(supervisor, watcher, settled)
-
-    def after_turn() -> None:
-        teller.tell()
-        if not held.is_intact and not stop.is_set:
-            # Another supervisor could start now, so this one must not go on.
-            logger.error(
-                "%s was removed: stopping", config.home, extra={"event": "supervisor.home_lost"}
-            )
-            stop.set()
-
-    logger.info("Supervisor of box %s", config.box, extra={"event": "supervisor.started"})
+    rights = _Rights(config, held, claim, stop)
     try:
-        supervisor.run(after_turn)
+        if claim.acquire(stop):
+            _run(supervisor, rights, Teller(supervisor, watcher, settled))
+    except StorageUnavailable as error:
+        return StartReport(Outcome.UNREACHABLE, reason=str(error))
+    except Refused as error:
+        logger.error("%s", error, extra={"event": "supervisor.refused"})  # noqa: TRY400
+        return StartReport(Outcome.REFUSED, reason=str(error))
     finally:
         bus.close()
         store.close()
-    logger.info("Supervisor stopped", extra={"event": "supervisor.stopped"})
     return StartReport(Outcome.STOPPED, os.getpid())
+
+
+def _run(supervisor: Supervisor, rights: _Rights, teller: Teller) -> None:
+    """Supervises until asked to stop; raises Refused if the box was taken by another meanwhile."""
+
+    def after_turn() -> None:
+        teller.tell()
+        rights.check()
+
+    logger.info("Supervisor of box %s", rights.box, extra={"event": "supervisor.started"})
+    supervisor.run(after_turn)
+    rights.give_up()
+    logger.info("Supervisor stopped", extra={"event": "supervisor.stopped"})
+
+
+class _Rights:
+    """The lock of the home and the claim of the box.
+
+    Without one of them another supervisor can start or has started, so this one stops.
+    """
+
+    def __init__(
+        self, config: SupervisorConfig, held: HomeLock, claim: BoxClaim, stop: Stop
+    ) -> None:
+        self.box = config.box
+        self._home = config.home
+        self._held = held
+        self._claim = claim
+        self._stop = stop
+        self._refusal: Refused | None = None
+
+    def check(self) -> None:
+        if self._stop.is_set:
+            return
+        if not self._held.is_intact:
+            self._lose("home_lost", f"{self._home} was removed")
+        try:
+            self._claim.keep()
+        except StorageUnavailable:  # the supervisor itself tells of it
+            return
+        except Refused as error:
+            self._refusal = error
+            self._lose("box_lost", str(error))
+
+    def give_up(self) -> None:
+        """To be called when nothing runs any more; raises Refused if that is why."""
+        with suppress(StorageUnavailable):
+            self._claim.release()
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _lose(self, event: str, reason: str) -> None:
+        logger.error("%s: stopping", reason, extra={"event": f"supervisor.{event}"})
+        self._stop.set()
 
 
 def _stop_on_signals(stop: Stop) -> None:
@@ -155,48 +160,12 @@ def _stop_on_signals(stop: Stop) -> None:
         stop.on_signals(signal.SIGHUP)
 
 
-class _Teller:
-    """Tells of each change of a slot, and once that all slots have settled."""
-
-    def __init__(
-        self, supervisor: Supervisor, watcher: Watcher, settled: Callable[[], None]
-    ) -> None:
-        self._supervisor = supervisor
-        self._watcher: Watcher | None = watcher
-        self._settled: Callable[[], None] | None = settled
-        self._told: frozenset[Progress] = frozenset()
-
-    def tell(self) -> None:
-        now = frozenset(_progress(observed) for observed in self._supervisor.view())
-        for progress in sorted(now - self._told, key=lambda p: (p.process, p.instance)):
-            self._show(progress)
-        self._told = now
-        if self._settled is not None and self._supervisor.is_settled:
-            self._settled()
-            self._settled = None
-
-    def _show(self, progress: Progress) -> None:
-        if self._watcher is None:
-            return
-        try:
-            self._watcher(progress)
-        except OSError:  # the terminal is gone; there is nobody to tell
-            self._watcher = None
-
-
-def _progress(observed: ObservedProcess) -> Progress:
-    return Progress(observed.process, observed.instance, observed.state, observed.pid)
-
-
-# The daemon's side of the pipe
-
-
 def _be_daemon(config: SupervisorConfig, writer: int) -> NoReturn:
     """Supervises as a daemon and never returns into the caller's copy of the program."""
     code = 1
     try:
         _detach(config, writer)
-        pipe = _Pipe(writer)
+        pipe = Pipe(writer)
         report = _supervise(config, pipe.began, pipe.changed, pipe.settled)
         pipe.ended(report)
         code = 0 if report.outcome in {Outcome.STOPPED, Outcome.ALREADY_RUNNING} else 1
@@ -228,87 +197,3 @@ def _detach(config: SupervisorConfig, writer: int) -> None:
             stderr=log,
             signal_map={},
         ).open()
-
-
-class _Pipe:
-    """Lines of JSON to the caller, who may be gone: then there is nobody to tell."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd: int | None = fd
-
-    def began(self, pid: int) -> None:
-        self._write({"pid": pid})
-
-    def changed(self, progress: Progress) -> None:
-        self._write({"slot": [progress.process, progress.instance, progress.state, progress.pid]})
-
-    def ended(self, report: StartReport) -> None:
-        self._write({"outcome": report.outcome.value, "pid": report.pid, "reason": report.reason})
-        self._close()
-
-    def settled(self) -> None:
-        self._write({"settled": True})
-        self._close()
-
-    def _write(self, line: dict[str, object]) -> None:
-        if self._fd is None:
-            return
-        try:
-            os.write(self._fd, json.dumps(line).encode() + b"\n")
-        except BrokenPipeError:
-            self._close()
-
-    def _close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
-
-# The caller's side of the pipe
-
-
-def _follow(reader: int, config: SupervisorConfig, watcher: Watcher, timeout: float) -> StartReport:
-    pid: int | None = None
-    slots: dict[tuple[str, int], Progress] = {}
-    for line in _lines(reader, config.clock, timeout):
-        match line:
-            case {"outcome": str(outcome), "pid": int() | None as other, "reason": str(reason)}:
-                return StartReport(Outcome(outcome), other, reason)
-            case {"pid": int(pid)}:
-                pass
-            case {"slot": [str(process), int(instance), str(state), int() | None as leader]}:
-                progress = Progress(process, instance, state, leader)
-                slots[process, instance] = progress
-                watcher(progress)
-            case {"settled": True}:
-                return _settled(pid, slots, "")
-            case {"late": True}:
-                return _settled(pid, slots, f"not all processes are up after {timeout:g} s")
-    return StartReport(Outcome.FAILED, reason=_last_words(config.home))
-
-
-def _settled(pid: int | None, slots: dict[tuple[str, int], Progress], reason: str) -> StartReport:
-    up = {SlotState.RUNNING.value, SlotState.STOPPED.value}
-    missing = tuple(slot for slot in slots.values() if slot.state not in up)
-    outcome = Outcome.INCOMPLETE if missing or reason else Outcome.STARTED
-    return StartReport(outcome, pid, reason, missing)
-
-
-def _last_words(home: Path) -> str:
-    logs = (home / "logs" / name for name in ("supervisor.out", "supervisor.log"))
-    return "\n".join(filter(None, (output.tail(log) for log in logs)))
-
-
-def _lines(reader: int, clock: Clock, timeout: float) -> Iterator[dict[str, object]]:
-    """What the daemon tells, until it says no more; `{"late": True}` when time is over."""
-    poll = select.poll()
-    poll.register(reader, select.POLLIN)
-    deadline = clock.monotonic() + timeout
-    rest = b""
-    while poll.poll(max(0.0, deadline - clock.monotonic()) * 1000):
-        data = os.read(reader, 65_536)
-        if not data:
-            return
-        *lines, rest = (rest + data).split(b"\n")
-        yield from (json.loads(line) for line in lines)
-    yield {"late": True}

@@ -15,11 +15,17 @@ from synergy.runtime.identity import Incarnation
 
 
 class HomeLock:
-    """The right to supervise a home."""
+    """The right to supervise a home.
+
+    Once it is acquired, `holder` is who has it, as others read it, and `predecessor` who had it
+    before and did not give it up: he has ended all the same.
+    """
 
     def __init__(self, home: Path) -> None:
         self._path = _path(home)
         self._fd: int | None = None
+        self.holder = ""
+        self.predecessor = ""
 
     def acquire(self) -> bool:
         """Takes the lock and writes down who holds it; False if somebody else has it."""
@@ -30,8 +36,10 @@ class HomeLock:
         except BlockingIOError:
             os.close(fd)
             return False
+        self.predecessor = os.pread(fd, 4096, 0).decode(errors="replace")
+        self.holder = str(identity.incarnation())
         os.ftruncate(fd, 0)
-        os.pwrite(fd, str(identity.incarnation()).encode(), 0)
+        os.pwrite(fd, self.holder.encode(), 0)
         self._fd = fd
         return True
 

@@ -82,6 +82,7 @@ class FragileStore:
         self._store = SqliteStore.open(home / "synergy.db")
         self.boxes = FragileBoxes(self._store.boxes)
         self.controls = self._store.controls
+        self.leases = self._store.leases
 
     def close(self):
         self._store.close()

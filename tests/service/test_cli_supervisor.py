@@ -10,8 +10,8 @@ import pytest
 from synergy.cli import test
 from synergy.supervisor import control, daemon
 from synergy.supervisor.control import StopReport
-from synergy.supervisor.daemon import Outcome, Progress, StartReport
 from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.telling import Outcome, Progress, StartReport
 from tests.service.commands import BOX
 
 

@@ -1,0 +1,176 @@
+"""What the start of a supervisor tells whoever began it.
+
+A detached supervisor tells its caller through a pipe, a line of JSON for each change, until
+every process either runs or has died once. *Runs* means: it has said that it is ready (see
+`ready`), or has lived for `Timing.ready_after` seconds without saying anything, as a program
+does that knows nothing of the supervisor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from synergy.clock import Clock
+from synergy.model.box import ObservedProcess
+from synergy.supervisor import output
+from synergy.supervisor.states import SlotState
+from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+
+
+class Outcome(Enum):
+    """How the start of a supervisor ended."""
+
+    STARTED = "started"  # every process runs
+    INCOMPLETE = "incomplete"  # the supervisor runs, but not every process does
+    ALREADY_RUNNING = "already running"  # nothing was changed
+    STOPPED = "stopped"  # it ran in the foreground, and ended as it should
+    REFUSED = "refused"  # the box has a supervisor on another machine
+    UNREACHABLE = "unreachable"  # store or bus do not answer; nothing runs
+    FAILED = "failed"  # it ended by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A change in a slot, for whoever watches the start."""
+
+    process: str
+    instance: int
+    state: str
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartReport:
+    """How the start ended; `reason` is for people, and holds the last lines of a log if that helps.
+
+    `missing` are the processes that do not run yet.
+    """
+
+    outcome: Outcome
+    pid: int | None = None
+    reason: str = ""
+    missing: tuple[Progress, ...] = ()
+
+
+Watcher = Callable[[Progress], None]
+
+
+class Teller:
+    """Tells of each change of a slot, and once that all slots have settled."""
+
+    def __init__(
+        self, supervisor: Supervisor, watcher: Watcher, settled: Callable[[], None]
+    ) -> None:
+        self._supervisor = supervisor
+        self._watcher: Watcher | None = watcher
+        self._settled: Callable[[], None] | None = settled
+        self._told: frozenset[Progress] = frozenset()
+
+    def tell(self) -> None:
+        now = frozenset(_progress(observed) for observed in self._supervisor.view())
+        for progress in sorted(now - self._told, key=lambda p: (p.process, p.instance)):
+            self._show(progress)
+        self._told = now
+        if self._settled is not None and self._supervisor.is_settled:
+            self._settled()
+            self._settled = None
+
+    def _show(self, progress: Progress) -> None:
+        if self._watcher is None:
+            return
+        try:
+            self._watcher(progress)
+        except OSError:  # the terminal is gone; there is nobody to tell
+            self._watcher = None
+
+
+def _progress(observed: ObservedProcess) -> Progress:
+    return Progress(observed.process, observed.instance, observed.state, observed.pid)
+
+
+class Pipe:
+    """Lines of JSON to the caller, who may be gone: then there is nobody to tell."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd: int | None = fd
+
+    def began(self, pid: int) -> None:
+        self._write({"pid": pid})
+
+    def changed(self, progress: Progress) -> None:
+        self._write({"slot": [progress.process, progress.instance, progress.state, progress.pid]})
+
+    def ended(self, report: StartReport) -> None:
+        self._write({"outcome": report.outcome.value, "pid": report.pid, "reason": report.reason})
+        self._close()
+
+    def settled(self) -> None:
+        self._write({"settled": True})
+        self._close()
+
+    def _write(self, line: dict[str, object]) -> None:
+        if self._fd is None:
+            return
+        try:
+            os.write(self._fd, json.dumps(line).encode() + b"\n")
+        except BrokenPipeError:
+            self._close()
+
+    def _close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def follow(reader: int, config: SupervisorConfig, watcher: Watcher, timeout: float) -> StartReport:
+    """What the caller of a detached supervisor learns: how the start ended."""
+    pid: int | None = None
+    slots: dict[tuple[str, int], Progress] = {}
+    for line in _lines(reader, config.clock, timeout):
+        match line:
+            case {"outcome": str(outcome), "pid": int() | None as other, "reason": str(reason)}:
+                return StartReport(Outcome(outcome), other, reason)
+            case {"pid": int(pid)}:
+                pass
+            case {"slot": [str(process), int(instance), str(state), int() | None as leader]}:
+                progress = Progress(process, instance, state, leader)
+                slots[process, instance] = progress
+                watcher(progress)
+            case {"settled": True}:
+                return _settled(pid, slots, "")
+            case {"late": True}:
+                return _settled(pid, slots, f"not all processes are up after {timeout:g} s")
+    return StartReport(Outcome.FAILED, reason=_last_words(config.home))
+
+
+def _settled(pid: int | None, slots: dict[tuple[str, int], Progress], reason: str) -> StartReport:
+    up = {SlotState.RUNNING.value, SlotState.STOPPED.value}
+    missing = tuple(slot for slot in slots.values() if slot.state not in up)
+    outcome = Outcome.INCOMPLETE if missing or reason else Outcome.STARTED
+    return StartReport(outcome, pid, reason, missing)
+
+
+def _last_words(home: Path) -> str:
+    logs = (home / "logs" / name for name in ("supervisor.out", "supervisor.log"))
+    return "\n".join(filter(None, (output.tail(log) for log in logs)))
+
+
+def _lines(reader: int, clock: Clock, timeout: float) -> Iterator[dict[str, object]]:
+    """What the daemon tells, until it says no more; `{"late": True}` when time is over."""
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    deadline = clock.monotonic() + timeout
+    rest = b""
+    while poll.poll(max(0.0, deadline - clock.monotonic()) * 1000):
+        data = os.read(reader, 65_536)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (json.loads(line) for line in lines)
+    yield {"late": True}
