@@ -9,7 +9,7 @@ from synergy.cli import options
 
 if TYPE_CHECKING:
     from synergy.cli.desk import Desk
-    from synergy.insight.views import BoxProcess
+    from synergy.insight.views import BoxProcess, BoxView
 
 
 def add(subparsers: Any) -> None:
@@ -53,23 +53,33 @@ def run_list(arguments: argparse.Namespace) -> None:
     output.table(
         ["box", "seen", "process", "is", "runs"],
         [
-            [box.id, output.instant(box.seen_at), p.process, _is_on(p.is_on), _runs(p)]
+            [box.id, _seen(box), p.process, _is_on(p.is_on), _runs(p, box)]
             for box in boxes
             for p in box.processes
         ],
     )
 
 
+def _seen(box: BoxView) -> str:
+    """When its supervisor was heard of last."""
+    from synergy.cli import output
+
+    if box.age is None:
+        return "never"
+    ago = output.span(box.age)
+    return f"not seen for {ago}" if box.is_silent else f"{ago} ago"
+
+
 def _is_on(is_on: bool | None) -> str:
     return {True: "on", False: "off", None: "not assigned"}[is_on]
 
 
-def _runs(process: BoxProcess) -> str | None:
-    told = (
+def _runs(process: BoxProcess, box: BoxView) -> str | None:
+    told = ", ".join(
         f"{seen.state} (pid {seen.pid})" if seen.pid is not None else seen.state
         for seen in process.observed
-    )  # fmt: skip
-    return ", ".join(told) or None
+    )
+    return f"was {told}" if told and box.is_silent else told or None
 
 
 def run_id(arguments: argparse.Namespace) -> None:

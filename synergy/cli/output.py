@@ -93,6 +93,14 @@ def size(number: float) -> str:
     return f"{number:.1f} GiB"
 
 
+def span(seconds: float) -> str:
+    """How long something lasts, in the one unit that suits it."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def _is_numeric(column: Sequence[object]) -> bool:
     kinds = {type(cell) for cell in column if cell is not None}
     return bool(kinds) and kinds <= {int, float}

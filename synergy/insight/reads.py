@@ -31,7 +31,7 @@ from synergy.insight.why import Cause, Why, is_led
 from synergy.insight.window import LevelReader
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
 from synergy.messaging.protocol import Bus
-from synergy.model.box import ObservedProcess
+from synergy.model.box import Box, ObservedProcess
 from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
 from synergy.model.process import DaemonProcess, Deployment, ManagedProcess, Process
@@ -223,22 +223,22 @@ class Reads:
 
     def boxes(self) -> list[BoxView]:
         """All boxes that ever reported or have something assigned, and what is known of each."""
-        boxes = self._store.boxes
-        seen_at = {box.id: box.seen_at for box in boxes.all()}
+        boxes, now = self._store.boxes, self._clock.now()
+        known = {box.id: box for box in boxes.all()}
         is_on = {(a.box, a.process): a.is_on for a in boxes.assignments()}
         observed = _grouped(boxes.observed())
         places = sorted({*is_on, *observed})
         return [
-            BoxView(
-                id_,
-                seen_at.get(id_),
+            _box_view(
+                known.get(id_) or Box(id_, None),
+                now,
                 tuple(
                     BoxProcess(process, is_on.get((box, process)), observed.get((box, process), ()))
                     for box, process in places
                     if box == id_
                 ),
             )
-            for id_ in sorted({*seen_at, *(box for box, _ in places)})
+            for id_ in sorted({*known, *(box for box, _ in places)})
         ]
 
     def store_status(self) -> StoreStatus:
@@ -257,6 +257,7 @@ class _Look:
         self._tree_of = {p: tree.name for tree in deployment.trees.values() for p in tree.processes}
         self._assignments = store.boxes.assignments()
         self._observed = _grouped(store.boxes.observed())
+        self._silent = {box.id for box in store.boxes.all() if box.is_silent(now)}
 
     def process(self, process: Process) -> ProcessView:
         name = process.name
@@ -286,7 +287,14 @@ class _Look:
         )
 
     def _running(self, box: str, process: str) -> int:
+        if box in self._silent:
+            return 0
         return sum(seen.state == "running" for seen in self._observed.get((box, process), ()))
+
+
+def _box_view(box: Box, now: datetime, processes: tuple[BoxProcess, ...]) -> BoxView:
+    age = None if box.seen_at is None else max(0.0, (now - box.seen_at).total_seconds())
+    return BoxView(box.id, box.seen_at, age, box.is_silent(now), processes)
 
 
 def _is_on(process: Process, control: ProcessControl | None) -> bool:

@@ -194,8 +194,13 @@ class BoxProcess:
 
 @dataclass(frozen=True, slots=True)
 class BoxView:
-    """A box; `seen_at` is when its supervisor last reported, None if never."""
+    """A box; `seen_at` is when its supervisor last reported, `age` seconds ago, None if never.
+
+    What is shown of a box that `is_silent` may be over: its supervisor has stopped, or is lost.
+    """
 
     id: str
     seen_at: datetime | None
+    age: float | None
+    is_silent: bool
     processes: tuple[BoxProcess, ...]

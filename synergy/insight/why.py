@@ -177,8 +177,9 @@ class Why:
             )
         if self._depths is None:
             self._depths = self._store.messages.depths()
+        silent = {box.id for box in self._store.boxes.all() if box.is_silent(self._now)}
         running = sum(
-            seen.process == name and seen.state == "running"
+            seen.process == name and seen.state == "running" and seen.box not in silent
             for seen in self._store.boxes.observed()
         )
         retried = f" (attempt {unit.attempt}; before: {unit.reason})" if unit.reason else ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+SILENT_AFTER = timedelta(seconds=45)  # three reports of a supervisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +44,7 @@ class Box:
 
     id: str
     seen_at: datetime | None
+
+    def is_silent(self, now: datetime) -> bool:
+        """Whether it has missed several reports, so that what it reported last may be over."""
+        return self.seen_at is None or now - self.seen_at > SILENT_AFTER

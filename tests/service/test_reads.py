@@ -16,7 +16,7 @@ from synergy.insight.upkeep import SUPERVISOR, Upkeep
 from synergy.insight.views import Window
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.message import EventsMessage
-from synergy.model.box import ObservedProcess
+from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.process import DaemonProcess, Deployment, LateData
 from synergy.model.unit_of_work import UnitState
@@ -335,6 +335,12 @@ def test_boxes_show_what_is_assigned_and_what_was_seen(world, reads):
     places = {place.box: place for place in reads.process("Day").boxes}
     assert (places["b1"].is_on, places["b2"].is_on) == (False, True)
     assert reads.process("Hour").boxes[0].running == 2
+    assert (first.age, first.is_silent, second.age, second.is_silent) == (0, False, None, True)
+
+    world.clock.advance(SILENT_AFTER.total_seconds() + 1)
+    first, _ = reads.boxes()
+    assert (first.age, first.is_silent) == (46, True)
+    assert reads.process("Hour").boxes[0].running == 0  # as far as anybody knows
 
 
 # Looking changes nothing
