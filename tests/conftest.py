@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers import mongodb as mongodb_servers
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def mongodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mongodb_servers.Server]:
+    """The MongoDB that all tests of a session share."""
+    with mongodb_servers.running(tmp_path_factory.mktemp("mongodb")) as server:
+        yield server
+
+
+@pytest.fixture
+def mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
+    """The URL of a database of the test's own."""
+    with mongodb.fresh_database() as url:
+        yield url
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    server = getattr(item, "funcargs", {}).get("mongodb")
+    if report.failed and server is not None:
+        report.sections.append(("the end of the server's log", server.told()))
+    return report

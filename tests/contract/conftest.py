@@ -1,12 +1,13 @@
 """The engines that the conformance suite runs over.
 
 An engine is named by an address, which other processes can be given too: a new engine adds
-its address to the fixtures below and its case to `open_store`.
+its address to `_address` below and its case to `open_store`. A test module that is for some of
+them only names these as `ENGINES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,26 +15,45 @@ import pytest
 from synergy.messaging.stored import StoredBus
 from synergy.storage.protocol import Store
 from tests.contract.crowd import open_store
+from tests.contract.engines import ALL, MONGOMOCK, SHARED, beyond_mongomock
 
 
-def _address(engine: str, folder: Path) -> str:
-    return {"sqlite-file": f"sqlite:{folder / 'synergy.db'}", "sqlite-memory": "sqlite::memory:"}[
-        engine
-    ]
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    engines: Sequence[str] = getattr(metafunc.module, "ENGINES", ALL)
+    for fixture, possible in (("store", ALL), ("address", SHARED)):
+        if fixture in metafunc.fixturenames:
+            chosen = [_engine(name, metafunc.function) for name in possible if name in engines]
+            metafunc.parametrize(fixture, chosen, indirect=True)
 
 
-@pytest.fixture(params=["sqlite-file", "sqlite-memory"])
+def _engine(name: str, test: object) -> object:
+    reason = beyond_mongomock(test) if name == MONGOMOCK else None
+    return pytest.param(name, marks=pytest.mark.skip(reason)) if reason else name
+
+
+def _address(request: pytest.FixtureRequest, folder: Path) -> str:
+    if request.param == "mongodb":
+        url: str = request.getfixturevalue("mongodb_url")
+        return url
+    return {
+        "sqlite-file": f"sqlite:{folder / 'synergy.db'}",
+        "sqlite-memory": "sqlite::memory:",
+        MONGOMOCK: f"{MONGOMOCK}:",
+    }[request.param]
+
+
+@pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A new store, of every engine."""
-    store = open_store(_address(request.param, tmp_path))
+    store = open_store(_address(request, tmp_path))
     yield store
     store.close()
 
 
-@pytest.fixture(params=["sqlite-file"])
+@pytest.fixture
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a new store, of every engine that several processes can share."""
-    return _address(request.param, tmp_path)
+    return _address(request, tmp_path)
 
 
 @pytest.fixture
@@ -45,9 +65,9 @@ def shared(address: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def bus(store: Store, tmp_path: Path) -> Iterator[StoredBus]:
+def bus(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[StoredBus]:
     """A bus over every store; one in memory is heard within the process only."""
-    on_disk = Path(store.status().location).is_absolute()
-    bus = StoredBus(store, tmp_path if on_disk else None)
+    engine = request.node.callspec.params["store"]
+    bus = StoredBus(store, tmp_path if engine in SHARED else None)
     yield bus
     bus.close()

@@ -11,8 +11,10 @@ from multiprocessing.process import BaseProcess
 from threading import Barrier
 from typing import Any
 
+from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
+from tests.contract.toy import toy_store
 
 _spawn = multiprocessing.get_context("spawn")
 
@@ -20,8 +22,14 @@ _spawn = multiprocessing.get_context("spawn")
 def open_store(address: str) -> Store:
     """The store at an address, which other processes can be told."""
     engine, _, place = address.partition(":")
-    assert engine == "sqlite", f"an unknown engine: {engine}"
-    return SqliteStore.open(place)
+    match engine:
+        case "sqlite":
+            return SqliteStore.open(place)
+        case "mongodb":
+            return MongoStore.open(address)
+        case "mongomock":
+            return toy_store()
+    raise AssertionError(f"an unknown engine: {engine}")
 
 
 def in_threads(count: int, act: Callable[[int], Any]) -> list[Any]:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.storage.protocol import Bounds, SourceChange, Store
-from synergy.storage.sqlite import SqliteStore
-from tests.contract.crowd import in_processes
+from tests.contract.crowd import in_processes, open_store
+from tests.contract.engines import QUICK
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_hint, a_sink_write, a_unit
 
 SESSIONS = "single_session"
@@ -169,10 +169,13 @@ HOURS = ["2026112110", "2026112111"]
 ROWS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2), max_size=3)
 
 
+@pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), ROWS), max_size=12))
-def test_any_writes_leave_what_a_dictionary_would(steps: list[tuple[bool, dict[str, int]]]) -> None:
-    store = SqliteStore.open(":memory:")
+def test_any_writes_leave_what_a_dictionary_would(
+    place: str, steps: list[tuple[bool, dict[str, int]]]
+) -> None:
+    store = open_store(place)
     model: dict[str, int] = {}
     high = 0
     for end_id, (replaces, rows) in enumerate(steps):

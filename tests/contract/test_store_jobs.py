@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synergy.model.job import STALE_FLAG, JobMove, JobState
 from synergy.storage.protocol import Store
-from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
-from tests.contract.crowd import in_processes
+from tests.contract.crowd import in_processes, open_store
+from tests.contract.engines import QUICK
 from tests.factories import NOW, a_move
 
 EMBRYO, IN_PROGRESS, PROCESSED = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.PROCESSED
@@ -146,10 +147,11 @@ def moves(draw: st.DrawFn) -> JobMove:
     )
 
 
+@pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(moves(), max_size=4), max_size=12))
-def test_any_moves_leave_what_a_dictionary_would(calls: list[list[JobMove]]) -> None:
-    store = SqliteStore.open(":memory:")
+def test_any_moves_leave_what_a_dictionary_would(place: str, calls: list[list[JobMove]]) -> None:
+    store = open_store(place)
     model: dict[int, tuple[int, int]] = {}
     for call in calls:
         refused = []

@@ -6,13 +6,14 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synergy.storage.protocol import Store
-from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
-from tests.contract.crowd import in_processes
+from tests.contract.crowd import in_processes, open_store
+from tests.contract.engines import QUICK
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_move, an_entry
 
 
@@ -88,10 +89,13 @@ def test_a_job_shows_its_own_entries_and_ranges_that_include_it(store: Store) ->
 HOURS = st.integers(0, 24 * 70).map(lambda n: Qualifier.HOURLY.parse("2026110100") + n)
 
 
+@pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(HOURS, HOURS), max_size=30), HOURS)
-def test_the_search_for_ranges_misses_none(spans: list[tuple[int, int]], job: int) -> None:
-    store = SqliteStore.open(":memory:")
+def test_the_search_for_ranges_misses_none(
+    place: str, spans: list[tuple[int, int]], job: int
+) -> None:
+    store = open_store(place)
     hour = Qualifier.HOURLY.timeperiod
     ranges = [sorted(span) for span in spans]
     store.journal.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import chain
 
 from synergy.storage.protocol import Store, StoredMessage
@@ -30,15 +29,6 @@ def test_queues_are_apart_and_counted(store: Store) -> None:
     assert store.messages.depths() == {"a": 2, "b": 1}
     assert bodies(store.messages.take("b", 10)) == [b"3"]
     assert store.messages.depths() == {"a": 2}
-
-
-def test_what_a_failed_batch_took_is_back_in_its_place(store: Store) -> None:
-    store.messages.put("q", [b"1", b"2", b"3"])
-    with suppress(ZeroDivisionError), store.batch():
-        assert bodies(store.messages.take("q", 2)) == [b"1", b"2"]
-        store.messages.put("q", [b"4"])
-        raise ZeroDivisionError
-    assert bodies(store.messages.take("q", 10)) == [b"1", b"2", b"3"]
 
 
 def test_purging_drops_one_queue(store: Store) -> None:

@@ -1,0 +1,51 @@
+"""Batches of engines without transactions: what is there is always a prefix of the writes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from synergy.model.unit_of_work import UnitState
+from synergy.storage.protocol import Store
+from tests.contract.crowd import in_the_midst, in_threads, open_store
+from tests.contract.engines import WITHOUT_TRANSACTIONS
+from tests.factories import NOW, a_move, a_unit
+
+ENGINES = WITHOUT_TRANSACTIONS
+
+
+def test_what_was_written_before_a_failure_stays(store: Store) -> None:
+    with suppress(ZeroDivisionError), store.batch():
+        store.units.create([a_unit()], "scheduler")
+        store.jobs.move([a_move()], NOW)
+        raise ZeroDivisionError
+    assert [unit.state for unit in store.units.unfinished()] == [UnitState.REQUESTED]
+    assert len(list(store.jobs.load())) == 1
+    events = [entry.event for entry in store.journal.since(0, 10)]
+    assert events == ["unit.requested", "job.in_progress"]
+
+
+def test_others_see_each_write_as_soon_as_it_is_made(store: Store) -> None:
+    with store.batch():
+        store.facts.set("a", "1")
+        assert in_threads(1, lambda _: store.facts.get("a")) == ["1"]
+
+
+def _begin(store: Store) -> None:
+    store.units.create([a_unit()], "scheduler")
+    store.messages.take("old", 1)
+    store.messages.put("q", [b"1"])
+
+
+def test_a_writer_killed_in_the_midst_leaves_what_it_wrote_and_blocks_nobody(
+    shared: Store, address: str
+) -> None:
+    shared.messages.put("old", [b"x"])
+    with in_the_midst(address, _begin) as writer:
+        writer.kill()
+        writer.join()
+        shared.facts.set("b", "1")
+    assert len(shared.units.unfinished()) == 1
+    assert shared.messages.depths() == {"q": 1}
+    again = open_store(address)
+    assert again.facts.get("b") == "1"
+    again.close()

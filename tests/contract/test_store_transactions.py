@@ -1,0 +1,211 @@
+"""Batches of engines with transactions: durable together, or not at all."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from synergy.errors import StorageUnavailable
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Bus, Consumer
+from synergy.storage.protocol import Store
+from tests.contract.crowd import in_processes, in_the_midst, in_threads, open_store
+from tests.contract.engines import WITH_TRANSACTIONS
+from tests.factories import HOUR, NOW, a_move, a_unit, an_entry
+
+ENGINES = WITH_TRANSACTIONS
+ONE, TWO = (UnitMessage("u", n) for n in (1, 2))
+
+
+@pytest.fixture
+def consumer(bus: Bus) -> Iterator[Consumer]:
+    with closing(bus.consumer("q")) as consumer:
+        yield consumer
+
+
+def take(store: Store, consumer: Consumer) -> list[object]:
+    with store.batch() as batch:
+        return [delivery.message for delivery in consumer.take(10, batch)]
+
+
+def publish(store: Store, bus: Bus, *messages: UnitMessage) -> None:
+    with store.batch() as batch:
+        bus.publish("q", messages, batch)
+
+
+def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
+    with suppress(ZeroDivisionError), store.batch():
+        store.facts.set("a", "1")
+        store.units.create([a_unit()], "scheduler")
+        store.jobs.move([a_move()], NOW)
+        store.documents.update("c", [("k", HOUR)], lambda *_: {})
+        store.messages.put("q", [b"1"])
+        store.leases.take(None, "lease", "me")
+        raise ZeroDivisionError
+    assert store.facts.get("a") is None
+    assert store.units.unfinished() == []
+    assert list(store.jobs.load()) == []
+    assert store.documents.changed_since(0, 10) == []
+    assert store.messages.depths() == {}
+    assert store.leases.read("lease") is None
+    assert store.journal.since(0, 10) == []
+
+
+def test_what_follows_a_commit_may_write_in_a_batch_of_its_own(store: Store) -> None:
+    def write() -> None:
+        with suppress(ZeroDivisionError), store.batch():
+            store.facts.set("b", "1")
+            raise ZeroDivisionError
+
+    with store.batch() as batch:
+        store.facts.set("a", "1")
+        batch.after_commit(write)
+    assert (store.facts.get("a"), store.facts.get("b")) == ("1", None)
+
+
+def test_a_block_within_a_batch_belongs_to_the_outermost(store: Store) -> None:
+    calls = []
+    with suppress(ZeroDivisionError), store.batch():
+        with store.batch() as inner:
+            store.facts.set("a", "1")
+            inner.after_commit(lambda: calls.append(1))
+        assert calls == []
+        raise ZeroDivisionError
+    assert (store.facts.get("a"), calls) == (None, [])
+
+
+def test_a_batch_in_which_something_failed_unheard_is_not_kept(store: Store) -> None:
+    """Half a write must not become durable because somebody caught its error."""
+
+    def fail(*_: object) -> dict[str, object]:
+        raise ZeroDivisionError
+
+    def go_on_regardless() -> None:
+        with store.batch():
+            store.facts.set("a", "1")
+            with suppress(ZeroDivisionError):
+                store.documents.update("c", [("k", HOUR)], fail)
+            store.facts.set("b", "1")
+
+    with pytest.raises(StorageUnavailable, match="undone"):
+        go_on_regardless()
+    assert (store.facts.get("a"), store.facts.get("b")) == (None, None)
+
+
+def test_batches_of_threads_are_their_own(store: Store) -> None:
+    def act(number: int) -> None:
+        for step in range(20):
+            with suppress(ZeroDivisionError), store.batch():
+                store.journal.append([an_entry(who=str(number)), an_entry(who=str(number))])
+                if step % 2:
+                    raise ZeroDivisionError
+
+    in_threads(4, act)
+    found = [entry.who for entry in store.journal.since(0, 1_000)]
+    assert sorted(found) == sorted("0123" * 20)
+    assert found[::2] == found[1::2], "the two entries of a batch are neighbours"
+
+
+def _count(store: Store, times: int) -> None:
+    for _ in range(times):
+        with store.batch():
+            store.facts.set("n", str(int(store.facts.get("n") or 0) + 1))
+
+
+def test_who_reads_and_writes_in_a_batch_loses_no_update(shared: Store, address: str) -> None:
+    in_processes(address, _count, [(80,), (80,), (80,)])
+    assert shared.facts.get("n") == "240"
+
+
+def _everything(store: Store) -> None:
+    store.facts.set("a", "1")
+    store.units.create([a_unit()], "scheduler")
+    store.jobs.move([a_move()], NOW)
+    store.messages.put("q", [b"1"])
+    store.messages.take("old", 1)
+
+
+def test_others_see_nothing_of_a_batch_before_its_end(shared: Store, address: str) -> None:
+    shared.messages.put("old", [b"x"])
+    with in_the_midst(address, _everything):
+        assert shared.facts.get("a") is None
+        assert shared.messages.depths() == {"old": 1}
+
+
+def test_a_writer_killed_in_the_midst_leaves_nothing_and_blocks_nobody(
+    shared: Store, address: str
+) -> None:
+    shared.messages.put("old", [b"x"])
+    with in_the_midst(address, _everything) as writer:
+        writer.kill()
+        writer.join()
+        shared.facts.set("b", "1")
+    assert shared.facts.get("a") is None
+    assert shared.units.unfinished() == []
+    assert shared.messages.depths() == {"old": 1}
+    again = open_store(address)
+    assert again.facts.get("b") == "1"
+    again.close()
+
+
+def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
+    shared: Store, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("synergy.storage.sqlite.gate.PATIENCE", 0.2)
+    shared.facts.set("a", "0")
+    with in_the_midst(address, _everything) as writer:
+        assert writer.pid is not None
+        os.kill(writer.pid, signal.SIGSTOP)
+        with pytest.raises(StorageUnavailable, match="locked"):
+            shared.facts.set("b", "1")
+        with pytest.raises(StorageUnavailable, match="locked"), shared.batch():
+            pytest.fail("nobody comes in")
+        assert shared.facts.get("a") == "0"
+    shared.facts.set("b", "1")
+    assert shared.facts.get("b") == "1"
+
+
+def test_what_a_failed_batch_took_is_back_in_its_place(store: Store) -> None:
+    store.messages.put("q", [b"1", b"2", b"3"])
+    with suppress(ZeroDivisionError), store.batch():
+        assert [message.body for message in store.messages.take("q", 2)] == [b"1", b"2"]
+        store.messages.put("q", [b"4"])
+        raise ZeroDivisionError
+    assert [message.body for message in store.messages.take("q", 10)] == [b"1", b"2", b"3"]
+
+
+def test_nothing_leaves_with_a_batch_that_failed(
+    store: Store, bus: Bus, consumer: Consumer
+) -> None:
+    with suppress(ZeroDivisionError), store.batch() as batch:
+        bus.publish("q", [ONE], batch)
+        raise ZeroDivisionError
+    assert take(store, consumer) == []
+    assert not consumer.wait(0)
+
+
+def test_what_was_taken_comes_back_if_the_batch_fails(
+    store: Store, bus: Bus, consumer: Consumer
+) -> None:
+    publish(store, bus, ONE, TWO)
+    with suppress(ZeroDivisionError), store.batch() as batch:
+        assert len(consumer.take(1, batch)) == 1
+        raise ZeroDivisionError
+    assert take(store, consumer) == [ONE, TWO]
+
+
+def test_what_cannot_be_decoded_is_no_more_in_quarantine_if_the_batch_fails(
+    store: Store, bus: Bus, consumer: Consumer
+) -> None:
+    publish(store, bus, ONE)
+    store.messages.put("q", [b"\xff"])
+    with suppress(ZeroDivisionError), store.batch() as batch:
+        consumer.take(10, batch)
+        raise ZeroDivisionError
+    assert bus.dead() == []
+    assert take(store, consumer) == [ONE]
+    assert [dead.body for dead in bus.dead()] == [b"\xff"]
