@@ -2,7 +2,8 @@
 
 Each write of documents is announced after it was made, by a document that says which numbers
 it got and what its timeperiod holds since (`changes`, see `sequence`). So who has seen a
-number sees the rows it stands for. Only the newest change of a timeperiod is kept.
+number sees the rows it stands for. Only the newest change of a timeperiod counts; those that
+it replaces stay for a while, because a number that is free again could be given twice.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ Place = tuple[str, str]
 """(collection, timeperiod)"""
 
 ENDLESS = "~"  # sorts after every timeperiod
+_KEPT = 1_000_000  # numbers behind the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,13 @@ class Changes:
         with self._database.calling():
             extend(changes, self._last, numbered)
             if replaced:
-                changes.delete_many({"_id": {"$in": list(replaced)}})
+                old = {"_id": {"$in": list(replaced)}}
+                changes.update_many(old, {"$set": {"is_newest": False}})
+
+    def forget(self) -> None:
+        """Forgets replaced changes that nobody can be so slow as to mistake for free numbers."""
+        old = {"is_newest": False, "high": {"$lt": self._last() - _KEPT}}
+        self._database["changes"].delete_many(old)
 
     def bounds(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
         """The bounds of each timeperiod in the range that was ever written to, in order."""
@@ -70,7 +78,7 @@ class Changes:
     def since(self, seq: int, limit: int) -> list[SourceChange]:
         """The newest change of each place that was changed after `seq`, by number."""
         with self._database.calling():
-            found = self._database["changes"].find({"high": {"$gt": seq}})
+            found = self._database["changes"].find({"high": {"$gt": seq}, "is_newest": True})
             newest = {_place(change): change for change in found.sort("high", 1).limit(limit)}
         changes = sorted(newest.values(), key=lambda change: int(change["high"]))
         return [SourceChange(*_place(change), change["high"]) for change in changes]
@@ -99,8 +107,8 @@ class Changes:
             )
 
     def _in_order(self, wanted: Doc) -> Iterable[Doc]:
-        """Oldest first, so that the newest of a place is the last one seen."""
-        return self._database["changes"].find(wanted).sort("_id", 1)
+        """Oldest first, so that the newest of a place, of which two may count, is seen last."""
+        return self._database["changes"].find({**wanted, "is_newest": True}).sort("_id", 1)
 
 
 def _place(change: Doc) -> Place:
@@ -118,6 +126,7 @@ def _numbered(writes: Iterable[Written], present: dict[Place, Doc], last: int) -
                 "high": last + write.count,
                 "collection": collection,
                 "timeperiod": timeperiod,
+                "is_newest": True,
                 "low": before["low"],
                 "rows": write.rows if write.is_replaced else before["rows"] + write.rows,
             }

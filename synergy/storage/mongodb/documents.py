@@ -49,7 +49,7 @@ class MongoDocuments:
             while not merging.write():
                 pass
             self._changes.announce(merging.written())
-            intents.delete_one({"_id": intent})
+            intents.delete_one({"_id": intent["_id"]})
         return merging.count
 
     def bounds(self, collection: str, start: str, end: str) -> Bounds | None:
@@ -81,6 +81,7 @@ class MongoDocuments:
                 places = [(intent["collection"], at) for at in intent["timeperiods"]]
                 self._changes.announce([Written(at, 1, self._count(at), True) for at in places])
                 self._database["intents"].delete_one({"_id": intent["_id"]})
+            self._changes.forget()
         return len(left)
 
     def _count(self, place: Place) -> int:

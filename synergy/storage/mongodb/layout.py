@@ -65,7 +65,10 @@ INDEXES: Mapping[str, Sequence[Index]] = {
     "job_blocks": [index("process", "process")],
     "documents": [index("place", "collection", "timeperiod", "key", "version")],
     "pages": [index("place", "collection", "timeperiod")],
-    "changes": [index("place", "collection", "timeperiod", "_id"), index("high", "high")],
+    "changes": [
+        index("place", "collection", "is_newest", "timeperiod"),
+        index("high", "is_newest", "high"),
+    ],
     "assignments": [index("box", "box", "process")],
     "messages": [index("queue", "queue", "seq")],
     "unit_logs": [index("unit", "unit", "attempt")],

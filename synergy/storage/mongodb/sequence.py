@@ -5,6 +5,9 @@ the next number is tried only after the one before it was seen, and of two write
 same one, the unique index on `_id` lets one through. So who reads number n has missed none
 below it. A counter would not do: a number taken early could become visible late.
 
+A number must not become free again while somebody may still be about to try it: so only old
+documents may ever be deleted, far behind the newest.
+
 A document spans the numbers `_id` to `high` (alone `_id`, if it has no `high`).
 """
 
