@@ -1,0 +1,1 @@
+"""Several boxes on one machine: network namespaces, each with a home and a supervisor."""
