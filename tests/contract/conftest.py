@@ -65,6 +65,13 @@ def shared(address: str) -> Iterator[Store]:
 
 
 @pytest.fixture
+def much(request: pytest.FixtureRequest) -> int:
+    """How many of a thing make a crowd. The stand-in for MongoDB reads all of them each time."""
+    engine = request.node.callspec.params.get("store") or request.node.callspec.params["address"]
+    return 60 if engine == "mongodb" else 300
+
+
+@pytest.fixture
 def bus(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[StoredBus]:
     """A bus over every store; one in memory is heard within the process only."""
     engine = request.node.callspec.params["store"]

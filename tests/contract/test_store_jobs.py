@@ -118,16 +118,16 @@ def test_processes_are_loaded_by_name_and_kept_apart(store: Store) -> None:
     assert list(store.jobs.load(["Nobody"])) == []
 
 
-def _take_over(store: Store, who: str) -> int:
-    moves = [a_move(500_000 + n, who=who) for n in range(200)]
+def _take_over(store: Store, who: str, count: int) -> int:
+    moves = [a_move(500_000 + n, who=who) for n in range(count)]
     return sum(store.jobs.move([move], NOW) == [] for move in moves)
 
 
-def test_of_many_moves_from_one_state_one_is_made(shared: Store, address: str) -> None:
-    made = in_processes(address, _take_over, [("one",), ("two",)])
-    assert sum(made) == 200
-    assert len(jobs(shared)) == 200
-    assert len(shared.journal.since(0, 1_000)) == 200
+def test_of_many_moves_from_one_state_one_is_made(shared: Store, address: str, much: int) -> None:
+    made = in_processes(address, _take_over, [("one", much), ("two", much)])
+    assert sum(made) == much
+    assert len(jobs(shared)) == much
+    assert len(shared.journal.since(0, 1_000)) == much
 
 
 SPOTS = st.integers(BLOCK - 6, BLOCK + 6)

@@ -119,14 +119,14 @@ def test_pruning_forgets_the_old_and_never_gives_a_number_twice(store: Store) ->
     assert store.journal.since(last, 10)[0].seq > last
 
 
-def _write(store: Store, who: str) -> None:
-    for number in range(100):
+def _write(store: Store, who: str, count: int) -> None:
+    for number in range(count):
         with store.batch():
             store.journal.append([an_entry(who=who, why=str(number))])
             store.jobs.move([a_move(500_000 + number, process=who, who=who)], NOW)
 
 
-def test_a_follower_of_many_writers_misses_nothing(shared: Store, address: str) -> None:
+def test_a_follower_of_many_writers_misses_nothing(shared: Store, address: str, much: int) -> None:
     seen = []
     done = threading.Event()
 
@@ -140,11 +140,11 @@ def test_a_follower_of_many_writers_misses_nothing(shared: Store, address: str) 
 
     follower = threading.Thread(target=follow)
     follower.start()
-    in_processes(address, _write, [("one",), ("two",)])
+    in_processes(address, _write, [("one", much), ("two", much)])
     done.set()
     follower.join()
-    assert [entry.seq for entry in seen] == [entry.seq for entry in shared.journal.since(0, 1_000)]
+    assert [entry.seq for entry in seen] == [entry.seq for entry in shared.journal.since(0, 10_000)]
     for who in ("one", "two"):
         mine = [entry.why for entry in seen if entry.who == who and entry.event[0] == "s"]
-        assert mine == [str(number) for number in range(100)]
-    assert len(seen) == 400
+        assert mine == [str(number) for number in range(much)]
+    assert len(seen) == 4 * much

@@ -76,15 +76,15 @@ def _take_all(store: Store, limit: int) -> list[bytes]:
     return taken
 
 
-def test_threads_never_take_the_same_message(store: Store) -> None:
-    store.messages.put("q", [b"%d" % n for n in range(300)])
+def test_threads_never_take_the_same_message(store: Store, much: int) -> None:
+    store.messages.put("q", [b"%d" % n for n in range(much)])
     taken = in_threads(4, lambda n: _take_all(store, n + 1))
-    assert sorted(chain(*taken)) == sorted(b"%d" % n for n in range(300))
+    assert sorted(chain(*taken)) == sorted(b"%d" % n for n in range(much))
 
 
-def test_processes_never_take_the_same_message(shared: Store, address: str) -> None:
-    shared.messages.put("q", [b"%d" % n for n in range(600)])
+def test_processes_never_take_the_same_message(shared: Store, address: str, much: int) -> None:
+    shared.messages.put("q", [b"%d" % n for n in range(2 * much)])
     taken = in_processes(address, _take_all, [(3,), (5,)])
-    assert sorted(chain(*taken)) == sorted(b"%d" % n for n in range(600))
+    assert sorted(chain(*taken)) == sorted(b"%d" % n for n in range(2 * much))
     for some in taken:
         assert [int(body) for body in some] == sorted(int(body) for body in some)

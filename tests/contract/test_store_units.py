@@ -258,16 +258,16 @@ def _claim_all(store: Store, hints: list[Hint], owner: str) -> list[str]:
     return won
 
 
-def test_threads_never_claim_the_same_unit(store: Store) -> None:
-    units = some_units(200)
+def test_threads_never_claim_the_same_unit(store: Store, much: int) -> None:
+    units = some_units(much)
     store.units.create(units, "scheduler")
     hints = [a_hint(unit) for unit in units]
     won = in_threads(4, lambda n: _claim_all(store, hints, f"worker-{n}"))
     assert sorted(unit for some in won for unit in some) == sorted(unit.id for unit in units)
 
 
-def test_processes_never_claim_the_same_unit(shared: Store, address: str) -> None:
-    units = some_units(300)
+def test_processes_never_claim_the_same_unit(shared: Store, address: str, much: int) -> None:
+    units = some_units(much)
     shared.units.create(units, "scheduler")
     hints = [a_hint(unit) for unit in units]
     won = in_processes(address, _claim_all, [(hints, f"worker-{n}") for n in range(3)])
@@ -275,7 +275,7 @@ def test_processes_never_claim_the_same_unit(shared: Store, address: str) -> Non
     owners = {unit.id: unit.owner for unit in shared.units.unfinished()}
     assert all(owners[unit] == f"worker-{n}" for n, some in enumerate(won) for unit in some)
     claims = [entry.unit for entry in shared.journal.since(0, 10_000) if "in_prog" in entry.event]
-    assert len(claims) == len(set(claims)) == 300
+    assert len(claims) == len(set(claims)) == much
 
 
 # Holding
