@@ -49,6 +49,9 @@ class Conclusions:
             for at, conclusion in enumerate(conclusions):
                 if _is_owned(conclusion, documents.get(conclusion.unit)):
                     mine.setdefault(conclusion.unit, at)
+            begun = {unit: at for unit, at in mine.items() if documents[unit]["ending"] is not None}
+            self._carry_out([documents[unit] for unit in begun])  # whose answer was lost
+            mine = {unit: at for unit, at in mine.items() if unit not in begun}
             pages = self._results.stage(
                 {
                     unit: (_version(documents[unit]), results[at])
@@ -64,7 +67,7 @@ class Conclusions:
             in_vain = [page for unit, some in pages.items() if unit not in done for page in some]
             if in_vain:
                 self._results.discard(in_vain)
-        made = {mine[unit] for unit in done}
+        made = {*begun.values(), *(mine[unit] for unit in done)}
         return [conclusion for at, conclusion in enumerate(conclusions) if at not in made]
 
     def recover(self) -> int:
@@ -134,7 +137,7 @@ def _prepared(conclusion: Conclusion) -> list[Result]:
 
 
 def _is_owned(conclusion: Conclusion, document: Doc | None) -> bool:
-    if document is None or document["ending"] is not None:
+    if document is None:
         return False
     held = document["state"], document["attempt"], document["owner"]
     return held == (UnitState.IN_PROGRESS.value, conclusion.attempt, conclusion.owner)
