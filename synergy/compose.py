@@ -66,22 +66,45 @@ def open_project(
 
 def open_store(settings: Settings) -> Store:
     """The store that the settings name, made where there is none yet."""
-    from synergy.storage.sqlite import SqliteStore
-
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
-    return SqliteStore.open(settings.store_file)
+    if settings.is_store_embedded:
+        from synergy.storage.sqlite import SqliteStore
+
+        return SqliteStore.open(settings.store_file)
+    from synergy.storage.mongodb import MongoStore
+
+    return MongoStore.open(settings.store)
+
+
+def prepare_store(settings: Settings) -> list[str]:
+    """Makes the store, or what it lacks; what that was, in words."""
+    if settings.is_store_embedded:
+        open_store(settings).close()
+        return []
+    from synergy.storage.mongodb import engine
+
+    return engine.prepare(settings.store)
 
 
 def has_store(settings: Settings) -> bool:
     """Whether the store that the settings name is there already."""
-    return settings.store_file.is_file()
+    if settings.is_store_embedded:
+        return settings.store_file.is_file()
+    from synergy.storage.mongodb import engine
+
+    return engine.exists(settings.store)
 
 
 def remove_store(settings: Settings) -> None:
     """Takes the store away with all that is in it; nobody may have it open."""
+    if not settings.is_store_embedded:
+        from synergy.storage.mongodb import engine
+
+        engine.drop(settings.store)
+        return
     # The log goes before the file: a new file must never find the log of an old one.
     for suffix in ("-wal", "-shm", "", "-gate"):
         settings.store_file.with_name(settings.store_file.name + suffix).unlink(missing_ok=True)

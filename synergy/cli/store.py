@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synergy.cli import options
+from synergy.runtime.masking import mask
 
 if TYPE_CHECKING:
     from synergy.compose import Project
@@ -50,16 +51,18 @@ def run_init(arguments: argparse.Namespace) -> None:
     from synergy.cli import output
 
     project = compose.open_project()
+    store = mask(project.settings.store)
     is_new = not compose.has_store(project.settings)
-    if not arguments.dry_run:
-        compose.open_store(project.settings).close()
+    added = [] if arguments.dry_run else compose.prepare_store(project.settings)
     if arguments.json:
         output.print_json(
-            {"store": project.settings.store, "made": is_new, "dry_run": arguments.dry_run}
+            {"store": store, "made": is_new, "added": added, "dry_run": arguments.dry_run}
         )
         return
     verb = ("would be made" if arguments.dry_run else "is made") if is_new else "is there already"
-    output.say(f"{project.settings.store} {verb}")
+    output.say(f"{store} {verb}")
+    for one in () if is_new else added:
+        output.say(f"made the index {one}")
 
 
 def run_status(arguments: argparse.Namespace) -> None:
@@ -81,6 +84,8 @@ def run_status(arguments: argparse.Namespace) -> None:
         }
     )
     output.table(["rows of", "number"], sorted(found.rows.items()))
+    for warning in found.warnings:
+        output.note(f"{output.colour('warning', 'yellow')}: {warning}")
 
 
 def run_reset(arguments: argparse.Namespace) -> None:
@@ -90,21 +95,20 @@ def run_reset(arguments: argparse.Namespace) -> None:
     from synergy.cli.desk import confirm
 
     project = compose.open_project()
+    store = mask(project.settings.store)
     _refuse_while_in_use(project)
     there = compose.has_store(project.settings)
+    if there:
+        _refuse_while_boxes_report(project)
     if there and not arguments.dry_run:
-        confirm(
-            f"Everything in {project.settings.store} will be deleted.", WORD, is_sure=arguments.yes
-        )
+        confirm(f"Everything in {store} will be deleted.", WORD, is_sure=arguments.yes)
         compose.remove_store(project.settings)
         compose.open_store(project.settings).close()
     if arguments.json:
-        output.print_json(
-            {"store": project.settings.store, "reset": there, "dry_run": arguments.dry_run}
-        )
+        output.print_json({"store": store, "reset": there, "dry_run": arguments.dry_run})
         return
     verb = "would be reset" if arguments.dry_run else "is empty now"
-    output.say(f"{project.settings.store} {verb if there else 'is not there: nothing to reset'}")
+    output.say(f"{store} {verb if there else 'is not there: nothing to reset'}")
 
 
 def _refuse_while_in_use(project: Project) -> None:
@@ -120,6 +124,27 @@ def _refuse_while_in_use(project: Project) -> None:
     left = ProcessHost(home, project.path).strangers()
     if left:
         raise Refused(f"{len(left)} processes still run: launch.py supervisor stop ends them")
+
+
+def _refuse_while_boxes_report(project: Project) -> None:
+    """The same for other boxes, which share a store on a server."""
+    from synergy import compose
+    from synergy.errors import Refused
+
+    if project.settings.is_store_embedded:
+        return
+    store = compose.open_store(project.settings)
+    try:
+        now = project.settings.clock.now()
+        others = [box for box in store.boxes.all() if box.id != project.settings.box_id]
+        alive = [box.id for box in others if not box.is_silent(now)]
+    finally:
+        store.close()
+    if alive:
+        raise Refused(
+            f"boxes work with this store ({', '.join(alive)}): launch.py supervisor stop on each, "
+            "and a minute later it can be reset"
+        )
 
 
 def run_backup(arguments: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
+from synergy.config import mongodb
 from synergy.config.findings import Findings, suggestion
 from synergy.config.source import run_file
 from synergy.errors import InvalidValue
@@ -67,6 +68,11 @@ class Settings:
     mx_users_file: Path | None
     demo_stream: bool
     clock: Clock
+
+    @property
+    def is_store_embedded(self) -> bool:
+        """Whether the store is a file of this box, and no server's."""
+        return self.store.startswith("sqlite:")
 
     @property
     def store_file(self) -> Path:
@@ -193,10 +199,14 @@ class _Reading:
         default = "sqlite:///<home>/synergy.db"
         url = self._text("store", default)
         scheme, _, rest = url.partition("://")
-        if scheme in ("mongodb", "mongodb+srv"):
-            self._mistake("store", f"{url}: MongoDB is not supported yet; expected {default}")
+        if scheme in mongodb.SCHEMES:
+            mistake = mongodb.mistake(url)
+            if mistake is None:
+                return url
+            self._mistake("store", mistake)
         elif scheme != "sqlite" or not rest.startswith("/") or rest.endswith("/"):
-            self._mistake("store", f"{url!r}: expected sqlite:///FILE, for example {default}")
+            expected = f"expected sqlite:///FILE, for example {default}, or {mongodb.EXAMPLE}"
+            self._mistake("store", f"{url!r}: {expected}")
         elif rest == "/:memory:":
             self._mistake("store", "a store in memory cannot be shared by several processes")
         else:

@@ -6,14 +6,17 @@ import re
 
 # The lengths are bounded so that no text, however odd, takes more than linear time.
 _PASSWORD = re.compile(r"\b([a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,256}):\S{0,1024}@", re.IGNORECASE)
+_OPTION = re.compile(
+    r"([?&](?:[a-z]{0,64}password|authmechanismproperties)=)[^\s&]+", re.IGNORECASE
+)
 
 
 def mask(text: str) -> str:
-    """`text` with the password of each URL in it replaced by `***`.
+    """`text` with the password of each URL in it replaced by `***`, also those among its options.
 
     A password may itself hold `/` or `@`, so everything up to the last `@` of the word goes:
     rather too much than part of a secret.
     """
     if "://" not in text:
         return text  # nearly all of what is logged
-    return _PASSWORD.sub(r"\1:***@", text)
+    return _OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))

@@ -122,12 +122,31 @@ def test_the_store_is_a_file(project: Path, url: str, file: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://localhost/synergy",
+        "mongodb://u:p%40%2F@a:27017,b:27018/synergy?replicaSet=rs0&tls=true",
+        "mongodb+srv://cluster.example.com/synergy",
+    ],
+)
+def test_or_the_store_is_a_database(project: Path, url: str) -> None:
+    settings = load(project, {"SYNERGY_STORE": url})
+    assert settings.store == url
+    assert not settings.is_store_embedded
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "reason"),
     [
         ("SYNERGY_ENV", "pord", "did you mean prod?"),
         ("SYNERGY_ENV", "base", "expected one of dev, prod"),
         ("SYNERGY_ENV", "../dev", "no settings for '../dev'"),
-        ("SYNERGY_STORE", "mongodb://h/db", "MongoDB is not supported yet"),
+        ("SYNERGY_STORE", "mongodb://h:27017", "expected the name of a database"),
+        ("SYNERGY_STORE", "mongodb://u:p/w@h/db", "@ is written %40"),
+        ("SYNERGY_STORE", "mongodb://u:p@w@h/db", "@ is written %40"),
+        ("SYNERGY_STORE", "mongodb:///db", "expected a host"),
+        ("SYNERGY_STORE", "mongodb://h/d b", "no name of a database"),
+        ("SYNERGY_STORE", "mongodb://h/a/b", "no name of a database"),
         ("SYNERGY_STORE", "postgres://h/db", "expected sqlite:///FILE"),
         ("SYNERGY_STORE", "/srv/a.db", "expected sqlite:///FILE"),
         ("SYNERGY_STORE", "sqlite:///", "expected sqlite:///FILE"),
@@ -262,11 +281,18 @@ def test_masking_takes_linear_time(word: str) -> None:
     assert len(mask(text)) > 0
 
 
-def test_a_mistake_never_shows_a_password(project: Path) -> None:
-    found = mistakes(
-        project,
-        SYNERGY_STORE="mongodb://me:secret@h/db",
-        SYNERGY_BUS="amqp://me:secret@h",
-    )
+@pytest.mark.parametrize(
+    "store",
+    [
+        "mongodb://me:secret@h",
+        "mongodb://me:to/secret@h/db",
+        "mongodb://me:to?secret@h/db",
+        "mongodb://me:to#secret@h/db",
+        "mongodb://me:to@secret@h/db",
+        "mongodb://me:p@h/a/b?tlsCertificateKeyFilePassword=secret",
+    ],
+)
+def test_a_mistake_never_shows_a_password(project: Path, store: str) -> None:
+    found = mistakes(project, SYNERGY_STORE=store, SYNERGY_BUS="amqp://me:secret@h")
     assert "secret" not in "".join(found)
-    assert "mongodb://me:***@h/db" in found[0]
+    assert "mongodb://me:***@h" in found[0]

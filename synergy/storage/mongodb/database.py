@@ -8,8 +8,9 @@ failed, so that what is there is a prefix of it.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
@@ -17,7 +18,7 @@ from pymongo import MongoClient
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 
-from synergy.errors import StorageUnavailable
+from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.runtime.masking import mask
 from synergy.storage.mongodb.faults import duplicate, translated
 
@@ -44,10 +45,11 @@ _DEFAULTS: Doc = {
 class WriteBatch:
     """The outermost batch of a thread. It is the Batch of the contract."""
 
-    __slots__ = ("after", "failed")
+    __slots__ = ("after", "failed", "undo")
 
     def __init__(self) -> None:
-        self.after: list[Callable[[], None]] = []
+        self.after: list[Callable[[], object]] = []
+        self.undo: list[Callable[[], object]] = []
         self.failed = False
 
     def after_commit(self, act: Callable[[], None]) -> None:
@@ -67,14 +69,18 @@ class Database:
 
     @classmethod
     def connect(cls, url: str) -> Self:
-        """The database that the URL names; the server is not asked yet."""
+        """The database that the URL names; the server is not asked yet.
+
+        An option that the driver does not know is a mistake: it may have meant safety.
+        """
         place = location(url)
         try:
-            client: MongoClient[Doc] = MongoClient(url, **_options(url))
+            with warnings.catch_warnings(action="error", category=UserWarning):
+                client: MongoClient[Doc] = MongoClient(url, **_options(url))
             name = client.get_default_database().name
-        except (PyMongoError, OSError, ValueError) as error:
-            raise StorageUnavailable(
-                f"{place} is no usable address ({mask(str(error))}): expected mongodb://HOST/DATABASE"
+        except (PyMongoError, OSError, ValueError, UserWarning) as error:
+            raise ConfigurationError(
+                [f"the store's URL {place} cannot be used: {mask(str(error))}"]
             ) from error
         return cls(client, name, place)
 
@@ -121,10 +127,28 @@ class Database:
         try:
             yield batch
             self._check(batch)
-        finally:
+        except BaseException:
             self._own.batch = None
+            self._undo(batch)
+            raise
+        self._own.batch = None
         for act in batch.after:
             act()
+
+    def at_end(self, done: Callable[[], object], undone: Callable[[], object]) -> None:
+        """Calls one of both when this thread's batch ends; `done` at once if there is none."""
+        batch = self._batch()
+        if batch is None:
+            done()
+        else:
+            batch.after.append(done)
+            batch.undo.append(undone)
+
+    def _undo(self, batch: WriteBatch) -> None:
+        """What cannot be undone now, because the server is away, is left to `recover`."""
+        with suppress(StorageUnavailable):
+            for act in batch.undo:
+                act()
 
     def close(self) -> None:
         """Closes all connections; any later use raises StorageUnavailable."""
