@@ -8,7 +8,7 @@ the end is the same: everything done once, told once, and nothing half shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
@@ -167,3 +167,26 @@ def test_work_that_is_cut_short_anywhere_comes_to_the_same_end(
                 the_work(other)
                 other.recover()
                 check(other)
+
+
+def test_messages_of_a_batch_that_fails_wait_again_in_their_order(mongodb_url: str) -> None:
+    with opened(mongodb_url) as store:
+        store.messages.put("q", [b"1", b"2", b"3"])
+        with suppress(Died), store.batch():
+            assert [message.body for message in store.messages.take("q", 2)] == [b"1", b"2"]
+            assert store.messages.depths() == {"q": 1}
+            raise Died
+        assert [message.body for message in store.messages.take("q", 9)] == [b"1", b"2", b"3"]
+        assert store.messages.depths() == {}
+
+
+def test_messages_whose_taker_died_wait_again_after_two_looks(mongodb_url: str) -> None:
+    with opened(mongodb_url) as dead, opened(mongodb_url) as other:
+        other.messages.put("q", [b"1", b"2"])
+        never_ended = dead.batch()
+        never_ended.__enter__()
+        assert len(dead.messages.take("q", 1)) == 1
+        assert other.recover() == 0
+        assert other.messages.depths() == {"q": 1}
+        assert other.recover() == 1
+        assert [message.body for message in other.messages.take("q", 9)] == [b"1", b"2"]

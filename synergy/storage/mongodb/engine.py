@@ -91,7 +91,8 @@ class MongoStore:
 
     def recover(self) -> int:
         """Does what writers did not live to do; harmless beside live ones."""
-        return self.jobs.recover() + self.units.recover() + self.documents.recover()
+        parts = (self.jobs, self.units, self.documents, self.messages)
+        return sum(part.recover() for part in parts)
 
     def close(self) -> None:
         self._database.close()

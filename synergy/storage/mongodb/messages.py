@@ -1,19 +1,24 @@
 """Messages at rest, for the bus that lives in the store.
 
-A message is away once it is taken: what its taker does not finish, the collector says again.
-So it is when a taker ends with some of its messages taken and not yet worked on.
+A message that is taken within a batch is marked with its taker, and deleted at the end of the
+batch; it is free again if the batch fails. Those of a taker that did not live to the end of
+its batch are freed by `recover`, so that each message is handled at least once.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.protocol import DeadMessage, StoredMessage
+
+FREE = ""  # the taker of a message that waits
 
 
 class MongoMessages:
@@ -23,6 +28,7 @@ class MongoMessages:
         self._database = database
         self._messages = database["messages"]
         self._dead = database["dead_messages"]
+        self._stuck: set[str] = set()  # takers at the last look
 
     def put(self, queue: str, bodies: Sequence[bytes]) -> None:
         if not bodies:
@@ -31,22 +37,41 @@ class MongoMessages:
             first = numbers.take(self._database, f"queue {queue}", len(bodies))
             self._messages.insert_many(
                 [
-                    {"queue": queue, "seq": seq, "body": body}
+                    {"queue": queue, "seq": seq, "body": body, "taker": FREE}
                     for seq, body in enumerate(bodies, first)
                 ]
             )
 
     def take(self, queue: str, limit: int) -> list[StoredMessage]:
-        taken: list[StoredMessage] = []
+        taker = secrets.token_hex(8)
         with self._database.calling():
-            while len(taken) < limit and (oldest := self._take_oldest(queue)):
-                taken.append(StoredMessage(oldest["seq"], oldest["queue"], oldest["body"]))
-        return taken
+            oldest = self._messages.find({"queue": queue, "taker": FREE}).sort("seq", 1)
+            found = list(oldest.limit(limit))
+            if not found:
+                return []
+            free = {"_id": {"$in": [message["_id"] for message in found]}, "taker": FREE}
+            marked = self._messages.update_many(free, {"$set": {"taker": taker}}).matched_count
+            if marked < len(found):
+                found = list(self._messages.find({"taker": taker}).sort("seq", 1))
+            self._database.at_end(partial(self._delete, taker), partial(self._free, taker))
+        if not found:  # others took all of them: there may be more
+            return self.take(queue, limit)
+        return [StoredMessage(one["seq"], one["queue"], one["body"]) for one in found]
+
+    def recover(self) -> int:
+        """Frees what was taken and stood still since the last call; returns how much."""
+        with self._database.calling():
+            wanted = {"taker": {"$ne": FREE}}
+            takers = {message["taker"] for message in self._messages.find(wanted, {"taker": 1})}
+        left = takers & self._stuck
+        self._stuck = takers
+        return sum(self._free(taker) for taker in left)
 
     def depths(self) -> dict[str, int]:
+        waiting = {"$match": {"taker": FREE}}
         by_queue = {"$group": {"_id": "$queue", "depth": {"$sum": 1}}}
         with self._database.calling():
-            found = list(self._messages.aggregate([by_queue]))
+            found = list(self._messages.aggregate([waiting, by_queue]))
         return {queue["_id"]: queue["depth"] for queue in found}
 
     def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
@@ -83,8 +108,14 @@ class MongoMessages:
         with self._database.calling():
             return self._dead.delete_many({}).deleted_count
 
-    def _take_oldest(self, queue: str) -> Doc | None:
-        return self._messages.find_one_and_delete({"queue": queue}, sort=[("seq", 1)])
+    def _delete(self, taker: str) -> None:
+        with self._database.calling():
+            self._messages.delete_many({"taker": taker})
+
+    def _free(self, taker: str) -> int:
+        with self._database.calling():
+            freed = self._messages.update_many({"taker": taker}, {"$set": {"taker": FREE}})
+            return freed.matched_count
 
     def _replay(self, dead: Doc) -> None:
         self.put(dead["queue"], [dead["body"]])
