@@ -20,15 +20,16 @@ from typing import Any
 
 import apsw
 
+from synergy import compose
 from synergy.clock import SystemClock
-from synergy.compose import open_project
+from synergy.compose import Project
 from synergy.lifecycle.transitions import JOB_MOVES, UNIT_MOVES
-from synergy.messaging.stored import StoredBus
+from synergy.messaging.protocol import Bus
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime.identity import start_time
-from synergy.storage.sqlite.engine import SqliteStore
+from synergy.storage.protocol import Store
 from synergy.supervisor import lock, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.proctable import marker_of
@@ -59,15 +60,19 @@ class Home:
 
     def __init__(self, path: Path, **variables: str) -> None:
         self.path = path
-        self.variables = variables
+        self.variables = {"box_id": BOX, **variables}
         self.before_commands: Callable[[], None] | None = None  # called in their own process
         self._begun: list[subprocess.Popen[str]] = []
+
+    @property
+    def box(self) -> str:
+        return self.variables["box_id"]
 
     # launch.py
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("SYNERGY_")}
-        settings = {"home": str(self.path), "box_id": BOX, "demo_stream": "off", **self.variables}
+        settings = {"home": str(self.path), "demo_stream": "off", **self.variables}
         given = {f"SYNERGY_{name.upper()}": value for name, value in {**settings, **more}.items()}
         return {**kept, "SYNERGY_NO_VENV": "1", "COLUMNS": "100", **given}
 
@@ -138,8 +143,11 @@ class Home:
                 for ordinal in range(run.first, run.first + len(run.states))
             }
 
+    def project(self) -> Project:
+        return compose.open_project(PROJECT, self.environment())
+
     def deployment(self) -> Deployment:
-        return open_project(PROJECT, self.environment()).deployment
+        return self.project().deployment
 
     def story(self) -> Story:
         """The journal so far, which must be legal."""
@@ -149,12 +157,14 @@ class Home:
     # The store and the bus
 
     @contextmanager
-    def store(self) -> Iterator[SqliteStore]:
-        with closing(SqliteStore.open(self.path / "synergy.db", create=False)) as store:
+    def store(self) -> Iterator[Store]:
+        settings = self.project().settings
+        assert compose.has_store(settings), settings.store
+        with closing(compose.open_store(settings)) as store:
             yield store
 
-    def bus(self, store: SqliteStore) -> closing[StoredBus]:
-        return closing(StoredBus(store, self.path))
+    def bus(self, store: Store) -> closing[Bus]:
+        return closing(compose.open_bus(self.project().settings, store))
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """All that the store holds, by table."""
@@ -162,7 +172,7 @@ class Home:
             tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").get
             return {table: list(connection.execute(f'SELECT * FROM "{table}"')) for table in tables}
 
-    def until(self, look: Callable[[SqliteStore], Any], limit: float = LIMIT) -> Any:
+    def until(self, look: Callable[[Store], Any], limit: float = LIMIT) -> Any:
         """The first true answer of `look`, which is asked whenever something has happened."""
         with self.store() as store, self.bus(store) as bus:
             listener = bus.listener("scheduler")  # rung by workers, operators and ingests
@@ -176,7 +186,7 @@ class Home:
     ) -> UnitOfWork:
         """A unit of the process in that state, of that timeperiod and attempt if they are given."""
 
-        def look(store: SqliteStore) -> UnitOfWork | None:
+        def look(store: Store) -> UnitOfWork | None:
             found, _ = store.units.find(process, state)
             return next(
                 (
@@ -196,14 +206,14 @@ class Home:
         if not self.path.exists():
             return {}
         strangers = ProcessHost(self.path, PROJECT).strangers()
-        return {entry.pid: _slot(marker_of(entry.pid)) for entry in strangers}
+        return {entry.pid: _slot(marker_of(entry.pid), self.box) for entry in strangers}
 
     def leaders(self) -> dict[str, int]:
         """The pid of each slot (`Process/instance`) that the supervisor reports and that lives."""
         with self.store() as store:
             return {
                 f"{seen.process}/{seen.instance}": seen.pid
-                for seen in store.boxes.observed(BOX)
+                for seen in store.boxes.observed(self.box)
                 if seen.pid is not None and start_time(seen.pid) == seen.started
             }
 
@@ -215,16 +225,16 @@ class Home:
     def until_all_run(self, *slots: str) -> dict[str, int]:
         """Until each slot (by default, those that the supervisor knows) lives; the leaders."""
 
-        def look(store: SqliteStore) -> dict[str, int] | None:
+        def look(store: Store) -> dict[str, int] | None:
             wanted = slots or [
                 f"{seen.process}/{seen.instance}"
-                for seen in store.boxes.observed(BOX)
+                for seen in store.boxes.observed(self.box)
                 if seen.state != "stopped"
             ]
             found = self.leaders()
             running = {
                 f"{seen.process}/{seen.instance}"
-                for seen in store.boxes.observed(BOX)
+                for seen in store.boxes.observed(self.box)
                 if seen.state == "running"
             }
             return found if set(wanted) <= set(found) & running else None
@@ -305,8 +315,8 @@ def _holds_a_lock(pid: int, home: Path) -> bool:
     return False
 
 
-def _slot(marker: str) -> str:
-    return marker.rpartition("/")[0].partition("/")[2].removeprefix(f"{BOX}/")
+def _slot(marker: str, box: str) -> str:
+    return marker.rpartition("/")[0].partition("/")[2].removeprefix(f"{box}/")
 
 
 # What must hold of every journal
@@ -329,7 +339,7 @@ class Story:
     unit is claimed once.
     """
 
-    def __init__(self, store: SqliteStore, deployment: Deployment) -> None:
+    def __init__(self, store: Store, deployment: Deployment) -> None:
         self._qualifiers = {name: p.qualifier for name, p in deployment.managed().items()}
         self.jobs: dict[tuple[str, str], tuple[str, int]] = {}
         self.units: dict[str, tuple[str, int]] = {}

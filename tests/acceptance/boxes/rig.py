@@ -1,0 +1,57 @@
+"""Three boxes: a store, a broker and a scheduler on A, a scheduler and workers on B, workers on C.
+
+Each box has a home, a supervisor and a machine of its own; what a test does on a box, it does on
+its machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from synergy.storage.protocol import Store
+from tests.acceptance.boxes.network import Machine, network
+from tests.acceptance.kit import Home, kill
+
+CONTEXT = "tests.acceptance.deployments.three_boxes"
+NAMES = ("box-a", "box-b", "box-c")
+
+
+class Box(Home):
+    """A home on a machine of its own."""
+
+    def __init__(self, machine: Machine, path: Path, **variables: str) -> None:
+        super().__init__(path, box_id=machine.name, **variables)
+        self.machine = machine
+
+    def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:
+        with self.machine.inside():
+            return super().begin(*argv, **more)
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        with self.machine.inside(), super().store() as store:
+            yield store
+
+    def kill_all(self) -> None:
+        """kill -9 of the supervisor and all its processes, in one moment."""
+        victims = {self.supervisor(), *self.marked()} - {0}
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        for pid in victims:
+            kill(pid)
+
+
+@contextmanager
+def boxes(machines: Sequence[Machine], folder: Path, **variables: str) -> Iterator[list[Box]]:
+    """A box on each machine, of one deployment; at the end nothing may be left of them."""
+    made = [Box(m, folder / m.name, context=CONTEXT, **variables) for m in machines]
+    with ExitStack() as ending:
+        for box in made:
+            ending.callback(box.end)
+            ending.callback(box.machine.join)
+        yield made
