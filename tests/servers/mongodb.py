@@ -69,21 +69,32 @@ def running(folder: Path) -> Iterator[Server]:
         server = Server(given)
         _wait_until_it_answers(server)
         yield server
-    elif mongod := shutil.which("mongod"):
-        with running_mongod(mongod, folder) as server:
-            yield server
     else:
-        with running_ferretdb(folder) as server:
+        with running_own(folder) as server:
             yield server
 
 
 @contextmanager
-def running_mongod(program: str, folder: Path, *options: str) -> Iterator[Server]:
+def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Server]:
+    """A server of the caller's own, which listens on this address."""
+    mongod = shutil.which("mongod")
+    with (
+        running_mongod(mongod, folder, host=host)
+        if mongod
+        else running_ferretdb(folder, "-listen", f"{host}:0")
+    ) as server:
+        yield server
+
+
+@contextmanager
+def running_mongod(
+    program: str, folder: Path, *options: str, host: str = "127.0.0.1"
+) -> Iterator[Server]:
     """A standalone MongoDB."""
     port = _free_port()
-    place = ("--dbpath", _data(folder), "--bind_ip", "127.0.0.1", "--port", str(port))
+    place = ("--dbpath", _data(folder), "--bind_ip", host, "--port", str(port))
     with _started([program, *place, *options], folder / "mongod.log") as process:
-        server = Server(f"mongodb://127.0.0.1:{port}/", process, folder / "mongod.log")
+        server = Server(f"mongodb://{host}:{port}/", process, folder / "mongod.log")
         _wait_until_it_answers(server)
         yield server
 
