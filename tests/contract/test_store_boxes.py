@@ -65,3 +65,9 @@ def test_a_box_is_known_once_assigned_and_seen_once_it_reports(store: Store) -> 
     store.boxes.report("dev-2", [], NOW)
     store.boxes.assign("dev-1", ["B"])
     assert store.boxes.all() == [Box("dev-1", NOW), Box("dev-2", NOW)]
+
+
+def test_a_box_that_never_reported_is_there_with_nothing_observed(store: Store) -> None:
+    store.boxes.assign("dev-1", ["A"])
+    assert store.boxes.all() == [Box("dev-1", None)]
+    assert store.boxes.observed() == []

@@ -30,7 +30,7 @@ class MongoBoxes:
 
     def assign(self, box: str, processes: Sequence[str]) -> list[str]:
         with self._database.calling():
-            upsert(self._boxes, box, {"$setOnInsert": {"observed": []}})
+            upsert(self._boxes, box, {"$setOnInsert": {"seen_at": None}})
             if not processes:
                 return []
             try:
@@ -72,7 +72,9 @@ class MongoBoxes:
         wanted = {} if box is None else {"_id": box}
         with self._database.calling():
             found = list(self._boxes.find(wanted))
-        observed = [_observed(one["_id"], process) for one in found for process in one["observed"]]
+        observed = [
+            _observed(one["_id"], process) for one in found for process in one.get("observed", ())
+        ]
         return sorted(observed, key=lambda one: (one.box, one.process, one.instance))
 
     def all(self) -> list[Box]:
