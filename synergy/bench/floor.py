@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from synergy.clock import Clock, SystemClock
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState, unit_id
-from synergy.scheduler.managed import BATCH
+from synergy.scheduler.deciding import BATCH
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 from synergy.worker.execution import LARGEST_GROUP

@@ -18,6 +18,7 @@ from synergy.insight.actions import TIMETABLE_START, load_timetable
 from synergy.model.job import JobMove, JobState
 from synergy.runtime.workplace import Daemon
 from synergy.scheduler.managed import Managed
+from synergy.scheduler.trouble import Troubles
 from synergy.timeperiod import Qualifier
 from synergy.timetable.readiness import readiness
 from synergy.timetable.timetable import Place, Timetable
@@ -125,7 +126,12 @@ class Probe(Daemon):
 
     def _scheduler(self) -> float:
         place, began = self.workplace, _clock.monotonic()
-        Managed(place.store, place.bus, place.clock, place.deployment, self._start, "bench")
+        troubles = Troubles(place.clock)
+        managed = Managed(
+            place.store, place.bus, place.clock, place.deployment, self._start, "bench", troubles,
+            lambda _tree: True,
+        )  # fmt: skip
+        managed.hold(place.deployment.trees)
         return _clock.monotonic() - began
 
     def _timetable(self, start: str) -> Timetable:

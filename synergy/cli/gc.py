@@ -62,7 +62,7 @@ def _run(at: Desk, arguments: argparse.Namespace) -> JournalEntry:
     from synergy.errors import Unreachable
     from synergy.insight.reads import JOURNAL
 
-    if not at.reads.is_led():
+    if not at.reads.is_collected():
         raise Unreachable(f"no scheduler is at work to run the collector: {START}")
     clock = SystemClock()
     listener = at.bus.listener(JOURNAL)

@@ -224,7 +224,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
 
     with desk() as at:
         process = at.managed(arguments.name)
-        _note_if_not_led(at)
+        _note_if_not_led(at, process.name)
         if not arguments.dry_run:
             at.actions.trigger(process.name, actor(arguments.reason), at.now)
     _tell(arguments, {"triggered": True}, True, "looking at its jobs now")
@@ -244,12 +244,14 @@ def run_interval(arguments: argparse.Namespace) -> None:
     _tell(arguments, {"trigger": trigger, "before": was}, trigger != was, f"due {trigger}")
 
 
-def _note_if_not_led(at: Desk) -> None:
+def _note_if_not_led(at: Desk, process: str) -> None:
     from synergy.cli import output
     from synergy.cli.desk import START
 
-    if not at.reads.is_led():
-        output.note(f"no scheduler is at work: one that starts looks at everything ({START})")
+    if not at.reads.is_led(process):
+        output.note(
+            f"no scheduler leads the tree of {process}: one that does looks at everything ({START})"
+        )
 
 
 def _tell(

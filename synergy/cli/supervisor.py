@@ -280,7 +280,7 @@ def _status(project: Project) -> SupervisorStatus:
     if compose.has_store(settings):
         store = compose.open_store(settings)
         try:
-            return status(settings.home, store, settings.box_id)
+            return status(settings.home, store, settings.box_id, project.deployment)
         finally:
             store.close()
     holder = lock.holder(settings.home)
@@ -306,6 +306,11 @@ def _print_status(found: SupervisorStatus) -> None:
                 ]
                 for p in found.processes
             ],
+        )
+    if found.leaders:
+        output.table(
+            ["scheduled", "by host", "pid", "term"],
+            [[p.part, p.host or "nobody", p.pid, p.term] for p in found.leaders],
         )
     if found.running:
         output.say(f"the supervisor of box {found.box} runs (pid {found.pid})")

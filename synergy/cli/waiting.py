@@ -23,8 +23,8 @@ def wait(arguments: argparse.Namespace) -> int:
     """Waits, then tells how it ended; the exit code says whether there is a result."""
     with desk() as at:
         at.managed(arguments.process).qualifier.parse(arguments.timeperiod)
-        if not at.reads.is_led():
-            output.note(f"no scheduler is at work, so this may wait for long: {START}")
+        if not at.reads.is_led(arguments.process):
+            output.note(f"no scheduler leads its tree, so this may wait for long: {START}")
         listener = at.bus.listener(JOURNAL)
         try:
             found = _wait(at, arguments, listener, SystemClock())

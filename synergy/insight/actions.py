@@ -2,7 +2,9 @@
 
 Each action knows first what it would touch, which is what `dry_run` returns, and then does
 exactly that by compare-and-set: jobs first, their unfinished units after them, so that no
-job is ever seen as given up because its old unit was canceled. What somebody else changed
+job is ever seen as given up because its old unit was canceled. Where a batch is not one step,
+a unit that is not canceled in time counts as concluded just before, or is canceled by the
+collector. What somebody else changed
 between the look and the move is left out of the answer, and the journal says who it was.
 The scheduler follows the journal; it is woken, but need not be running.
 """
@@ -114,20 +116,20 @@ class Actions:
             raise Refused(f"the timetable already starts at {present}; give an earlier hour")
         if not dry_run:
             with self._store.batch() as batch:
+                # First what will cover more: a finished job must not get unfinished children.
+                self._repeat(lambda table: self._widening(table, start, actor), actor, now)
                 self._store.facts.set(TIMETABLE_START, start)
                 entry = JournalEntry(
                     now, "timetable.extended", "", "", "", present, start, 0, actor.why, actor.who
                 )
                 self._store.journal.append([entry])
-                self._repeat(
-                    lambda timetable: cascade_moves(
-                        self._store, _widened(timetable, present), Move.START_OVER, actor
-                    ),
-                    actor,
-                    now,
-                )
                 batch.after_commit(self._wake)
         return present
+
+    def _widening(self, timetable: Timetable, start: str, actor: Actor) -> list[JobMove]:
+        was = timetable.start
+        timetable.extend(start)
+        return cascade_moves(self._store, widened(timetable, was), Move.START_OVER, actor)
 
     def cancel_unit(
         self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
@@ -222,7 +224,7 @@ def load_timetable(store: Store, deployment: Deployment, now: datetime) -> Timet
     return timetable
 
 
-def _widened(timetable: Timetable, was: str) -> list[Node]:
+def widened(timetable: Timetable, was: str) -> list[Node]:
     """The jobs that cover more now that the first hour is no longer `was`."""
     found = []
     for place in timetable.places.values():
@@ -266,10 +268,11 @@ def make_moves(
 ) -> tuple[list[Touched], list[JobMove]]:
     """Makes the moves, then cancels the unfinished units of the jobs that were moved.
 
-    Returns what was touched, and the moves that were refused because a job had changed.
+    What the cascade reached last comes first: who stops in between leaves no finished parent of
+    an unfinished child. Returns what was touched, and the moves that were refused because a job had changed.
     """
     with store.batch() as batch:
-        refused = store.jobs.move(moves, now)
+        refused = store.jobs.move(moves[::-1], now)
         gone = set(refused)
         made = [move for move in moves if move not in gone]
         store.units.move(_cancels(store, made, actor), now)

@@ -14,6 +14,7 @@ from synergy.errors import NotFound
 from synergy.insight.actions import load_timetable
 from synergy.insight.audit import Audit, audit
 from synergy.insight.coverage import below, uncovered_below
+from synergy.insight.leaders import COLLECTOR, PartView, is_led, leaders, part_of_tree
 from synergy.insight.views import (
     BoxProcess,
     BoxView,
@@ -27,7 +28,7 @@ from synergy.insight.views import (
     UnitPage,
     Window,
 )
-from synergy.insight.why import Cause, Why, is_led
+from synergy.insight.why import Cause, Why
 from synergy.insight.window import LevelReader
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
 from synergy.messaging.protocol import Bus
@@ -170,15 +171,24 @@ class Reads:
         """Messages that nobody could make sense of, newest first."""
         return self._bus.dead(limit)
 
-    def is_led(self) -> bool:
-        """Whether a scheduler is at work, as far as can be seen from here."""
-        return is_led(self._store)
+    def is_led(self, process: str) -> bool:
+        """Whether a scheduler leads the tree of a process, as far as can be seen from here."""
+        trees = [t.name for t in self._deployment.trees.values() if process in t.processes]
+        return any(is_led(self._store, part_of_tree(tree)) for tree in trees)
+
+    def is_collected(self) -> bool:
+        """Whether a scheduler runs the collector, as far as can be seen from here."""
+        return is_led(self._store, COLLECTOR)
+
+    def leaders(self) -> list[PartView]:
+        """Which scheduler leads each tree, and the collector."""
+        return leaders(self._store, self._deployment)
 
     def collector(self) -> CollectorView:
         """The garbage collector."""
         recent = self._store.journal.find("", _RECENT)
         runs = [entry for entry in recent if entry.event == "gc.run"]
-        return CollectorView(self.is_led(), _by_process(self._store), tuple(runs[:RUNS]))
+        return CollectorView(self.is_collected(), _by_process(self._store), tuple(runs[:RUNS]))
 
     def collector_run_after(self, seq: int, process: str) -> tuple[JournalEntry | None, int]:
         """The run that the journal has after `seq`, if any, and the number to go on from."""

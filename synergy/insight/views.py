@@ -172,7 +172,7 @@ class PlannedMove:
 
 @dataclass(frozen=True, slots=True)
 class CollectorView:
-    """The collector: whether a scheduler is at work to run it, its last runs, newest first.
+    """The collector: whether a scheduler leads it, its last runs, newest first.
 
     A run is in the journal if it was asked for or did something. `units` are the unfinished
     ones, by process and state.

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from synergy.insight.coverage import uncovered
+from synergy.insight.leaders import COLLECTOR, is_led, part_of_tree
 from synergy.model.control import ProcessControl
 from synergy.model.job import JobState
 from synergy.model.process import ManagedProcess, StateMachine
@@ -20,7 +21,6 @@ from synergy.timetable.readiness import Blocker, Relation, blockers
 from synergy.timetable.timetable import Place, Timetable
 
 WIDTH = 3  # how many children or counterparts are followed; the others are counted
-LEASE = "scheduler"
 
 
 class Kind(Enum):
@@ -106,8 +106,8 @@ class Why:
 
     def _no_scheduler(self, place: Place, ordinal: int, text: str) -> Cause:
         return self._cause(
-            Kind.NO_SCHEDULER, place, ordinal, f"{text}, but no scheduler is at work",
-            "launch.py supervisor start",
+            Kind.NO_SCHEDULER, place, ordinal, text,
+            "launch.py supervisor status", "launch.py supervisor start",
         )  # fmt: skip
 
     def _finished(self, place: Place, ordinal: int, state: JobState) -> Cause:
@@ -161,8 +161,8 @@ class Why:
         failed = f"unit {unit.id} failed: {unit.reason}" if unit.reason else f"unit {unit.id} waits"
         if needs_collector and not self._is_on(place.process):
             return self._off(place, ordinal, f"; {failed}")
-        if needs_collector and not is_led(self._store):
-            return self._no_scheduler(place, ordinal, failed)
+        if needs_collector and not is_led(self._store, COLLECTOR):
+            return self._no_scheduler(place, ordinal, f"{failed}, but no scheduler collects")
         if unit.state is UnitState.INVALID:
             again = f"tried again at {_instant(unit.not_before)}" if unit.not_before else ""
             return self._cause(
@@ -228,8 +228,9 @@ class Why:
         return self._of(other, blocker.ordinal)
 
     def _ready(self, place: Place, ordinal: int) -> Cause:
-        if not is_led(self._store):
-            return self._no_scheduler(place, ordinal, "ready")
+        if not is_led(self._store, part_of_tree(place.tree)):
+            text = f"ready, but no scheduler leads tree {place.tree}"
+            return self._no_scheduler(place, ordinal, text)
         process, first = place.process, place.level.frontier
         if process.max_active == 1 and first < ordinal:
             return self._cause(
@@ -291,15 +292,6 @@ class Why:
         level = place.level
         state, name = level.state(ordinal), level.timeperiod(ordinal)
         return Cause(kind, place.process.name, name, state, text, helps, causes)
-
-
-def is_led(store: Store) -> bool:
-    """Whether a scheduler is at work, as far as can be seen from this machine."""
-    lease = store.leases.read(LEASE)
-    if lease is None or lease.released:
-        return False
-    holder = identity.parse(lease.holder)
-    return holder is None or not holder.is_provably_dead
 
 
 def _instant(at: datetime | None) -> str:

@@ -18,6 +18,9 @@ this machine and is provably gone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from synergy.clock import Clock
 from synergy.model.lease import Lease
 from synergy.runtime import identity
@@ -28,73 +31,129 @@ VALID = 10.0
 WAIT = 18.0
 
 
-class Leadership:
-    """One candidate for one lease. `tick` is to be called about every `RENEW` seconds."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A lease of this candidate, and until when (boot time) it gives the right to act."""
 
-    def __init__(self, leases: Leases, clock: Clock, name: str, holder: str) -> None:
+    lease: Lease
+    valid_until: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A lease as it was seen last, and since when (monotonic) it has stood like this."""
+
+    lease: Lease
+    since: float
+
+
+class Leadership:
+    """One candidate for the leases whose names begin with `family`.
+
+    `tick` is to be called when `due_in` says so: it renews all that is held in one step, and
+    looks at all the others in another.
+    """
+
+    def __init__(self, leases: Leases, clock: Clock, family: str, holder: str) -> None:
         self._leases = leases
         self._clock = clock
-        self._name = name
+        self._family = family
         self._holder = holder
-        self._mine: Lease | None = None
-        self._valid_until = 0.0
-        self._seen: Lease | None = None
-        self._seen_at = 0.0
+        self._mine: dict[str, _Held] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._ticked_at = -RENEW
 
-    @property
-    def is_held(self) -> bool:
-        """Whether this candidate may act at this moment."""
-        return self._mine is not None and self._clock.boottime() < self._valid_until
+    def is_held(self, name: str) -> bool:
+        """Whether this candidate may act under the lease at this moment."""
+        mine = self._mine.get(name)
+        return mine is not None and self._clock.boottime() < mine.valid_until
 
-    @property
-    def epoch(self) -> int:
-        """The term of the lease that is or was held last; 0 if none was."""
-        return self._mine.epoch if self._mine is not None else 0
+    def epoch(self, name: str) -> int:
+        """The term of a lease that is held; 0 if it is not."""
+        mine = self._mine.get(name)
+        return mine.lease.epoch if mine is not None else 0
 
-    @property
-    def holder(self) -> str:
-        """Who held the lease when it was last looked at."""
-        return self._seen.holder if self._seen is not None else ""
+    def is_free(self, name: str) -> bool:
+        """Whether the lease, as it was seen last, may be taken."""
+        if name in self._mine:
+            return False
+        seen = self._seen.get(name)
+        if seen is None or seen.lease.released:
+            return True
+        if self._clock.monotonic() - seen.since >= WAIT:
+            return True
+        holder = identity.parse(seen.lease.holder)
+        return holder is not None and holder.is_provably_dead
 
-    def tick(self) -> bool:
-        """Renews the lease, or takes it if it is free; returns `is_held`."""
+    def names(self) -> list[str]:
+        """All leases of the family that there were at the last tick."""
+        return list(self._seen)
+
+    def tick(self) -> None:
+        """Renews what is held, and looks how all leases stand."""
+        began = self._clock.monotonic()
+        self._renew(held.lease for held in self._mine.values())
+        now = self._clock.monotonic()
+        found = {lease.name: lease for lease in self._leases.all(self._family)}
+        self._seen = {name: self._as_seen(lease, now) for name, lease in found.items()}
+        # A renewal may have been made although its answer was lost.
+        unknown = [lease for lease in found.values() if self._is_unknown(lease)]
+        self._renew(unknown)
+        for name in [name for name, held in self._mine.items() if not self._stands(held)]:
+            del self._mine[name]
+        self._ticked_at = began
+
+    def due_in(self) -> float:
+        """Seconds until the next tick: until renewing is due, or a silent holder has lost."""
+        now = self._clock.monotonic()
+        waits = [seen.since + WAIT for name, seen in self._seen.items() if name not in self._mine]
+        next_loss = min((at for at in waits if at > self._ticked_at), default=now + RENEW)
+        return max(0.0, min(self._ticked_at + RENEW, next_loss) - now)
+
+    def take(self, name: str) -> bool:
+        """Takes a lease that is free; False if somebody else was faster."""
         sent = self._clock.boottime()
-        if self._mine is not None:
-            self._renewed(self._leases.renew(self._mine) or self._renew_unknown(self._mine), sent)
-        else:
-            self._try_to_take(sent)
-        return self.is_held
+        seen = self._seen.get(name)
+        taken = self._leases.take(seen.lease if seen is not None else None, name, self._holder)
+        if taken is not None:
+            self._hold(taken, sent)
+        return taken is not None
+
+    def release(self, name: str) -> None:
+        """Gives a lease up, so that the next candidate need not wait."""
+        mine = self._mine.pop(name, None)
+        if mine is not None:
+            self._leases.release(mine.lease)
 
     def resign(self) -> None:
-        """Gives the lease up, so that the next candidate need not wait."""
-        if self._mine is not None:
-            self._leases.release(self._mine)
-            self._mine = None
+        """Gives all leases up."""
+        for name in list(self._mine):
+            self.release(name)
 
-    def _renew_unknown(self, mine: Lease) -> Lease | None:
-        """Renews after a renewal that was made although its answer was lost."""
-        found = self._leases.read(self._name)
-        if found is None or found.released:
-            return None
-        is_mine = (found.holder, found.epoch) == (mine.holder, mine.epoch)
-        return self._leases.renew(found) if is_mine else None
+    def _renew(self, leases: Iterable[Lease]) -> None:
+        held = list(leases)
+        if not held:
+            return
+        sent = self._clock.boottime()
+        for lease in self._leases.renew_all(held):
+            self._hold(lease, sent)
 
-    def _renewed(self, lease: Lease | None, sent: float) -> None:
-        self._mine = lease
-        if lease is not None:
-            self._valid_until = sent + VALID
+    def _hold(self, lease: Lease, sent: float) -> None:
+        self._mine[lease.name] = _Held(lease, sent + VALID)
+        self._seen[lease.name] = _Seen(lease, self._clock.monotonic())
 
-    def _try_to_take(self, sent: float) -> None:
-        found = self._leases.read(self._name)
-        if found != self._seen or found is None:
-            self._seen, self._seen_at = found, self._clock.monotonic()
-        if self._is_free(found):
-            self._renewed(self._leases.take(found, self._name, self._holder), sent)
+    def _as_seen(self, lease: Lease, now: float) -> _Seen:
+        known = self._seen.get(lease.name)
+        return known if known is not None and known.lease == lease else _Seen(lease, now)
 
-    def _is_free(self, lease: Lease | None) -> bool:
-        if lease is None or lease.released:
-            return True
-        if self._clock.monotonic() - self._seen_at >= WAIT:
-            return True
-        holder = identity.parse(lease.holder)
-        return holder is not None and holder.is_provably_dead
+    def _is_unknown(self, lease: Lease) -> bool:
+        mine = self._mine.get(lease.name)
+        return mine is not None and mine.lease.seq != lease.seq and _is_same_term(mine.lease, lease)
+
+    def _stands(self, held: _Held) -> bool:
+        seen = self._seen.get(held.lease.name)
+        return seen is not None and _is_same_term(held.lease, seen.lease)
+
+
+def _is_same_term(mine: Lease, found: Lease) -> bool:
+    return not found.released and (mine.holder, mine.epoch) == (found.holder, found.epoch)

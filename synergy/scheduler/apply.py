@@ -3,17 +3,19 @@
 A batch of decisions is written together: units first, then job states, then messages, so
 that each prefix is a legal state on an engine without transactions too. A unit without its
 job's move is found again by its key; a job's move without a message is repaired by the
-collector.
+collector. What the bus did not take after the batch was durable is said again in the next
+one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
+from synergy.errors import MessagingUnavailable
 from synergy.lifecycle.decision import (
     Decision,
     Extend,
@@ -28,8 +30,8 @@ from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STALE_FLAG, JobMove, JobRun, JobState
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
-from synergy.scheduler.lane import Lane, view
-from synergy.storage.protocol import Store
+from synergy.scheduler.lane import Lane
+from synergy.storage.protocol import Batch, Store
 
 _FINISHES = {
     JobState.PROCESSED: Move.PROCESS,
@@ -54,12 +56,28 @@ class Decided:
 
 @dataclass(slots=True)
 class Applied:
-    """What a batch came to: moves that were made and refused, and the units as stored."""
+    """What a batch came to: moves that were made and refused, and the units as stored.
 
-    moved: list[JobMove]
-    refused: list[JobMove]
-    units: list[tuple[Lane, int, UnitOfWork]]
-    extended: list[tuple[Lane, int, Extend, bool]]
+    `failure` is why the bus did not take the messages, `unsent`, although the rest is durable.
+    """
+
+    moved: list[JobMove] = field(default_factory=list)
+    refused: list[JobMove] = field(default_factory=list)
+    units: list[tuple[Lane, int, UnitOfWork]] = field(default_factory=list)
+    extended: list[tuple[Lane, int, Extend, bool]] = field(default_factory=list)
+    unsent: list[tuple[str, Hint]] = field(default_factory=list)
+    failure: MessagingUnavailable | None = None
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What a batch of decisions asks for; `publish` holds hints by queue."""
+
+    publish: defaultdict[str, list[Hint]]
+    moves: list[JobMove] = field(default_factory=list)
+    requests: list[tuple[Decided, Request]] = field(default_factory=list)
+    extends: list[tuple[Decided, Extend]] = field(default_factory=list)
+    cancels: list[tuple[tuple[str, int], UnitMove]] = field(default_factory=list)
 
 
 class Applier:
@@ -73,71 +91,83 @@ class Applier:
     def apply(
         self, batch: Sequence[Decided], hints: dict[str, list[Hint]], now: datetime
     ) -> Applied:
-        """Writes the batch and publishes it, with further `hints` by queue."""
-        moves: list[JobMove] = []
-        requests: list[tuple[Decided, Request]] = []
-        extends: list[tuple[Decided, Extend]] = []
-        cancels: list[tuple[tuple[str, int], UnitMove]] = []
-        for decided in batch:
-            match decided.decision:
-                case Request() as request:
-                    requests.append((decided, request))
-                    moves.extend(self._job_move(decided, _target(request.is_final), ""))
-                case Extend() as extend:
-                    extends.append((decided, extend))
-                    moves.extend(self._job_move(decided, _target(extend.is_final), ""))
-                case Finalise():
-                    moves.extend(self._job_move(decided, Move.FINALISE, ""))
-                case Finish(state, why, unit):
-                    moves.extend(self._job_move(decided, _FINISHES[state], why, unit))
-                    job = (decided.lane.process.name, decided.ordinal)
-                    units = self._cancels(decided, why or "superseded")
-                    cancels.extend((job, unit) for unit in units)
-                case Wait():
-                    pass
-                case other:
-                    assert_never(other)
-        return self._write(_merged(moves), requests, extends, cancels, hints, now)
+        """Writes the batch and publishes it, with further `hints` by queue.
 
-    def _write(
-        self,
-        moves: list[JobMove],
-        requests: list[tuple[Decided, Request]],
-        extends: list[tuple[Decided, Extend]],
-        cancels: list[tuple[tuple[str, int], UnitMove]],
-        hints: dict[str, list[Hint]],
-        now: datetime,
-    ) -> Applied:
+        Raises MessagingUnavailable only if nothing can be known of what was written.
+        """
+        plan = _Plan(defaultdict(list, hints))
+        for decided in batch:
+            self._add(plan, decided)
+        applied = Applied()
+        durable: list[bool] = []
+        try:
+            with self._store.batch() as commit:
+                commit.after_commit(lambda: durable.append(True))
+                self._write(plan, applied, commit, now)
+        except MessagingUnavailable as error:
+            if not durable:
+                raise
+            applied.failure = error
+            applied.unsent = [
+                (queue, hint) for queue in plan.publish for hint in plan.publish[queue]
+            ]
+        return applied
+
+    def _add(self, plan: _Plan, decided: Decided) -> None:
+        match decided.decision:
+            case Request() as request:
+                plan.requests.append((decided, request))
+                plan.moves += self._job_move(decided, _target(request.is_final), "")
+            case Extend() as extend:
+                plan.extends.append((decided, extend))
+                plan.moves += self._job_move(decided, _target(extend.is_final), "")
+            case Finalise():
+                plan.moves += self._job_move(decided, Move.FINALISE, "")
+            case Finish(state, why, unit):
+                plan.moves += self._job_move(decided, _FINISHES[state], why, unit)
+                job = (decided.lane.process.name, decided.ordinal)
+                units = self._cancels(decided, why or "superseded")
+                plan.cancels += [(job, unit) for unit in units]
+            case Wait():
+                pass
+            case other:
+                assert_never(other)
+
+    def _write(self, plan: _Plan, applied: Applied, commit: Batch, now: datetime) -> None:
         store = self._store
-        publish: defaultdict[str, list[Hint]] = defaultdict(list)
-        for queue, some in hints.items():
-            publish[queue].extend(some)
-        with store.batch() as commit:
-            units = self._create(requests, publish, now)
-            extended = []
-            for decided, extend in extends:
-                done = store.units.extend(extend.unit.id, extend.unit.attempt, extend.end_id, now)
-                extended.append((decided.lane, decided.ordinal, extend, done))
-                behind = any(unit.state is UnitState.IN_PROGRESS for unit in decided.units)
-                if done and extend.unit.state is UnitState.REQUESTED and not behind:
-                    publish[decided.lane.process.queue].append(
-                        Hint(extend.unit.id, extend.unit.attempt)
-                    )
-            refused = store.jobs.move(moves, now) if moves else []
-            left = _jobs(refused)
-            void = [unit for job, unit in cancels if job not in left]
-            moved = _jobs([move for move in moves if move.after.is_active]) - left
-            void += self._orphans(
-                [(at, unit) for lane, at, unit in units if (lane.process.name, at) not in moved]
-            )
-            if void:
-                store.units.move(void, now)
-            for queue, some in publish.items():
-                messages = [UnitMessage(hint.unit, hint.attempt) for hint in some]
-                self._bus.publish(queue, messages, commit)
-                store.units.published(some, now)
-        gone = set(refused)
-        return Applied([move for move in moves if move not in gone], refused, units, extended)
+        applied.units = self._create(plan.requests, plan.publish, now)
+        self._extend(plan, applied, now)
+        moves = _merged(plan.moves)
+        applied.refused = store.jobs.move(moves, now) if moves else []
+        gone = set(applied.refused)
+        applied.moved = [move for move in moves if move not in gone]
+        void = self._void(plan, applied)
+        if void:
+            store.units.move(void, now)
+        canceled = {move.unit for move in void}
+        for queue, some in plan.publish.items():
+            valid = [hint for hint in some if hint.unit not in canceled]
+            messages = [UnitMessage(hint.unit, hint.attempt) for hint in valid]
+            self._bus.publish(queue, messages, commit)
+            store.units.published(valid, now)
+
+    def _extend(self, plan: _Plan, applied: Applied, now: datetime) -> None:
+        for decided, extend in plan.extends:
+            unit = extend.unit
+            done = self._store.units.extend(unit.id, unit.attempt, extend.end_id, now)
+            applied.extended.append((decided.lane, decided.ordinal, extend, done))
+            behind = any(unit.state is UnitState.IN_PROGRESS for unit in decided.units)
+            if done and unit.state is UnitState.REQUESTED and not behind:
+                plan.publish[decided.lane.process.queue].append(Hint(unit.id, unit.attempt))
+
+    def _void(self, plan: _Plan, applied: Applied) -> list[UnitMove]:
+        """Cancels the units of jobs that were finished, and those that came too late."""
+        left = _jobs(applied.refused)
+        moved = _jobs([move for move in applied.moved if move.after.is_active])
+        late = [
+            (at, unit) for lane, at, unit in applied.units if (lane.process.name, at) not in moved
+        ]
+        return [unit for job, unit in plan.cancels if job not in left] + self._orphans(late)
 
     def _create(
         self,
@@ -270,8 +300,3 @@ def _continues(previous: JobMove, move: JobMove) -> bool:
         and (previous.generation, previous.why, previous.covered)
         == (move.generation, move.why, move.covered)
     )
-
-
-def views(units: Sequence[UnitOfWork]) -> list[UnitView]:
-    """What decisions need of a job's units, which come newest first."""
-    return [view(unit) for unit in reversed(units)]

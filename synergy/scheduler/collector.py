@@ -1,9 +1,9 @@
 """The garbage collector: no unit stays unfinished for ever.
 
-A run is five steps: look at all unfinished units of known processes that are switched on,
-judge each, write the verdicts by compare-and-set, publish what is to be published, forget
-what is older than the retention time. A unit that changed meanwhile keeps its change, and
-one odd unit never stops the run for the others.
+A run is six steps: finish what writers left half done, look at all unfinished units of known
+processes that are switched on, judge each, write the verdicts by compare-and-set, publish
+what is to be published, forget what is older than the retention time. A unit that changed
+meanwhile keeps its change, and one odd unit never stops the run for the others.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class Collector:
         if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY:
             self._beats.clear()  # nobody could beat, or see a beat, while the store was away
         self._ran_at = monotonic
+        recovered = self._store.recover()
         processes = self._processes()
         units = [
             unit
@@ -93,6 +94,7 @@ class Collector:
             except SynergyError:
                 log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
         counts = self._carry_out(judged, now)
+        counts["recovered"] = recovered
         counts["forgotten"] = self._store.units.prune(now - UNITS_KEPT, FORGET_AT_MOST)
         counts["forgotten"] += self._store.journal.prune(now - JOURNAL_KEPT, FORGET_AT_MOST)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]

@@ -20,7 +20,8 @@ _INSTANT = timedelta(microseconds=1)
 class Lane:
     """A level with its work in flight.
 
-    It puts itself among the `awake` ones whenever there may be something to decide. `cursor`
+    Only while its tree is held here does it have work, and put itself among the `awake` ones
+    whenever there may be something to decide; else nothing but its states is kept. `cursor`
     is the first period that no pass has looked at since the last tick; `closed` the first
     period that has not ended and settled; `candidates` the periods that something happened
     to, with whether an interim run is due; `backlog` those that were ready to run while all
@@ -33,6 +34,7 @@ class Lane:
         self._awake = awake
         self.level: Level = place.level
         self.process: ManagedProcess = place.process
+        self.is_held = False
         self.is_on = True
         self.trigger: Trigger = parse(self.process.trigger_frequency)
         self.next_tick = now
@@ -44,8 +46,25 @@ class Lane:
         self.head = self.level.frontier
         self.refresh_at: dict[int, float] = {}
         self._backlog: list[int] = []
-        self.close(now)
         self._in_backlog: set[int] = set()
+        self.close(now)
+
+    def hold(self) -> None:
+        """Decisions about it are made here from now on: everything unfinished is looked at."""
+        self.is_held = True
+        self.head = self.level.frontier
+        self.tick()
+
+    def drop(self) -> None:
+        """Decisions about it are made elsewhere from now on."""
+        self.is_held = False
+        self._awake.discard(self)
+        self.candidates.clear()
+        self.units.clear()
+        self.busy.clear()
+        self.refresh_at.clear()
+        self._backlog.clear()
+        self._in_backlog.clear()
 
     def control(self, control: ProcessControl | None, now: datetime) -> None:
         """Takes over what an operator set; None means all as declared."""
@@ -74,6 +93,8 @@ class Lane:
 
     def tick(self) -> None:
         """Everything unfinished is looked at again; open periods may have an interim run."""
+        if not self.is_held:
+            return
         self.cursor = self.level.frontier
         self._awake.add(self)
         for ordinal in self.level.unfinished(max(self.closed, self.level.frontier), self.level.end):
@@ -108,7 +129,7 @@ class Lane:
 
     def wake(self, ordinal: int) -> None:
         """Has the period looked at in this turn."""
-        if self.level.holds(ordinal):
+        if self.is_held and self.level.holds(ordinal):
             self.candidates.setdefault(ordinal, False)
             self._awake.add(self)
 

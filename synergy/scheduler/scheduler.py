@@ -1,9 +1,9 @@
-"""The scheduler: one loop, under a lease.
+"""The scheduler: one loop, for the parts of the work whose leases it holds.
 
-Whoever holds the lease leads: he keeps the timetable in memory, decides, and runs the
-collector. Another scheduler on the same store stands by and takes over when the lease is
-free. When the store or the bus fails, memory is thrown away and built anew once they answer
-again: rows are the truth.
+Several schedulers on the same store share the trees, and the collector, by leases (see
+`sharing`). Each follows the states of all trees, and decides about those it holds. When the
+store fails, memory is thrown away and built anew once it answers again: rows are the truth.
+When the bus fails, what it did not take is said again.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from datetime import datetime, timedelta
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.actions import SCHEDULER, TIMETABLE_START
+from synergy.insight.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.model.journal import JournalEntry
-from synergy.runtime.leadership import RENEW, Leadership
+from synergy.runtime.leadership import Leadership
 from synergy.runtime.workplace import Daemon, Workplace
 from synergy.scheduler.collector import EVERY, Collector
-from synergy.scheduler.managed import Managed
+from synergy.scheduler.feed import RELEASED, CollectionAsked
+from synergy.scheduler.managed import JOURNAL, Managed
+from synergy.scheduler.sharing import Sharing
+from synergy.scheduler.trouble import Troubles
 from synergy.timeperiod import Qualifier
 
-LEASE = "scheduler"
 HISTORY = timedelta(hours=48)  # how far back a first start reaches by default
+LONGEST_PAUSE = 2.0  # seconds between two tries, so that leases are kept meanwhile
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +36,20 @@ class Scheduler(Daemon):
     def __init__(self, workplace: Workplace) -> None:
         super().__init__(workplace)
         self._who = f"scheduler {workplace.owner}"
-        self._leadership = Leadership(
-            workplace.store.leases, workplace.clock, LEASE, workplace.owner
+        leases, clock = workplace.store.leases, workplace.clock
+        self._leadership = Leadership(leases, clock, FAMILY, workplace.owner)
+        self._troubles = Troubles(clock)
+        self._sharing = Sharing(
+            self._leadership, parts_of(workplace.deployment), self._troubles.is_given_up
         )
+        self._trees = {part_of_tree(tree): tree for tree in workplace.deployment.trees}
         self._managed: Managed | None = None
         self._collector: Collector | None = None
-        self._renew_at = 0.0
         self._collect_at = 0.0
+        self._won = 0
 
     def start(self) -> None:
-        """Runs until the process shall stop; gives the lease up at the end."""
+        """Runs until the process shall stop; gives the leases up at the end."""
         stop = self.workplace.stop
         listener = self.workplace.bus.listener(SCHEDULER)
         stop.interrupts(listener.interrupt)
@@ -53,47 +61,126 @@ class Scheduler(Daemon):
                     failures = 0
                 except (StorageUnavailable, MessagingUnavailable) as error:
                     failures += 1
-                    if failures == 1:
-                        log.warning("Waiting: %s", error, extra={"event": "scheduler.waits"})
-                    self._forget()
-                    stop.wait(min(0.25 * 2 ** min(failures, 5), 5.0))
+                    self._wait(error, failures)
                     continue
                 if pause > 0:
                     listener.wait(pause)
-            self._leadership.resign()
+            self._resign()
         finally:
             listener.close()
 
+    def _wait(self, error: Exception, failures: int) -> None:
+        if failures == 1:
+            log.warning("Waiting: %s", error, extra={"event": "scheduler.waits"})
+        if isinstance(error, StorageUnavailable):
+            self._forget()
+        self.workplace.stop.wait(min(0.25 * 2 ** min(failures, 5), LONGEST_PAUSE))
+
     def run_once(self) -> float:
         """One turn of the loop; returns the seconds that nothing is due by itself."""
-        if not self._lead():
-            self._forget()
-            return RENEW
-        if self._managed is None:
-            self._managed = self._build()
-        idle = self._managed.turn()
-        monotonic = self.workplace.clock.monotonic()
-        is_due = self._managed.collections or monotonic >= self._collect_at
-        if is_due and self._collect(self._managed):
+        is_changed = self._share()
+        managed = self._managed
+        if managed is None or is_changed:
+            mine = self._sharing.mine
+            if not mine:
+                self._forget()
+                return self._sharing.due_in()
+            managed = self._managed = managed or self._build()
+            self._hold(managed, mine)
+        elif len(managed.held) < self._won:  # one of them rested, or lost its right for a moment
+            self._hold(managed, self._sharing.mine)
+        idle = managed.turn()
+        self._lay_down(managed)
+        is_collected, collects_in = self._collect(managed)
+        if is_collected:
             return 0.0  # jobs of units that it gave up have to be told
-        return max(0.0, min(idle, self._renew_at - monotonic, self._collect_at - monotonic))
+        waits = [idle, collects_in, self._sharing.due_in(), self._troubles.rest_ends_in()]
+        return max(0.0, min(waits))
 
     @property
-    def is_leading(self) -> bool:
-        """Whether this scheduler holds the lease and has its memory built."""
-        return self._managed is not None and self._leadership.is_held
+    def leads(self) -> frozenset[str]:
+        """The trees that this scheduler decides about."""
+        return self._managed.held if self._managed is not None else frozenset()
 
-    def _lead(self) -> bool:
-        monotonic = self.workplace.clock.monotonic()
-        if monotonic >= self._renew_at or not self._leadership.is_held:
-            self._renew_at = monotonic + RENEW
-            was_led = self._managed is not None
-            if self._leadership.tick() != was_led:
-                log.info(
-                    "The lease is %s", "lost" if was_led else "held",
-                    extra={"event": "scheduler.lease"},
-                )  # fmt: skip
-        return self._leadership.is_held
+    # What it holds
+
+    def _share(self) -> bool:
+        """Renews, takes and gives up, when that is due; whether it was."""
+        is_released = self._managed is not None and self._managed.feed.is_released
+        if self._sharing.due_in() > 0 and not is_released:
+            return False
+        if self._managed is not None:
+            self._managed.feed.is_released = False
+        surplus = self._sharing.tick()
+        if surplus:
+            self._give_up(surplus)
+        return True
+
+    def _give_up(self, parts: list[str]) -> None:
+        """Finishes with some parts, then releases them; others may be waiting for that."""
+        managed = self._managed
+        if managed is not None:
+            managed.note()
+            for part in parts:
+                if part in self._trees:
+                    managed.drop(self._trees[part])
+        for part in parts:
+            self._sharing.give_up(part)
+        self._journal(RELEASED, parts)
+        self.workplace.bus.notify(SCHEDULER)
+
+    def _resign(self) -> None:
+        mine = self._sharing.mine
+        if mine:
+            self._give_up(mine)
+        self._sharing.resign()
+
+    def _hold(self, managed: Managed, mine: list[str]) -> None:
+        """Takes up what was won, lays down what was lost."""
+        for tree in managed.held:
+            if part_of_tree(tree) not in mine:
+                managed.drop(tree)
+        new = [
+            self._trees[part]
+            for part in mine
+            if part in self._trees
+            and self._trees[part] not in managed.held
+            and not self._troubles.rests(part)
+        ]
+        managed.hold(new)
+        self._lay_down(managed)
+        self._won = sum(part in self._trees for part in mine)
+        won = [part_of_tree(tree) for tree in new if tree in managed.held]
+        if COLLECTOR not in mine:
+            self._collector = None
+        elif self._collector is None:
+            self._collector = self._new_collector(managed)
+            won.append(COLLECTOR)
+        if won:
+            self._journal("scheduler.leads", won)
+
+    def _lay_down(self, managed: Managed) -> None:
+        """What something went wrong with rests; what is known of it is read again then."""
+        failed, self._troubles.failed = self._troubles.failed, set()
+        for part in failed:
+            if part in self._trees:
+                managed.drop(self._trees[part], in_doubt=True)
+
+    def _journal(self, event: str, parts: list[str]) -> None:
+        now = self.workplace.clock.now()
+        self.workplace.store.journal.append(
+            [
+                JournalEntry(now, event, "", "", "", "", "", 0, self._told(event, part), self._who)
+                for part in parts
+            ]
+        )
+        log.info("%s: %s", event, ", ".join(parts), extra={"event": event})
+
+    def _told(self, event: str, part: str) -> str:
+        words = part.replace("/", " ", 1)
+        return words if event == RELEASED else f"{words}, term {self._sharing.term(part)}"
+
+    # Memory
 
     def _forget(self) -> None:
         self._managed = None
@@ -101,21 +188,18 @@ class Scheduler(Daemon):
 
     def _build(self) -> Managed:
         place = self.workplace
-        now = place.clock.now()
-        start = place.store.facts.set_default(TIMETABLE_START, self._first_hour(now))
-        managed = Managed(
-            place.store, place.bus, place.clock, place.deployment, start, self._who
-        )  # fmt: skip
-        self._collector = Collector(
-            place.store, place.bus, place.clock, managed.switched_on, managed.is_superseded
+        place.store.recover()
+        start = place.store.facts.set_default(TIMETABLE_START, self._first_hour(place.clock.now()))
+        return Managed(
+            place.store,
+            place.bus,
+            place.clock,
+            place.deployment,
+            start,
+            self._who,
+            self._troubles,
+            lambda tree: self._sharing.holds(part_of_tree(tree)),
         )
-        self._collect_at = 0.0
-        entry = JournalEntry(
-            now, "scheduler.leads", "", "", "", "", "", 0,
-            f"term {self._leadership.epoch}", self._who,
-        )  # fmt: skip
-        place.store.journal.append([entry])
-        return managed
 
     def _first_hour(self, now: datetime) -> str:
         if self.workplace.start_timeperiod is not None:
@@ -123,18 +207,40 @@ class Scheduler(Daemon):
         hourly = Qualifier.HOURLY
         return hourly.timeperiod(hourly.at(now - HISTORY))
 
-    def _collect(self, managed: Managed) -> bool:
-        """Runs the collector; whether it did anything, or was asked to run once more."""
-        assert self._collector is not None
-        asked = managed.collections.pop(0) if managed.collections else None
+    # The collector
+
+    def _new_collector(self, managed: Managed) -> Collector:
+        self._collect_at = 0.0
+        place, memory = self.workplace, managed.memory
+        return Collector(
+            place.store, place.bus, place.clock, memory.switched_on, memory.is_superseded
+        )
+
+    def _collect(self, managed: Managed) -> tuple[bool, float]:
+        """Runs the collector if that is due; whether it did anything, and when it is due next."""
+        collector, clock = self._collector, self.workplace.clock
+        asked = managed.feed.collections
+        if collector is None:
+            asked.clear()  # somebody else has read of them too
+        if collector is None or self._troubles.rests(COLLECTOR):
+            return False, EVERY
+        did = False
+        if asked or clock.monotonic() >= self._collect_at:
+            with self._troubles.of(COLLECTOR):
+                if self._sharing.holds(COLLECTOR):
+                    did = self._run(collector, asked[0] if asked else None)
+                del asked[:1]
+        return did or bool(asked), self._collect_at - clock.monotonic()
+
+    def _run(self, collector: Collector, asked: CollectionAsked | None) -> bool:
         flush, only = (asked.flush, asked.process) if asked is not None else (False, "")
-        swept = self._collector.run_once(flush=flush, only=only)
+        swept = collector.run_once(flush=flush, only=only)
         if swept.counts or (asked is not None and asked.by_operator):
-            self._collector.note(swept, only)
-            self.workplace.bus.notify("journal")
+            collector.note(swept, only)
+            self.workplace.bus.notify(JOURNAL)
         clock = self.workplace.clock
         wait = EVERY
         if swept.next_at is not None:
             wait = min(wait, (swept.next_at - clock.now()).total_seconds())
         self._collect_at = clock.monotonic() + max(wait, 0.2)
-        return bool(swept.counts or managed.collections)
+        return bool(swept.counts)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 
+from synergy.insight.leaders import PartView, leaders
 from synergy.model.box import ObservedProcess
+from synergy.model.process import Deployment
 from synergy.runtime.identity import boot_id, start_time
 from synergy.storage.protocol import Store
 from synergy.supervisor import lock
@@ -34,15 +36,19 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class SupervisorStatus:
-    """A box, whether its supervisor runs here (`pid`), and its processes."""
+    """A box, whether its supervisor runs here (`pid`), and its processes.
+
+    `leaders` are the schedulers that lead the trees and the collector, on whatever box.
+    """
 
     box: str
     running: bool
     pid: int | None
     processes: tuple[ProcessStatus, ...]
+    leaders: tuple[PartView, ...] = ()
 
 
-def status(home: Path, store: Store, box: str) -> SupervisorStatus:
+def status(home: Path, store: Store, box: str, deployment: Deployment) -> SupervisorStatus:
     """What the supervisor reported last, compared with what is there now.
 
     Raises StorageUnavailable. For another box, whose processes cannot be looked at from here,
@@ -55,6 +61,7 @@ def status(home: Path, store: Store, box: str) -> SupervisorStatus:
         running=running is not None,
         pid=running.pid if running is not None else None,
         processes=tuple(sorted(processes, key=lambda p: (p.name, p.instance))),
+        leaders=tuple(leaders(store, deployment)),
     )
 
 

@@ -110,6 +110,15 @@ class Level:
         """Whether its source changed after it was finished, and that was only marked."""
         return bool(self.states[ordinal - self.start] & STALE_FLAG)
 
+    def is_all(self, first: int, last: int, state: JobState, generation: int) -> bool:
+        """Whether the jobs `first` to `last` (inclusive) are all in a state and generation."""
+        states = self.states[first - self.start : last + 1 - self.start]
+        if states.strip(bytes((state, state | STALE_FLAG))):
+            return False
+        if not self.generations:
+            return generation == 1
+        return all(self.generation(at) == generation for at in range(first, last + 1))
+
     def generation(self, ordinal: int) -> int:
         """How often the job was deliberately started over, plus 1."""
         return self.generations.get(ordinal, 1)

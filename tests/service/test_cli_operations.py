@@ -134,7 +134,7 @@ def test_an_interval_is_shown_in_its_canonical_form(commands, deployed):
 
 def test_a_trigger_without_a_scheduler_says_so(commands, deployed):
     commands.ok("process", "trigger", DAY)
-    assert "no scheduler is at work" in commands.err
+    assert "no scheduler leads the tree" in commands.err
     assert deployed.store.journal.find(DAY)[0].event == "process.triggered"
 
 

@@ -37,7 +37,7 @@ def start_with(monkeypatch):
 
 def test_nothing_runs_before_the_first_start(commands):
     assert commands.json("supervisor", "status") == {
-        "box": BOX, "running": False, "pid": None, "processes": [],
+        "box": BOX, "running": False, "pid": None, "processes": [], "leaders": [],
     }  # fmt: skip
     assert "launch.py supervisor start" in commands.ok("supervisor", "status")
     assert "nothing to stop" in commands.ok("supervisor", "stop")

@@ -16,7 +16,9 @@ from synergy.insight.why import Kind
 from synergy.model.job import JobState
 from synergy.model.process import StateMachine
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
-from synergy.scheduler import managed
+from synergy.scheduler import feed, late
+from synergy.scheduler.managed import Managed
+from synergy.scheduler.trouble import Troubles
 from synergy.worker.execution import Crew
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
@@ -41,6 +43,17 @@ def hour_and_day(machine: StateMachine = StateMachine.DISCRETE, **fields: Any):
             ]
         }
     )  # fmt: skip
+
+
+def a_managed(world: World, who: str) -> Managed:
+    """Another scheduler's half, that believes to hold every tree."""
+    place = world.workplace("", who)
+    managed = Managed(
+        place.store, place.bus, place.clock, place.deployment, world.start, who,
+        Troubles(place.clock), lambda _tree: True,
+    )  # fmt: skip
+    managed.hold(place.deployment.trees)
+    return managed
 
 
 def before_the_first(thing: object, method: str, act: Callable[[], object]) -> None:
@@ -96,7 +109,7 @@ def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(
 def test_a_scheduler_that_lost_the_lease_in_mid_turn_leaves_its_successors_unit_alone():
     world, hour = World(hour_and_day()), "2015052011"
     world.schedule()
-    successor = world.a_scheduler("scheduler-2")._build()
+    successor = a_managed(world, "scheduler-2")
     world.write("raw", hour, 1)
     world.clock.advance(301)
     before_the_first(world.store.units, "create", successor.turn)
@@ -124,7 +137,7 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
     world.clock.advance(3600)
     world.actions.skip("Hour", (hour, hour), OPERATOR, world.clock.now())
     world.schedule()
-    lane = world.scheduler._managed.lanes["Hour"]
+    lane = world.scheduler._managed.memory.lanes["Hour"]
     assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
 
 
@@ -177,7 +190,8 @@ def test_documents_that_are_filed_under_no_timeperiod_harm_nobody():
 def test_more_changes_than_fit_into_a_turn_are_read_without_a_pause(monkeypatch):
     world = World(hour_and_day())
     world.settle()
-    monkeypatch.setattr(managed, "PAGE", 5)
+    monkeypatch.setattr(feed, "PAGE", 5)
+    monkeypatch.setattr(late, "PAGE", 5)
     for hour in range(24):
         world.write("raw", f"20150517{hour:02}", 1)
     assert world.scheduler.run_once() == 0
@@ -231,7 +245,7 @@ def test_a_store_that_is_away_for_hours_does_not_end_the_scheduler(monkeypatch):
     monkeypatch.setattr(world.stop, "wait", wait)
     monkeypatch.setattr(world.scheduler, "run_once", unavailable)
     world.scheduler.start()
-    assert max(waits) == waits[-1] == 5.0
+    assert max(waits) == waits[-1] == 2.0
 
 
 # The collector

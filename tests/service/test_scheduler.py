@@ -447,22 +447,6 @@ def test_a_grouped_process_runs_at_its_checkpoints_over_what_they_cover():
     assert world.rows("hour") == {"2015051710": 11, "2015051715": 4}
 
 
-def test_a_second_scheduler_stands_by_and_takes_over(world):
-    world.schedule()
-    second = world.a_scheduler("scheduler-2")
-    for _ in range(6):
-        world.clock.advance(4)
-        world.scheduler.run_once()
-        second.run_once()
-        assert not second.is_leading
-    for _ in range(6):
-        world.clock.advance(4)
-        second.run_once()
-    assert second.is_leading
-    world.scheduler.run_once()
-    assert not world.scheduler.is_leading
-
-
 def test_units_that_no_message_reached_are_published_by_the_collector(world):
     world.write("raw", "2015051701", 5)
     world.schedule()
@@ -578,7 +562,7 @@ def test_a_clock_that_is_set_back_does_nothing_twice_and_ticks_go_on(world):
     world.advance(16)
     world.settle()
     assert world.rows("hour") == {"2015052001": 5, "2015052002": 6}
-    hour = world.scheduler._managed.lanes["Hour"]
+    hour = world.scheduler._managed.memory.lanes["Hour"]
     assert (hour.next_tick - world.clock.now()).total_seconds() <= 600
 
 

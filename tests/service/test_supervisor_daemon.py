@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from synergy.model.process import Deployment
 from synergy.runtime.identity import start_time
 from synergy.supervisor import control, lock, proctable
 from synergy.supervisor.host import ProcessHost
@@ -59,7 +60,7 @@ def observed(home):
 
 def status_of(home):
     with closing(FragileStore(home)) as store:
-        return status(home, store, BOX)
+        return status(home, store, BOX, Deployment({}, {}))
 
 
 def marked(home):

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from synergy.clock import SteppedClock
+from synergy.errors import StorageUnavailable
 from synergy.runtime import identity
 from synergy.runtime.leadership import RENEW, VALID, WAIT, Leadership
 from synergy.storage.sqlite.engine import SqliteStore
 
 START = datetime(2015, 5, 20, tzinfo=UTC)
+NAME = "scheduler/tree/site"
 
 
 @pytest.fixture
@@ -21,13 +23,32 @@ def leases():
     store.close()
 
 
-def a_candidate(leases, holder, clock):
-    return Leadership(leases, clock, "scheduler", holder)
+class Candidate:
+    """One that takes the lease whenever it is free."""
+
+    def __init__(self, leases, holder, clock, names=(NAME,)):
+        self.leadership = Leadership(leases, clock, "scheduler/", holder)
+        self.names = names
+
+    def tick(self) -> bool:
+        self.leadership.tick()
+        for name in self.names:
+            if self.leadership.is_free(name):
+                self.leadership.take(name)
+        return self.is_held
+
+    @property
+    def is_held(self) -> bool:
+        return all(self.leadership.is_held(name) for name in self.names)
+
+    @property
+    def epoch(self) -> int:
+        return self.leadership.epoch(NAME)
 
 
 def test_a_free_lease_is_taken_at_once_and_kept_by_renewing(leases):
     clock = SteppedClock(START)
-    first = a_candidate(leases, "a", clock)
+    first = Candidate(leases, "a", clock)
     assert first.tick()
     for _ in range(10):
         clock.advance(RENEW)
@@ -35,9 +56,27 @@ def test_a_free_lease_is_taken_at_once_and_kept_by_renewing(leases):
     assert first.epoch == 1
 
 
+def test_many_leases_are_renewed_and_looked_at_in_two_calls(leases):
+    clock = SteppedClock(START)
+    names = [f"scheduler/tree/{n}" for n in range(50)]
+    first = Candidate(leases, "a", clock, names)
+    assert first.tick()
+    calls = []
+    for method in ("read", "all", "take", "renew", "renew_all", "release"):
+        real = getattr(leases, method)
+        setattr(
+            leases,
+            method,
+            lambda *arguments, m=method, r=real: (calls.append(m), r(*arguments))[1],
+        )
+    clock.advance(RENEW)
+    assert first.tick()
+    assert calls == ["renew_all", "all"]
+
+
 def test_a_second_candidate_stands_by_while_the_first_renews(leases):
     clock = SteppedClock(START)
-    first, second = a_candidate(leases, "a", clock), a_candidate(leases, "b", clock)
+    first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
     for _ in range(20):
         clock.advance(RENEW)
@@ -47,7 +86,7 @@ def test_a_second_candidate_stands_by_while_the_first_renews(leases):
 
 def test_a_silent_holder_loses_its_right_before_anybody_may_take_it(leases):
     clock = SteppedClock(START)
-    first, second = a_candidate(leases, "a", clock), a_candidate(leases, "b", clock)
+    first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
     assert not second.tick()
     clock.advance(VALID)
@@ -59,11 +98,24 @@ def test_a_silent_holder_loses_its_right_before_anybody_may_take_it(leases):
     assert not first.tick()
 
 
+def test_the_next_look_is_due_exactly_when_a_silent_holder_has_lost(leases):
+    clock = SteppedClock(START)
+    Candidate(leases, "a", clock).tick()
+    second = Candidate(leases, "b", clock)
+    second.tick()
+    looks = []
+    while not second.is_held:
+        clock.advance(second.leadership.due_in())
+        second.tick()
+        looks.append(clock.monotonic())
+    assert looks == [4, 8, 12, 16, WAIT]
+
+
 def test_a_released_lease_is_taken_without_waiting(leases):
     clock = SteppedClock(START)
-    first, second = a_candidate(leases, "a", clock), a_candidate(leases, "b", clock)
+    first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
-    first.resign()
+    first.leadership.resign()
     assert not first.is_held
     assert second.tick()
 
@@ -73,15 +125,15 @@ def test_the_lease_of_a_process_that_is_provably_gone_is_taken_without_waiting(l
     mine = identity.incarnation()
     gone = identity.Incarnation(mine.host, mine.boot, mine.pid, mine.started - 1, "x")
     elsewhere = identity.Incarnation("other", "another-boot", mine.pid, mine.started - 1, "y")
-    a_candidate(leases, str(gone), clock).tick()
-    second = a_candidate(leases, str(elsewhere), clock)
+    Candidate(leases, str(gone), clock).tick()
+    second = Candidate(leases, str(elsewhere), clock)
     assert second.tick()
-    assert not a_candidate(leases, str(mine), clock).tick()  # nothing is provable of elsewhere
+    assert not Candidate(leases, str(mine), clock).tick()  # nothing is provable of elsewhere
 
 
 def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
     clock, other = SteppedClock(START), SteppedClock(START)
-    first, second = a_candidate(leases, "a", clock), a_candidate(leases, "b", other)
+    first, second = Candidate(leases, "a", clock), Candidate(leases, "b", other)
     first.tick()
     second.tick()
     other.advance(WAIT)
@@ -91,9 +143,29 @@ def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
 
 def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease(leases):
     clock = SteppedClock(START)
-    first = a_candidate(leases, "a", clock)
+    first = Candidate(leases, "a", clock)
     first.tick()
-    leases.renew(leases.read("scheduler"))  # made, but nobody heard of it
+    leases.renew(leases.read(NAME))  # made, but nobody heard of it
     clock.advance(RENEW)
     assert first.tick()
     assert first.epoch == 1
+
+
+def test_who_cannot_reach_the_store_keeps_its_right_until_it_runs_out(leases, monkeypatch):
+    clock = SteppedClock(START)
+    first = Candidate(leases, "a", clock)
+    first.tick()
+
+    def unavailable(_leases):
+        raise StorageUnavailable("it is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(leases, "renew_all", unavailable)
+        clock.advance(VALID - 1)
+        with pytest.raises(StorageUnavailable):
+            first.tick()
+        assert first.is_held
+        clock.advance(1)
+        assert not first.is_held
+    assert first.tick()
+    assert first.epoch == 1  # nobody took it meanwhile

@@ -1,0 +1,131 @@
+"""What to do about the jobs that something happened to.
+
+Each turn looks at a bounded number of periods of each process that has work, so that one with
+much to do holds up no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from synergy.insight.coverage import source_bounds
+from synergy.lifecycle.decision import (
+    Decision,
+    Finish,
+    Request,
+    Situation,
+    SourceBounds,
+    UnitView,
+    Wait,
+)
+from synergy.lifecycle.machines import decide
+from synergy.model.job import JobState
+from synergy.scheduler.apply import Decided
+from synergy.scheduler.lane import Lane
+from synergy.scheduler.memory import Memory
+from synergy.scheduler.trouble import Troubles
+from synergy.storage.protocol import Store
+from synergy.timetable.readiness import readiness
+
+BATCH = 256  # periods looked at in a turn, shared by all processes that have work
+LEAST = 16  # the share of each, however many they are
+
+
+class Decider:
+    """Decides about the lanes that are awake."""
+
+    def __init__(self, store: Store, memory: Memory, troubles: Troubles) -> None:
+        self._store = store
+        self._memory = memory
+        self._troubles = troubles
+
+    def decide(self) -> list[Decided]:
+        """The decisions that ask for something to be done."""
+        batch: list[Decided] = []
+        share = max(BATCH // max(len(self._memory.awake), 1), LEAST)
+        for lane in list(self._memory.awake):
+            with self._troubles.of_tree(lane.place.tree):
+                batch += self._of_lane(lane, share)
+        return batch
+
+    def _of_lane(self, lane: Lane, share: int) -> list[Decided]:
+        batch: list[Decided] = []
+        lane.resume()
+        lane.head = lane.level.frontier
+        for ordinal, refresh in _due(lane, share):
+            units = self._units(lane, ordinal)
+            bounds = self._bounds(lane, ordinal)
+            decision = _consider(lane, ordinal, units, bounds, refresh=refresh)
+            if isinstance(decision, Finish) and ordinal == lane.head:
+                lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
+            if not isinstance(decision, Wait):
+                high = bounds.high if bounds is not None else 0
+                batch.append(Decided(lane, ordinal, decision, tuple(units), high))
+        if not lane.has_work:
+            self._memory.awake.discard(lane)
+        return batch
+
+    def _units(self, lane: Lane, ordinal: int) -> list[UnitView]:
+        if ordinal not in lane.units and lane.level.state(ordinal) is not JobState.EMBRYO:
+            self._memory.know(lane, lane.level.timeperiod(ordinal))
+        return lane.units.get(ordinal, [])
+
+    def _bounds(self, lane: Lane, ordinal: int) -> SourceBounds | None:
+        found = source_bounds(self._store, lane.level, ordinal)
+        return None if found is None else SourceBounds(found.low, found.high)
+
+
+def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:
+    """The periods that something happened to, then those that were never looked at."""
+    seen: set[int] = set()
+    while lane.candidates and len(seen) < limit:
+        ordinal = next(iter(lane.candidates))
+        refresh = lane.candidates.pop(ordinal)
+        if lane.level.state(ordinal).is_active:
+            seen.add(ordinal)
+            yield ordinal, refresh
+    end = lane.scan_end
+    lane.cursor = lane.level.first_unfinished(max(lane.cursor, lane.level.frontier), end)
+    while lane.cursor < end and lane.free > 0 and len(seen) < limit:
+        ordinal = lane.cursor
+        if ordinal not in seen:
+            if lane.is_strict and ordinal != lane.head:
+                return
+            seen.add(ordinal)
+            yield ordinal, False
+        lane.cursor = lane.level.first_unfinished(ordinal + 1, end)
+
+
+def _consider(
+    lane: Lane, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None, *,
+    refresh: bool,
+) -> Decision:  # fmt: skip
+    decision = decide(
+        lane.process.state_machine,
+        Situation(
+            state=lane.level.state(ordinal),
+            is_closed=ordinal < lane.closed,
+            is_checkpoint=lane.level.covered(ordinal) is not None,
+            readiness=readiness(lane.place, ordinal),
+            is_measured=lane.process.stored_source is not None,
+            bounds=bounds,
+            units=tuple(units),
+            may_refresh=_may_refresh(lane, ordinal, ticked=refresh),
+        ),
+    )
+    if isinstance(decision, Request) and ordinal not in lane.busy:
+        if not lane.is_on:
+            return Wait("the process is switched off")
+        if lane.is_strict and ordinal != lane.head:
+            return Wait("its turn comes when the periods before it are finished")
+        if lane.free <= 0:
+            lane.postpone(ordinal)
+            return Wait("all slots are taken")
+        lane.busy.add(ordinal)
+    return decision
+
+
+def _may_refresh(lane: Lane, ordinal: int, *, ticked: bool) -> bool:
+    if lane.process.stored_source is None:
+        return ticked
+    return ticked or ordinal not in lane.refresh_at

@@ -1,0 +1,166 @@
+"""What happened since the last turn: the journal, which tells what everybody did.
+
+An entry that does not follow from what is known is no error: rows were read that are newer
+than it, or somebody tells late, or an own write of unknown outcome was made after all. Then
+the rows are read, because rows are the truth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import Hint, UnitState
+from synergy.scheduler.lane import Lane
+from synergy.scheduler.memory import Memory
+from synergy.scheduler.trouble import Troubles
+from synergy.storage.protocol import Store
+
+PAGE = 5000  # entries read at a time
+RELEASED = "scheduler.released"  # that a scheduler gave a part up
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionAsked:
+    """That the collector shall run now, for all processes or one, with or without waiting."""
+
+    flush: bool = False
+    process: str = ""
+    by_operator: bool = False
+
+
+class Feed:
+    """Follows what others than `who` wrote.
+
+    `collections` are the runs of the collector that were asked for; `is_released` is whether
+    another scheduler gave a part of the work up.
+    """
+
+    def __init__(
+        self, store: Store, memory: Memory, troubles: Troubles, who: str, seq: int
+    ) -> None:
+        """`seq` is the number of the newest entry before memory was filled."""
+        self._store = store
+        self._memory = memory
+        self._troubles = troubles
+        self._who = who
+        self._seq = seq
+        self._surprises: defaultdict[Lane, set[int]] = defaultdict(set)
+        self.collections: list[CollectionAsked] = []
+        self.is_released = False
+
+    def follow(self, now: datetime) -> None:
+        """Takes in everything that is new."""
+        for entries in self._pages():
+            for entry in entries:
+                self._take(entry, now)
+            self._look_up()
+
+    def _pages(self) -> Iterator[Sequence[JournalEntry]]:
+        is_more = True
+        while is_more:
+            newest = self._store.journal.last_seq()
+            entries = self._store.journal.since(self._seq, PAGE, besides=self._who)
+            is_more = len(entries) == PAGE
+            # Past the own entries, which are left out, as well: they would be read again each
+            # time.
+            read = entries[-1].seq if entries else 0
+            self._seq = read if is_more else max(read, newest)
+            yield entries
+
+    def _take(self, entry: JournalEntry, now: datetime) -> None:
+        noun, _, event = entry.event.partition(".")
+        lane = self._memory.lanes.get(entry.process)
+        if noun not in ("unit", "job"):
+            self._other_event(entry, now)
+        elif lane is not None:
+            with self._troubles.of_tree(lane.place.tree):
+                if noun == "unit":
+                    self._unit_event(lane, entry, event)
+                else:
+                    self._job_event(lane, entry)
+
+    def _look_up(self) -> None:
+        """Reads the rows of what does not follow from what was known."""
+        surprises, self._surprises = self._surprises, defaultdict(set)
+        for lane, ordinals in surprises.items():
+            with self._troubles.of_tree(lane.place.tree):
+                self._memory.learn(lane, ordinals)
+
+    # Units
+
+    def _unit_event(self, lane: Lane, entry: JournalEntry, event: str) -> None:
+        if event == UnitState.INVALID.value and not self.collections:
+            self.collections.append(CollectionAsked())  # it knows when, and whether, to try again
+        ordinal = lane.level.find(entry.first)
+        if ordinal is None or not lane.is_held:
+            return
+        known = lane.units.get(ordinal, [])
+        unit = next((unit for unit in known if unit.id == entry.unit), None)
+        if unit is None or (event != "extended" and unit.state.value != entry.before):
+            self._unexpected_unit(lane, ordinal, entry)
+            return
+        was_running = unit.state is UnitState.IN_PROGRESS
+        unit.attempt, unit.reason = entry.attempt, entry.why
+        if event != "extended":
+            unit.state = UnitState(event)
+        lane.count(ordinal)
+        if was_running and unit is not known[-1] and known[-1].state is UnitState.REQUESTED:
+            self._memory.unsent.append((lane.process.queue, Hint(known[-1].id, known[-1].attempt)))
+        if unit.state is not UnitState.IN_PROGRESS:
+            lane.wake(ordinal)
+
+    def _unexpected_unit(self, lane: Lane, ordinal: int, entry: JournalEntry) -> None:
+        """Somebody else requested a unit, or it is not known as the entry found it."""
+        if entry.generation == lane.level.generation(ordinal):
+            self._memory.know(lane, entry.first)
+            lane.wake(ordinal)
+
+    # Jobs
+
+    def _job_event(self, lane: Lane, entry: JournalEntry) -> None:
+        level, qualifier = lane.level, lane.process.qualifier
+        if not qualifier.names(entry.first):
+            return  # of a time when the process had another qualifier
+        first = max(qualifier.parse(entry.first), level.start)
+        last = min(qualifier.parse(entry.last), level.end - 1)
+        if first > last:
+            return
+        is_started_over = entry.event == "job.started_over"
+        if is_started_over:
+            self._memory.started_over += [(lane.place, at) for at in range(first, last + 1)]
+        before, after = JobState[entry.before.upper()], JobState[entry.after.upper()]
+        generation, stale = entry.generation, entry.event == "job.stale"
+        follows = level.is_all(first, last, before, generation - is_started_over)
+        if follows and lane not in self._surprises:
+            self._memory.take(lane, first, last, after, generation, stale=stale)
+            if after in (JobState.PROCESSED, JobState.NOOP):
+                # Another scheduler was late: perhaps it knew less of the source.
+                self._memory.unsure += [(lane, at) for at in range(first, last + 1)]
+        elif not level.is_all(first, last, after, generation):
+            self._surprises[lane].update(range(first, last + 1))
+
+    # Everything else
+
+    def _other_event(self, entry: JournalEntry, now: datetime) -> None:
+        memory = self._memory
+        match entry.event:
+            case "process.on" | "process.off" | "process.trigger_frequency":
+                memory.control(now)
+            case "process.triggered" if entry.process in memory.lanes:
+                memory.lanes[entry.process].close(now)
+                memory.lanes[entry.process].tick()
+            case "gc.requested" | "gc.flush":
+                flush = entry.event == "gc.flush"
+                self.collections.append(CollectionAsked(flush, entry.process, by_operator=True))
+            case "process.started" if not self.collections:
+                # Perhaps in the place of one that died with units in its hands.
+                self.collections.append(CollectionAsked())
+            case "timetable.extended":
+                memory.extend(entry.after)
+            case _ if entry.event == RELEASED:
+                self.is_released = True
