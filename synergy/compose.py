@@ -152,6 +152,8 @@ def supervisor_config(project: Project) -> SupervisorConfig:
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)
+        for warning in store.warnings():
+            log.warning("Store: %s", warning, extra={"event": "store.warning"})
         return store, open_bus(settings, store)
 
     return SupervisorConfig(

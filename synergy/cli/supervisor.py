@@ -106,7 +106,8 @@ def _tell(
     from synergy.supervisor.telling import Outcome
 
     codes = {Outcome.UNREACHABLE: exits.UNREACHABLE, Outcome.INCOMPLETE: exits.FAILED,
-             Outcome.FAILED: exits.FAILED, Outcome.REFUSED: exits.REFUSED}  # fmt: skip
+             Outcome.FAILED: exits.FAILED, Outcome.REFUSED: exits.REFUSED,
+             Outcome.MISCONFIGURED: exits.CONFIGURATION}  # fmt: skip
     code = codes.get(report.outcome, exits.DONE)
     processes = [seen[slot] for slot in sorted(seen)]
     if arguments.json:
@@ -151,6 +152,20 @@ def _print_started(project: Project, report: StartReport, processes: list[Progre
         )
     if report.reason:
         output.note(report.reason)
+    _print_warnings(project)
+
+
+def _print_warnings(project: Project) -> None:
+    """What the store cannot promise as it is set up."""
+    from synergy import compose
+    from synergy.cli import output
+
+    store = compose.open_store(project.settings)
+    try:
+        for warning in store.warnings():
+            output.note(f"{output.colour('warning', 'yellow')}: {warning}")
+    finally:
+        store.close()
 
 
 def _logs(project: Project) -> Path:

@@ -16,7 +16,10 @@ def mistake(url: str) -> str | None:
 
     It quotes no part of the URL: what looks like a path may be a part of a password.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        return f"{url}: {error}; expected, for example, {EXAMPLE}"
     user, _, hosts = parts.netloc.rpartition("@")
     if "@" in user + parts.path + parts.query + parts.fragment:
         return f"{url}: in a password @ is written %40, / %2F, ? %3F and # %23"

@@ -389,10 +389,7 @@ class Messages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """For `store status` and health checks; `rows` by table or collection.
-
-    `warnings` say what this store cannot promise as it is set up.
-    """
+    """For `store status` and health checks; `rows` by table or collection."""
 
     engine: str
     location: str
@@ -400,7 +397,7 @@ class StoreStatus:
     schema: int
     size_bytes: int
     rows: Mapping[str, int]
-    warnings: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
 
 
 class Store(Protocol):
@@ -454,6 +451,10 @@ class Store(Protocol):
         ...
 
     def status(self) -> StoreStatus: ...
+
+    def warnings(self) -> Sequence[str]:
+        """What this store cannot promise as it is set up, in words for an operator."""
+        ...
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy into a new file, while others work; progress(done, total) in pages."""

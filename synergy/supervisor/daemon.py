@@ -15,7 +15,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from synergy.errors import MessagingUnavailable, Refused, StorageUnavailable, SynergyError
+from synergy.errors import (
+    ConfigurationError,
+    MessagingUnavailable,
+    Refused,
+    StorageUnavailable,
+    SynergyError,
+)
 from synergy.runtime.stop import Stop
 from synergy.supervisor import lock, output
 from synergy.supervisor.claim import BoxClaim
@@ -81,6 +87,8 @@ def _supervise_locked(
         store, bus = config.connect()
     except (StorageUnavailable, MessagingUnavailable) as error:
         return StartReport(Outcome.UNREACHABLE, reason=str(error))
+    except ConfigurationError as error:
+        return StartReport(Outcome.MISCONFIGURED, reason=str(error))
     stop = Stop()
     _stop_on_signals(stop)
     claim = BoxClaim(store.leases, config.clock, config.box, held.holder, held.predecessor)

@@ -32,6 +32,7 @@ class Outcome(Enum):
     STOPPED = "stopped"  # it ran in the foreground, and ended as it should
     REFUSED = "refused"  # the box has a supervisor on another machine
     UNREACHABLE = "unreachable"  # store or bus do not answer; nothing runs
+    MISCONFIGURED = "misconfigured"  # store or bus are not set up as they must be; nothing runs
     FAILED = "failed"  # it ended by itself
 
 

@@ -65,6 +65,16 @@ def test_nobody_is_woken_by_a_batch_that_failed(store: Store, bus: Bus, consumer
     assert not consumer.wait(0)
 
 
+def test_what_was_taken_comes_back_if_the_batch_fails(
+    store: Store, bus: Bus, consumer: Consumer
+) -> None:
+    publish(store, bus, ONE, TWO)
+    with suppress(ZeroDivisionError), store.batch() as batch:
+        assert len(consumer.take(1, batch)) == 1
+        raise ZeroDivisionError
+    assert take(store, consumer) == [ONE, TWO]
+
+
 def test_what_cannot_be_decoded_hides_nothing_behind_it(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:

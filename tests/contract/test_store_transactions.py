@@ -188,16 +188,6 @@ def test_nothing_leaves_with_a_batch_that_failed(
     assert not consumer.wait(0)
 
 
-def test_what_was_taken_comes_back_if_the_batch_fails(
-    store: Store, bus: Bus, consumer: Consumer
-) -> None:
-    publish(store, bus, ONE, TWO)
-    with suppress(ZeroDivisionError), store.batch() as batch:
-        assert len(consumer.take(1, batch)) == 1
-        raise ZeroDivisionError
-    assert take(store, consumer) == [ONE, TWO]
-
-
 def test_what_cannot_be_decoded_is_no_more_in_quarantine_if_the_batch_fails(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:

@@ -145,6 +145,7 @@ def test_or_the_store_is_a_database(project: Path, url: str) -> None:
         ("SYNERGY_STORE", "mongodb://u:p/w@h/db", "@ is written %40"),
         ("SYNERGY_STORE", "mongodb://u:p@w@h/db", "@ is written %40"),
         ("SYNERGY_STORE", "mongodb:///db", "expected a host"),
+        ("SYNERGY_STORE", "mongodb://[::1/db", "Invalid IPv6"),
         ("SYNERGY_STORE", "mongodb://h/d b", "no name of a database"),
         ("SYNERGY_STORE", "mongodb://h/a/b", "no name of a database"),
         ("SYNERGY_STORE", "postgres://h/db", "expected sqlite:///FILE"),

@@ -74,10 +74,12 @@ class Database:
         An option that the driver does not know is a mistake: it may have meant safety.
         """
         place = location(url)
+        name = urlsplit(url).path.removeprefix("/")
+        if not name:
+            raise ConfigurationError([f"the store's URL {place} names no database"])
         try:
             with warnings.catch_warnings(action="error", category=UserWarning):
                 client: MongoClient[Doc] = MongoClient(url, **_options(url))
-            name = client.get_default_database().name
         except (PyMongoError, OSError, ValueError, UserWarning) as error:
             raise ConfigurationError(
                 [f"the store's URL {place} cannot be used: {mask(str(error))}"]
@@ -183,6 +185,7 @@ def _part(batch: WriteBatch) -> Iterator[None]:
 
 
 def _options(url: str) -> Doc:
-    """Our options, where the URL does not say better."""
-    given = {name.lower() for name in parse_qs(urlsplit(url).query)}
+    """Our options, where the URL does not say better; 0 as a deadline would mean none."""
+    options = parse_qs(urlsplit(url).query)
+    given = {name.lower() for name, values in options.items() if values != ["0"]}
     return _FIXED | {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}

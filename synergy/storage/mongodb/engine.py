@@ -6,7 +6,7 @@ rests, and one module for each noun.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
@@ -83,6 +83,9 @@ class MongoStore:
             rows=rows,
             warnings=found.warnings,
         )
+
+    def warnings(self) -> Sequence[str]:
+        return server.ask(self._database).warnings
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         raise Refused(

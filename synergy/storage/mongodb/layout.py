@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pymongo
-from pymongo import ASCENDING, DESCENDING, IndexModel
+from pymongo import ASCENDING, DESCENDING
+from pymongo.errors import DuplicateKeyError
 
 from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.storage.mongodb.database import Database
@@ -99,10 +100,25 @@ def make(database: Database) -> None:
     check_version(database)
     with database.calling(), pymongo.timeout(PATIENCE):
         for collection, indexes in INDEXES.items():
-            database[collection].create_indexes(
-                [IndexModel(list(one.keys), name=one.name, unique=one.unique) for one in indexes]
-            )
+            found = _found(database, collection)
+            present = {one.name for one in found}
+            for one in (one for one in indexes if one not in found):
+                if one.name in present:
+                    database[collection].drop_index(one.name)
+                _make(database, collection, one)
         upsert(database["counters"], _VERSION, {"$set": {"n": VERSION}})
+
+
+def _make(database: Database, collection: str, index: Index) -> None:
+    try:
+        with database.calling():
+            database[collection].create_index(
+                list(index.keys), name=index.name, unique=index.unique
+            )
+    except DuplicateKeyError as error:
+        raise ConfigurationError(
+            [f"{database.place}: the index {collection}.{index} cannot be made: {error}"]
+        ) from error
 
 
 def check(database: Database) -> None:

@@ -6,7 +6,7 @@ each noun; the SQL is in `sql/`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Self
@@ -114,6 +114,9 @@ class SqliteStore:
             size_bytes=schema.size(path) if path else 0,
             rows=rows,
         )
+
+    def warnings(self) -> Sequence[str]:
+        return ()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """The copy appears under its name when it is complete."""

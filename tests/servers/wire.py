@@ -1,0 +1,70 @@
+"""A wire between a client and a server that can be cut, or go dead without a word."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from urllib.parse import urlsplit, urlunsplit
+
+
+class Wire:
+    """Listens on `address`, and carries bytes to `server` and back."""
+
+    def __init__(self, server: tuple[str, int]) -> None:
+        self._server = server
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._alive = threading.Event()
+        self._alive.set()
+        self._ends: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        host, port = self._listener.getsockname()
+        return f"{host}:{port}"
+
+    def go_dead(self) -> None:
+        """Carries nothing any more; connections stay open, and new ones are accepted."""
+        self._alive.clear()
+
+    def revive(self) -> None:
+        self._alive.set()
+
+    def cut(self) -> None:
+        """Breaks all connections; new ones are carried."""
+        ends, self._ends = self._ends, []
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.close()
+        self.revive()
+        self.cut()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._server)
+                self._ends += [client, server]
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError), closing(target):
+            while some := source.recv(65_536):
+                self._alive.wait()
+                target.sendall(some)
+
+
+@contextmanager
+def wire(url: str) -> Iterator[tuple[Wire, str]]:
+    """A wire to the server of a URL, and the URL through it."""
+    parts = urlsplit(url)
+    assert parts.hostname
+    with closing(Wire((parts.hostname, parts.port or 27017))) as line:
+        user, at, _ = parts.netloc.rpartition("@")
+        yield line, urlunsplit(parts._replace(netloc=f"{user}{at}{line.address}"))
