@@ -8,9 +8,11 @@ it replaces stay for a while, because a number that is free again could be given
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from synergy.clock import SystemClock
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.protocol import Bounds, SourceChange
@@ -19,7 +21,7 @@ Place = tuple[str, str]
 """(collection, timeperiod)"""
 
 ENDLESS = "~"  # sorts after every timeperiod
-_KEPT = 1_000_000  # numbers behind the last
+_KEPT = 3_600.0  # seconds that a replaced change is kept, longer than any writer is paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Changes:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._clock = SystemClock()
+        self._looks: deque[tuple[float, int]] = deque()  # when what was the last number
 
     def announce(self, writes: Sequence[Written]) -> None:
         """Gives numbers to writes that were made, in order, and forgets those they replace."""
@@ -61,9 +65,15 @@ class Changes:
                 changes.update_many(old, {"$set": {"is_newest": False}})
 
     def forget(self) -> None:
-        """Forgets replaced changes that nobody can be so slow as to mistake for free numbers."""
-        old = {"is_newest": False, "high": {"$lt": self._last() - _KEPT}}
-        self._database["changes"].delete_many(old)
+        """Forgets replaced changes that are so old that nobody takes their numbers for free."""
+        now = self._clock.monotonic()
+        self._looks.append((now, self._last()))
+        seen = 0
+        while now - self._looks[0][0] > _KEPT:
+            _, seen = self._looks.popleft()
+        if seen:
+            old = {"is_newest": False, "high": {"$lt": seen}}
+            self._database["changes"].delete_many(old)
 
     def bounds(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
         """The bounds of each timeperiod in the range that was ever written to, in order."""

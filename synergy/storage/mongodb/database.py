@@ -64,6 +64,7 @@ class Database:
         self.name = name
         self.place = place
         self._database = client[name]
+        self.prepared: set[str] = set()  # collections of documents that have their index
         self._closed = False
         self._own = threading.local()
 

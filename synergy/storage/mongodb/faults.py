@@ -73,6 +73,8 @@ def duplicate(error: PyMongoError) -> DuplicateKeyError | None:
 
 
 def _of_driver(error: PyMongoError) -> str | None:
+    if "operation cancelled" in str(error):  # a heartbeat found out first that it is deaf
+        return _ADVICE[NetworkTimeout]
     if "SSL" in str(error) or "TLS" in str(error) or "certificate" in str(error):
         return _OF_TLS
     return _listed(error)

@@ -64,7 +64,6 @@ INDEXES: Mapping[str, Sequence[Index]] = {
         index("job", "process", "last"),
     ],
     "job_blocks": [index("process", "process")],
-    "documents": [index("place", "collection", "timeperiod", "key", "version")],
     "pages": [index("place", "collection", "timeperiod")],
     "changes": [
         index("place", "collection", "is_newest", "timeperiod"),

@@ -9,7 +9,7 @@ import orjson
 from synergy.storage.encoding import body
 from synergy.storage.mongodb.changes import Written
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.rows import AT_ONCE, Row, insert, row_of, versions
+from synergy.storage.mongodb.rows import AT_ONCE, Row, insert, row_id, row_of, table, versions
 from synergy.storage.mongodb.swap import Swap, swap
 from synergy.storage.protocol import Merge
 
@@ -54,12 +54,13 @@ class Merging:
         documents = {self._id(row): row for row in new}
         inserted = insert(
             self._database,
-            [row_of(self._collection, row, self._version(row), self._bodies[row]) for row in new],
+            self._collection,
+            [row_of(row, self._version(row), self._bodies[row]) for row in new],
         )
         self._new |= {documents[id_] for id_ in inserted}
         known = {self._id(row): row for row in self._left if row in self._present}
         changed = swap(
-            self._database["documents"],
+            table(self._database, self._collection),
             [
                 Swap(id_, self._present[row]["v"], {"body": self._bodies[row].decode()})
                 for id_, row in known.items()
@@ -92,7 +93,9 @@ class Merging:
         self._present.clear()
         for start in range(0, len(self._left), AT_ONCE):
             ids = {self._id(row): row for row in self._left[start : start + AT_ONCE]}
-            for document in self._database["documents"].find({"_id": {"$in": list(ids)}}):
+            for document in table(self._database, self._collection).find(
+                {"_id": {"$in": list(ids)}}
+            ):
                 self._present[ids[document["_id"]]] = document
 
     def _compute(self, row: Row) -> None:
@@ -111,4 +114,4 @@ class Merging:
         return self._versions.get(row[0], "")
 
     def _id(self, row: Row) -> str:
-        return f"{self._collection}|{row[0]}|{self._version(row)}|{row[1]}"
+        return row_id(row, self._version(row))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pymongo.collection import Collection
+
 from synergy.model.unit_of_work import SinkWrite
 from synergy.storage.encoding import body
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.rows import insert, row_of
+from synergy.storage.mongodb.rows import insert, row_of, table
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import unique_documents
 
@@ -37,9 +39,8 @@ class Result:
         return {(self.collection, timeperiod) for timeperiod, _ in self.bodies}
 
     def range(self) -> Doc:
-        """Where it replaces everything, as a query."""
-        within = {"$gte": self.start, "$lt": self.end}
-        return {"collection": self.collection, "timeperiod": within}
+        """The timeperiods in which it replaces everything, as a query."""
+        return {"timeperiod": {"$gte": self.start, "$lt": self.end}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,10 @@ class Results:
         """
         wanted = [result for _, some in results.values() for result in some]
         present = self._present(wanted)
-        pages = {page["_id"]: page for page in self._within(wanted, "pages")}
+        ranges = [{"collection": result.collection, **result.range()} for result in wanted]
+        pages = {page["_id"]: page for page in _within(self._database["pages"], ranges)}
         staged: dict[str, list[Page]] = {}
-        rows: list[Doc] = []
+        rows: dict[str, list[Doc]] = {}
         for unit, (version, some) in results.items():
             staged[unit] = []
             for result in some:
@@ -101,8 +103,9 @@ class Results:
                     )
                     if page is not None:
                         staged[unit].append(page)
-                        rows += new
-        insert(self._database, rows)
+                        rows.setdefault(result.collection, []).extend(new)
+        for collection, some_rows in rows.items():
+            insert(self._database, collection, some_rows)
         return staged
 
     def show(self, pages: Sequence[Page], is_open: Callable[[Page], bool]) -> None:
@@ -153,26 +156,27 @@ class Results:
     def _present(self, results: Sequence[Result]) -> dict[Place, list[Doc]]:
         """All rows that the results may replace, of all versions."""
         present: dict[Place, list[Doc]] = {}
-        for row in self._within(results, "documents"):
-            present.setdefault((row["collection"], row["timeperiod"]), []).append(row)
+        for collection in {result.collection for result in results}:
+            ranges = [result.range() for result in results if result.collection == collection]
+            for row in _within(table(self._database, collection), ranges):
+                present.setdefault((collection, row["timeperiod"]), []).append(row)
         return present
 
-    def _within(self, results: Sequence[Result], collection: str) -> Iterator[Doc]:
-        for start in range(0, len(results), _BESIDE):
-            ranges = [result.range() for result in results[start : start + _BESIDE]]
-            yield from self._database[collection].find({"$or": ranges})
-
     def _remove(self, versions: Sequence[tuple[Page, list[str]]]) -> None:
-        for start in range(0, len(versions), _BESIDE):
+        for collection in {page.collection for page, _ in versions}:
             wanted = [
-                {
-                    "collection": page.collection,
-                    "timeperiod": page.timeperiod,
-                    "version": {"$in": some},
-                }
-                for page, some in versions[start : start + _BESIDE]
+                {"timeperiod": page.timeperiod, "version": {"$in": some}}
+                for page, some in versions
+                if page.collection == collection
             ]
-            self._database["documents"].delete_many({"$or": wanted})
+            for start in range(0, len(wanted), _BESIDE):
+                part = {"$or": wanted[start : start + _BESIDE]}
+                table(self._database, collection).delete_many(part)
+
+
+def _within(collection: Collection[Doc], ranges: Sequence[Doc]) -> Iterator[Doc]:
+    for start in range(0, len(ranges), _BESIDE):
+        yield from collection.find({"$or": ranges[start : start + _BESIDE]})
 
 
 def _document(page: Page) -> Doc:
@@ -204,4 +208,4 @@ def _compared(
         if row["version"] == shown["version"] or row["version"].startswith(mine)
     }
     page = Page(unit, collection, timeperiod, version, shown["v"], count, len(new), sorted(removes))
-    return page, [row_of(collection, (timeperiod, key), version, text) for key, text in new.items()]
+    return page, [row_of((timeperiod, key), version, text) for key, text in new.items()]

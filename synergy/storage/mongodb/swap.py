@@ -18,7 +18,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 from synergy.storage.mongodb.database import Doc
 from synergy.storage.mongodb.faults import duplicate
 
-_GROUP = 200  # changes that are sent together, so that no request outlasts its deadline
+_GROUP = 50  # changes that are sent together, so that no request outlasts its deadline
 
 
 @dataclass(frozen=True, slots=True)
