@@ -269,7 +269,8 @@ def make_moves(
     """Makes the moves, then cancels the unfinished units of the jobs that were moved.
 
     What the cascade reached last comes first: who stops in between leaves no finished parent of
-    an unfinished child. Returns what was touched, and the moves that were refused because a job had changed.
+    an unfinished child. Returns what was touched, and the moves that were refused because a job
+    had changed.
     """
     with store.batch() as batch:
         refused = store.jobs.move(moves[::-1], now)
@@ -281,8 +282,9 @@ def make_moves(
 
 
 def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitMove]:
+    """Those of units that were there before the moves: a scheduler may have requested others."""
     jobs = {
-        (move.process, move.qualifier.timeperiod(ordinal))
+        (move.process, move.qualifier.timeperiod(ordinal)): move.generation
         for move in moves
         if move.before is not move.after
         for ordinal in range(move.first, move.last + 1)
@@ -293,7 +295,7 @@ def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitM
             next_attempt=True,
         )
         for unit in (store.units.unfinished() if jobs else ())
-        if (unit.process, unit.timeperiod) in jobs
+        if unit.generation <= jobs.get((unit.process, unit.timeperiod), 0)
     ]  # fmt: skip
 
 

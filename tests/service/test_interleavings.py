@@ -24,7 +24,7 @@ import pytest
 from synergy.errors import Refused
 from synergy.messaging.message import UnitMessage
 from synergy.model.job import JobState
-from synergy.model.process import Blocking, StateMachine
+from synergy.model.process import Blocking, Deployment, StateMachine
 from synergy.model.unit_of_work import (
     Conclusion,
     Document,
@@ -39,14 +39,13 @@ from tests.service.world import OPERATOR, World, close_worlds
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for
 SINKS = {"Hour": "hour", "Day": "day", "Client": "client"}
-STEPS = 250
 
 
 class Broken(AssertionError):
     """An invariant does not hold."""
 
 
-@dataclass
+@dataclass(eq=False)
 class StepWorker:
     """A worker that can be stopped between any two steps: take, read, conclude."""
 
@@ -109,6 +108,8 @@ def _total(rows) -> int:
 class Play:
     """One random course of events."""
 
+    steps = 250
+
     def __init__(self, seed: int, mutate: Callable[[World], None] = lambda _: None) -> None:
         self.random = random.Random(seed)
         processes = [
@@ -121,9 +122,9 @@ class Play:
             "Client", DAILY, source="day", sink="client", blocking=Blocking.DEPENDENCIES,
             max_attempts=1000,
         )  # fmt: skip
-        self.world = World(
+        self.world = self._world(
             a_deployment({"site": processes, "client": [client]}, {"client": ("site",)}),
-            now=datetime(2015, 5, 18, 0, 30, tzinfo=UTC),
+            datetime(2015, 5, 18, 0, 30, tzinfo=UTC),
         )
         mutate(self.world)
         self.schedulers = [self.world.scheduler, self.world.a_scheduler("scheduler-2")]
@@ -139,6 +140,9 @@ class Play:
         self.claims: Counter[tuple[str, int]] = Counter()
         self.finishes: Counter[tuple[str, str, int]] = Counter()
 
+    def _world(self, deployment: Deployment, now: datetime) -> World:
+        return World(deployment, now=now)
+
     def run(self) -> None:
         try:
             self._run()
@@ -146,7 +150,7 @@ class Play:
             close_worlds()
 
     def _run(self) -> None:
-        for _ in range(STEPS):
+        for _ in range(self.steps):
             self._step()
             self._check()
         self._come_to_rest()

@@ -51,12 +51,13 @@ class World:
         start: str = "2015051700",
         now: datetime = datetime(2015, 5, 20, 12, 0, tzinfo=UTC),
         store: SqliteStore | None = None,
+        bus: Callable[[SqliteStore], StoredBus] = StoredBus,
     ) -> None:
         self.deployment = deployment
         self.start = start
         self.clock = SteppedClock(now)
         self.store = store or SqliteStore.open(":memory:")
-        self.bus = StoredBus(self.store)
+        self.bus = bus(self.store)
         self.stop = Stop()
         self.scheduler = self.a_scheduler("scheduler-1")
         self.actions = Actions(self.store, self.bus, deployment)
