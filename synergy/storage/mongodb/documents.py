@@ -1,10 +1,8 @@
-"""Documents: rows that belong to a version of their timeperiod.
+"""Documents: read, merged, and numbered as they change.
 
-A timeperiod that a unit wrote has a page, which says what version of its rows is shown. A
-result is staged as rows of a version of its own, which nobody sees; it is shown by one
-compare-and-set on the page, once its unit's conclusion is committed. So a worker that wakes up
-late may write what it likes. Rows that are merged one by one (`update`) belong to the version
-that is shown, and to version "" where there is no page.
+A result of a unit is staged, and shown once its unit's conclusion is committed (`results`), so
+a worker that wakes up late may write what it likes. Merges are shown at once (`merging`). See
+`rows` for how either is done, and `changes` for the numbers.
 """
 
 from __future__ import annotations

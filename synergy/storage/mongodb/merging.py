@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from synergy.storage.encoding import body
 from synergy.storage.mongodb.changes import Written
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.rows import AT_ONCE, Row, insert, row_id, row_of, table, versions
-from synergy.storage.mongodb.swap import Swap, swap
+from synergy.storage.mongodb.rows import (
+    NO_PAGE,
+    Row,
+    delete,
+    insert,
+    page_id,
+    page_of,
+    row_of,
+    shown,
+    table,
+    within,
+)
+from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import Merge
+
+_VERSIONS = 64  # that a page lists before all its rows are written anew as one
 
 
 class Merging:
-    """A group of merges: computed first, then written where nobody else wrote in between."""
+    """A group of merges: computed first, then shown where nobody else wrote in between."""
 
     def __init__(
         self, database: Database, collection: str, keys: Sequence[tuple[str, str]], merge: Merge
@@ -26,9 +40,11 @@ class Merging:
         self._times: dict[Row, int] = {}
         for key, timeperiod in keys:
             self._times[timeperiod, key] = self._times.get((timeperiod, key), 0) + 1
-        self._left: list[Row] = list(self._times)
-        self._versions: dict[str, str] = {}
-        self._present: dict[Row, Doc] = {}
+        self._left: dict[str, list[Row]] = {}
+        for row in self._times:
+            self._left.setdefault(row[0], []).append(row)
+        self._pages: dict[str, Doc] = {}
+        self._seen: dict[str, list[Doc]] = {}
         self._bodies: dict[Row, bytes] = {}
         self._counts: dict[Row, int] = {}
         self._new: set[Row] = set()
@@ -38,80 +54,119 @@ class Merging:
         """How many merges changed something."""
         return sum(self._counts.values())
 
+    def timeperiods(self) -> list[str]:
+        """The timeperiods that are left to be written to."""
+        return list(self._left)
+
     def prepare(self) -> bool:
         """Reads and merges what is left; False if nothing is to be written."""
         if not self._left:
             return False
         self._read()
-        for row in self._left:
-            self._compute(row)
-        self._left = [row for row in self._left if self._counts[row]]
+        present = shown((row for rows in self._seen.values() for row in rows), self._pages)
+        for rows in self._left.values():
+            for row in rows:
+                self._compute(row, present.get(row))
+        changed = {
+            at: [row for row in rows if self._counts[row]] for at, rows in self._left.items()
+        }
+        self._left = {at: rows for at, rows in changed.items() if rows}
         return bool(self._left)
 
     def write(self) -> bool:
-        """Writes what is left; False if some was not as it had been read, and is merged again."""
-        new = [row for row in self._left if row not in self._present]
-        documents = {self._id(row): row for row in new}
-        inserted = insert(
-            self._database,
-            self._collection,
-            [row_of(row, self._version(row), self._bodies[row]) for row in new],
-        )
-        self._new |= {documents[id_] for id_ in inserted}
-        known = {self._id(row): row for row in self._left if row in self._present}
-        changed = swap(
-            table(self._database, self._collection),
-            [
-                Swap(id_, self._present[row]["v"], {"body": self._bodies[row].decode()})
-                for id_, row in known.items()
-            ],
-        )
-        done = {*(documents[id_] for id_ in inserted), *(known[id_] for id_ in changed)}
-        self._left = [row for row in self._left if row not in done]
-        return not self._left or not self.prepare()
-
-    def timeperiods(self) -> list[str]:
-        """The timeperiods that are left to be written to."""
-        return list(dict.fromkeys(timeperiod for timeperiod, _ in self._left))
+        """Shows what is left; False if some pages were not as read, and are merged again."""
+        version = f"+{secrets.token_hex(8)}"
+        staged = {at: self._rows(at, version) for at in self._left}
+        insert(self._database, self._collection, [row for rows in staged.values() for row in rows])
+        done = self._show(version)
+        self._remove(done, staged)
+        self._left = {at: rows for at, rows in self._left.items() if at not in done}
+        return not self.prepare()
 
     def written(self) -> list[Written]:
         """What was written, by timeperiod."""
         counts: dict[str, int] = {}
         rows: dict[str, int] = {}
-        for (timeperiod, key), count in self._counts.items():
+        for row, count in self._counts.items():
             if count:
-                counts[timeperiod] = counts.get(timeperiod, 0) + count
-                is_new = (timeperiod, key) in self._new
-                rows[timeperiod] = rows.get(timeperiod, 0) + is_new
+                counts[row[0]] = counts.get(row[0], 0) + count
+                rows[row[0]] = rows.get(row[0], 0) + (row in self._new)
         return [
             Written((self._collection, at), count, rows[at], False) for at, count in counts.items()
         ]
 
     def _read(self) -> None:
-        first, last = min(self._left)[0], max(self._left)[0]
-        self._versions = versions(self._database, self._collection, first, f"{last}\0")
-        self._present.clear()
-        for start in range(0, len(self._left), AT_ONCE):
-            ids = {self._id(row): row for row in self._left[start : start + AT_ONCE]}
-            for document in table(self._database, self._collection).find(
-                {"_id": {"$in": list(ids)}}
-            ):
-                self._present[ids[document["_id"]]] = document
+        """Pages before rows: a page that changes in between is not as it was read."""
+        ids = [page_id(self._collection, at) for at in self._left]
+        found = self._database["pages"].find({"_id": {"$in": ids}})
+        self._pages = {page["timeperiod"]: page for page in found}
+        wanted = [self._wanted(at, rows) for at, rows in self._left.items()]
+        self._seen = {at: [] for at in self._left}
+        for row in within(table(self._database, self._collection), wanted):
+            self._seen[row["timeperiod"]].append(row)
 
-    def _compute(self, row: Row) -> None:
+    def _wanted(self, timeperiod: str, rows: Sequence[Row]) -> Doc:
+        if self._is_long(timeperiod):
+            return {"timeperiod": timeperiod}
+        return {"timeperiod": timeperiod, "key": {"$in": [key for _, key in rows]}}
+
+    def _is_long(self, timeperiod: str) -> bool:
+        return len(self._pages.get(timeperiod, NO_PAGE)["versions"]) >= _VERSIONS
+
+    def _compute(self, row: Row, document: Mapping[str, str] | None) -> None:
         _, key = row
-        document = self._present.get(row)
         old = None if document is None else document["body"].encode()
-        count = 0
+        is_new, count = old is None, 0
         for _ in range(self._times[row]):
             new = body(self._merge(key, None if old is None else orjson.loads(old)), key)
             count += new != old
             old = new
         self._counts[row] = count
         self._bodies[row] = old or b""
+        self._new.discard(row)
+        if is_new:
+            self._new.add(row)
 
-    def _version(self, row: Row) -> str:
-        return self._versions.get(row[0], "")
+    def _rows(self, timeperiod: str, version: str) -> list[Doc]:
+        """What is to be staged: what changed, or everything where the page lists too much."""
+        texts = {row: self._bodies[row] for row in self._left[timeperiod]}
+        if self._is_long(timeperiod):
+            there = shown(self._seen[timeperiod], self._pages)
+            texts = {row: document["body"].encode() for row, document in there.items()} | texts
+        return [row_of(row, version, text) for row, text in texts.items()]
 
-    def _id(self, row: Row) -> str:
-        return row_id(row, self._version(row))
+    def _show(self, version: str) -> set[str]:
+        """Shows the staged rows; returns the timeperiods whose pages were as they were read."""
+        pages = self._database["pages"]
+        known = {at: self._pages[at] for at in self._left if at in self._pages}
+        swaps = [
+            Swap(
+                page["_id"],
+                page["v"],
+                {"versions": [version] if self._is_long(at) else [*page["versions"], version]},
+            )
+            for at, page in known.items()
+        ]
+        new = [page_of(self._collection, at, [version]) for at in self._left if at not in known]
+        done = swap(pages, swaps) | insert_new(pages, new)
+        return {at for at in self._left if page_id(self._collection, at) in done}
+
+    def _remove(self, done: set[str], staged: Mapping[str, Sequence[Doc]]) -> None:
+        """Takes away what is not shown any more, and what was staged in vain.
+
+        What others had staged, unseen, on a page that changed since is in vain too: their
+        compare-and-set fails. What units staged is left to them.
+        """
+        void = [row["_id"] for at, rows in staged.items() if at not in done for row in rows]
+        for at in done:
+            rewritten = {row["key"] for row in staged[at]}
+            void += [
+                row["_id"]
+                for row in self._seen[at]
+                if row["key"] in rewritten and not self._is_units(row, at)
+            ]
+        delete(self._database, self._collection, void)
+
+    def _is_units(self, row: Doc, timeperiod: str) -> bool:
+        page = self._pages.get(timeperiod, NO_PAGE)
+        return not row["version"].startswith("+") and row["version"] not in page["versions"]

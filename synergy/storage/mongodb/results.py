@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-from pymongo.collection import Collection
 
 from synergy.model.unit_of_work import SinkWrite
 from synergy.storage.encoding import body
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.rows import insert, row_of, table
+from synergy.storage.mongodb.rows import (
+    BESIDE,
+    NO_PAGE,
+    insert,
+    page_id,
+    page_of,
+    row_of,
+    shown,
+    table,
+    within,
+)
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import unique_documents
-
-_BESIDE = 50  # ranges that are asked for together
 
 
 class Result:
@@ -47,7 +53,7 @@ class Result:
 class Page:
     """A timeperiod that a result changes: what version of its rows shall be shown.
 
-    `v` is that of the page's document when it was looked at, 0 if there was none. `count` is
+    `v` is that of the page when it was looked at, 0 if there was none. `count` is
     how many rows differ, `rows` how many there are afterwards, `removes` the versions that
     nobody needs then.
     """
@@ -67,11 +73,6 @@ class Page:
         return page_id(self.collection, self.timeperiod)
 
 
-def page_id(collection: str, timeperiod: str) -> str:
-    """The id of the document that says what a timeperiod shows."""
-    return f"{collection}|{timeperiod}"
-
-
 class Results:
     """What units made of their sources, on its way to where it is seen."""
 
@@ -88,7 +89,7 @@ class Results:
         wanted = [result for _, some in results.values() for result in some]
         present = self._present(wanted)
         ranges = [{"collection": result.collection, **result.range()} for result in wanted]
-        pages = {page["_id"]: page for page in _within(self._database["pages"], ranges)}
+        pages = {page["_id"]: page for page in within(self._database["pages"], ranges)}
         staged: dict[str, list[Page]] = {}
         rows: dict[str, list[Doc]] = {}
         for unit, (version, some) in results.items():
@@ -97,12 +98,12 @@ class Results:
                 for place in sorted(
                     {place for place in present if result.covers(place)} | result.places()
                 ):
-                    shown = pages.get(page_id(*place), {"version": "", "v": 0})
-                    page, new = _compared(
-                        unit, version, place, result, present.get(place, []), shown
-                    )
-                    if page is not None:
-                        staged[unit].append(page)
+                    changed, new = _compared(
+                        unit, version, place, result, present.get(place, []),
+                        pages.get(page_id(*place), NO_PAGE),
+                    )  # fmt: skip
+                    if changed is not None:
+                        staged[unit].append(changed)
                         rows.setdefault(result.collection, []).extend(new)
         for collection, some_rows in rows.items():
             insert(self._database, collection, some_rows)
@@ -136,9 +137,16 @@ class Results:
         collection = self._database["pages"]
         done = swap(
             collection,
-            [Swap(page.id, page.v, {"version": page.version}) for page in pages if page.v],
+            [Swap(page.id, page.v, {"versions": [page.version]}) for page in pages if page.v],
         )
-        done |= insert_new(collection, [_document(page) for page in pages if not page.v])
+        done |= insert_new(
+            collection,
+            [
+                page_of(page.collection, page.timeperiod, [page.version])
+                for page in pages
+                if not page.v
+            ],
+        )
         return [page for page in pages if page.id not in done]
 
     def _turn_over(self, page: Page, is_open: Callable[[Page], bool]) -> None:
@@ -148,9 +156,9 @@ class Results:
         """
         collection = self._database["pages"]
         while (found := collection.find_one({"_id": page.id})) is not None:
-            if found["version"] == page.version or not is_open(page):
+            if page.version in found["versions"] or not is_open(page):
                 return
-            if swap(collection, [Swap(page.id, found["v"], {"version": page.version})]):
+            if swap(collection, [Swap(page.id, found["v"], {"versions": [page.version]})]):
                 return
 
     def _present(self, results: Sequence[Result]) -> dict[Place, list[Doc]]:
@@ -158,7 +166,7 @@ class Results:
         present: dict[Place, list[Doc]] = {}
         for collection in {result.collection for result in results}:
             ranges = [result.range() for result in results if result.collection == collection]
-            for row in _within(table(self._database, collection), ranges):
+            for row in within(table(self._database, collection), ranges):
                 present.setdefault((collection, row["timeperiod"]), []).append(row)
         return present
 
@@ -169,43 +177,25 @@ class Results:
                 for page, some in versions
                 if page.collection == collection
             ]
-            for start in range(0, len(wanted), _BESIDE):
-                part = {"$or": wanted[start : start + _BESIDE]}
+            for start in range(0, len(wanted), BESIDE):
+                part = {"$or": wanted[start : start + BESIDE]}
                 table(self._database, collection).delete_many(part)
 
 
-def _within(collection: Collection[Doc], ranges: Sequence[Doc]) -> Iterator[Doc]:
-    for start in range(0, len(ranges), _BESIDE):
-        yield from collection.find({"$or": ranges[start : start + _BESIDE]})
-
-
-def _document(page: Page) -> Doc:
-    return {
-        "_id": page.id,
-        "collection": page.collection,
-        "timeperiod": page.timeperiod,
-        "version": page.version,
-        "v": 1,
-        "mark": "",
-    }
-
-
 def _compared(
-    unit: str, version: str, place: Place, result: Result, present: Sequence[Doc], shown: Doc
+    unit: str, version: str, place: Place, result: Result, present: Sequence[Doc], page: Doc
 ) -> tuple[Page | None, list[Doc]]:
     """The page that the result changes, with its rows; None if it changes nothing."""
     collection, timeperiod = place
-    old = {row["key"]: row["body"] for row in present if row["version"] == shown["version"]}
+    there = shown(present, {timeperiod: page})
+    old = {key: row["body"] for (_, key), row in there.items()}
     new = {key: text for (at, key), text in result.bodies.items() if at == timeperiod}
     count = sum(old.get(key) != text.decode() for key, text in new.items())
     count += len(old.keys() - new.keys())
     if not count:
         return None, []
     mine = f"{version.partition('#')[0]}#"
-    removes = {
-        row["version"]
-        for row in present
-        if row["version"] == shown["version"] or row["version"].startswith(mine)
-    }
-    page = Page(unit, collection, timeperiod, version, shown["v"], count, len(new), sorted(removes))
-    return page, [row_of((timeperiod, key), version, text) for key, text in new.items()]
+    given_up = {row["version"] for row in present if row["version"].startswith(mine)}
+    removes = sorted(given_up | set(page["versions"]))
+    changed = Page(unit, collection, timeperiod, version, page["v"], count, len(new), removes)
+    return changed, [row_of((timeperiod, key), version, text) for key, text in new.items()]
