@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.clock import SystemClock
+from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.messaging.message import EventsMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
@@ -148,9 +149,9 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
 # A store without room
 
 
-def lease_of(home):
+def lease_in(home):
     with home.store() as store:
-        return store.leases.read("scheduler")
+        return store.leases.read(lease_of(part_of_tree("copies")))
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
 
     room.fill(everybody)
     gates.let_through(gate)  # whose result cannot be written now
-    began, lease = SystemClock().monotonic(), lease_of(home)
+    began, lease = SystemClock().monotonic(), lease_in(home)
     refused = (
         ("timetable", "reprocess", "CopyHourly", START),
         ("process", "off", "CopyHourly"),
@@ -196,7 +197,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
             assert done.out == ""
         assert home.ask("unit", "show", held.id)["state"] == "in_progress"
         assert home.ask("supervisor", "status")["running"] is True
-        assert lease_of(home) == lease
+        assert lease_in(home) == lease
         return SystemClock().monotonic() - began > VALID
 
     until(leader_could_not_renew)
@@ -218,13 +219,14 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
 
 
 def leads(home):
-    """Who leads, by the journal: each term and the pid of its scheduler."""
+    """Who leads the tree, by the journal: each term and the pid of its scheduler."""
+    said = "tree copies, term "
     with home.store() as store:
         entries = reversed(store.journal.find(limit=100_000))
         return [
-            (int(entry.why.removeprefix("term ")), pid_of_scheduler(entry.who))
+            (int(entry.why.removeprefix(said)), pid_of_scheduler(entry.who))
             for entry in entries
-            if entry.event == "scheduler.leads"
+            if entry.event == "scheduler.leads" and entry.why.startswith(said)
         ]
 
 

@@ -19,8 +19,8 @@ from synergy.messaging.stored import StoredBus
 from synergy.storage.sqlite.engine import SqliteStore
 
 READS = frozenset(
-    """all audit bounds bounds_by_timeperiod buried changed_since collections counts depths find get
-    last_seq load of_job of_jobs of_unit read since unfinished assignments observed""".split()
+    {"all", "bounds", "bounds_by_timeperiod", "changed_since", "counts", "depths", "find", "get"}
+    | {"last_seq", "load", "observed", "of_job", "of_jobs", "read", "since", "unfinished"}
 )
 # Methods of units that take a list and answer with a list: their items are written one by one.
 PIECES = frozenset(["create", "claim", "give_back", "conclude", "move", "heartbeat"])
@@ -29,7 +29,7 @@ TELLS = frozenset(["jobs", "units"])  # what tells the journal of its changes la
 Pause = Callable[[bool], None]
 
 
-class Died(BaseException):  # noqa: N818 - what happened
+class Died(BaseException):
     """The actor is no more."""
 
 

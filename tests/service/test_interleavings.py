@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 import pytest
 
 from synergy.errors import Refused
+from synergy.insight.actions import TIMETABLE_START
 from synergy.messaging.message import UnitMessage
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, Deployment, StateMachine
@@ -208,9 +209,8 @@ class Play:
                     raise Broken(f"claimed twice: {entry}")
             if entry.event in ("job.processed", "job.noop"):
                 self._finished(entry)
-        timetable = self.world.timetable() if self.seq else None
-        if timetable is not None:
-            self._check_tree(timetable)
+        if self.world.store.facts.get(TIMETABLE_START) is not None:
+            self._check_tree(self.world.timetable())
 
     def _finished(self, entry) -> None:
         name = (entry.process, entry.first, entry.generation)

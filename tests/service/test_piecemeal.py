@@ -11,15 +11,14 @@ recomputation and everything is accounted for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 
 import pytest
 
-from synergy.errors import MessagingUnavailable, Refused, StorageUnavailable
+from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.process import Deployment
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
-from tests.service.test_interleavings import SINKS, Play
+from tests.service.test_interleavings import Play
 from tests.service.world import World
 
 CALM = 1.0  # a roll that is never below any probability
@@ -118,7 +117,7 @@ class PiecemealPlay(Play):
             if self.random.random() < 0.3:
                 self._end(who)
         self.is_calm = True
-        for who, actor in self.actors.items():
+        for actor in self.actors.values():
             while not actor.is_done:
                 actor.resume()
         super_check, self._check_tree = self._check_tree, lambda _timetable: None
