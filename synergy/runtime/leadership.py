@@ -11,6 +11,9 @@ that counts suspended time, and `VALID < WAIT`. A holder that is paused between 
 `is_held` and acting can still be late; then the compare-and-sets on jobs and units refuse it,
 or absorb it. No timer decides safety.
 
+Who could not look for a while, because it was paused or the store was away, saw nothing stand
+still, and begins to wait anew: perhaps nobody could renew.
+
 A renewal that timed out is unknown, so the right just runs out unless a later one succeeds.
 After a crash the lease is free after `WAIT`; at once, if the holder ran on this very boot of
 this machine and is provably gone.
@@ -95,6 +98,8 @@ class Leadership:
         self._renew(held.lease for held in self._mine.values())
         now = self._clock.monotonic()
         found = {lease.name: lease for lease in self._leases.all(self._family)}
+        if now - self._ticked_at > VALID:
+            self._seen.clear()
         self._seen = {name: self._as_seen(lease, now) for name, lease in found.items()}
         # A renewal may have been made although its answer was lost.
         unknown = [lease for lease in found.values() if self._is_unknown(lease)]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from synergy.clock import Clock
-from synergy.insight.actions import widened
+from synergy.insight.actions import TIMETABLE_START, widened
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
@@ -70,6 +70,14 @@ class Memory:
                 self._load(tree)
             if tree not in self._doubtful:
                 self._hold(tree)
+        # Whoever held them may have ended before he looked what was made from these.
+        for lane in self.lanes.values():
+            with self._troubles.of_tree(lane.place.tree):
+                self.started_over += [
+                    (lane.place, at)
+                    for at in lane.level.generations
+                    if lane.level.holds(at) and lane.level.state(at).is_active
+                ]
         units = self._store.units.unfinished()
         running = {(u.process, u.timeperiod) for u in units if u.state is UnitState.IN_PROGRESS}
         for unit in units:
@@ -86,11 +94,6 @@ class Memory:
         with self._troubles.of_tree(tree):
             for lane in self.trees[tree]:
                 lane.hold()
-                self.started_over += [
-                    (lane.place, at)
-                    for at in lane.level.generations
-                    if lane.level.holds(at) and lane.level.state(at).is_active
-                ]
             self.held.add(tree)
 
     def drop(self, tree: str, *, in_doubt: bool = False) -> None:
@@ -208,6 +211,9 @@ class Memory:
         For somebody with another clock, or before this one was set back, they may have begun
         earlier: what he did to them is in the store, and so is what was written to their source.
         """
+        start = self._store.facts.get(TIMETABLE_START)
+        if start is not None:  # whoever extended it may not have lived to tell the journal
+            self.extend(start)
         ends = {name: lane.level.end for name, lane in self.lanes.items()}
         self.timetable.grow(now)
         grown = [name for name, lane in self.lanes.items() if lane.level.end > ends[name]]

@@ -76,6 +76,7 @@ class Crew:
         self._hold = Hold(workplace, self._records)
         self._pulse = Pulse(workplace, self._hold, self._process.heartbeat_timeout)
         self._group = 1
+        self._asked: list[Hint] = []  # what was claimed, without an answer yet
 
     def close(self) -> None:
         self._pulse.close()
@@ -100,14 +101,32 @@ class Crew:
         return True
 
     def _take(self, consumer: Consumer) -> bool:
+        if self._asked and self._take_claimed():
+            return True
         store = self._workplace.store
         with store.batch() as batch:
             deliveries = consumer.take(self._group, batch)
-            hints = list(_hints(consumer, deliveries, batch))
+            self._asked = list(_hints(consumer, deliveries, batch))
             now = self._workplace.clock.now()
-            claims = store.units.claim(hints, self._workplace.owner, now) if hints else []
+            owner = self._workplace.owner
+            claims = store.units.claim(self._asked, owner, now) if self._asked else []
+        self._asked = []
         self._hold.take(claims)
         return bool(deliveries)
+
+    def _take_claimed(self) -> bool:
+        """Takes what was claimed although the answer, or the end of the batch, was lost."""
+        asked, owner = set(self._asked), self._workplace.owner
+        found = self._workplace.store.units.get([hint.unit for hint in asked])
+        claims = [
+            unit
+            for unit in found
+            if Hint(unit.id, unit.attempt) in asked
+            and (unit.state, unit.owner) == (UnitState.IN_PROGRESS, owner)
+        ]
+        self._asked = []
+        self._hold.take(claims)
+        return bool(claims)
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
         """Carries out one unit; None if it was taken away meanwhile, or given back."""

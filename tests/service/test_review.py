@@ -23,6 +23,7 @@ from synergy.worker.execution import Crew
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.piecemeal import PiecemealStore
 from tests.service.world import OPERATOR, World, close_worlds, copy_rows
 
 
@@ -81,6 +82,29 @@ def claimed(world: World, process: str) -> UnitOfWork:
         (unit,) = world.store.units.claim(hints, "somebody", world.clock.now())
     consumer.close()
     return unit
+
+
+# Answers are lost
+
+
+def test_a_worker_carries_out_what_it_claimed_although_the_answer_was_lost():
+    store = PiecemealStore(lambda _is_write: None)
+    world, hour = World(hour_and_day(), store=store), "2015052010"
+    world.write("raw", hour, 1)
+    world.schedule()
+    real = store.units.claim
+
+    def claim(*arguments: object) -> object:
+        real(*arguments)
+        raise StorageUnavailable("nobody knows")
+
+    store.units.claim = claim
+    with pytest.raises(StorageUnavailable):
+        world.round("Hour")
+    del store.units.claim
+    assert world.round("Hour")
+    (unit,) = world.units("Hour", hour)
+    assert (unit.state, unit.attempt, unit.failures) == (UnitState.PROCESSED, 1, 0)
 
 
 # Others act between the look and the write

@@ -136,9 +136,22 @@ def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", other)
     first.tick()
     second.tick()
-    other.advance(WAIT)
-    assert second.tick()
+    for _ in range(2):
+        other.advance(WAIT / 2)
+        second.tick()
+    assert second.is_held
     assert not first.tick()  # its own clock stood still, but the row has moved on
+
+
+def test_who_could_not_look_for_a_while_begins_to_wait_anew(leases):
+    clock = SteppedClock(START)
+    first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
+    first.tick()
+    second.tick()
+    clock.advance(3 * WAIT)  # the store was away: nobody could renew, or look
+    assert not second.tick()
+    assert first.tick()
+    assert first.epoch == 1
 
 
 def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease(leases):
