@@ -81,14 +81,14 @@ class Memory:
         units = self._store.units.unfinished()
         running = {(u.process, u.timeperiod) for u in units if u.state is UnitState.IN_PROGRESS}
         for unit in units:
-            lane = self.lanes.get(unit.process)
-            if lane is None or lane.place.tree not in trees or not lane.is_held:
+            own = self.lanes.get(unit.process)
+            if own is None or own.place.tree not in trees or not own.is_held:
                 continue
-            with self._troubles.of_tree(lane.place.tree):
-                self.know(lane, unit.timeperiod)
+            with self._troubles.of_tree(own.place.tree):
+                self.know(own, unit.timeperiod)
                 is_behind = (unit.process, unit.timeperiod) in running
                 if _is_unsent(unit) and not is_behind and not self.is_superseded(unit):
-                    self.unsent.append((lane.process.queue, Hint(unit.id, unit.attempt)))
+                    self.unsent.append((own.process.queue, Hint(unit.id, unit.attempt)))
 
     def _hold(self, tree: str) -> None:
         with self._troubles.of_tree(tree):
