@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from synergy.storage.protocol import Store
-from tests.acceptance.boxes.network import Machine, network
+from tests.acceptance.boxes.network import Machine
 from tests.acceptance.kit import Home, kill
 
 CONTEXT = "tests.acceptance.deployments.three_boxes"
@@ -25,7 +25,7 @@ class Box(Home):
     """A home on a machine of its own."""
 
     def __init__(self, machine: Machine, path: Path, **variables: str) -> None:
-        super().__init__(path, box_id=machine.name, **variables)
+        super().__init__(path, **{"box_id": machine.name, **variables})
         self.machine = machine
 
     def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:

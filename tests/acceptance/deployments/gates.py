@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from uuid import uuid4
 
 from synergy.worker import Processed, Task, Worker
 from workers.site_daily_aggregator import SiteDailyAggregator
@@ -24,11 +25,19 @@ def shut(folder: Path, process: str, timeperiod: str) -> Path:
     return gate
 
 
+def take_away(gate: Path) -> Path:
+    """Takes the gate out of the way of later attempts; whoever waits at it, waits on."""
+    return gate.rename(gate.with_suffix(f".{uuid4().hex}"))
+
+
+def open_(gate: Path) -> None:
+    """Lets whoever waits at the gate go on."""
+    os.close(os.open(gate, os.O_RDWR | os.O_NONBLOCK))
+
+
 def let_through(gate: Path) -> None:
     """Takes the gate away and lets whoever waits at it go on."""
-    held = gate.with_suffix(".open")
-    gate.rename(held)
-    os.close(os.open(held, os.O_RDWR | os.O_NONBLOCK))
+    open_(take_away(gate))
 
 
 def wait_at_gate(task: Task) -> None:

@@ -1,0 +1,158 @@
+"""What happens on the three boxes: a log that grows, and what must come of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+from synergy.clock import SystemClock
+from synergy.model.lease import Lease
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.runtime import identity
+from synergy.runtime.identity import Incarnation
+from tests.acceptance import visits
+from tests.acceptance.boxes.rig import Box
+from tests.acceptance.kit import until
+from tests.acceptance.visits import SITE
+
+LONG = 240.0  # seconds in which all must have come to rest, on slow servers too
+FIRST_DAY = date(2015, 5, 17)  # of the log
+
+
+def recent_log(log: Path, day: date, days: int, every: int) -> list[str]:
+    """Every n-th line of the first days of the log, as if they had begun on `day`."""
+    shift = day - FIRST_DAY
+    names = {}
+    for number in range(days):
+        there = FIRST_DAY + timedelta(days=number)
+        names[f"[{there:%d/%b/%Y}:"] = f"[{there + shift:%d/%b/%Y}:"
+    moved = []
+    with log.open(encoding="latin-1") as lines:
+        for line in list(lines)[::every]:
+            for old, new in names.items():
+                if old in line:
+                    moved.append(line.replace(old, new))
+    return moved
+
+
+@dataclass
+class Show:
+    """The boxes at work on a log, of which more is read from time to time."""
+
+    boxes: list[Box]
+    gates: Path
+    log: Path
+    lines: Sequence[str]
+    parts: int
+    _read: int = field(default=0, init=False)
+
+    @property
+    def a(self) -> Box:
+        return self.boxes[0]
+
+    @property
+    def b(self) -> Box:
+        return self.boxes[1]
+
+    @property
+    def c(self) -> Box:
+        return self.boxes[2]
+
+    def read_on(self, box: Box) -> None:
+        """Has a box read the log, which has grown by one part."""
+        self._read = min(len(self.lines), self._read + -(-len(self.lines) // self.parts))
+        self.read_again(box)
+
+    def read_again(self, box: Box) -> None:
+        """Has a box read what was read before: what got lost on the way is sent again."""
+        self.log.write_text("".join(self.lines[: self._read]), encoding="latin-1")
+        told = box.ask("ingest", self.log, "--site", SITE)
+        assert (told["rejected"], told["problems"]) == (0, []), told
+
+    def until_done_without(self, held: UnitOfWork) -> UnitOfWork:
+        """Until another worker has carried out the unit; the collector is asked to look often."""
+
+        def look() -> UnitOfWork | None:
+            self.a.launch("gc", "run")
+            with self.a.store() as store:
+                (unit,) = store.units.get([held.id])
+            return unit if unit.state is UnitState.PROCESSED else None
+
+        return cast(UnitOfWork, until(look, LONG))
+
+    def days(self) -> list[str]:
+        """The days of all that was read so far."""
+        return sorted(visits.statistics(self._visits(), "daily"))
+
+    def _visits(self) -> list[visits.Visit]:
+        return visits.visits(self.lines[: self._read])
+
+    def assert_all_is_well(self, box: Box) -> None:
+        """At rest the figures are those of the log, all is accounted for, nothing was done twice.
+
+        Asked for on `box`; each box runs what is assigned to it, once.
+        """
+        self._until_at_rest(box)
+        audit = box.ask("timetable", "audit")
+        assert (audit["unfinished"], audit["unexplained"]) == (0, [])
+        assert box.ask("queue", "dead") == {"dead": []}
+        box.story()
+        for each in self.boxes:
+            assert_as_declared(each)
+
+    def _until_at_rest(self, box: Box) -> None:
+        expected = {q: visits.statistics(self._visits(), q) for q in ("hourly", "daily")}
+
+        def look() -> bool:
+            found = {q: visits.reported(box.report(f"site_{q}")) for q in expected}
+            clients = visits.reported(box.report("client_daily"))
+            return (
+                found == expected
+                and clients == expected["daily"]
+                and box.ask("timetable", "audit", code=None)["unfinished"] == 0
+            )
+
+        until(look, LONG)
+
+
+def assert_as_declared(box: Box) -> None:
+    """Each process that belongs on the box runs as often as it shall, and nothing else does."""
+    leaders = box.until_all_run()
+    with box.store() as store:
+        assigned = {a.process for a in store.boxes.assignments(box.box) if a.is_on}
+    declared = Counter(
+        f"{process.name}/{instance}"
+        for process in box.deployment().processes.values()
+        if process.is_on and process.name in assigned
+        for instance in range(1, process.instances + 1)
+    )
+    assert Counter(box.marked().values()) == declared
+    assert set(box.marked()) == set(leaders.values())
+    supervisor = {box.supervisor()}
+    assert box.machine.pids() >= supervisor | set(leaders.values())
+
+
+@contextmanager
+def lasting(seconds: float) -> Iterator[None]:
+    """A block that takes this long at least: a trouble that has to last for so long."""
+    clock = SystemClock()
+    begun = clock.monotonic()
+    yield
+    threading.Event().wait(max(0.0, begun + seconds - clock.monotonic()))
+
+
+def leader_of(box: Box, lease: str) -> Incarnation | None:
+    """Who holds a lease, by what the store says."""
+    with box.store() as store:
+        found: Lease | None = store.leases.read(lease)
+    return None if found is None or found.released else identity.parse(found.holder)
+
+
+def days_ago(number: int) -> date:
+    return (datetime.now(UTC) - timedelta(days=number)).date()

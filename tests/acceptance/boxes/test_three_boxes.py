@@ -1,0 +1,178 @@
+"""Three boxes, each on a machine of its own, and what may happen to them.
+
+Troubles are as short as the limits of the system allow; with `SYNERGY_TEST_BOXES=long` they last
+as long as real ones. What comes out is the same in any case.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from synergy.clock import SystemClock
+from synergy.insight.leaders import lease_of, part_of_tree
+from synergy.model.unit_of_work import UnitState
+from tests.acceptance.boxes.network import hindrance, network
+from tests.acceptance.boxes.rig import NAMES, Box, boxes
+from tests.acceptance.boxes.show import (
+    LONG,
+    Show,
+    assert_as_declared,
+    days_ago,
+    lasting,
+    leader_of,
+    recent_log,
+)
+from tests.acceptance.deployments import gated_suite, gates
+from tests.acceptance.kit import until
+from tests.acceptance.visits import LOG
+from tests.servers import mongodb
+
+IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
+CUT = 120.0 if IS_LONG else 10.0
+PAUSE = 60.0 if IS_LONG else 25.0
+STORE_AWAY = 30.0 if IS_LONG else 8.0
+TAKEOVER = 30.0  # seconds in which the trees of a lost scheduler have another
+
+SITE_TREE = lease_of(part_of_tree("site"))
+
+pytestmark = [
+    pytest.mark.skipif(bool(hindrance()), reason=hindrance() or "-"),
+    pytest.mark.skipif(not LOG.is_file() and "CI" not in os.environ, reason="no shared access log"),
+]
+
+
+@pytest.fixture(scope="module")
+def machines():
+    with network(*NAMES) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(machines, tmp_path_factory):
+    """The store's server, on A."""
+    with machines[0].inside():
+        starting = mongodb.running_own(tmp_path_factory.mktemp("store"), machines[0].address)
+        server = starting.__enter__()
+    yield server
+    server.process.send_signal(signal.SIGCONT)
+    starting.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def show(machines, server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("boxes")
+    day = days_ago(3)
+    variables = {
+        "store": server.database("three_boxes"),
+        "start_timeperiod": f"{day:%Y%m%d}00",
+        "test_gates": str(folder / "gates"),
+    }
+    (folder / "gates").mkdir()
+    with boxes(machines, folder, **variables) as made:
+        made[0].launch("store", "init")
+        lines = recent_log(LOG, day, days=2, every=5)
+        yield Show(made, folder / "gates", folder / "access.log", lines, parts=8)
+
+
+def test_the_run_completes(show):
+    for box in show.boxes:
+        assert box.start()["outcome"] == "started"
+    show.read_on(show.a)
+    show.assert_all_is_well(show.c)
+
+
+def test_all_boxes_are_seen_from_each(show):
+    found = {box["id"]: box for box in show.c.ask("box", "list")["boxes"]}
+    assert set(found) == set(NAMES)
+    assert not any(box["is_silent"] for box in found.values())
+    running = {
+        box: {p["process"] for p in found[box]["processes"] for o in p["observed"] if o["pid"]}
+        for box in NAMES
+    }
+    assert running["box-a"] == {"Scheduler"}
+    assert running["box-c"] == running["box-b"] - {
+        "Scheduler", "ClientMonthlyAggregator", "ClientYearlyAggregator", "YearlyReportExporter",
+    } | {"AlertDailyWorker"}  # fmt: skip
+    assert show.a.ask("box", "sync")["added"] == []
+
+
+def test_a_second_supervisor_of_a_box_is_refused(show, machines, tmp_path):
+    other = Box(machines[2], tmp_path / "other", **show.c.variables | {"box_id": "box-b"})
+    refused = other.launch("supervisor", "start", code=4)
+    assert "box-b has a supervisor already on host box-b" in refused.err
+    assert "SYNERGY_BOX_ID" in refused.err
+    assert other.marked() == {}
+    assert_as_declared(show.b)
+
+
+def test_a_box_that_is_cut_off_is_done_without_and_does_no_harm_when_it_is_back(show):
+    before = show.c.leaders()
+    show.a.launch("box", "stop", gated_suite.DAILY, "--box", "box-b")
+    show.b.until(lambda store: f"{gated_suite.DAILY}/1" not in show.b.leaders())
+    show.read_on(show.a)
+    day = show.days()[-1]
+    gate = gates.shut(show.gates, gated_suite.DAILY, day)
+    show.read_on(show.a)
+    held = show.a.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, day)
+
+    with lasting(CUT):
+        show.c.machine.cut()
+        show.a.launch("box", "start", gated_suite.DAILY, "--box", "box-b")
+        waiting = gates.take_away(gate)
+        done = show.until_done_without(held)
+        assert done.attempt == held.attempt + 1
+        assert show.c.launch("timetable", "show", code=5).err
+        gates.open_(waiting)  # what it found out counts for nothing, now and later
+    show.c.machine.join()
+    show.c.until_all_run()
+    assert show.c.leaders() == before
+    show.assert_all_is_well(show.c)
+
+
+def test_a_box_that_is_killed(show):
+    show.read_on(show.a)
+    show.b.kill_all()
+    assert show.b.machine.pids() == set()
+    until(lambda: host_of(show.a) == "box-a", TAKEOVER)
+    assert show.b.start()["outcome"] == "started"
+    show.assert_all_is_well(show.b)
+
+
+def host_of(box):
+    leader = leader_of(box, SITE_TREE)
+    return leader.host if leader else None
+
+
+def test_a_leader_that_is_paused_is_followed_by_another(show):
+    leader = leader_of(show.a, SITE_TREE)
+    with lasting(PAUSE):
+        os.kill(leader.pid, signal.SIGSTOP)
+        show.read_on(show.a)
+        until(lambda: host_of(show.a) not in (leader.host, None), TAKEOVER)
+    os.kill(leader.pid, signal.SIGCONT)
+    show.assert_all_is_well(show.a)
+
+
+def test_a_store_that_hangs_for_a_while(show, server):
+    before = [box.leaders() for box in show.boxes]
+    show.read_on(show.a)
+    with lasting(STORE_AWAY):
+        server.process.send_signal(signal.SIGSTOP)
+        clock = SystemClock()
+        begun = clock.monotonic()
+        assert show.a.launch("timetable", "show", code=5).err
+        assert clock.monotonic() - begun < 15
+    server.process.send_signal(signal.SIGCONT)
+    show.assert_all_is_well(show.c)
+    assert [box.leaders() for box in show.boxes] == before  # nobody had to be started again
+
+
+def test_nothing_is_left_when_all_have_stopped(show, server):
+    for box in show.boxes:
+        box.stop()
+    own = {server.process.pid}
+    assert [box.machine.pids() - own for box in show.boxes] == [set(), set(), set()]
+    assert LONG
