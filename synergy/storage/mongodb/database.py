@@ -90,6 +90,10 @@ class Database:
     def __getitem__(self, collection: str) -> Collection[Doc]:
         return self._database[collection]
 
+    def collections(self, prefix: str) -> list[str]:
+        """The names of the collections that are there and begin like this."""
+        return sorted(n for n in self._database.list_collection_names() if n.startswith(prefix))
+
     def command(self, name: str) -> Doc:
         """What the server answers to a command about this database."""
         with self.calling():

@@ -28,7 +28,7 @@ from synergy.storage.mongodb.results import Results
 from synergy.storage.mongodb.units import MongoUnits
 from synergy.storage.protocol import Batch, StoreStatus
 
-_COUNTED = ("job_blocks", "units", "unit_logs", "journal", "messages", "dead_messages")
+_COUNTED = ("job_blocks", "units", "unit_logs", "journal", "dead_messages")
 
 
 class MongoStore:
@@ -74,6 +74,7 @@ class MongoStore:
         size = self._database.command("dbStats")
         with self._database.calling():
             rows = {name: self._database[name].estimated_document_count() for name in _COUNTED}
+        rows["messages"] = sum(self.messages.depths().values())
         rows["documents"] = sum(self.documents.collections().values())
         return StoreStatus(
             engine="mongodb",

@@ -70,7 +70,6 @@ INDEXES: Mapping[str, Sequence[Index]] = {
         index("high", "is_newest", "high"),
     ],
     "assignments": [index("box", "box", "process")],
-    "messages": [index("queue", "queue", "seq")],
     "unit_logs": [index("unit", "unit", "attempt")],
 }
 

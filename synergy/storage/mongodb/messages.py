@@ -1,4 +1,4 @@
-"""Messages at rest, for the bus that lives in the store.
+"""Messages at rest, for the bus that lives in the store: a collection for each queue.
 
 A message that is taken within a batch is marked with its taker, and deleted at the end of the
 batch; it is free again if the batch fails. Those of a taker that did not live to the end of
@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
+from pymongo.collection import Collection
+
 from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.protocol import DeadMessage, StoredMessage
 
 FREE = ""  # the taker of a message that waits
+_PREFIX = "messages."  # of the collection of each queue
 
 
 class MongoMessages:
@@ -26,53 +29,61 @@ class MongoMessages:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._messages = database["messages"]
         self._dead = database["dead_messages"]
-        self._stuck: set[str] = set()  # takers at the last look
+        self._prepared: set[str] = set()  # queues that have their index
+        self._stuck: set[tuple[str, str]] = set()  # queues and takers at the last look
 
     def put(self, queue: str, bodies: Sequence[bytes]) -> None:
         if not bodies:
             return
         with self._database.calling():
             first = numbers.take(self._database, f"queue {queue}", len(bodies))
-            self._messages.insert_many(
+            self._prepare(queue)
+            self._queue(queue).insert_many(
                 [
-                    {"queue": queue, "seq": seq, "body": body, "taker": FREE}
+                    {"_id": seq, "body": body, "taker": FREE}
                     for seq, body in enumerate(bodies, first)
                 ]
             )
 
     def take(self, queue: str, limit: int) -> list[StoredMessage]:
         taker = secrets.token_hex(8)
+        messages = self._queue(queue)
         with self._database.calling():
-            oldest = self._messages.find({"queue": queue, "taker": FREE}).sort("seq", 1)
-            found = list(oldest.limit(limit))
+            found = list(messages.find({"taker": FREE}).sort("_id", 1).limit(limit))
             if not found:
                 return []
             free = {"_id": {"$in": [message["_id"] for message in found]}, "taker": FREE}
-            marked = self._messages.update_many(free, {"$set": {"taker": taker}}).matched_count
+            marked = messages.update_many(free, {"$set": {"taker": taker}}).matched_count
             if marked < len(found):
-                found = list(self._messages.find({"taker": taker}).sort("seq", 1))
-            self._database.at_end(partial(self._delete, taker), partial(self._free, taker))
+                found = list(messages.find({"taker": taker}).sort("_id", 1))
+            self._database.at_end(
+                partial(self._delete, queue, taker), partial(self._free, queue, taker)
+            )
         if not found:  # others took all of them: there may be more
             return self.take(queue, limit)
-        return [StoredMessage(one["seq"], one["queue"], one["body"]) for one in found]
+        return [StoredMessage(one["_id"], queue, one["body"]) for one in found]
 
     def recover(self) -> int:
         """Frees what was taken and stood still since the last call; returns how much."""
+        wanted = {"taker": {"$ne": FREE}}
         with self._database.calling():
-            wanted = {"taker": {"$ne": FREE}}
-            takers = {message["taker"] for message in self._messages.find(wanted, {"taker": 1})}
+            takers = {
+                (queue, message["taker"])
+                for queue in self._queues()
+                for message in self._queue(queue).find(wanted, {"taker": 1})
+            }
         left = takers & self._stuck
         self._stuck = takers
-        return sum(self._free(taker) for taker in left)
+        return sum(self._free(*taken) for taken in left)
 
     def depths(self) -> dict[str, int]:
-        waiting = {"$match": {"taker": FREE}}
-        by_queue = {"$group": {"_id": "$queue", "depth": {"$sum": 1}}}
         with self._database.calling():
-            found = list(self._messages.aggregate([waiting, by_queue]))
-        return {queue["_id"]: queue["depth"] for queue in found}
+            counts = {
+                queue: self._queue(queue).count_documents({"taker": FREE})
+                for queue in self._queues()
+            }
+        return {queue: count for queue, count in counts.items() if count}
 
     def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
         with self._database.calling():
@@ -102,19 +113,31 @@ class MongoMessages:
 
     def purge(self, queue: str) -> int:
         with self._database.calling():
-            return self._messages.delete_many({"queue": queue}).deleted_count
+            return self._queue(queue).delete_many({}).deleted_count
 
     def purge_buried(self) -> int:
         with self._database.calling():
             return self._dead.delete_many({}).deleted_count
 
-    def _delete(self, taker: str) -> None:
-        with self._database.calling():
-            self._messages.delete_many({"taker": taker})
+    def _queue(self, name: str) -> Collection[Doc]:
+        return self._database[f"{_PREFIX}{name}"]
 
-    def _free(self, taker: str) -> int:
+    def _queues(self) -> list[str]:
+        return [name.removeprefix(_PREFIX) for name in self._database.collections(_PREFIX)]
+
+    def _prepare(self, queue: str) -> None:
+        """Nothing but speed rests on the index."""
+        if queue not in self._prepared:
+            self._queue(queue).create_index([("taker", 1), ("_id", 1)], name="waiting")
+            self._prepared.add(queue)
+
+    def _delete(self, queue: str, taker: str) -> None:
         with self._database.calling():
-            freed = self._messages.update_many({"taker": taker}, {"$set": {"taker": FREE}})
+            self._queue(queue).delete_many({"taker": taker})
+
+    def _free(self, queue: str, taker: str) -> int:
+        with self._database.calling():
+            freed = self._queue(queue).update_many({"taker": taker}, {"$set": {"taker": FREE}})
             return freed.matched_count
 
     def _replay(self, dead: Doc) -> None:
