@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from synergy.errors import InvalidValue
 from synergy.model.box import Assignment, Box, ObservedProcess
@@ -387,6 +387,36 @@ class Messages(Protocol):
     def purge_buried(self) -> int: ...
 
 
+Record = dict[str, Any]
+"""A part of a store as plain values, the same whatever engine it comes from; see `records`."""
+
+Key = tuple[str | int, ...]
+"""What records of a kind are unique and ordered by."""
+
+
+class Transfer(Protocol):
+    """Everything in the store as records, to be written into another one.
+
+    For a store that nobody works with: what others write meanwhile may be read or not.
+    """
+
+    def counts(self) -> dict[str, int]:
+        """About how many records there are of each kind."""
+        ...
+
+    def read(self, kind: str, after: Key, limit: int) -> list[Record]:
+        """The records of a kind that follow a key, at most `limit`; none after the last."""
+        ...
+
+    def write(self, kind: str, records: Sequence[Record]) -> None:
+        """Writes records into a store that has none but those of the same source.
+
+        Writing them twice is as good as once. Numbers that the store gives afterwards are
+        higher than those that were written.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
     """For `store status` and health checks; `rows` by table or collection."""
@@ -432,6 +462,9 @@ class Store(Protocol):
 
     @property
     def messages(self) -> Messages: ...
+
+    @property
+    def transfer(self) -> Transfer: ...
 
     def batch(self) -> AbstractContextManager[Batch]:
         """Writes of this thread within the block become durable together at its end.

@@ -35,7 +35,7 @@ class MongoBoxes:
                 return []
             try:
                 self._assignments.insert_many(
-                    [_assignment(box, process) for process in processes], ordered=False
+                    [assignment_of(box, process) for process in processes], ordered=False
                 )
             except BulkWriteError as error:
                 if not is_duplicate(error):
@@ -87,8 +87,9 @@ def _place(box: str, process: str) -> str:
     return f"{box} {process}"  # no box has a blank in its name
 
 
-def _assignment(box: str, process: str) -> Doc:
-    return {"_id": _place(box, process), "box": box, "process": process, "is_on": True}
+def assignment_of(box: str, process: str, is_on: bool = True) -> Doc:
+    """A new assignment."""
+    return {"_id": _place(box, process), "box": box, "process": process, "is_on": is_on}
 
 
 def _document(seen: ObservedProcess) -> Doc:

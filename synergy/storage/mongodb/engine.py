@@ -25,6 +25,7 @@ from synergy.storage.mongodb.leases import MongoLeases
 from synergy.storage.mongodb.logs import MongoLogs
 from synergy.storage.mongodb.messages import MongoMessages
 from synergy.storage.mongodb.results import Results
+from synergy.storage.mongodb.transfer import MongoTransfer
 from synergy.storage.mongodb.units import MongoUnits
 from synergy.storage.protocol import Batch, StoreStatus
 
@@ -47,6 +48,7 @@ class MongoStore:
         self.facts = MongoFacts(database)
         self.logs = MongoLogs(database)
         self.messages = MongoMessages(database)
+        self.transfer = MongoTransfer(database, changes, self.journal, self.messages)
 
     @classmethod
     def open(cls, url: str, *, create: bool = True) -> Self:

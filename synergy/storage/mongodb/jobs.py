@@ -166,7 +166,7 @@ class MongoJobs:
         """Writes blocks as of a version; those that are written as of a newer one stay."""
         if not blocks:
             return
-        documents = [_document(*block) for block in blocks]
+        documents = [block_document(*block) for block in blocks]
         collection = self._database["job_blocks"]
         new = insert_new(collection, documents)
         older = [
@@ -208,7 +208,7 @@ def _written(head: Doc, documents: dict[Place, Doc]) -> dict[Place, Doc]:
         for place, jobs in parts_of(head["_id"], item["first"], item["last"]):
             if place in blocks:
                 blocks[place].apply(*jobs, item["byte"], item["generation"])
-    return {place: _document(place, block, head["v"]) for place, block in blocks.items()}
+    return {place: block_document(place, block, head["v"]) for place, block in blocks.items()}
 
 
 def _id(place: Place) -> str:
@@ -226,7 +226,8 @@ def _block(number: int, document: Doc | None) -> Block:
     return Block(number, document["states"], generations)
 
 
-def _document(place: Place, block: Block, v: int) -> Doc:
+def block_document(place: Place, block: Block, v: int) -> Doc:
+    """A block as of a version of its process's head."""
     process, number = place
     return {
         "_id": _id(place),

@@ -18,7 +18,7 @@ from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.sequence import extend, newest
 
-_LAST = "journal"  # the counter that outlives the newest entry
+LAST = "journal"  # the counter that outlives the newest entry
 
 
 class MongoJournal:
@@ -68,7 +68,7 @@ class MongoJournal:
         with self._database.calling():
             last = newest(self._database["journal"])
             if last is None:  # all entries were forgotten, or there never was one
-                last = self._database["counters"].find_one({"_id": _LAST}) or {"n": 0}
+                last = self._database["counters"].find_one({"_id": LAST}) or {"n": 0}
                 return int(last["n"])
             return int(last["_id"])
 
@@ -80,7 +80,7 @@ class MongoJournal:
             if not old:
                 return 0
             counters = self._database["counters"]
-            counters.update_one({"_id": _LAST}, {"$max": {"n": max(old)}}, upsert=True)
+            counters.update_one({"_id": LAST}, {"$max": {"n": max(old)}}, upsert=True)
             return journal.delete_many({"_id": {"$in": old}}).deleted_count
 
     def _entries(self, wanted: dict[str, Any], order: int, limit: int) -> list[JournalEntry]:

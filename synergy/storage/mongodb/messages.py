@@ -21,6 +21,7 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.protocol import DeadMessage, StoredMessage
 
 FREE = ""  # the taker of a message that waits
+DEAD = "dead messages"  # the counter that gives them their numbers
 _PREFIX = "messages."  # of the collection of each queue
 
 
@@ -37,9 +38,9 @@ class MongoMessages:
         if not bodies:
             return
         with self._database.calling():
-            first = numbers.take(self._database, f"queue {queue}", len(bodies))
-            self._prepare(queue)
-            self._queue(queue).insert_many(
+            first = numbers.take(self._database, counter_of(queue), len(bodies))
+            self.prepare(queue)
+            self.queue(queue).insert_many(
                 [
                     {"_id": seq, "body": body, "taker": FREE}
                     for seq, body in enumerate(bodies, first)
@@ -48,7 +49,7 @@ class MongoMessages:
 
     def take(self, queue: str, limit: int) -> list[StoredMessage]:
         taker = secrets.token_hex(8)
-        messages = self._queue(queue)
+        messages = self.queue(queue)
         with self._database.calling():
             found = list(messages.find({"taker": FREE}).sort("_id", 1).limit(limit))
             if not found:
@@ -70,8 +71,8 @@ class MongoMessages:
         with self._database.calling():
             takers = {
                 (queue, message["taker"])
-                for queue in self._queues()
-                for message in self._queue(queue).find(wanted, {"taker": 1})
+                for queue in self.queues()
+                for message in self.queue(queue).find(wanted, {"taker": 1})
             }
         left = takers & self._stuck
         self._stuck = takers
@@ -80,14 +81,13 @@ class MongoMessages:
     def depths(self) -> dict[str, int]:
         with self._database.calling():
             counts = {
-                queue: self._queue(queue).count_documents({"taker": FREE})
-                for queue in self._queues()
+                queue: self.queue(queue).count_documents({"taker": FREE}) for queue in self.queues()
             }
         return {queue: count for queue, count in counts.items() if count}
 
     def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
         with self._database.calling():
-            seq = numbers.take(self._database, "dead messages", 1)
+            seq = numbers.take(self._database, DEAD, 1)
             self._dead.insert_one(
                 {"_id": seq, "queue": queue, "body": body, "reason": reason, "at": micros(now)}
             )
@@ -113,34 +113,41 @@ class MongoMessages:
 
     def purge(self, queue: str) -> int:
         with self._database.calling():
-            return self._queue(queue).delete_many({}).deleted_count
+            return self.queue(queue).delete_many({}).deleted_count
 
     def purge_buried(self) -> int:
         with self._database.calling():
             return self._dead.delete_many({}).deleted_count
 
-    def _queue(self, name: str) -> Collection[Doc]:
+    def queue(self, name: str) -> Collection[Doc]:
+        """Where the messages of a queue are."""
         return self._database[f"{_PREFIX}{name}"]
 
-    def _queues(self) -> list[str]:
+    def queues(self) -> list[str]:
+        """The queues that ever had a message."""
         return [name.removeprefix(_PREFIX) for name in self._database.collections(_PREFIX)]
 
-    def _prepare(self, queue: str) -> None:
-        """Nothing but speed rests on the index."""
+    def prepare(self, queue: str) -> None:
+        """Makes the index of a queue; nothing but speed rests on it."""
         if queue not in self._prepared:
-            self._queue(queue).create_index([("taker", 1), ("_id", 1)], name="waiting")
+            self.queue(queue).create_index([("taker", 1), ("_id", 1)], name="waiting")
             self._prepared.add(queue)
 
     def _delete(self, queue: str, taker: str) -> None:
         with self._database.calling():
-            self._queue(queue).delete_many({"taker": taker})
+            self.queue(queue).delete_many({"taker": taker})
 
     def _free(self, queue: str, taker: str) -> int:
         with self._database.calling():
-            freed = self._queue(queue).update_many({"taker": taker}, {"$set": {"taker": FREE}})
+            freed = self.queue(queue).update_many({"taker": taker}, {"$set": {"taker": FREE}})
             return freed.matched_count
 
     def _replay(self, dead: Doc) -> None:
         self.put(dead["queue"], [dead["body"]])
         with self._database.calling():
             self._dead.delete_one({"_id": dead["_id"]})
+
+
+def counter_of(queue: str) -> str:
+    """The counter that gives messages of a queue their numbers."""
+    return f"queue {queue}"

@@ -22,6 +22,7 @@ AT_ONCE = 1_000  # rows that are read or written at a time
 BESIDE = 50  # ranges that are asked for together
 NO_PAGE: Doc = {"v": 0, "versions": []}  # of a timeperiod that was never written to
 
+_PREFIX = "documents."
 _INDEX = [("timeperiod", 1), ("key", 1), ("version", 1)]
 
 Row = tuple[str, str]
@@ -30,7 +31,12 @@ Row = tuple[str, str]
 
 def table(database: Database, collection: str) -> Collection[Doc]:
     """Where the rows of a collection are."""
-    return database[f"documents.{collection}"]
+    return database[f"{_PREFIX}{collection}"]
+
+
+def collections(database: Database) -> list[str]:
+    """The collections that ever had a row."""
+    return [name.removeprefix(_PREFIX) for name in database.collections(_PREFIX)]
 
 
 def page_id(collection: str, timeperiod: str) -> str:

@@ -30,6 +30,7 @@ from synergy.storage.mongodb.unit_documents import (
 )
 
 _REQUESTED, _RUNNING = UnitState.REQUESTED.value, UnitState.IN_PROGRESS.value
+COUNTER = "unit"  # gives units their numbers
 _TOLD_AT_ONCE = 2_000  # units
 
 Change = Callable[[Doc], Swap | None]
@@ -46,7 +47,7 @@ class MongoUnits:
 
     def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
         with self._database.calling():
-            first = numbers.take(self._database, "unit", len(units))
+            first = numbers.take(self._database, COUNTER, len(units))
             new = {
                 unit.id: document_of(unit, number, who)
                 for number, unit in reversed(list(enumerate(units, first)))

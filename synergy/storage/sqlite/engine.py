@@ -32,6 +32,7 @@ from synergy.storage.sqlite.logs import SqliteLogs
 from synergy.storage.sqlite.messages import SqliteMessages
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import fetch
+from synergy.storage.sqlite.transfer import SqliteTransfer
 from synergy.storage.sqlite.units import SqliteUnits
 
 MEMORY = ":memory:"
@@ -58,6 +59,7 @@ class SqliteStore:
         self.facts = SqliteFacts(database)
         self.logs = SqliteLogs(database)
         self.messages = SqliteMessages(database)
+        self.transfer = SqliteTransfer(database)
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Self:

@@ -1,0 +1,215 @@
+"""Everything in the store as records; see `synergy.storage.records`.
+
+Nearly every kind is a collection (`record_documents`). Rows that are written show one version
+in each timeperiod, whichever they had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import pymongo
+from pymongo.collection import Collection
+
+from synergy.storage.mongodb import rows
+from synergy.storage.mongodb.changes import Changes
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.messages import MongoMessages, counter_of
+from synergy.storage.mongodb.numbers import upsert
+from synergy.storage.mongodb.record_documents import (
+    COUNTERS,
+    MARK,
+    TABLES,
+    change_of,
+    lines_of,
+    message_document,
+    message_of,
+)
+from synergy.storage.mongodb.swap import insert_new
+from synergy.storage.mongodb.units import COUNTER
+from synergy.storage.protocol import Key, Record
+from synergy.storage.records import beginning, portion
+
+PATIENCE = 60  # seconds that a portion may take; nobody else waits for it
+
+_AT_ONCE = 1_000  # documents that are asked for together
+_VERSION = "+copy"  # of rows, written by no unit
+
+
+class MongoTransfer:
+    """See `synergy.storage.protocol.Transfer`."""
+
+    def __init__(
+        self,
+        database: Database,
+        changes: Changes,
+        journal: MongoJournal,
+        messages: MongoMessages,
+    ) -> None:
+        self._database = database
+        self._changes = changes
+        self._journal = journal
+        self._messages = messages
+        self._special: Mapping[str, Callable[[Key], Iterator[Record]]] = {
+            "unit_logs": self._logs,
+            "marks": self._marks,
+            "documents": self._documents,
+            "messages": self._rest,
+            "numbers": self._numbers,
+        }
+
+    def counts(self) -> dict[str, int]:
+        attempts = {"$group": {"_id": {"unit": "$unit", "attempt": "$attempt"}}}
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            counts = {
+                kind: self._database[table.collection].estimated_document_count()
+                for kind, table in TABLES.items()
+            }
+            counts["unit_logs"] = len(list(self._database["unit_logs"].aggregate([attempts])))
+            counts["marks"] = self._database["changes"].count_documents({"is_newest": True})
+            counts["messages"] = sum(
+                self._messages.queue(queue).estimated_document_count()
+                for queue in self._messages.queues()
+            )
+        counts["documents"] = sum(self._changes.rows().values())
+        counts["numbers"] = len(list(self._numbers(beginning("numbers"))))
+        return counts
+
+    def read(self, kind: str, after: Key, limit: int) -> list[Record]:
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            if kind in self._special:
+                return portion(self._special[kind](after), limit)
+            table = TABLES[kind]
+            order = dict(zip(table.key, after, strict=True))
+            found = _following(self._database[table.collection], order, {}, limit)
+            return portion(map(table.record, found), limit)
+
+    def write(self, kind: str, records: Sequence[Record]) -> None:
+        if not records:
+            return
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            match kind:
+                case "unit_logs":
+                    lines = [line for record in records for line in lines_of(record)]
+                    insert_new(self._database["unit_logs"], lines)
+                case "marks":
+                    insert_new(self._database["changes"], [change_of(mark) for mark in records])
+                case "documents":
+                    self._write_documents(records)
+                case "messages":
+                    self._write_messages(records)
+                case "numbers":
+                    self._raise({COUNTERS[record["name"]]: record["n"] for record in records})
+                case _:
+                    table = TABLES[kind]
+                    documents = [table.document(record) for record in records]
+                    insert_new(self._database[table.collection], documents)
+                    if kind == "units":
+                        self._raise({COUNTER: records[-1]["number"]})
+
+    def _raise(self, counters: Mapping[str, int]) -> None:
+        """Has numbers be given from there on."""
+        for name, last in counters.items():
+            upsert(self._database["counters"], name, {"$max": {"n": last}})
+
+    def _numbers(self, after: Key) -> Iterator[Record]:
+        present = {name: self._counter(counter) for name, counter in COUNTERS.items()}
+        present["journal"] = max(present["journal"], self._journal.last_seq())
+        for name, last in sorted(present.items()):
+            if last and (name,) > after:
+                yield {"name": name, "n": last}
+
+    def _counter(self, name: str) -> int:
+        found = self._database["counters"].find_one({"_id": name})
+        return 0 if found is None else int(found["n"])
+
+    def _logs(self, after: Key) -> Iterator[Record]:
+        lines = _following(
+            self._database["unit_logs"], dict(zip(("unit", "attempt"), after, strict=True)), {}
+        )
+        for (unit, attempt), group in groupby(lines, lambda one: (one["unit"], one["attempt"])):
+            ordered = sorted(group, key=_written)
+            texts = [[line["at"], line["level"], line["text"]] for line in ordered]
+            yield {"unit": unit, "attempt": attempt, "lines": texts}
+
+    def _marks(self, after: Key) -> Iterator[Record]:
+        """Of two changes of a place that both count as its newest, the later one is."""
+        order = dict(zip(("collection", "timeperiod"), after, strict=True))
+        changes = _following(self._database["changes"], order, {"is_newest": True})
+        for _, group in groupby(changes, lambda one: (one["collection"], one["timeperiod"])):
+            newest = max(group, key=lambda change: change["_id"])
+            yield {name: newest[name] for name in MARK}
+
+    def _documents(self, after: Key) -> Iterator[Record]:
+        last, timeperiod, key = map(str, after)
+        for collection in sorted(rows.collections(self._database)):
+            if collection >= last:
+                place = (timeperiod, key) if collection == last else ("", "")
+                yield from self._shown(collection, place)
+
+    def _shown(self, collection: str, after: rows.Row) -> Iterator[Record]:
+        """The rows of a collection that are shown; a part ends with all versions of a key."""
+        table = rows.table(self._database, collection)
+        order = dict(zip(("timeperiod", "key"), after, strict=True))
+        while found := list(_following(table, order, {}, _AT_ONCE)):
+            order = {name: found[-1][name] for name in order}
+            ids = {rows.page_id(collection, row["timeperiod"]) for row in found}
+            pages = self._database["pages"].find({"_id": {"$in": sorted(ids)}})
+            shown = rows.shown(
+                [*found, *table.find(order)], {page["timeperiod"]: page for page in pages}
+            )
+            for place in sorted(shown):
+                at, key = place
+                body = shown[place]["body"]
+                yield {"collection": collection, "timeperiod": at, "key": key, "body": body}
+
+    def _rest(self, after: Key) -> Iterator[Record]:
+        last, seq = after
+        for queue in sorted(self._messages.queues()):
+            if queue >= str(last):
+                order = {"_id": seq if queue == last else 0}
+                for message in _following(self._messages.queue(queue), order, {}):
+                    yield message_of(queue, message)
+
+    def _write_messages(self, records: Sequence[Record]) -> None:
+        for queue, group in groupby(records, lambda record: str(record["queue"])):
+            messages = [message_document(record) for record in group]
+            self._messages.prepare(queue)
+            insert_new(self._messages.queue(queue), messages)
+            self._raise({counter_of(queue): messages[-1]["_id"]})
+
+    def _write_documents(self, records: Sequence[Record]) -> None:
+        for collection, group in groupby(records, lambda record: str(record["collection"])):
+            some = [
+                rows.row_of((row["timeperiod"], row["key"]), _VERSION, row["body"].encode())
+                for row in group
+            ]
+            rows.insert(self._database, collection, some)
+            pages = [
+                rows.page_of(collection, timeperiod, [_VERSION])
+                for timeperiod in sorted({row["timeperiod"] for row in some})
+            ]
+            insert_new(self._database["pages"], pages)
+
+
+def _following(
+    collection: Collection[Doc], order: Mapping[str, Any], where: Doc, limit: int = 0
+) -> Iterator[Doc]:
+    """Documents after the values of `order`, in its order; at most some `limit`, if one is given.
+
+    Those that share the first values come first, by a query of their own: an index serves each.
+    """
+    names = list(order)
+    for depth in reversed(range(len(names))):
+        same, rest = names[:depth], names[depth:]
+        wanted = {name: order[name] for name in same} | {rest[0]: {"$gt": order[rest[0]]}}
+        found = collection.find(wanted | where).sort([(name, 1) for name in rest])
+        yield from found.limit(limit).batch_size(_AT_ONCE)
+
+
+def _written(line: Doc) -> tuple[bool, Any]:
+    """The order of an attempt's lines: those that were copied have words as ids, and are older."""
+    return not isinstance(line["_id"], str), line["_id"]

@@ -1,0 +1,118 @@
+"""Everything in a store as records: plain values, the same whatever engine they come from.
+
+A record is what JSON can hold, and has all numbers that units and people refer to: of journal
+entries, of units, of writes to documents, of messages. Records of a kind are unique by their
+key, and ordered by it. What belongs to processes that run now, leases and what supervisors
+observed, is no record.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+
+import orjson
+
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.storage.encoding import instant, instant_or_none, micros, micros_or_none
+from synergy.storage.protocol import Key, Record
+
+LONG = 8 << 20  # bytes of records, as JSON, that are enough for one portion
+
+KINDS: Mapping[str, Mapping[str, str | int]] = {
+    "facts": {"name": ""},
+    "controls": {"process": ""},
+    "boxes": {"id": ""},
+    "assignments": {"box": "", "process": ""},
+    "job_blocks": {"process": "", "block": -1},
+    "units": {"number": 0},
+    "unit_logs": {"unit": "", "attempt": 0},
+    "journal": {"seq": 0},
+    "marks": {"collection": "", "timeperiod": ""},
+    "documents": {"collection": "", "timeperiod": "", "key": ""},
+    "messages": {"queue": "", "seq": 0},
+    "dead_messages": {"seq": 0},
+    "numbers": {"name": ""},
+}
+"""The kinds, in the order in which they are written; the fields of the key of each, and what
+lies before every key.
+
+A `unit_logs` record holds all lines of an attempt; `marks` are the bounds of timeperiods, and
+`numbers` the last ones given to journal entries and dead messages, which may be gone."""
+
+_UNIT = [field.name for field in fields(UnitOfWork)]
+_ENTRY = [field.name for field in fields(JournalEntry)]
+_INSTANTS = ("not_before", "published_at", "started_at", "finished_at")
+
+
+def beginning(kind: str) -> Key:
+    """The key before all keys of a kind."""
+    return tuple(KINDS[kind].values())
+
+
+def key_of(kind: str, record: Record) -> Key:
+    """What a record is unique and ordered by."""
+    return tuple(record[field] for field in KINDS[kind])
+
+
+def line(record: Record) -> bytes:
+    """A record as bytes, equal for equal records: what checksums are made of."""
+    return orjson.dumps(record, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+
+
+def portion(records: Iterable[Record], limit: int) -> list[Record]:
+    """The first of the records: `limit` of them, or fewer if they are long, but at least one."""
+    found: list[Record] = []
+    size = 0
+    for record in records:
+        found.append(record)
+        size += len(line(record))
+        if len(found) >= limit or size >= LONG:
+            break
+    return found
+
+
+def packed(content: bytes) -> str:
+    """Bytes as a record holds them."""
+    return b64encode(content).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """The bytes that `packed` was given."""
+    return b64decode(text)
+
+
+def of_unit(unit: UnitOfWork, number: int, is_superseded: bool) -> Record:
+    """A unit of work, its place in the order of creation, and whether a newer one replaced it."""
+    return {
+        **asdict(unit),
+        **{name: micros_or_none(getattr(unit, name)) for name in _INSTANTS},
+        "created_at": micros(unit.created_at),
+        "state": unit.state.value,
+        "number": number,
+        "is_superseded": is_superseded,
+    }
+
+
+def unit_of(record: Record) -> UnitOfWork:
+    """The unit that a record holds."""
+    return UnitOfWork(
+        **{
+            **{name: record[name] for name in _UNIT},
+            **{name: instant_or_none(record[name]) for name in _INSTANTS},
+            "created_at": instant(record["created_at"]),
+            "state": UnitState(record["state"]),
+        }
+    )
+
+
+def of_entry(entry: JournalEntry) -> Record:
+    """An entry of the journal."""
+    return {**asdict(entry), "at": micros(entry.at)}
+
+
+def entry_of(record: Record) -> JournalEntry:
+    """The entry that a record holds."""
+    return JournalEntry(**{**{name: record[name] for name in _ENTRY}, "at": instant(record["at"])})

@@ -1,0 +1,262 @@
+"""Records: what one engine reads, every engine can write, and means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from synergy.model.job import JobState
+from synergy.model.unit_of_work import UnitState
+from synergy.storage import records
+from synergy.storage.protocol import Bounds, LogLine, Record, Store
+from synergy.storage.records import KINDS, beginning, key_of
+from synergy.storage.sqlite import SqliteStore
+from tests.factories import (
+    HOUR,
+    NEXT_HOUR,
+    NOW,
+    a_conclusion,
+    a_hint,
+    a_move,
+    a_sink_write,
+    a_unit,
+    a_unit_move,
+    an_entry,
+    some_units,
+)
+
+MANY = 40  # of a thing, more than fit into a portion of these tests
+
+
+@pytest.fixture
+def other() -> Iterator[Store]:
+    """Another store, to write into and to read from."""
+    with closing(SqliteStore.open(":memory:")) as store:
+        yield store
+
+
+def everything(store: Store, limit: int = 7) -> dict[str, list[Record]]:
+    """All records, read in small portions."""
+    return {kind: all_of(store, kind, limit) for kind in KINDS}
+
+
+def all_of(store: Store, kind: str, limit: int = 7) -> list[Record]:
+    found: list[Record] = []
+    after = beginning(kind)
+    while portion := store.transfer.read(kind, after, limit):
+        assert len(portion) <= limit
+        found += portion
+        after = key_of(kind, portion[-1])
+    return found
+
+
+def copy(source: Store, target: Store) -> None:
+    for kind, found in everything(source).items():
+        target.transfer.write(kind, found)
+
+
+def fill(store: Store) -> None:
+    """Something of every kind, units in every state, things that came and went."""
+    store.facts.set("deployment", "d-1")
+    store.facts.set("naïve ✓", '{"a": 1}')
+    store.controls.set_on("SiteHourly", False, "me", "so", NOW)
+    store.controls.set_trigger("SiteDaily", "every 60", "me", "so", NOW)
+    store.boxes.assign("box-1", ["SiteHourly", "SiteDaily"])
+    store.boxes.assign("box-2", [])
+    store.boxes.report("box-1", [], NOW)
+    store.boxes.switch("box-1", "SiteDaily", False, "me", NOW)
+    _fill_jobs(store)
+    _fill_units(store)
+    _fill_documents(store)
+    store.messages.put("q", [b"gone", *(bytes([n, 0, 255]) for n in range(MANY))])
+    store.messages.put("p", [b""])
+    store.messages.take("q", 1)
+    for n in range(3):
+        store.messages.bury("q", b"%d" % n, "nobody knows", NOW)
+    store.messages.replay([3])
+
+
+def _fill_jobs(store: Store) -> None:
+    store.jobs.move([a_move(500_000, 503_000), a_move(600_000, process="SiteDaily")], NOW)
+    over = a_move(
+        500_002, 500_005, before=JobState.IN_PROGRESS, after=JobState.EMBRYO, start_over=True
+    )
+    stale = a_move(
+        500_100, before=JobState.IN_PROGRESS, after=JobState.IN_PROGRESS, stale=True, covered=17
+    )
+    assert store.jobs.move([over, stale], NOW) == []
+
+
+def _fill_units(store: Store) -> None:
+    units = some_units(6)
+    store.units.create(units, "scheduler")
+    store.units.create([a_unit(generation=2), a_unit("SiteDaily", published_at=NOW)], "scheduler")
+    requested, running, done, failed, canceled, extended = units
+    store.units.claim([a_hint(one) for one in (running, done, failed)], "w", NOW)
+    store.units.conclude(
+        [
+            a_conclusion(
+                done, "w", counts={"b": 2, "a.$": 1}, writes=(a_sink_write(("d", {"n": 1})),)
+            ),
+            a_conclusion(failed, "w", UnitState.INVALID, reason="é", not_before=NOW),
+        ],
+        NOW,
+    )
+    store.units.move([a_unit_move(canceled, UnitState.CANCELED)], NOW)
+    assert store.units.extend(extended.id, 1, 99, NOW)
+    store.units.published([a_hint(requested)], NOW)
+    for attempt in (1, 2):
+        store.logs.append(
+            failed.id, [LogLine(NOW, attempt, "INFO", f"{attempt}.{n}") for n in range(MANY)]
+        )
+
+
+def _fill_documents(store: Store) -> None:
+    places = [(f"key {n:02}", hour) for n in range(MANY) for hour in (HOUR, NEXT_HOUR)]
+    for turn in range(3):  # keys that were written again are there in several versions
+        some = places[turn * 10 :]
+        store.documents.update("sessions", some, lambda key, _old, n=turn: {"k": key, "n": n})
+    store.documents.update("a", [("ü~", HOUR)], lambda _key, _old: {"x": [1.5, None, "é"]})
+
+
+def test_an_empty_store_has_no_records(store: Store) -> None:
+    assert not any(everything(store).values())
+
+
+def test_every_kind_is_read_in_the_order_of_its_keys(store: Store) -> None:
+    fill(store)
+    for kind, found in everything(store).items():
+        keys = [key_of(kind, record) for record in found]
+        assert keys, kind
+        assert keys == sorted(set(keys)), kind
+
+
+def test_the_size_of_portions_makes_no_difference(store: Store) -> None:
+    fill(store)
+    assert everything(store, 1) == everything(store, 7) == everything(store, 10_000)
+
+
+def test_long_records_come_in_smaller_portions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.messages.put("q", [b"x" * 1_000] * 5)
+    monkeypatch.setattr(records, "LONG", 2_000)
+    assert len(store.transfer.read("messages", beginning("messages"), 10)) == 2
+    assert len(all_of(store, "messages", 10)) == 5
+
+
+def test_counts_are_those_of_the_records(store: Store) -> None:
+    fill(store)
+    assert store.transfer.counts() == {
+        kind: len(found) for kind, found in everything(store).items()
+    }
+
+
+def test_what_was_written_is_read_back_the_same(store: Store, other: Store) -> None:
+    fill(other)
+    copy(other, store)
+    assert everything(store) == everything(other)
+
+
+def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
+    fill(store)
+    copy(store, other)
+    with closing(SqliteStore.open(":memory:")) as third:
+        copy(other, third)
+        assert everything(third) == everything(store)
+
+
+def test_writing_twice_is_as_good_as_once(store: Store, other: Store) -> None:
+    fill(other)
+    copy(other, store)
+    copy(other, store)
+    assert everything(store) == everything(other)
+
+
+def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:
+    fill(other)
+    copy(other, store)
+    for ask in (
+        lambda one: list(one.jobs.load()),
+        lambda one: one.units.find(limit=100)[0],
+        lambda one: {unit.id for unit in one.units.unfinished()},
+        lambda one: one.units.counts(),
+        lambda one: one.journal.since(0, 1_000),
+        lambda one: one.journal.of_job("SiteHourly", HOUR),
+        lambda one: list(one.documents.read("sessions", "", "")),
+        lambda one: one.documents.bounds_by_timeperiod("sessions", "", ""),
+        lambda one: one.documents.changed_since(0, 100),
+        lambda one: one.documents.collections(),
+        lambda one: one.controls.all(),
+        lambda one: one.boxes.all(),
+        lambda one: one.boxes.assignments(),
+        lambda one: one.messages.depths(),
+        lambda one: one.messages.buried(),
+        lambda one: one.logs.of_unit(some_units(4)[3].id),
+    ):
+        assert ask(store) == ask(other)
+
+
+def test_numbers_go_on_above_those_of_a_copy(store: Store, other: Store) -> None:
+    fill(other)
+    copy(other, store)
+    last = other.journal.last_seq()
+    store.journal.append([an_entry()])
+    assert [entry.seq for entry in store.journal.since(last, 10)] == [last + 1]
+    high = other.documents.changed_since(0, 100)[-1].seq
+    store.documents.update("a", [("new", HOUR)], lambda _key, _old: {})
+    assert [change.seq for change in store.documents.changed_since(high, 10)] == [high + 1]
+    store.units.create([a_unit(start_id=5, end_id=6)], "scheduler")
+    assert store.units.find(limit=1)[0][0].start_id == 5
+    store.messages.bury("q", b"", "", NOW)
+    assert store.messages.buried(1)[0].seq == 4
+    store.messages.put("q", [b"last"])
+    assert [message.body for message in store.messages.take("q", 100)][-1] == b"last"
+
+
+def test_last_numbers_outlive_what_had_them(store: Store, other: Store) -> None:
+    other.journal.append([an_entry(), an_entry()])
+    other.messages.bury("q", b"", "", NOW)
+    other.journal.prune(NOW.replace(year=2100), 10)
+    other.messages.purge_buried()
+    copy(other, store)
+    store.journal.append([an_entry()])
+    store.messages.bury("q", b"", "", NOW)
+    assert store.journal.last_seq() == 3
+    assert store.messages.buried()[0].seq == 2
+
+
+def test_work_goes_on_on_a_copy(store: Store, other: Store) -> None:
+    fill(other)
+    copy(other, store)
+    requested, running, *_ = some_units(6)
+    store.units.move([a_unit_move(requested, UnitState.CANCELED)], NOW)
+    write = a_sink_write(("d", {"n": 2}), timeperiod=running.timeperiod, end=running.end_timeperiod)
+    assert store.units.conclude([a_conclusion(running, "w", writes=(write,))], NOW) == []
+    ends = [entry.event for entry in store.journal.since(other.journal.last_seq(), 10)]
+    assert ends == ["unit.canceled", "unit.processed"]
+    over = a_move(500_002, generation=2)
+    assert store.jobs.move([over], NOW) == []
+    assert store.jobs.move([over], NOW) == [over]
+    found = next(run for run in store.jobs.load(["SiteHourly"]) if run.first <= 500_002)
+    assert found.states[500_002 - found.first] == JobState.IN_PROGRESS
+    rows = store.documents.bounds("site_hourly", running.timeperiod, running.end_timeperiod)
+    assert rows is not None
+    assert rows.rows == 1
+
+
+def test_rows_of_a_copy_are_replaced_and_merged(store: Store, other: Store) -> None:
+    other.documents.update("s", [("a", HOUR), ("b", HOUR)], lambda key, _old: {"k": key})
+    copy(other, store)
+    store.documents.update("s", [("b", HOUR)], lambda _key, old: {**(old or {}), "more": 1})
+    assert list(store.documents.read("s", "", "")) == [{"k": "a"}, {"k": "b", "more": 1}]
+    assert store.documents.bounds("s", HOUR, NEXT_HOUR) == Bounds(1, 3, 2)
+    unit = a_unit()
+    store.units.create([unit], "scheduler")
+    store.units.claim([a_hint(unit)], "w", NOW)
+    write = a_sink_write(("c", {"k": "c"}), collection="s")
+    store.units.conclude([a_conclusion(unit, "w", writes=(write,))], NOW)
+    assert list(store.documents.read("s", "", "")) == [{"k": "c"}]
+    assert store.documents.bounds("s", HOUR, NEXT_HOUR) == Bounds(1, 6, 1)
