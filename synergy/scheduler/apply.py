@@ -31,6 +31,7 @@ from synergy.messaging.protocol import Bus
 from synergy.model.job import STALE_FLAG, JobMove, JobRun, JobState
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
 from synergy.scheduler.lane import Lane
+from synergy.scheduler.moves import jobs_of, merged
 from synergy.storage.protocol import Batch, Store
 
 _FINISHES = {
@@ -137,7 +138,7 @@ class Applier:
         store = self._store
         applied.units = self._create(plan.requests, plan.publish, now)
         self._extend(plan, applied, now)
-        moves = _merged(plan.moves)
+        moves = merged(plan.moves)
         applied.refused = store.jobs.move(moves, now) if moves else []
         gone = set(applied.refused)
         applied.moved = [move for move in moves if move not in gone]
@@ -162,8 +163,8 @@ class Applier:
 
     def _void(self, plan: _Plan, applied: Applied) -> list[UnitMove]:
         """Cancels the units of jobs that were finished, and those that came too late."""
-        left = _jobs(applied.refused)
-        moved = _jobs([move for move in applied.moved if move.after.is_active])
+        left = jobs_of(applied.refused)
+        moved = jobs_of([move for move in applied.moved if move.after.is_active])
         late = [
             (at, unit) for lane, at, unit in applied.units if (lane.process.name, at) not in moved
         ]
@@ -248,11 +249,6 @@ def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
     return unit.generation != 1
 
 
-def _jobs(moves: Sequence[JobMove]) -> set[tuple[str, int]]:
-    """The process and ordinal of each job that the moves are about."""
-    return {(move.process, at) for move in moves for at in range(move.first, move.last + 1)}
-
-
 def _target(is_final: bool) -> Move:
     return Move.FINALISE if is_final else Move.REQUEST
 
@@ -272,31 +268,4 @@ def _unit(decided: Decided, request: Request, now: datetime) -> UnitOfWork:
         request.start_id,
         request.end_id,
         now,
-    )
-
-
-def _merged(moves: list[JobMove]) -> list[JobMove]:
-    """Neighbouring jobs that make the same move without a unit become one move."""
-    merged: list[JobMove] = []
-    for move in moves:
-        previous = merged[-1] if merged else None
-        if previous is not None and _continues(previous, move):
-            merged[-1] = JobMove(
-                move.process, move.qualifier, previous.first, move.last, move.before, move.after,
-                move.generation, move.why, move.who,
-            )  # fmt: skip
-        else:
-            merged.append(move)
-    return merged
-
-
-def _continues(previous: JobMove, move: JobMove) -> bool:
-    return (
-        move.unit is None
-        and previous.unit is None
-        and previous.last + 1 == move.first
-        and (previous.process, previous.before, previous.after)
-        == (move.process, move.before, move.after)
-        and (previous.generation, previous.why, previous.covered)
-        == (move.generation, move.why, move.covered)
     )

@@ -86,6 +86,7 @@ class Hold:
                 refused = self._write(conclusions)
             except InvalidValue:  # rows that no store can keep: only their own unit fails
                 refused = [r for unit, one in self._concluded for r in self._write_one(unit, one)]
+            refused = self._in_vain(refused)
             concluded, self._concluded = self._concluded, []
             for unit, conclusion in concluded:
                 _tell(unit, conclusion, is_refused=conclusion in refused)
@@ -97,6 +98,14 @@ class Hold:
             self._records.flush(store.logs)
             batch.after_commit(lambda: bus.notify(SCHEDULER))
         return refused
+
+    def _in_vain(self, refused: Sequence[Conclusion]) -> list[Conclusion]:
+        """Without those that were written before, although the answer was lost."""
+        if not refused:
+            return []
+        found = self._workplace.store.units.get([conclusion.unit for conclusion in refused])
+        rows = {unit.id: unit for unit in found}
+        return [one for one in refused if not _is_written(one, rows.get(one.unit))]
 
     def _write_one(self, unit: UnitOfWork, conclusion: Conclusion) -> list[Conclusion]:
         try:
@@ -185,6 +194,11 @@ class Hold:
         if current is not None and Hint(current.id, current.attempt) in gone:
             self._lost = Hint(current.id, current.attempt)
         self._waiting = deque(u for u in self._waiting if Hint(u.id, u.attempt) not in gone)
+
+
+def _is_written(conclusion: Conclusion, row: UnitOfWork | None) -> bool:
+    mine = conclusion.attempt, conclusion.owner, conclusion.state
+    return row is not None and (row.attempt, row.owner, row.state) == mine
 
 
 def _tell(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: bool) -> None:

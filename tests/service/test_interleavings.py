@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -63,12 +63,10 @@ class StepWorker:
         elif self.units:
             self.ready.append(self._compute(self.units.pop(0)))
         else:
-            consumer = self.world.bus.consumer(self.process)
-            with store.batch() as batch:
+            with closing(self.world.bus.consumer(self.process)) as consumer, store.batch() as batch:
                 taken = [d.message for d in consumer.take(2, batch)]
                 hints = [Hint(m.unit, m.attempt) for m in taken if isinstance(m, UnitMessage)]
                 self.units = store.units.claim(hints, self.owner, now) if hints else []
-            consumer.close()
 
     def _conclude(self, conclusion: Conclusion, now: datetime) -> None:
         """Only the newest attempt's owner may conclude."""

@@ -11,11 +11,13 @@ recomputation and everything is accounted for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.insight import actions
 from synergy.model.process import Deployment
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
 from tests.service.test_interleavings import Play
@@ -32,8 +34,12 @@ class PiecemealPlay(Play):
     def __init__(self, seed: int, mutate: Callable[[World], None] = lambda _: None) -> None:
         self.is_calm = False
         self.actors: dict[object, Actor] = {}
+        self.put_aside, self.fails, self.ends = 0.0, 0.0, 0.0
         self.generations = 2
         super().__init__(seed, mutate)
+        self.put_aside = self.random.choice([0.05, 0.3, 0.6])
+        self.fails = self.random.choice([0.0, 0.003, 0.01])
+        self.ends = self.random.choice([0.0, 0.01, 0.03])
         self.schedulers.append(self.world.a_scheduler("scheduler-3"))
         self.generations += 1
 
@@ -51,9 +57,9 @@ class PiecemealPlay(Play):
         actor = Actor.present()
         if actor is None:
             return
-        if self._roll() < (0.3 if is_write else 0.03):
+        if self._roll() < (self.put_aside if is_write else self.put_aside / 10):
             actor.pause()
-        if self._roll() < 0.003:
+        if self._roll() < self.fails:
             raise StorageUnavailable("the store is away")
 
     def _step(self) -> None:
@@ -76,7 +82,7 @@ class PiecemealPlay(Play):
         actor = self.actors.get(who)
         if actor is None or actor.is_done:
             actor = self.actors[who] = Actor(self._act(who))
-        elif self.random.random() < 0.015:
+        elif self.random.random() < self.ends:
             self._end(who)
             return
         actor.resume()
@@ -124,6 +130,22 @@ class PiecemealPlay(Play):
         super()._come_to_rest()
         self.actors.clear()
         self._check_tree = super_check
+
+
+def test_an_operator_who_cancels_newer_units_too_is_noticed(monkeypatch):
+    """Between his move and his cancels a scheduler may have requested another unit."""
+    real = actions._cancels
+
+    def cancels(store, moves, actor):
+        return real(store, [replace(move, generation=1000) for move in moves], actor)
+
+    monkeypatch.setattr(actions, "_cancels", cancels)
+    for seed in range(30, 90):
+        try:
+            PiecemealPlay(seed).run()
+        except AssertionError:
+            return
+    pytest.fail("nobody noticed that the guard was gone")
 
 
 @pytest.mark.parametrize("seed", range(25))

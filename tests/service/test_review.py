@@ -107,6 +107,26 @@ def test_a_worker_carries_out_what_it_claimed_although_the_answer_was_lost():
     assert (unit.state, unit.attempt, unit.failures) == (UnitState.PROCESSED, 1, 0)
 
 
+def test_a_conclusion_that_was_written_although_the_answer_was_lost_is_not_told_as_refused(caplog):
+    store = PiecemealStore(lambda _is_write: None)
+    world, hour = World(hour_and_day(), store=store), "2015052010"
+    world.write("raw", hour, 1)
+    world.schedule()
+    real = store.units.conclude
+
+    def conclude(*arguments: object) -> object:
+        real(*arguments)
+        raise StorageUnavailable("nobody knows")
+
+    store.units.conclude = conclude
+    with pytest.raises(StorageUnavailable):
+        world.round("Hour")
+    del store.units.conclude
+    world.round("Hour")
+    assert world.unit_states("Hour", hour) == [UnitState.PROCESSED]
+    assert "refused" not in caplog.text
+
+
 # Others act between the look and the write
 
 

@@ -10,6 +10,7 @@ import pytest
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.actions import SCHEDULER
 from synergy.insight.leaders import COLLECTOR, lease_of, part_of_tree
+from synergy.insight.reads import Reads
 from synergy.insight.why import Kind
 from synergy.model.job import JobState
 from synergy.model.process import Blocking
@@ -342,6 +343,22 @@ def test_what_the_bus_did_not_take_after_the_commit_is_said_again(monkeypatch):
     world.settle()
     assert world.state("one-hour", "2015052011") is JobState.PROCESSED
     assert [u.id for u in world.units("one-hour", "2015052011")] == [unit.id]
+
+
+def test_everybody_can_see_who_leads_what():
+    world = the_world()
+    reads = Reads(world.store, world.bus, world.deployment, world.clock)
+    assert {part.is_led for part in reads.leaders()} == {False}
+    several = Several(world, 2)
+    several.until(several.are_shared)
+    seen = {part.part: part.host for part in reads.leaders()}
+    assert set(seen) == {"collector", *(f"tree {tree}" for tree in TREES)}
+    for tree in TREES:
+        assert seen[f"tree {tree}"] == several.leader(tree).workplace.owner
+        assert reads.is_led(f"{tree}-day")
+    for one in several.all:
+        one._resign()
+    assert not any(part.is_led for part in reads.leaders())
 
 
 def test_why_says_which_tree_nobody_leads():

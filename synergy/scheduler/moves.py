@@ -1,0 +1,37 @@
+"""Groups of job moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from synergy.model.job import JobMove
+
+
+def merged(moves: Sequence[JobMove]) -> list[JobMove]:
+    """Neighbouring jobs that make the same move without a unit become one move."""
+    found: list[JobMove] = []
+    for move in moves:
+        previous = found[-1] if found else None
+        if previous is not None and _continues(previous, move):
+            found[-1] = replace(move, first=previous.first)
+        else:
+            found.append(move)
+    return found
+
+
+def _continues(previous: JobMove, move: JobMove) -> bool:
+    return (
+        move.unit is None
+        and previous.unit is None
+        and previous.last + 1 == move.first
+        and (previous.process, previous.before, previous.after)
+        == (move.process, move.before, move.after)
+        and (previous.generation, previous.why, previous.covered)
+        == (move.generation, move.why, move.covered)
+    )
+
+
+def jobs_of(moves: Sequence[JobMove]) -> set[tuple[str, int]]:
+    """The process and ordinal of each job that the moves are about."""
+    return {(move.process, at) for move in moves for at in range(move.first, move.last + 1)}
