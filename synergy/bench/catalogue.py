@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from synergy.bench.figures import Figure
 from synergy.bench.stage import Lab
 from synergy.config.findings import suggestion
-from synergy.errors import NotFound
+from synergy.errors import InvalidValue, NotFound
 
 Measure = Callable[[Lab, int], list[Figure]]
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A measurement; `size`, and `quick` for a first look, count what `of` says."""
+    """A measurement; `size`, and `quick` for a first look, count what `of` says.
+
+    `server` is the option that names the server it needs, if it does.
+    """
 
     name: str
     about: str
     size: int
     quick: int
     of: str
+    server: str = ""
 
     def measure(self, lab: Lab, size: int) -> list[Figure]:
         """Carries it out; raises BenchFailed if something does not come to its end."""
@@ -40,13 +44,24 @@ BENCHES = (
     Bench("aggregate", "an hour of sessions into a row a site", 100_000, 10_000, "sessions"),
     Bench("start", "supervisor start in a fresh home", 3, 1, "starts"),
     Bench("idle", "the default deployment at rest", 60, 10, "seconds"),
+    Bench("bus", "units over RabbitMQ, beside what others do", 10_000, 2_000, "units", "bus"),
+    Bench("trips", "round trips to MongoDB for a unit", 100, 10, "units at once", "store"),
 )
 
 
-def chosen(names: Sequence[str]) -> list[Bench]:
-    """The benches of these names, all if there are none; raises NotFound."""
+def chosen(names: Sequence[str], servers: Collection[str] = ()) -> list[Bench]:
+    """The benches of these names; raises NotFound, or InvalidValue for want of a server.
+
+    Without names they are those for which the `servers` are given, and without those as well
+    all that need none.
+    """
     by_name = {bench.name: bench for bench in BENCHES}
     for name in names:
         if name not in by_name:
             raise NotFound("bench", name, suggestion(name, by_name))
-    return [bench for bench in BENCHES if not names or bench.name in names]
+        if (server := by_name[name].server) and server not in servers:
+            raise InvalidValue(f"{name} needs a server: name it with --{server} URL")
+    wanted = set(servers) or {""}
+    return [
+        bench for bench in BENCHES if bench.name in names or (not names and bench.server in wanted)
+    ]

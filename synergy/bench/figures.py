@@ -14,17 +14,23 @@ class BenchFailed(SynergyError):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its unit; `at_least` and `at_most` are the target, if it has one."""
+    """A number with its unit; `at_least` and `at_most` are the target, if it has one.
+
+    `value` is None where it was not measured, and `why_not` says why.
+    """
 
     name: str
-    value: float
+    value: float | None
     unit: str
     at_least: float | None = None
     at_most: float | None = None
+    why_not: str = ""
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the target is met; None where there is none."""
+        """Whether the target is met; None where there is none, or no value."""
+        if self.value is None:
+            return None
         if self.at_least is not None:
             return self.value >= self.at_least
         if self.at_most is not None:

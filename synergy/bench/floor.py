@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from synergy.clock import Clock, SystemClock
-from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState, unit_id
+from synergy.bench.history import new_unit
+from synergy.clock import SystemClock
+from synergy.model.unit_of_work import Conclusion, Hint, UnitState
 from synergy.scheduler.deciding import BATCH
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
@@ -45,7 +46,7 @@ def units_per_second(store: Store, count: int) -> float:
     workers; there are no jobs, no messages, nobody to wake.
     """
     clock = SystemClock()
-    units = [_unit(number, clock) for number in range(count)]
+    units = [new_unit(_PROCESS, _FIRST + number, clock.now()) for number in range(count)]
     began = clock.monotonic()
     for group in _groups(units, BATCH):
         store.units.create(group, "bench")
@@ -55,14 +56,6 @@ def units_per_second(store: Store, count: int) -> float:
             ends = [Conclusion(u.id, u.attempt, "bench", UnitState.PROCESSED) for u in claimed]
             store.units.conclude(ends, clock.now())
     return count / (clock.monotonic() - began)
-
-
-def _unit(number: int, clock: Clock) -> UnitOfWork:
-    name = Qualifier.HOURLY.timeperiod
-    hour, end = name(_FIRST + number), name(_FIRST + number + 1)
-    return UnitOfWork(
-        unit_id(_PROCESS, hour, 1, 0, 0), _PROCESS, hour, 1, hour, end, 0, 0, clock.now()
-    )
 
 
 def _groups(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from synergy.bench.figures import BenchFailed
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
-from synergy.model.unit_of_work import UnitOfWork
+from synergy.model.unit_of_work import UnitOfWork, unit_id
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 
@@ -47,6 +47,13 @@ def entries(store: Store) -> Iterator[JournalEntry]:
     while page:
         yield from page
         page = store.journal.since(page[-1].seq, _PAGE)
+
+
+def new_unit(process: str, ordinal: int, now: datetime) -> UnitOfWork:
+    """A unit for an hour of a process without a source in the store."""
+    name = Qualifier.HOURLY.timeperiod
+    hour, end = name(ordinal), name(ordinal + 1)
+    return UnitOfWork(unit_id(process, hour, 1, 0, 0), process, hour, 1, hour, end, 0, 0, now)
 
 
 def first_time(store: Store, event: str) -> datetime:

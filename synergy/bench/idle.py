@@ -97,9 +97,7 @@ def _watch(stage: Stage, seconds: int) -> list[_Usage]:
 
 
 def _names(stage: Stage) -> dict[int, str]:
-    found = status(
-        stage.home, stage.store, stage.project.settings.box_id, stage.project.deployment
-    )
+    found = status(stage.home, stage.store, stage.project.settings.box_id, stage.project.deployment)
     if found.pid is None:
         raise BenchFailed("no supervisor is running")
     slots = {

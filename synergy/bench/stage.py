@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,11 +44,19 @@ _clock = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """Where benches make their homes; `tell` hears how far they are."""
+    """Where benches make their homes; `tell` hears how far they are, `say` what takes a while.
+
+    `bus` and `store` are the servers to measure with, if they were named; `with_others` is
+    whether others than Synergy are measured, too.
+    """
 
     path: Path
     folder: Path
     tell: Tell
+    say: Callable[[str], None] = field(default=lambda text: None)
+    bus: str = ""
+    store: str = ""
+    with_others: bool = True
 
     @contextmanager
     def stage(self, context: str = "context", **settings: str) -> Iterator[Stage]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from synergy.bench import floor
 from synergy.bench.contexts.noop import WORK
 from synergy.bench.contexts.parts import SCHEDULER
@@ -16,24 +18,42 @@ WORKERS = 2
 TIMEOUT = 600.0
 
 
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """What came of it: units a second, and seconds on the CPU for all of them."""
+
+    size: int
+    rate: float
+    scheduler: float
+    workers: float
+
+    def cpu(self) -> list[Figure]:
+        """The time on the CPU that a unit takes."""
+        return [
+            Figure("CPU of the scheduler", self.scheduler / self.size * 1e6, "µs/unit"),
+            Figure("CPU of both workers", self.workers / self.size * 1e6, "µs/unit"),
+        ]
+
+
 def measure(lab: Lab, size: int) -> list[Figure]:
     """The rate for `size` units, and what store and disk could do at best."""
     first_hour = closed_hours_ago(size, SystemClock().now())
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
-        figures = _catch_up(stage, size)
+        found = catch_up(stage, size)
     with lab.stage(CONTEXT) as stage:
         best = floor.units_per_second(stage.store, size)
         syncs = floor.syncs_per_second(stage.home, 1.0)
     return [
-        figures[0],
+        Figure("units, created, claimed and concluded", found.rate, "units/s", 2000),
         Figure("the same rows by one process, nothing else", best, "units/s"),
-        Figure("share of that", figures[0].value / best * 100, "%"),
+        Figure("share of that", found.rate / best * 100, "%"),
         Figure("fsyncs of the disk", syncs, "1/s"),
-        *figures[1:],
+        *found.cpu(),
     ]
 
 
-def _catch_up(stage: Stage, size: int) -> list[Figure]:
+def catch_up(stage: Stage, size: int) -> CatchUp:
+    """Lets scheduler and workers of a stage carry out all its hours, which are `size`."""
     stage.start(WORK, WORKERS)
     stage.start(SCHEDULER)
 
@@ -51,8 +71,4 @@ def _catch_up(stage: Stage, size: int) -> list[Figure]:
     entries = stage.store.journal.find(WORK, limit=5000)
     last = max(entry.at for entry in entries if entry.event == "job.processed")
     seconds = (last - min(unit.created_at for unit in units)).total_seconds()
-    return [
-        Figure("units, created, claimed and concluded", len(units) / seconds, "units/s", 2000),
-        Figure("CPU of the scheduler", scheduler / len(units) * 1e6, "µs/unit"),
-        Figure("CPU of both workers", workers / len(units) * 1e6, "µs/unit"),
-    ]
+    return CatchUp(len(units), len(units) / seconds, scheduler, workers)

@@ -20,6 +20,10 @@ EXAMPLE = """What each of them measures, and what to expect: docs/benchmarks.md
 example:
   launch.py bench --quick             all of them, small: half a minute
   launch.py bench units latency       these two, in full
+  launch.py bench --bus amqp://guest:guest@localhost/bench
+                                      units over RabbitMQ, beside pika, Celery and Dramatiq
+  launch.py bench --store mongodb://localhost/bench
+                                      round trips to MongoDB; the database must not exist yet
 """
 
 
@@ -47,6 +51,11 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="where to make the home; default: SYNERGY_HOME"
     )
+    parser.add_argument("--bus", metavar="URL", default="", help="a RabbitMQ for the bench bus")
+    parser.add_argument("--store", metavar="URL", default="", help="a MongoDB for the bench trips")
+    parser.add_argument(
+        "--without-others", action="store_true", help="bus: leave Celery and Dramatiq out"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.set_defaults(run=run)
 
@@ -59,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     from synergy.bench.stage import Lab
     from synergy.cli import exits, output
 
-    benches = chosen(arguments.names)
+    servers = {"bus": arguments.bus, "store": arguments.store}
+    benches = chosen(arguments.names, [name for name, url in servers.items() if url])
     project = compose.open_project()
     folder = (arguments.home or project.settings.home).absolute()
     with _interruptible():
@@ -71,12 +81,15 @@ def run(arguments: argparse.Namespace) -> int:
         results = []
         for bench in benches:
             with output.Progress(bench.name) as line:
-                lab = Lab(project.path, folder, line.show)
+                lab = Lab(
+                    project.path, folder, line.show, output.note, **servers,
+                    with_others=not arguments.without_others,
+                )  # fmt: skip
                 results.append(
                     _measured(lab, bench, bench.quick if arguments.quick else bench.size)
                 )
             if not arguments.json:
-                _print(results[-1])
+                show(results[-1])
     if arguments.json:
         output.print_json(_as_json(machine, results))
     return exits.FAILED if any(result.error for result in results) else exits.DONE
@@ -117,7 +130,8 @@ def _measured(lab: Lab, bench: Bench, size: int) -> Result:
     return Result(bench, size, clock.monotonic() - began, figures, error)
 
 
-def _print(result: Result) -> None:
+def show(result: Result) -> None:
+    """A table for people."""
     from synergy.cli import output
 
     bench = result.bench
@@ -126,7 +140,7 @@ def _print(result: Result) -> None:
     if result.error:
         output.note(f"{output.colour('error', 'red')}: {bench.name}: {result.error}")
         return
-    values = [shown(figure.value) for figure in result.figures]
+    values = [_value(figure) for figure in result.figures]
     width = max(map(len, values))
     output.table(
         ["what", "value".rjust(width), "unit", "target", ""],
@@ -135,6 +149,13 @@ def _print(result: Result) -> None:
             for figure, value in zip(result.figures, values, strict=True)
         ],
     )
+    for figure in result.figures:
+        if figure.why_not:
+            output.say(f"{figure.name}: not measured: {figure.why_not}")
+
+
+def _value(figure: Figure) -> str:
+    return "not measured" if figure.value is None else shown(figure.value)
 
 
 def shown(value: float) -> str:
