@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from synergy.insight.coverage import source_bounds
 from synergy.lifecycle.decision import (
     Decision,
     Finish,
@@ -23,6 +22,7 @@ from synergy.model.job import JobState
 from synergy.scheduler.apply import Decided
 from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
+from synergy.scheduler.sources import Sources
 from synergy.scheduler.trouble import Troubles
 from synergy.storage.protocol import Store
 from synergy.timetable.readiness import readiness
@@ -43,18 +43,20 @@ class Decider:
         """The decisions that ask for something to be done."""
         batch: list[Decided] = []
         share = max(BATCH // max(len(self._memory.awake), 1), LEAST)
+        sources = Sources(self._store)
         for lane in list(self._memory.awake):
             with self._troubles.of_tree(lane.place.tree):
-                batch += self._of_lane(lane, share)
+                batch += self._of_lane(lane, share, sources)
         return batch
 
-    def _of_lane(self, lane: Lane, share: int) -> list[Decided]:
+    def _of_lane(self, lane: Lane, share: int, sources: Sources) -> list[Decided]:
         batch: list[Decided] = []
         lane.resume()
         lane.head = lane.level.frontier
         for ordinal, refresh in _due(lane, share):
             units = self._units(lane, ordinal)
-            bounds = self._bounds(lane, ordinal)
+            held = sources.bounds(lane.level, ordinal)
+            bounds = None if held is None else SourceBounds(held.low, held.high)
             decision = _consider(lane, ordinal, units, bounds, refresh=refresh)
             if isinstance(decision, Finish) and ordinal == lane.head:
                 lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
@@ -69,10 +71,6 @@ class Decider:
         if ordinal not in lane.units and lane.level.state(ordinal) is not JobState.EMBRYO:
             self._memory.know(lane, lane.level.timeperiod(ordinal))
         return lane.units.get(ordinal, [])
-
-    def _bounds(self, lane: Lane, ordinal: int) -> SourceBounds | None:
-        found = source_bounds(self._store, lane.level, ordinal)
-        return None if found is None else SourceBounds(found.low, found.high)
 
 
 def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:

@@ -1,0 +1,63 @@
+"""What the sources of jobs hold, as of one turn."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import reduce
+
+from synergy.insight.coverage import source_bounds
+from synergy.storage.protocol import Bounds, Store
+from synergy.timetable.level import Level
+
+_LARGEST = 256  # neighbouring periods whose sources are asked for together
+
+Answers = dict[int, Bounds | None]
+"""What the sources of neighbouring periods hold, by ordinal."""
+
+
+class Sources:
+    """Answers for one period after the other; where they are neighbours, it asks ahead.
+
+    A long history is looked at period by period, and the store may be a network away.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._answers: dict[str, Answers] = {}
+
+    def bounds(self, level: Level, ordinal: int) -> Bounds | None:
+        """What the source holds for a job; None if nothing was ever written there."""
+        process = level.process.name
+        answers = self._answers.get(process, {})
+        if ordinal not in answers:
+            is_next = ordinal - 1 in answers
+            count = min(2 * len(answers), _LARGEST, level.end - ordinal) if is_next else 1
+            answers = self._answers[process] = self._ask(level, range(ordinal, ordinal + count))
+        return answers[ordinal]
+
+    def _ask(self, level: Level, ordinals: range) -> Answers:
+        source = level.process.stored_source
+        if source is None or len(ordinals) == 1:
+            return {at: source_bounds(self._store, level, at) for at in ordinals}
+        reads = {at: level.reads(at) for at in ordinals}
+        first = level.timeperiod(min(begin for spans in reads.values() for begin, _ in spans))
+        last = level.timeperiod(max(end for spans in reads.values() for _, end in spans))
+        found = self._store.documents.bounds_by_timeperiod(source, first, last)
+        timeperiods, bounds = list(found), list(found.values())
+
+        def within(span: tuple[int, int]) -> list[Bounds]:
+            begin, end = (bisect_left(timeperiods, level.timeperiod(at)) for at in span)
+            return bounds[begin:end]
+
+        return {
+            at: _joined([one for span in spans for one in within(span)])
+            for at, spans in reads.items()
+        }
+
+
+def _joined(found: list[Bounds]) -> Bounds | None:
+    if not found:
+        return None
+    return reduce(
+        lambda a, b: Bounds(min(a.low, b.low), max(a.high, b.high), a.rows + b.rows), found
+    )
