@@ -128,7 +128,7 @@ class Outlet:
         return waiting
 
     def _depth(self) -> int:
-        return self._bus.depths().get(self._queue, 0)
+        return self._bus.depths([self._queue]).get(self._queue, 0)
 
 
 class Ingestion:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from synergy.errors import NotFound, Refused
 from synergy.insight.coverage import source_bounds
@@ -163,8 +164,9 @@ class Actions:
                 hint = Hint(unit.id, unit.attempt + 1)
                 process = self._deployment.processes.get(unit.process)
                 queue = process.queue if process is not None else unit.process
-                self._bus.publish(queue, [UnitMessage(hint.unit, hint.attempt)], batch)
-                self._store.units.published([hint], now)
+                message = UnitMessage(hint.unit, hint.attempt)
+                published = partial(self._store.units.published, [hint], now)
+                self._bus.publish(queue, [message], batch, published)
             batch.after_commit(self._wake)
 
     def switch_process(self, process: str, is_on: bool, actor: Actor, now: datetime) -> None:

@@ -11,7 +11,7 @@ method may raise MessagingUnavailable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,8 +48,12 @@ class Consumer(Waiter, Protocol):
         """At most `limit` messages, oldest first, without waiting.
 
         They are gone when the batch is durable and come back if it fails. Messages that
-        cannot be decoded are put into quarantine here and are not returned; others are taken
-        in their place, so that an empty answer means an empty queue.
+        cannot be understood, or are of another deployment, are put into quarantine here and
+        are not returned; others are taken in their place.
+
+        An empty answer means that nothing is at hand. Where messages travel, some may be on
+        their way: whoever then waits is woken as soon as there is one, whether it came before
+        or after that answer. To know how many wait, ask `Bus.depths`.
         """
         ...
 
@@ -61,10 +65,27 @@ class Consumer(Waiter, Protocol):
 class Bus(Protocol):
     """Carries messages between processes."""
 
-    def publish(self, queue: str, messages: Sequence[Message], batch: Batch) -> None:
+    def declare(self, queues: Sequence[str]) -> None:
+        """Makes what the engine needs for these queues, where it is missing.
+
+        To be called ahead, before anything is published. Raises ConfigurationError for what
+        only an operator can put right, MessagingUnavailable for what may pass.
+        """
+        ...
+
+    def publish(
+        self,
+        queue: str,
+        messages: Sequence[Message],
+        batch: Batch,
+        confirmed: Callable[[], object] = lambda: None,
+    ) -> None:
         """The messages leave when the batch is durable, and not if it fails.
 
-        An engine that lives in the store writes them with the batch.
+        An engine that lives in the store writes them with the batch, and calls `confirmed` at
+        once: what it writes belongs to the batch as well. Any other sends them after the
+        batch, which may raise MessagingUnavailable although the batch is durable; `confirmed`
+        is called if and when they are known to be safe in the queue.
         """
         ...
 
@@ -76,8 +97,11 @@ class Bus(Protocol):
 
     def listener(self, topic: str) -> Waiter: ...
 
-    def depths(self) -> dict[str, int]:
-        """How many messages wait in each queue; a queue not named here is empty."""
+    def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
+        """How many messages wait in each queue (None: all); a queue not named here is empty.
+
+        Those in a consumer's hands do not count.
+        """
         ...
 
     def dead(self, limit: int = 100) -> list[DeadMessage]:

@@ -6,7 +6,7 @@ it exists exactly when they do. After the commit a bell is rung for whoever wait
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -29,10 +29,20 @@ class StoredBus:
         self._clock = clock or SystemClock()
         self._bells: Doorbells = SocketDoorbells(home / "bells") if home else LocalDoorbells()
 
-    def publish(self, queue: str, messages: Sequence[Message], batch: Batch) -> None:
+    def declare(self, queues: Sequence[str]) -> None:
+        """A queue is there once there is something in it."""
+
+    def publish(
+        self,
+        queue: str,
+        messages: Sequence[Message],
+        batch: Batch,
+        confirmed: Callable[[], object] = lambda: None,
+    ) -> None:
         if not messages:
             return
         self._store.messages.put(queue, [encode(message) for message in messages])
+        confirmed()
         batch.after_commit(partial(self._bells.ring, _of_queue(queue)))
 
     def consumer(self, queue: str) -> Consumer:
@@ -45,8 +55,11 @@ class StoredBus:
     def listener(self, topic: str) -> Waiter:
         return self._bells.bell(_of_topic(topic))
 
-    def depths(self) -> dict[str, int]:
-        return self._store.messages.depths()
+    def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
+        found = self._store.messages.depths()
+        if queues is None:
+            return found
+        return {queue: found[queue] for queue in queues if queue in found}
 
     def dead(self, limit: int = 100) -> list[DeadMessage]:
         return self._store.messages.buried(limit)

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import assert_never
 
 from synergy.errors import MessagingUnavailable
@@ -59,13 +60,15 @@ class Decided:
 class Applied:
     """What a batch came to: moves that were made and refused, and the units as stored.
 
-    `failure` is why the bus did not take the messages, `unsent`, although the rest is durable.
+    `failure` is why the bus did not take the messages, `unsent`, although the rest is durable;
+    those for the queues `sent` it took.
     """
 
     moved: list[JobMove] = field(default_factory=list)
     refused: list[JobMove] = field(default_factory=list)
     units: list[tuple[Lane, int, UnitOfWork]] = field(default_factory=list)
     extended: list[tuple[Lane, int, Extend, bool]] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
     unsent: list[tuple[str, Hint]] = field(default_factory=list)
     failure: MessagingUnavailable | None = None
 
@@ -110,7 +113,10 @@ class Applier:
                 raise
             applied.failure = error
             applied.unsent = [
-                (queue, hint) for queue in plan.publish for hint in plan.publish[queue]
+                (queue, hint)
+                for queue in plan.publish
+                if queue not in applied.sent
+                for hint in plan.publish[queue]
             ]
         return applied
 
@@ -149,8 +155,13 @@ class Applier:
         for queue, some in plan.publish.items():
             valid = [hint for hint in some if hint.unit not in canceled]
             messages = [UnitMessage(hint.unit, hint.attempt) for hint in valid]
-            self._bus.publish(queue, messages, commit)
-            store.units.published(valid, now)
+            self._bus.publish(
+                queue, messages, commit, partial(self._published, applied, queue, valid, now)
+            )
+
+    def _published(self, applied: Applied, queue: str, hints: list[Hint], now: datetime) -> None:
+        applied.sent.add(queue)
+        self._store.units.published(hints, now)
 
     def _extend(self, plan: _Plan, applied: Applied, now: datetime) -> None:
         for decided, extend in plan.extends:

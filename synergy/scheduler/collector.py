@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import SynergyError
@@ -153,8 +154,9 @@ class Collector:
                 elif judgement.verdict is Verdict.HAND_OUT:
                     publish[process.queue].append(Hint(unit.id, unit.attempt + 1))
             for queue, hints in publish.items():
-                self._bus.publish(queue, [UnitMessage(h.unit, h.attempt) for h in hints], batch)
-                self._store.units.published(hints, now)
+                messages = [UnitMessage(hint.unit, hint.attempt) for hint in hints]
+                published = partial(self._store.units.published, hints, now)
+                self._bus.publish(queue, messages, batch, published)
         return counts
 
 

@@ -42,6 +42,10 @@ class Batch(Protocol):
         """Calls `act` once the batch is durable; never, if it is not."""
         ...
 
+    def after_failure(self, act: Callable[[], object]) -> None:
+        """Calls `act`, which must not raise, if the batch fails. One of both is called."""
+        ...
+
 
 class Jobs(Protocol):
     """The states of all jobs. A job that was never moved is an embryo of generation 1."""
@@ -384,7 +388,9 @@ class Messages(Protocol):
         """Drops all messages that wait in the queue."""
         ...
 
-    def purge_buried(self) -> int: ...
+    def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
+        """Drops buried messages (None: all); how many."""
+        ...
 
 
 Record = dict[str, Any]

@@ -10,8 +10,9 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from synergy.errors import InvalidValue, LostAttempt
+from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable
 from synergy.lifecycle.reclaim import again_at
 from synergy.messaging.message import UnitMessage
 from synergy.model.process import ManagedProcess
@@ -181,12 +182,18 @@ class Hold:
         claims = [Hint(unit.id, unit.attempt) for unit in units]
         workplace = self._workplace
         store, bus, now = workplace.store, workplace.bus, workplace.clock.now()
-        with store.batch() as batch:
-            given = store.units.give_back(claims, workplace.owner, now)
-            messages = [UnitMessage(unit.id, unit.attempt) for unit in given]
-            bus.publish(workplace.process.queue, messages, batch)
-            store.units.published([Hint(unit.id, unit.attempt) for unit in given], now)
-            batch.after_commit(lambda: bus.notify(SCHEDULER))
+        try:
+            with store.batch() as batch:
+                given = store.units.give_back(claims, workplace.owner, now)
+                hints = [Hint(unit.id, unit.attempt) for unit in given]
+                messages = [UnitMessage(hint.unit, hint.attempt) for hint in hints]
+                published = partial(store.units.published, hints, now)
+                batch.after_commit(lambda: bus.notify(SCHEDULER))
+                bus.publish(workplace.process.queue, messages, batch, published)
+        except MessagingUnavailable as error:
+            log.warning(
+                "Given back, but nobody is told: %s", error, extra={"event": "worker.untold"}
+            )  # the collector will say them again
 
     def _drop(self, lost: Sequence[Hint]) -> None:
         gone = set(lost)

@@ -203,11 +203,12 @@ class UnreliableBus(StoredBus):
         super().__init__(store)
         self._fails = fails
 
-    def publish(self, queue, messages, batch) -> None:
-        batch.after_commit(partial(self._send, queue, list(messages)))
+    def publish(self, queue, messages, batch, confirmed=lambda: None) -> None:
+        batch.after_commit(partial(self._send, queue, list(messages), confirmed))
 
-    def _send(self, queue, messages) -> None:
+    def _send(self, queue, messages, confirmed) -> None:
         if Actor.present() is not None and self._fails():
             raise MessagingUnavailable("the bus is away")
         with self._store.batch() as batch:
             super().publish(queue, messages, batch)
+        confirmed()

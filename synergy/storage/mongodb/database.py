@@ -55,6 +55,9 @@ class WriteBatch:
     def after_commit(self, act: Callable[[], None]) -> None:
         self.after.append(act)
 
+    def after_failure(self, act: Callable[[], object]) -> None:
+        self.undo.append(act)
+
 
 class Database:
     """A database on a server, for all threads of this process."""
@@ -153,8 +156,8 @@ class Database:
 
     def _undo(self, batch: WriteBatch) -> None:
         """What cannot be undone now, because the server is away, is left to `recover`."""
-        with suppress(StorageUnavailable):
-            for act in batch.undo:
+        for act in batch.undo:
+            with suppress(StorageUnavailable):
                 act()
 
     def close(self) -> None:

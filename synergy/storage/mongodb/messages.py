@@ -115,9 +115,10 @@ class MongoMessages:
         with self._database.calling():
             return self.queue(queue).delete_many({}).deleted_count
 
-    def purge_buried(self) -> int:
+    def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
+        wanted = {} if seqs is None else {"_id": {"$in": list(seqs)}}
         with self._database.calling():
-            return self._dead.delete_many({}).deleted_count
+            return self._dead.delete_many(wanted).deleted_count
 
     def queue(self, name: str) -> Collection[Doc]:
         """Where the messages of a queue are."""

@@ -39,7 +39,16 @@ _PRAGMAS: dict[str, int | str] = {
 class Session:
     """One connection, and the batch that is open on it. It is the Batch of the contract."""
 
-    __slots__ = ("__weakref__", "_after", "connection", "failed", "gate", "patience", "writing")
+    __slots__ = (
+        "__weakref__",
+        "_after",
+        "_undo",
+        "connection",
+        "failed",
+        "gate",
+        "patience",
+        "writing",
+    )
 
     def __init__(self, connection: apsw.Connection, gate: Gate | None) -> None:
         self.connection = connection
@@ -49,9 +58,13 @@ class Session:
         self.writing = False
         self.failed = False
         self._after: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
 
     def after_commit(self, act: Callable[[], None]) -> None:
         self._after.append(act)
+
+    def after_failure(self, act: Callable[[], object]) -> None:
+        self._undo.append(act)
 
     def begin(self) -> None:
         self.patience.renew()
@@ -70,16 +83,20 @@ class Session:
         self.check()
         self.connection.execute(_SQL["commit"])
         after, self._after = self._after, []
+        self._undo.clear()
         self.writing = False
         return after
 
     def rollback(self) -> None:
         """Undoes the batch. Never raises: the error that led here is the one to see."""
         self._after.clear()
+        undo, self._undo = self._undo, []
         self.writing = False
         with suppress(apsw.Error):
             if self.connection.in_transaction:
                 self.connection.execute(_SQL["rollback"])
+        for act in undo:
+            act()
 
     def check(self) -> None:
         """Raises StorageUnavailable if a write within the batch failed.

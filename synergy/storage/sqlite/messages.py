@@ -68,9 +68,12 @@ class SqliteMessages:
             connection.execute(_SQL["purge"], (queue,))
             return connection.changes()
 
-    def purge_buried(self) -> int:
+    def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
         with self._database.writing() as connection:
-            connection.execute(_SQL["purge_buried"])
+            if seqs is None:
+                connection.execute(_SQL["purge_buried"])
+            else:
+                connection.execute(_SQL["purge_some"], (array(seqs),))
             return connection.changes()
 
 

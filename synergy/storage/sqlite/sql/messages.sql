@@ -32,3 +32,7 @@ DELETE FROM dead_message WHERE seq IN (SELECT value FROM json_each(?)) RETURNING
 
 -- name: purge_buried
 DELETE FROM dead_message;
+
+-- name: purge_some
+-- Those named in a JSON array.
+DELETE FROM dead_message WHERE seq IN (SELECT value FROM json_each(?));

@@ -1,0 +1,105 @@
+"""What an AMQP URL says, and what can be said of it before anything is connected.
+
+`amqp://user:password@host:5672/vhost`, or `amqps://…` for TLS, which takes the options that
+RabbitMQ's own tools know: `cacertfile` (whom to trust; default: whom the system trusts),
+`certfile` and `keyfile` (who we are), `verify` (`verify_peer`, or `verify_none`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from synergy.errors import InvalidValue
+
+SCHEMES = {"amqp": 5672, "amqps": 5671}
+EXAMPLE = "amqp://user:password@host:5672/vhost"
+_FILES = ("cacertfile", "certfile", "keyfile")
+_OPTIONS = (*_FILES, "verify")
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Whom to trust, and who we are; `verify` is whether anybody but the right one is refused."""
+
+    cacertfile: str | None
+    certfile: str | None
+    keyfile: str | None
+    verify: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a broker is, and who wants to speak with it. Never to be shown whole: see `place`."""
+
+    host: str
+    port: int
+    vhost: str
+    user: str
+    password: str
+    tls: Tls | None
+
+    @property
+    def place(self) -> str:
+        """Host, port and vhost, for messages."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}, vhost {self.vhost}"
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Raises InvalidValue, which quotes the URL (to be masked) and says what was expected."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise InvalidValue(f"{url}: {error}; expected, for example, {EXAMPLE}") from None
+        if parts.scheme not in SCHEMES or not host:
+            raise InvalidValue(f"{url}: expected a host, for example {EXAMPLE}")
+        vhost = parts.path.removeprefix("/")
+        if "@" in parts.path + parts.query + parts.fragment or "/" in vhost or parts.fragment:
+            raise InvalidValue(
+                f"{url}: in names and passwords @ is written %40, / %2F, ? %3F and # %23"
+            )
+        return cls(
+            host,
+            SCHEMES[parts.scheme] if port is None else port,
+            unquote(vhost) or "/",
+            unquote(parts.username) if parts.username else "guest",
+            unquote(parts.password) if parts.password is not None else "guest",
+            _tls(url, _options(url, parts.query), is_wanted=parts.scheme == "amqps"),
+        )
+
+
+def _options(url: str, query: str) -> dict[str, str]:
+    """Raises InvalidValue for an option that is unknown: it may have meant safety."""
+    try:
+        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise InvalidValue(f"{url}: {error}") from None
+    for name in options:
+        if name not in _OPTIONS:
+            near = get_close_matches(name, _OPTIONS, 1)
+            meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_OPTIONS)}"
+            raise InvalidValue(f"{url}: unknown option {name}: {meant}")
+    return options
+
+
+def _tls(url: str, options: Mapping[str, str], *, is_wanted: bool) -> Tls | None:
+    if not is_wanted:
+        if options:
+            raise InvalidValue(f"{url}: {', '.join(options)}: only amqps:// has certificates")
+        return None
+    for name in _FILES:
+        if name in options and not Path(options[name]).is_file():
+            raise InvalidValue(f"{url}: {name}: there is no file {options[name]!r}")
+    if "keyfile" in options and "certfile" not in options:
+        raise InvalidValue(f"{url}: keyfile without certfile")
+    verify = options.get("verify", "verify_peer")
+    if verify not in ("verify_peer", "verify_none"):
+        raise InvalidValue(f"{url}: verify={verify}: expected verify_peer or verify_none")
+    files = {name: options.get(name) for name in _FILES}
+    return Tls(**files, verify=verify == "verify_peer")

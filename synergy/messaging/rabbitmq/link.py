@@ -1,0 +1,125 @@
+"""A connection that is made again whenever it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pika
+
+from synergy.messaging.amqp import Address
+from synergy.messaging.rabbitmq.faults import Fault
+from synergy.messaging.rabbitmq.wire import Connection
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+PROVEN = 30.0  # seconds after which a connection counts as good, and the next pause is short
+CLOSE_LIMIT = 2.0
+
+log = logging.getLogger(__name__)
+
+Prepare = Callable[[Connection], Awaitable[None]]
+
+
+class Link:
+    """Keeps one connection; `prepare` opens the channels on each new one, and may raise Fault.
+
+    To be used in the loop alone. It begins with the first wish for it.
+    """
+
+    def __init__(
+        self, how: pika.ConnectionParameters, address: Address, name: str, prepare: Prepare
+    ) -> None:
+        self._how = how
+        self._address = address
+        self._name = name
+        self._prepare = prepare
+        self._task: asyncio.Task[None] | None = None
+        self._changed: asyncio.Future[None] | None = None
+        self._opened: Connection | None = None
+        self._connection: Connection | None = None
+        self._is_good = True
+        self._trouble: Fault | None = None
+
+    @property
+    def connection(self) -> Connection | None:
+        """The present one, if there is one and it is prepared."""
+        return self._connection
+
+    def start(self) -> None:
+        """Begins to connect; does nothing if that was done already."""
+        if self._task is None:
+            self._changed = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._keep())
+
+    async def up(self) -> Connection:
+        """The connection, once it is there; raises Fault if it could not be made just now."""
+        self.start()
+        while self._connection is None:
+            if self._trouble is not None:
+                raise self._trouble
+            assert self._changed is not None
+            await asyncio.shield(self._changed)
+        return self._connection
+
+    def drop(self, why: str) -> None:
+        """Takes the present connection for lost; another one is made."""
+        if self._connection is not None:
+            self._connection.drop(Fault(f"RabbitMQ at {self._address.place}: {why}"))
+
+    async def close(self) -> None:
+        """Ends the connection in good order, if the broker lets us."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        if self._opened is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._opened.close(), CLOSE_LIMIT)
+
+    async def _keep(self) -> None:
+        pause = FIRST_PAUSE
+        clock = asyncio.get_running_loop().time
+        while True:
+            began = clock()
+            trouble = await self._live()
+            if clock() - began >= PROVEN:
+                pause = FIRST_PAUSE
+            self._note(trouble)
+            self._tell(None, trouble)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 2, LONGEST_PAUSE)
+            self._trouble = None
+
+    async def _live(self) -> Fault:
+        """One connection, from its making to its end; returns why it ended."""
+        try:
+            self._opened = connection = await Connection.open(self._how, self._address)
+            try:
+                await self._prepare(connection)
+            except Fault as fault:
+                connection.drop(fault)
+                raise
+        except Fault as fault:
+            return fault
+        self._note(None)
+        self._tell(connection, None)
+        return await asyncio.shield(connection.lost)
+
+    def _note(self, trouble: Fault | None) -> None:
+        """Logs the first trouble after a good time, and its end."""
+        if trouble is not None and self._is_good:
+            log.warning("%s: %s", self._name, trouble, extra={"event": "bus.lost"})
+        elif trouble is None and not self._is_good:
+            log.info("%s: connected", self._name, extra={"event": "bus.connected"})
+        self._is_good = trouble is None
+
+    def _tell(self, connection: Connection | None, trouble: Fault | None) -> None:
+        """Wakes who waits."""
+        self._connection, self._trouble = connection, trouble
+        changed, self._changed = self._changed, asyncio.get_running_loop().create_future()
+        if changed is not None:
+            changed.set_result(None)

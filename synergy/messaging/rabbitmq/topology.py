@@ -1,0 +1,127 @@
+"""What there is in the broker: two exchanges, and a durable queue for each process.
+
+All names begin with `synergy.`, so that permissions can be given by that. Everything is declared
+ahead, and again when it turns out to be missing, for a broker may lose it. Who may not declare
+makes do with what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from synergy.messaging.rabbitmq.faults import (
+    ACCESS_REFUSED,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
+    Fault,
+)
+from synergy.messaging.rabbitmq.wire import Channel, Connection
+
+PREFIX = "synergy."
+WORK = f"{PREFIX}work"  # routes each message to the queue whose name is its key
+BELLS = f"{PREFIX}bells"  # routes rings to whoever listens to their topic
+
+_QUORUM = {"x-queue-type": "quorum"}
+_Declare = Callable[[Channel], Awaitable[object]]
+
+
+def name_of(queue: str) -> str:
+    """The broker's name for a process's queue."""
+    return f"{PREFIX}{queue}"
+
+
+async def declare(connection: Connection, queues: Iterable[str] = ()) -> None:
+    """Makes exchanges, queues and bindings where they are missing; raises Fault."""
+    for name in (WORK, BELLS):
+        await _made(connection, f"exchange {name}", _exchange(name), _exchange(name, passive=True))
+    for queue in queues:
+        name = name_of(queue)
+        try:
+            await _made(connection, f"queue {name}", _queue(name), _queue(name, passive=True))
+        except Fault as fault:
+            if fault.code != PRECONDITION_FAILED or "'quorum'" not in str(fault):
+                raise
+            # Whoever made it, or the vhost, prefers quorum queues: they are durable as well.
+            make = _queue(name, _QUORUM)
+            await _made(connection, f"queue {name}", make, _queue(name, passive=True))
+
+
+async def depth(connection: Connection, queue: str) -> int:
+    """How many messages are ready; 0 if there is no such queue."""
+    try:
+        async with connection.errand() as channel:
+            found = await channel.call(
+                channel.raw.queue_declare, queue=name_of(queue), passive=True
+            )
+    except Fault as fault:
+        if fault.code == NOT_FOUND:
+            return 0
+        raise
+    return int(found.message_count)
+
+
+async def purge(connection: Connection, queue: str) -> int:
+    """Drops all messages that are ready; how many."""
+    async with connection.errand() as channel:
+        dropped = await channel.call(channel.raw.queue_purge, queue=name_of(queue))
+    return int(dropped.message_count)
+
+
+def _exchange(name: str, *, passive: bool = False) -> _Declare:
+    async def declare_it(channel: Channel) -> None:
+        await channel.call(
+            channel.raw.exchange_declare,
+            exchange=name,
+            exchange_type="direct",
+            durable=True,
+            passive=passive,
+        )
+
+    return declare_it
+
+
+def _queue(
+    name: str, arguments: Mapping[str, str] | None = None, *, passive: bool = False
+) -> _Declare:
+    async def declare_it(channel: Channel) -> None:
+        raw = channel.raw
+        await channel.call(
+            raw.queue_declare, queue=name, durable=True, passive=passive, arguments=arguments
+        )
+        if not passive:
+            await channel.call(raw.queue_bind, queue=name, exchange=WORK, routing_key=name)
+
+    return declare_it
+
+
+async def _made(connection: Connection, what: str, make: _Declare, look: _Declare) -> None:
+    """Makes a thing, or, where that is not allowed, looks whether it is there."""
+    try:
+        async with connection.errand() as channel:
+            await make(channel)
+    except Fault as fault:
+        if fault.code == PRECONDITION_FAILED:
+            raise Fault(
+                f"{fault}: {what} was made by somebody else, and not as it has to be; delete it, "
+                "then run launch.py store init",
+                is_mistake=True,
+                code=fault.code,
+            ) from fault
+        if fault.code != ACCESS_REFUSED:
+            raise
+        await _there(connection, what, look, fault)
+
+
+async def _there(connection: Connection, what: str, look: _Declare, refusal: Fault) -> None:
+    try:
+        async with connection.errand() as channel:
+            await look(channel)
+    except Fault as fault:
+        if fault.code != NOT_FOUND:
+            raise
+        raise Fault(
+            f"{refusal}; there is no {what}, and this user may not make it: run launch.py store "
+            "init with a SYNERGY_BUS whose user may configure synergy.*",
+            is_mistake=True,
+            code=fault.code,
+        ) from fault

@@ -1,0 +1,281 @@
+"""A RabbitMQ to test with: the one that is named, or an own node of an installed one.
+
+`SYNERGY_TEST_AMQP` names a server that is there already, for example
+`amqp://user:password@host:5672/`; its user must be allowed to do everything in that vhost, which
+tests fill and empty. Without it `rabbitmq-server` is started as a node of its own: its ports,
+name, data, logs and even its `epmd` are the test's. Where it is not installed, tests are
+skipped, and say what to install; where `CI` is set they fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import quote, urlsplit, urlunsplit
+from uuid import uuid4
+
+import pika
+import pytest
+from pika.exceptions import AMQPError
+
+from synergy.clock import SystemClock
+
+GIVEN = "SYNERGY_TEST_AMQP"
+HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
+START_LIMIT = 120
+STOP_LIMIT = 30
+COMMAND_LIMIT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A running server. Those of a node of our own can be told what to do; see `Node`."""
+
+    url: str
+    node: Node | None = None
+
+    @contextmanager
+    def fresh_vhost(self) -> Iterator[str]:
+        """The URL of a new vhost, which is gone at the end; a given server's is emptied."""
+        if self.node is None:
+            _empty(self.url)
+            yield self.url
+            _empty(self.url)
+            return
+        name = f"test-{uuid4().hex[:12]}"
+        self.node.ctl("add_vhost", name)
+        self.node.ctl("set_permissions", "-p", name, "guest", ".*", ".*", ".*")
+        yield self.at(name)
+        self.node.ctl("delete_vhost", name)
+
+    def at(self, vhost: str) -> str:
+        """The URL of a vhost on it."""
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{quote(vhost, safe='')}"))
+
+    def told(self) -> str:
+        """The end of what it wrote into its log."""
+        return self.node.told() if self.node is not None else ""
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of our own, which may be killed and started again: its data stays."""
+
+    folder: Path
+    port: int
+    environ: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "rabbitmq.log"
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [str(_home() / "rabbitmq-server")],
+                env=dict(self.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        _wait_until_it_answers(f"amqp://guest:guest@127.0.0.1:{self.port}/", self)
+
+    def kill(self) -> None:
+        """As a power cut would end it; the node is a group of processes."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """As an operator would."""
+        self._end(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """It goes on to exist, but does nothing; `go_on` wakes it."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def ctl(self, *words: str) -> str:
+        """What `rabbitmqctl` answers."""
+        done = subprocess.run(
+            [str(_home() / "rabbitmqctl"), "--quiet", *words],
+            env=dict(self.environ),
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_LIMIT,
+        )
+        assert done.returncode == 0, f"rabbitmqctl {words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def told(self) -> str:
+        return self.log.read_text(errors="replace")[-4_000:]
+
+    def _end(self, how: signal.Signals) -> None:
+        if self.process is None:
+            return
+        self._signal(how)
+        try:
+            self.process.wait(STOP_LIMIT)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self.process.wait()
+        self.process = None
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Broker]:
+    """The server that tests share, with its data in `folder`."""
+    given = os.environ.get(GIVEN)
+    if given:
+        _wait_until_it_answers(given, None)
+        yield Broker(given)
+    else:
+        with running_own(folder) as broker:
+            yield broker
+
+
+@contextmanager
+def running_own(folder: Path, *settings: str, host: str = "127.0.0.1") -> Iterator[Broker]:
+    """A node of the caller's own, which listens on this address; `settings` are lines of its
+    configuration."""
+    _home()
+    port = free_port(host)
+    with _epmd() as epmd:
+        node = Node(folder, port, _environ(folder, host, port, epmd, settings))
+        try:
+            node.start()
+            yield Broker(f"amqp://guest:guest@{host}:{port}/", node)
+        finally:
+            if node.process is not None:
+                node.go_on()
+            node.stop()
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nobody listens on."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _epmd() -> Iterator[int]:
+    """A register of Erlang nodes for one node; the machine's own is left alone."""
+    program = shutil.which("epmd")
+    if program is None:
+        _unavailable("install Erlang's epmd")
+    port = free_port()
+    with subprocess.Popen(
+        [program, "-address", "127.0.0.1", "-port", str(port)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            yield port
+        finally:
+            process.terminate()
+
+
+def _environ(
+    folder: Path, host: str, port: int, epmd: int, settings: Sequence[str]
+) -> dict[str, str]:
+    lines = (
+        f"listeners.tcp.1 = {host}:{port}",
+        "loopback_users = none",
+        "log.console = true",
+        "log.console.level = info",
+        "log.file = false",
+        "disk_free_limit.absolute = 50MB",
+        "heartbeat = 60",
+        *settings,
+    )
+    config = folder / "rabbitmq.conf"
+    config.write_text("\n".join(lines) + "\n")
+    (folder / "plugins").write_text("[].\n")
+    own = {
+        "HOME": str(folder),  # where the cookie lies
+        "RABBITMQ_NODENAME": f"synergy-{port}@localhost",
+        "RABBITMQ_DIST_PORT": str(free_port()),
+        "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+        "RABBITMQ_LOG_BASE": str(folder / "logs"),
+        "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
+        "RABBITMQ_CONFIG_FILE": str(config.with_suffix("")),
+        "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "ERL_EPMD_PORT": str(epmd),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+    }
+    kept = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+    return {name: os.environ[name] for name in kept if name in os.environ} | own
+
+
+def _home() -> Path:
+    """Where the programs are; Debian's wrappers in /usr/sbin change the user, and are not used."""
+    found = shutil.which("rabbitmq-server")
+    homes = [*HOMES, *([Path(found).parent] if found else [])]
+    home = next((home for home in homes if (home / "rabbitmq-server").is_file()), None)
+    if home is None:
+        _unavailable("install rabbitmq-server")
+    return home
+
+
+def _unavailable(what_to_do: str) -> NoReturn:
+    told = f"no RabbitMQ to test with: {what_to_do}, or name a server in {GIVEN}"
+    if "CI" in os.environ:
+        pytest.fail(told)
+    pytest.skip(told)
+
+
+def _wait_until_it_answers(url: str, node: Node | None) -> None:
+    """A connection is the only proof; a node says that it is ready before it listens."""
+    clock, pause = SystemClock(), threading.Event()
+    deadline = clock.monotonic() + START_LIMIT
+    while True:
+        try:
+            connect(url).close()
+        except (AMQPError, OSError) as error:
+            ended = node is not None and node.process is not None and node.process.poll()
+            if ended or clock.monotonic() > deadline:
+                told = node.told() if node is not None else ""
+                pytest.fail(f"{url} does not answer: {error!r}\n{told}")
+            pause.wait(0.2)
+        else:
+            return
+
+
+def connect(url: str) -> pika.BlockingConnection:
+    """A client that is not ours, to look with and to do mischief."""
+    parameters = pika.URLParameters(url)
+    parameters.socket_timeout = parameters.stack_timeout = 10
+    return pika.BlockingConnection(parameters)
+
+
+def _empty(url: str) -> None:
+    """Takes away what Synergy makes there, as far as tests name it."""
+    with contextlib.closing(connect(url)) as connection:
+        channel = connection.channel()
+        for queue in ("q", "ping", "pong", "other"):
+            channel.queue_delete(f"synergy.{queue}")
+        for exchange in ("synergy.work", "synergy.bells"):
+            channel.exchange_delete(exchange)
