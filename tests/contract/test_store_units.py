@@ -570,6 +570,14 @@ def test_published_is_noted_for_the_attempt_it_was_for(store: Store) -> None:
     assert [the(store, unit).published_at for unit in units] == [LATER, None]
 
 
+def test_a_scheduler_may_note_as_many_as_it_publishes_together(store: Store) -> None:
+    units = some_units(256)
+    store.units.create(units, "scheduler")
+    store.units.published([a_hint(unit) for unit in units], LATER)
+    noted = store.units.get([unit.id for unit in units])
+    assert [unit.published_at for unit in noted] == [LATER] * len(units)
+
+
 def test_a_waiting_unit_is_extended_and_a_running_one_is_not(store: Store) -> None:
     unit = a_unit(start_id=1, end_id=5)
     store.units.create([unit], "scheduler")

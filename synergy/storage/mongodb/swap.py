@@ -11,14 +11,16 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pymongo import UpdateOne
+from pymongo import UpdateMany, UpdateOne
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 
 from synergy.storage.mongodb.database import Doc
 from synergy.storage.mongodb.faults import duplicate
 
-_GROUP = 50  # changes that are sent together, so that no request outlasts its deadline
+# Changes that are sent together, so that no request outlasts its deadline. FerretDB 1 hangs if
+# they are 100: each holds one of its 100 connections to SQLite until all of them are done.
+_GROUP = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,12 @@ def _one(collection: Collection[Doc], change: Swap, mark: str) -> bool:
 def _marked(collection: Collection[Doc], ids: Sequence[str], mark: str) -> set[str]:
     found = collection.find({"_id": {"$in": list(ids)}, "mark": mark}, {"_id": 1})
     return {document["_id"] for document in found}
+
+
+def in_parts(collection: Collection[Doc], statements: Sequence[UpdateOne | UpdateMany]) -> None:
+    """Makes updates that do not depend on one another, in requests that no server takes ill."""
+    for start in range(0, len(statements), _GROUP):
+        collection.bulk_write(statements[start : start + _GROUP], ordered=False)
 
 
 def insert_new(collection: Collection[Doc], documents: Sequence[Doc]) -> set[str]:

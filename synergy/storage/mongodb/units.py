@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from pymongo import UpdateOne
+from pymongo import UpdateMany, UpdateOne
 
 from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
@@ -18,7 +18,7 @@ from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.results import Results
-from synergy.storage.mongodb.swap import Swap, insert_new, swap
+from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.unit_documents import (
     FINISHED,
     UNFINISHED,
@@ -168,14 +168,19 @@ class MongoUnits:
         return bool(self._change([unit], raise_bound))
 
     def published(self, hints: Sequence[Hint], now: datetime) -> None:
-        at = micros(now)
+        """One statement for each attempt, of which nearly all units have the same."""
+        units: defaultdict[int, list[str]] = defaultdict(list)
+        for hint in hints:
+            units[hint.attempt].append(hint.unit)
         notes = [
-            UpdateOne({"_id": hint.unit, "attempt": hint.attempt}, {"$set": {"published_at": at}})
-            for hint in hints
+            UpdateMany(
+                {"_id": {"$in": some}, "attempt": attempt},
+                {"$set": {"published_at": micros(now)}},
+            )
+            for attempt, some in units.items()
         ]
-        if notes:
-            with self._database.calling():
-                self._database["units"].bulk_write(notes, ordered=False)
+        with self._database.calling():
+            in_parts(self._database["units"], notes)
 
     def counts(self) -> dict[tuple[str, UnitState], int]:
         with self._database.calling():
@@ -218,8 +223,7 @@ class MongoUnits:
             for unit in documents
             if unit["state"] not in FINISHED
         ]
-        if rest:
-            units.bulk_write(rest, ordered=False)
+        in_parts(units, rest)
 
     def _units(self, wanted: dict[str, Any], order: int) -> list[UnitOfWork]:
         with self._database.calling():
