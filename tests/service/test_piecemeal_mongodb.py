@@ -1,0 +1,83 @@
+"""The same courses of events over the MongoDB engine itself, request by request.
+
+Its requests go to mongomock, so nothing is said of servers; but whatever the engine does in
+several requests is interrupted between any two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import mongomock
+import pytest
+from pymongo.errors import AutoReconnect
+
+from synergy.errors import StorageUnavailable
+from synergy.model.process import Deployment
+from synergy.storage.mongodb import MongoStore
+from synergy.storage.mongodb.database import Database
+from tests.contract import toy
+from tests.service.test_piecemeal import PiecemealPlay
+from tests.service.world import World
+
+assert toy  # makes mongomock understand what pymongo asks of it
+
+READS = frozenset({"find", "find_one", "aggregate"})
+WRITES = frozenset(
+    {"bulk_write", "delete_many", "delete_one", "find_one_and_delete", "find_one_and_update"}
+    | {"insert_many", "insert_one", "update_many", "update_one"}
+)
+
+
+class Collection:
+    """A collection; each request is a step of its own."""
+
+    def __init__(self, real: object, pause: Callable[[bool], None]) -> None:
+        self._real, self._pause = real, pause
+
+    def __getattr__(self, method: str) -> object:
+        real = getattr(self._real, method)
+        if method not in READS | WRITES:
+            return real
+
+        def request(*arguments, **options):
+            self._pause(method in WRITES)
+            return real(*arguments, **options)
+
+        return request
+
+
+class Collections:
+    """A database of such collections."""
+
+    def __init__(self, real: object, pause: Callable[[bool], None]) -> None:
+        self._real, self._pause = real, pause
+
+    def __getitem__(self, name: str) -> Collection:
+        return Collection(self._real[name], self._pause)
+
+    def __getattr__(self, method: str) -> object:
+        return getattr(self._real, method)
+
+
+class MongoPlay(PiecemealPlay):
+    """One random course of events, request by request."""
+
+    steps = 600
+
+    def _world(self, deployment: Deployment, now: datetime) -> World:
+        database = Database(mongomock.MongoClient(), "synergy", "mongomock")
+        database._database = Collections(database._database, self._request)
+        return World(deployment, now=now, store=MongoStore.over(database), bus=self._bus)
+
+    def _request(self, is_write: bool) -> None:
+        try:
+            self._pause(is_write)
+        except StorageUnavailable as error:
+            raise AutoReconnect(str(error)) from error
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_course_of_events_breaks_a_promise_in_mongodb(seed):
+    MongoPlay(seed).run()
