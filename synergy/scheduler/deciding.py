@@ -27,8 +27,8 @@ from synergy.scheduler.trouble import Troubles
 from synergy.storage.protocol import Store
 from synergy.timetable.readiness import readiness
 
-BATCH = 256  # periods looked at in a turn, shared by all processes that have work
-LEAST = 16  # the share of each, however many they are
+BATCH = 4096  # periods looked at in a turn, shared by all processes that have work
+LEAST = 64  # the share of each, however many they are
 
 
 class Decider:
@@ -53,9 +53,9 @@ class Decider:
         batch: list[Decided] = []
         lane.resume()
         lane.head = lane.level.frontier
-        for ordinal, refresh in _due(lane, share):
+        for ordinal, refresh, ahead in _due(lane, share):
             units = self._units(lane, ordinal)
-            held = sources.bounds(lane.level, ordinal)
+            held = sources.bounds(lane.level, ordinal, ahead)
             bounds = None if held is None else SourceBounds(held.low, held.high)
             decision = _consider(lane, ordinal, units, bounds, refresh=refresh)
             if isinstance(decision, Finish) and ordinal == lane.head:
@@ -73,15 +73,18 @@ class Decider:
         return lane.units.get(ordinal, [])
 
 
-def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:
-    """The periods that something happened to, then those that were never looked at."""
+def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool, int]]:
+    """The periods that something happened to, then those that were never looked at.
+
+    With each comes whether its trigger ticked, and how many neighbours are likely to follow.
+    """
     seen: set[int] = set()
     while lane.candidates and len(seen) < limit:
         ordinal = next(iter(lane.candidates))
         refresh = lane.candidates.pop(ordinal)
         if lane.level.state(ordinal).is_active:
             seen.add(ordinal)
-            yield ordinal, refresh
+            yield ordinal, refresh, 1
     end = lane.scan_end
     lane.cursor = lane.level.first_unfinished(max(lane.cursor, lane.level.frontier), end)
     while lane.cursor < end and lane.free > 0 and len(seen) < limit:
@@ -90,7 +93,7 @@ def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool]]:
             if lane.is_strict and ordinal != lane.head:
                 return
             seen.add(ordinal)
-            yield ordinal, False
+            yield ordinal, False, limit - len(seen) + 1
         lane.cursor = lane.level.first_unfinished(ordinal + 1, end)
 
 

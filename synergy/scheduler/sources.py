@@ -9,7 +9,7 @@ from synergy.insight.coverage import source_bounds
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 
-_LARGEST = 256  # neighbouring periods whose sources are asked for together
+_LARGEST = 4096  # neighbouring periods whose sources are asked for together
 
 Answers = dict[int, Bounds | None]
 """What the sources of neighbouring periods hold, by ordinal."""
@@ -25,13 +25,17 @@ class Sources:
         self._store = store
         self._answers: dict[str, Answers] = {}
 
-    def bounds(self, level: Level, ordinal: int) -> Bounds | None:
-        """What the source holds for a job; None if nothing was ever written there."""
+    def bounds(self, level: Level, ordinal: int, ahead: int = 1) -> Bounds | None:
+        """What the source holds for a job; None if nothing was ever written there.
+
+        `ahead` is how many neighbours, this one included, are likely to be asked for next.
+        """
         process = level.process.name
         answers = self._answers.get(process, {})
         if ordinal not in answers:
             is_next = ordinal - 1 in answers
-            count = min(2 * len(answers), _LARGEST, level.end - ordinal) if is_next else 1
+            likely = max(ahead, 2 * len(answers) if is_next else 1)
+            count = min(likely, _LARGEST, level.end - ordinal)
             answers = self._answers[process] = self._ask(level, range(ordinal, ordinal + count))
         return answers[ordinal]
 
