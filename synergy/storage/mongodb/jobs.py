@@ -9,7 +9,7 @@ newest can be left undone; a block's `v` is that of the head when it was last wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from pymongo import UpdateOne
@@ -27,7 +27,7 @@ from synergy.storage.blocks import (
 )
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
-from synergy.storage.mongodb.swap import Swap, insert_new, swap
+from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
 
 Numbered = tuple[int, JobMove]
 """A move, and its place among those given."""
@@ -122,7 +122,8 @@ class MongoJobs:
                 (place, block, heads[place[0]]["v"] + 1)
                 for place, block in blocks.changed()
                 if place[0] in made
-            ]
+            ],
+            documents,
         )
         self._journal.tell(
             (
@@ -151,7 +152,8 @@ class MongoJobs:
                 [
                     (place, _block(place[1], document), head["v"])
                     for place, document in _written(head, documents).items()
-                ]
+                ],
+                documents,
             )
         entries = [
             (f"job:{head['_id']}:{head['v']}:{at}", entry_from(item["entry"]))
@@ -162,20 +164,20 @@ class MongoJobs:
         self._journal.tell(entry for entry in entries if entry[0] not in known)
         self._done |= {head["_id"]: head["v"] for head in heads}
 
-    def _write(self, blocks: Sequence[tuple[Place, Block, int]]) -> None:
-        """Writes blocks as of a version; those that are written as of a newer one stay."""
-        if not blocks:
-            return
-        documents = [block_document(*block) for block in blocks]
+    def _write(self, blocks: Sequence[tuple[Place, Block, int]], known: Container[Place]) -> None:
+        """Writes blocks as of a version; those that are written as of a newer one stay.
+
+        Those that are not `known` may have been made by somebody else meanwhile.
+        """
+        documents = [(block[0], block_document(*block)) for block in blocks]
         collection = self._database["job_blocks"]
-        new = insert_new(collection, documents)
+        made = insert_new(collection, [block for place, block in documents if place not in known])
         older = [
             UpdateOne({"_id": block["_id"], "v": {"$lt": block["v"]}}, {"$set": block})
-            for block in documents
-            if block["_id"] not in new
+            for _, block in documents
+            if block["_id"] not in made
         ]
-        if older:
-            collection.bulk_write(older, ordered=False)
+        in_parts(collection, older)
 
 
 def _item(move: JobMove, now: datetime) -> Doc:
