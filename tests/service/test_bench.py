@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import pymongo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy import compose
-from synergy.bench import accesslog, idle
+from synergy.bench import accesslog, bus, idle, others, trips
 from synergy.bench.catalogue import BENCHES, chosen
 from synergy.bench.contexts.noop import WORK
 from synergy.bench.contexts.parts import SCHEDULER
@@ -22,6 +26,8 @@ from synergy.cli import bench, exits
 from synergy.cli.main import main
 from synergy.errors import NotFound
 from synergy.ingest.accesslog import parse
+from synergy.storage.mongodb import MongoStore
+from tests.servers.mongodb import Server
 
 NOOP = "synergy.bench.contexts.noop"
 TINY = {
@@ -65,13 +71,13 @@ def test_a_bench_measures_and_cleans_up(
     figures = found.measure(lab, TINY[name])
     assert figures
     assert len({figure.name for figure in figures}) == len(figures)
-    assert all(math.isfinite(figure.value) and figure.value >= 0 for figure in figures)
+    assert all(figure.value is not None and 0 <= figure.value < math.inf for figure in figures)
     assert any(figure.is_met is not None for figure in figures)
 
 
 def test_tiny_sizes_are_known_for_every_bench() -> None:
-    assert set(TINY) == {found.name for found in BENCHES}
-    assert all(0 < TINY[found.name] <= found.quick <= found.size for found in BENCHES)
+    assert set(TINY) == {found.name for found in BENCHES if not found.server}
+    assert all(TINY.get(found.name, 1) <= found.quick <= found.size for found in BENCHES)
 
 
 def test_an_interrupt_leaves_nothing_behind(lab: Lab) -> None:
@@ -136,9 +142,97 @@ def test_settings_of_the_real_deployment_do_not_reach_a_stage(
         assert settings.start_timeperiod is None
 
 
-def test_no_names_are_all_names() -> None:
-    assert chosen([]) == list(BENCHES)
+def test_round_trips_are_counted_in_a_database_that_is_gone_afterwards(
+    lab: Lab, mongodb: Server, mongodb_url: str
+) -> None:
+    (found,) = chosen(["trips"], ["store"])
+    figures = {f.name: f.value for f in found.measure(replace(lab, store=mongodb_url), 10)}
+    # One update notes any number of publications.
+    assert figures["note that it was published, one by one"] == 1
+    assert figures["note that it was published, groups of 10"] == 0.1
+    for step in ("create", "claim", "conclude, no rows", "all, without rows"):
+        assert figures[f"{step}, groups of 10"] == pytest.approx(
+            figures[f"{step}, one by one"] / 10
+        )
+    with pymongo.MongoClient(mongodb.url) as client:
+        assert urlsplit(mongodb_url).path.removeprefix("/") not in client.list_database_names()
+
+
+def test_round_trips_are_counted_in_no_store_that_is_in_use(lab: Lab, mongodb_url: str) -> None:
+    MongoStore.open(mongodb_url).close()
+    with pytest.raises(BenchFailed, match="a MongoDB database that does not exist yet"):
+        trips.measure(replace(lab, store=mongodb_url), 1)
+    MongoStore.open(mongodb_url, create=False).close()
+
+
+def test_units_over_rabbitmq_are_measured_beside_the_floor(
+    lab: Lab, rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bus, "ROUNDS", 1)
+    figures = {
+        f.name: f for f in bus.measure(replace(lab, bus=rabbitmq_url, with_others=False), 60)
+    }
+    for name in ("Synergy, durable units", bus.FLOOR.name, "Synergy to pika alone"):
+        assert (figures[name].value or 0) > 0
+    for name in (bus.CELERY.name, "Synergy to Celery", "Synergy to Dramatiq"):
+        assert (figures[name].value, figures[name].is_met) == (None, None)
+        assert figures[name].why_not == bus.LEFT_OUT
+
+
+def test_others_are_measured_on_the_same_broker(lab: Lab, rabbitmq_url: str) -> None:
+    """In the user's cache, as a bench would: their environment is made once."""
+    try:
+        python = str(others.python(lab.say))
+    except others.NotInstalled as error:
+        pytest.skip(str(error))
+    with lab.stage(NOOP) as stage:
+        for contestant in bus.OTHERS:
+            assert bus.race(stage, contestant, python, rabbitmq_url, 60) > 0
+
+
+def test_who_cannot_work_is_told_with_what_he_said(lab: Lab, rabbitmq_url: str) -> None:
+    nobody = bus.Contestant("Nobody", ("synergy.nothing",), ("synergy.nothing",))
+    with lab.stage(NOOP) as stage, pytest.raises(BenchFailed, match=r"Nobody: .*synergy.nothing"):
+        bus.race(stage, nobody, sys.executable, rabbitmq_url, 60)
+
+
+def test_an_environment_that_cannot_be_made_says_why_and_is_not_taken_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tmp_path / "requirements.txt"
+    wanted.write_text(f"{tmp_path}/there/is/no/such.whl\n")
+    monkeypatch.setattr(others, "REQUIREMENTS", wanted)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    said: list[str] = []
+    with pytest.raises(others.NotInstalled, match=r"-m pip .* ended with 1: .*no/such.whl"):
+        others.python(said.append)
+    assert list((tmp_path / "cache").rglob("installed")) == []
+    assert len(said) == 1
+    monkeypatch.setenv("XDG_CACHE_HOME", str(wanted))
+    with pytest.raises(others.NotInstalled, match="cannot be made: Not a directory"):
+        others.python(said.append)
+
+
+def test_no_names_are_all_that_need_no_server_or_those_whose_server_is_named() -> None:
+    assert chosen([]) == [found for found in BENCHES if not found.server]
     assert [found.name for found in chosen(["idle", "units"])] == ["units", "idle"]
+    assert [found.name for found in chosen([], ["bus"])] == ["bus"]
+    assert [found.name for found in chosen([], ["store", "bus"])] == ["bus", "trips"]
+    assert [found.name for found in chosen(["bus", "units"], ["bus"])] == ["units", "bus"]
+
+
+def test_a_bench_without_its_server_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "bus"]) == exits.USAGE
+    assert "bus needs a server: name it with --bus URL" in capsys.readouterr().err
+
+
+def test_what_was_not_measured_is_said_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = chosen(["bus"], ["bus"])
+    missing = Figure("Celery", None, "1/s", at_least=1, why_not="no network")
+    bench.show(bench.Result(found, 1, 1.0, [Figure("Synergy", 2.0, "1/s"), missing], ""))
+    out = capsys.readouterr().out
+    assert "Celery: not measured: no network" in out
+    assert "MISSED" not in out
 
 
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
