@@ -18,6 +18,7 @@ from synergy.config import classes
 from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
+from synergy.config.stores import SQLITE
 from synergy.errors import ConfigurationError, NotFound, StorageUnavailable, SynergyError
 from synergy.model.process import Deployment, ManagedProcess, Process
 from synergy.runtime import identity
@@ -65,18 +66,34 @@ def open_project(
 
 
 def open_store(settings: Settings) -> Store:
-    """The store that the settings name, made where there is none yet."""
+    """The store that the settings name, made where there is none yet.
+
+    Raises Refused for one that is an unfinished copy of another.
+    """
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
-    if settings.is_store_embedded:
+    from synergy.insight.copying import refuse_unfinished
+
+    store = open_url(settings.store)
+    try:
+        refuse_unfinished(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def open_url(url: str, *, create: bool = True) -> Store:
+    """The store at a URL, an unfinished copy too; see `config.stores`."""
+    if url.startswith(SQLITE):
         from synergy.storage.sqlite import SqliteStore
 
-        return SqliteStore.open(settings.store_file)
+        return SqliteStore.open(Path(url.removeprefix(SQLITE)), create=create)
     from synergy.storage.mongodb import MongoStore
 
-    return MongoStore.open(settings.store)
+    return MongoStore.open(url, create=create)
 
 
 def prepare_store(settings: Settings) -> list[str]:
@@ -91,11 +108,16 @@ def prepare_store(settings: Settings) -> list[str]:
 
 def has_store(settings: Settings) -> bool:
     """Whether the store that the settings name is there already."""
-    if settings.is_store_embedded:
-        return settings.store_file.is_file()
+    return has_url(settings.store)
+
+
+def has_url(url: str) -> bool:
+    """Whether there is a store at a URL."""
+    if url.startswith(SQLITE):
+        return Path(url.removeprefix(SQLITE)).is_file()
     from synergy.storage.mongodb import engine
 
-    return engine.exists(settings.store)
+    return engine.exists(url)
 
 
 def remove_store(settings: Settings) -> None:

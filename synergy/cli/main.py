@@ -31,7 +31,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "gc": ("synergy.cli.gc", "the garbage collector: run it now, see what it would do"),
     "queue": ("synergy.cli.queue", "messages that wait, and those that nobody understood"),
-    "store": ("synergy.cli.store", "the store: init, status, reset, backup"),
+    "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
     "ingest": ("synergy.cli.ingest", "read access logs"),
     "report": ("synergy.cli.report", "print the documents of a collection"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
@@ -68,7 +68,9 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        self.exit(exits.USAGE, f"{self.prog}: {message}\ntry: {self.prog} -h\n")
+        from synergy.runtime.masking import mask
+
+        self.exit(exits.USAGE, f"{self.prog}: {mask(message)}\ntry: {self.prog} -h\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synergy.cli import options
+from synergy.cli import options, store_copy
 from synergy.runtime.masking import mask
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ WORD = "reset"  # what a person types to have everything deleted
 def add(subparsers: Any) -> None:
     """Adds the noun to the parser."""
     verbs = options.noun(
-        subparsers, "store", "the store: init, status, reset, backup", "launch.py store status"
+        subparsers,
+        "store",
+        "the store: init, status, reset, backup, copy",
+        "launch.py store status",
     )
     init = options.verb(
         verbs, "init", run_init, "make the store, if there is none", "launch.py store init"
@@ -43,6 +46,7 @@ def add(subparsers: Any) -> None:
     backup.add_argument("file", metavar="FILE", type=Path)
     options.json_option(backup)
     options.dry_run_option(backup)
+    store_copy.add(verbs)
 
 
 def run_init(arguments: argparse.Namespace) -> None:
@@ -133,7 +137,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
 
     if project.settings.is_store_embedded:
         return
-    store = compose.open_store(project.settings)
+    store = compose.open_url(project.settings.store)
     try:
         now = project.settings.clock.now()
         others = [box for box in store.boxes.all() if box.id != project.settings.box_id]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
-from synergy.config import mongodb
+from synergy.config import stores
 from synergy.config.findings import Findings, suggestion
 from synergy.config.source import run_file
 from synergy.errors import InvalidValue
@@ -182,11 +182,10 @@ class _Reading:
         self._findings.mistake(PREFIX + name.upper() if found is None else found.where, what)
 
     def _path(self, name: str, text: str) -> Path:
-        """Absolute; relative paths begin at the project's folder, `~` is understood."""
         try:
-            return self._project / Path(text).expanduser()
-        except RuntimeError as error:
-            self._mistake(name, f"{text!r} cannot be resolved: {error}")
+            return stores.whole_path(self._project, text)
+        except InvalidValue as error:
+            self._mistake(name, str(error))
             return self._project / "var"
 
     def _home(self) -> Path:
@@ -196,23 +195,11 @@ class _Reading:
         return home
 
     def _store(self, home: Path) -> str:
-        default = "sqlite:///<home>/synergy.db"
-        url = self._text("store", default)
-        scheme, _, rest = url.partition("://")
-        if scheme in mongodb.SCHEMES:
-            mistake = mongodb.mistake(url)
-            if mistake is None:
-                return url
-            self._mistake("store", mistake)
-        elif scheme != "sqlite" or not rest.startswith("/") or rest.endswith("/"):
-            expected = f"expected sqlite:///FILE, for example {default}, or {mongodb.EXAMPLE}"
-            self._mistake("store", f"{url!r}: {expected}")
-        elif rest == "/:memory:":
-            self._mistake("store", "a store in memory cannot be shared by several processes")
-        else:
-            file = rest.removeprefix("/").replace("<home>", str(home))
-            return f"sqlite:///{self._path('store', file)}"
-        return f"sqlite:///{home / 'synergy.db'}"
+        try:
+            return stores.store_url(self._text("store", stores.DEFAULT), self._project, home)
+        except InvalidValue as error:
+            self._mistake("store", str(error))
+            return stores.store_url(stores.DEFAULT, self._project, home)
 
     def _bus(self) -> str:
         url = self._text("bus", "store:")

@@ -45,13 +45,17 @@ class Incarnation:
         return f"{self.host}/{self.boot}/{self.pid}/{self.started}/{self.word}"
 
     @property
-    def is_provably_dead(self) -> bool:
-        """True only if it ran on this very boot of this machine and is there no more.
+    def is_of_here(self) -> bool:
+        """Whether it is of this very boot of this machine, so that it can be looked for.
 
         Containers share the boot of their machine but not its pids; they differ by host.
         """
-        is_here = (self.host, self.boot) == (socket.gethostname(), boot_id())
-        return is_here and start_time(self.pid) != self.started
+        return (self.host, self.boot) == (socket.gethostname(), boot_id())
+
+    @property
+    def is_provably_dead(self) -> bool:
+        """True only if it is of here and is there no more."""
+        return self.is_of_here and start_time(self.pid) != self.started
 
 
 def parse(text: str) -> Incarnation | None:

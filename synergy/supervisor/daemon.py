@@ -89,6 +89,8 @@ def _supervise_locked(
         return StartReport(Outcome.UNREACHABLE, reason=str(error))
     except ConfigurationError as error:
         return StartReport(Outcome.MISCONFIGURED, reason=str(error))
+    except Refused as error:
+        return StartReport(Outcome.REFUSED, reason=str(error))
     stop = Stop()
     _stop_on_signals(stop)
     claim = BoxClaim(store.leases, config.clock, config.box, held.holder, held.predecessor)

@@ -10,8 +10,8 @@ import pytest
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
 from synergy.storage import records
-from synergy.storage.protocol import Bounds, LogLine, Record, Store
-from synergy.storage.records import KINDS, beginning, key_of
+from synergy.storage.protocol import Bounds, LogLine, Store
+from synergy.storage.records import beginning, key_of
 from synergy.storage.sqlite import SqliteStore
 from tests.factories import (
     HOUR,
@@ -26,6 +26,7 @@ from tests.factories import (
     an_entry,
     some_units,
 )
+from tests.records import all_of, everything
 
 MANY = 40  # of a thing, more than fit into a portion of these tests
 
@@ -37,23 +38,8 @@ def other() -> Iterator[Store]:
         yield store
 
 
-def everything(store: Store, limit: int = 7) -> dict[str, list[Record]]:
-    """All records, read in small portions."""
-    return {kind: all_of(store, kind, limit) for kind in KINDS}
-
-
-def all_of(store: Store, kind: str, limit: int = 7) -> list[Record]:
-    found: list[Record] = []
-    after = beginning(kind)
-    while portion := store.transfer.read(kind, after, limit):
-        assert len(portion) <= limit
-        found += portion
-        after = key_of(kind, portion[-1])
-    return found
-
-
 def copy(source: Store, target: Store) -> None:
-    for kind, found in everything(source).items():
+    for kind, found in everything(source, 7).items():
         target.transfer.write(kind, found)
 
 
@@ -122,12 +108,12 @@ def _fill_documents(store: Store) -> None:
 
 
 def test_an_empty_store_has_no_records(store: Store) -> None:
-    assert not any(everything(store).values())
+    assert not any(everything(store, 7).values())
 
 
 def test_every_kind_is_read_in_the_order_of_its_keys(store: Store) -> None:
     fill(store)
-    for kind, found in everything(store).items():
+    for kind, found in everything(store, 7).items():
         keys = [key_of(kind, record) for record in found]
         assert keys, kind
         assert keys == sorted(set(keys)), kind
@@ -150,14 +136,14 @@ def test_long_records_come_in_smaller_portions(
 def test_counts_are_those_of_the_records(store: Store) -> None:
     fill(store)
     assert store.transfer.counts() == {
-        kind: len(found) for kind, found in everything(store).items()
+        kind: len(found) for kind, found in everything(store, 7).items()
     }
 
 
 def test_what_was_written_is_read_back_the_same(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
-    assert everything(store) == everything(other)
+    assert everything(store, 7) == everything(other, 7)
 
 
 def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
@@ -165,14 +151,14 @@ def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
     copy(store, other)
     with closing(SqliteStore.open(":memory:")) as third:
         copy(other, third)
-        assert everything(third) == everything(store)
+        assert everything(third, 7) == everything(store, 7)
 
 
 def test_writing_twice_is_as_good_as_once(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     copy(other, store)
-    assert everything(store) == everything(other)
+    assert everything(store, 7) == everything(other, 7)
 
 
 def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:

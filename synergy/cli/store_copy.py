@@ -1,0 +1,130 @@
+"""`launch.py store copy`: a store into another one, of whatever engine."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from synergy.cli import exits, options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from synergy.insight.copying import Compared, Copying
+    from synergy.storage.protocol import Store
+
+_EXAMPLE = """
+    launch.py store copy --from 'sqlite:///<home>/synergy.db' --to mongodb://db-1/synergy
+"""
+
+
+def add(verbs: Any) -> None:
+    """Adds the verb to the parser."""
+    copy = options.verb(
+        verbs, "copy", run,
+        "copy a store that nobody works with into a new one, of any engine; broken off, the "
+        "same command goes on where it was", _EXAMPLE,
+    )  # fmt: skip
+    for option, dest in (("--from", "source"), ("--to", "target")):
+        copy.add_argument(
+            option, dest=dest, metavar="URL", required=True, help="as in SYNERGY_STORE"
+        )
+    options.json_option(copy)
+    options.dry_run_option(copy)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Copies, and compares what was copied."""
+    from synergy import compose
+    from synergy.config.stores import place, store_url
+    from synergy.errors import Refused
+    from synergy.insight.copying import Copying, refuse_unfinished
+    from synergy.insight.presence import refuse_while_in_use
+
+    project = compose.open_project()
+    settings = project.settings
+    from_, to = (
+        store_url(text, project.path, settings.home)
+        for text in (arguments.source, arguments.target)
+    )
+    places = place(from_), place(to)
+    if places[0] == places[1]:
+        raise Refused(f"{places[0]} cannot be copied into itself")
+    with closing(compose.open_url(from_, create=False)) as source:
+        refuse_unfinished(source)
+        refuse_while_in_use(source, places[0])
+        if arguments.dry_run:
+            return _plan(arguments, source, to, places)
+        with (
+            closing(compose.open_url(to)) as target,
+            Copying(source, target, places, settings.clock) as copying,
+        ):
+            return _copy(arguments, copying, places)
+
+
+def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[str, str]) -> int:
+    """What would be copied."""
+    from synergy import compose
+    from synergy.cli import output
+    from synergy.insight.copying import standing
+
+    state = None
+    if compose.has_url(to):
+        with closing(compose.open_url(to)) as target:
+            state = standing(target, places[1], places[0])
+    counts = source.transfer.counts()
+    done = 0 if state is None else state.done
+    if arguments.json:
+        output.print_json({**_places(places), "dry_run": True, "records": counts, "done": done})
+    else:
+        output.table(["kind", "records"], list(counts.items()))
+        go_on = f", of which {done:,} are there already" if done else ""
+        output.say(f"would copy {places[0]} to {places[1]}{go_on}")
+    return exits.DONE
+
+
+def _copy(arguments: argparse.Namespace, copying: Copying, places: tuple[str, str]) -> int:
+    from synergy.cli import output
+
+    with output.Progress("records copied") as line:
+        copied = copying.copy(line.show)
+    with output.Progress("records compared") as line:
+        kinds = copying.compare(line.show)
+    is_equal = all(kind.is_equal for kind in kinds)
+    if arguments.json:
+        output.print_json(
+            {
+                **_places(places), "dry_run": False, "copied": copied, "equal": is_equal,
+                "kinds": kinds,
+            }
+        )  # fmt: skip
+    else:
+        _tell(kinds, copied, places)
+    return exits.DONE if is_equal else exits.FAILED
+
+
+def _places(places: tuple[str, str]) -> dict[str, str]:
+    return {"from": places[0], "to": places[1]}
+
+
+def _tell(kinds: Sequence[Compared], copied: int, places: tuple[str, str]) -> None:
+    from synergy.cli import output
+
+    output.table(
+        ["kind", "records", "checksum"],
+        [[kind.kind, kind.source.records, kind.source.checksum] for kind in kinds],
+    )
+    output.say(f"copied {copied:,} records to {places[1]}")
+    for kind in (kind for kind in kinds if not kind.is_equal):
+        output.say(
+            f"{output.colour('different', 'red')}: {kind.kind}, first {kind.differs}; the source "
+            f"has {kind.source.records:,} records, the target {kind.target.records:,}"
+        )
+    if all(kind.is_equal for kind in kinds):
+        output.say("both were read again: all kinds are equal; the copy can be used")
+    else:
+        output.say(
+            "the copy cannot be used: the source was written to meanwhile, or somebody wrote into "
+            "the target. Empty it with SYNERGY_STORE=<URL> launch.py store reset, and copy again"
+        )

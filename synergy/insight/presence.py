@@ -1,0 +1,64 @@
+"""Who works with a store, as far as it shows.
+
+Schedulers and supervisors hold leases, which they release when they end; of a lease that was
+not released, the holder is looked for if he was of this machine, else listened for: one that
+stands still for so long is nobody's. Processes that lost their supervisor are found by what it
+reported last, on this machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from synergy.errors import Refused
+from synergy.model.lease import Lease
+from synergy.runtime import identity
+from synergy.storage.protocol import Store
+
+STEP = 0.5  # seconds between two looks at leases whose holders may be gone
+LOOKS = 80  # until they are; supervisors renew theirs every 15 s
+
+_never = threading.Event()  # never set: waiting on it is a pause
+
+Pause = Callable[[float], object]
+
+
+def refuse_while_in_use(store: Store, place: str, pause: Pause = _never.wait) -> None:
+    """Raises Refused if somebody works with the store at `place`; may have to wait to know."""
+    for seen in store.boxes.observed():
+        is_of_here = seen.pid is not None and seen.boot_id == identity.boot_id()
+        if is_of_here and identity.start_time(seen.pid or 0) == seen.started:
+            raise _in_use(place, f"process {seen.process} (pid {seen.pid})")
+    held = _held(store)
+    for lease in held.values():
+        holder = identity.parse(lease.holder)
+        if holder is not None and holder.is_of_here:
+            raise _in_use(place, _words(lease))
+    for _ in range(LOOKS if held else 0):
+        pause(STEP)
+        for name, lease in _held(store).items():
+            if lease != held.get(name):
+                raise _in_use(place, _words(lease))
+
+
+def _held(store: Store) -> dict[str, Lease]:
+    """The leases whose holders are not known to have ended."""
+    return {lease.name: lease for lease in store.leases.all("") if not _is_over(lease)}
+
+
+def _is_over(lease: Lease) -> bool:
+    holder = identity.parse(lease.holder)
+    return lease.released or (holder is not None and holder.is_provably_dead)
+
+
+def _words(lease: Lease) -> str:
+    holder = identity.parse(lease.holder)
+    where = lease.holder if holder is None else f"pid {holder.pid} on host {holder.host}"
+    return f"{lease.name} is held by {where}"
+
+
+def _in_use(place: str, by: str) -> Refused:
+    return Refused(
+        f"{place} is in use ({by}): stop that first, with launch.py supervisor stop on its box"
+    )

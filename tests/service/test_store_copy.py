@@ -1,0 +1,435 @@
+"""`launch.py store copy`: between files and a real server, broken off, and refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import orjson
+import pytest
+
+from synergy.cli import exits
+from synergy.clock import SystemClock
+from synergy.config.stores import place
+from synergy.errors import Refused
+from synergy.insight import presence
+from synergy.insight.copying import State, state_of
+from synergy.insight.presence import refuse_while_in_use
+from synergy.model.box import ObservedProcess
+from synergy.model.job import JobState
+from synergy.runtime import identity
+from synergy.storage.mongodb import MongoStore
+from synergy.storage.protocol import LogLine, Store
+from synergy.storage.records import KINDS
+from synergy.storage.sqlite import SqliteStore
+from tests.factories import a_conclusion, a_hint, an_entry
+from tests.records import COPY, everything
+from tests.service.commands import BOX, NOW, START, Commands
+from tests.service.world import World
+
+HOUR, DAY = "SiteHourlyAggregator", "SiteDailyAggregator"
+SOURCE = "sqlite:///<home>/synergy.db"
+ROOT = Path(__file__).parents[2]
+LIMIT = 120.0
+ELSEWHERE = "far-away/another-boot/12/34/word"  # an incarnation nobody here can look for
+
+
+@pytest.fixture
+def ran(deployed: World) -> World:
+    """A deployment that has done something of everything, and is stopped."""
+    for hour in range(3):
+        deployed.write("single_session", f"201505180{hour}", hour + 1, key=f"d{hour}")
+    deployed.settle()
+    deployed.write("single_session", "2015051801", 7, key="late")
+    deployed.write("single_session", "2015052010", 1)
+    deployed.advance(30)  # two periods are started over: their units wait for workers
+    (unit, *_) = deployed.units(HOUR, "2015051800")
+    deployed.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", f"{n}") for n in range(3)])
+    deployed.store.controls.set_trigger(HOUR, "every 60", "me", "so", NOW)
+    deployed.store.boxes.assign(BOX, [HOUR, DAY])
+    deployed.store.boxes.report(BOX, [], NOW - timedelta(hours=1))
+    deployed.store.messages.bury(HOUR, b"\xff", "nobody knows", NOW)
+    _stop(deployed.store)
+    return deployed
+
+
+def _stop(store: Store) -> None:
+    for lease in store.leases.all(""):
+        store.leases.release(lease)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a new file may be made."""
+    return tmp_path / "copies" / "copy.db"
+
+
+@pytest.fixture
+def mongo(mongodb_url: str) -> Iterator[MongoStore]:
+    """The database that is copied into, opened beside."""
+    with closing(MongoStore.open(mongodb_url)) as store:
+        yield store
+
+
+def copy(commands: Commands, source: str, target: str, code: int = 0) -> Any:
+    return commands.json("store", "copy", "--from", source, "--to", target, code=code)
+
+
+def refused(commands: Commands, source: str, target: str, code: int = exits.REFUSED) -> str:
+    """What it said."""
+    assert commands.run("store", "copy", "--from", source, "--to", target) == code, commands.text
+    return commands.err
+
+
+# Copies
+
+
+def test_a_deployment_moves_to_mongodb_and_back(
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore, file: Path
+) -> None:
+    there = copy(commands, SOURCE, mongodb_url)
+    back = copy(commands, mongodb_url, f"sqlite:///{file}")
+    with closing(SqliteStore.open(file, create=False)) as store:
+        assert everything(store) == everything(mongo) == everything(ran.store)
+    assert there["equal"]
+    assert [kind["kind"] for kind in there["kinds"]] == list(KINDS)
+    assert there["kinds"] == back["kinds"]
+    assert all(kind["source"]["records"] for kind in there["kinds"])
+    assert there["copied"] == sum(kind["source"]["records"] for kind in there["kinds"])
+
+
+def test_work_goes_on_in_the_copy(
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    copy(commands, SOURCE, mongodb_url)
+    last = ran.store.journal.last_seq()
+    world = World(ran.deployment, START, ran.clock.now(), mongo)
+    world.settle()
+    assert world.rows("site_hourly")["2015051801"] == 9
+    assert world.generation(HOUR, "2015051801") == 2
+    new = mongo.journal.since(last, 10_000)
+    assert [entry.seq for entry in new] == list(range(last + 1, last + 1 + len(new)))
+    assert "unit.processed" in {entry.event for entry in new}
+    assert world.audit().unexplained == ()
+
+
+def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    ran.settle()
+    _stop(ran.store)
+    copy(commands, SOURCE, mongodb_url)
+    world = World(ran.deployment, START, ran.clock.now(), mongo)
+    world.settle()
+    assert world.generation(HOUR, "2015051800") == 1  # nothing that came along is late
+    world.write("single_session", "2015051800", 10)
+    world.advance(30)
+    world.settle()
+    assert world.generation(HOUR, "2015051800") == 2
+    assert world.state(HOUR, "2015051800") is JobState.PROCESSED
+    assert world.rows("site_hourly")["2015051800"] == 11
+
+
+def test_what_a_worker_holds_is_his_in_the_copy_too(
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    (unit, *_) = ran.store.units.unfinished()
+    (held,) = ran.store.units.claim([a_hint(unit)], "w", NOW)
+    copy(commands, SOURCE, mongodb_url)
+    assert mongo.units.get([unit.id]) == [held]
+    assert mongo.units.heartbeat([a_hint(unit)], "w") == []
+    assert mongo.units.claim([a_hint(unit)], "v", NOW) == []
+    assert mongo.units.conclude([a_conclusion(unit, "w")], NOW) == []
+
+
+def test_nothing_is_left_to_copy_the_second_time(
+    commands: Commands, ran: World, file: Path
+) -> None:
+    copy(commands, SOURCE, f"sqlite:///{file}")
+    assert "is a complete copy" in refused(commands, SOURCE, f"sqlite:///{file}")
+
+
+def test_a_dry_run_says_how_much_and_makes_nothing(
+    commands: Commands, ran: World, file: Path
+) -> None:
+    argv = ("store", "copy", "--from", SOURCE, "--to", f"sqlite:///{file}", "--dry-run")
+    found = commands.json(*argv)
+    assert found["records"] == {kind: len(some) for kind, some in everything(ran.store).items()}
+    assert "would copy" in commands.ok(*argv)
+    assert not file.exists()
+
+
+# Broken off
+
+
+def _launch(*argv: str) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "launch.py", *argv],
+        cwd=ROOT,
+        env={**os.environ, "SYNERGY_NO_VENV": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _killed_at(kind: str, target: Store, source: str, to: str) -> State:
+    """Begins a copy and kills it when it is at a kind; how far it got."""
+    clock, pause = SystemClock(), threading.Event()
+    with _launch("store", "copy", "--from", source, "--to", to) as process:
+        deadline = clock.monotonic() + LIMIT
+        while (state := state_of(target)) is None or state.kind != kind or not state.done:
+            assert clock.monotonic() < deadline
+            assert process.poll() is None, process.communicate()[0]
+            pause.wait(0.001)
+        process.kill()
+    state = state_of(target)
+    assert state is not None
+    return state
+
+
+@pytest.fixture
+def big(ran: World) -> World:
+    """One with a journal that takes a while to copy."""
+    for _ in range(3):
+        ran.store.journal.append([an_entry(why=f"entry {n}") for n in range(1_000)])
+    for unit in ran.store.units.find(limit=1)[0]:
+        ran.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", f"{n}") for n in range(500)])
+    return ran
+
+
+def test_killed_in_the_midst_it_goes_on_where_it_was(
+    commands: Commands, big: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    state = _killed_at("journal", mongo, SOURCE, mongodb_url)
+    assert not state.is_complete
+    found = copy(commands, SOURCE, mongodb_url)
+    total = sum(kind["source"]["records"] for kind in found["kinds"])
+    assert (found["equal"], found["copied"]) == (True, total - state.done)
+    assert everything(mongo) == everything(big.store)
+
+
+def test_killed_on_the_way_back_it_goes_on_too(
+    commands: Commands, big: World, mongodb_url: str, mongo: MongoStore, file: Path
+) -> None:
+    copy(commands, SOURCE, mongodb_url)
+    with closing(SqliteStore.open(file)) as target:
+        state = _killed_at("journal", target, mongodb_url, f"sqlite:///{file}")
+        assert not state.is_complete
+        assert copy(commands, mongodb_url, f"sqlite:///{file}")["equal"]
+        assert everything(target) == everything(big.store)
+
+
+def test_a_source_that_changed_between_the_halves_is_noticed(
+    commands: Commands, big: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    _killed_at("journal", mongo, SOURCE, mongodb_url)
+    big.store.controls.set_on(DAY, False, "me", "so", NOW)
+    assert commands.run("store", "copy", "--from", SOURCE, "--to", mongodb_url) == exits.FAILED
+    told = [line for line in commands.out.splitlines() if line.startswith("different")]
+    assert told == [f"different: controls, first {DAY}; the source has 2 records, the target 1"]
+    assert "the copy cannot be used" in commands.out
+
+
+def test_an_unfinished_copy_is_used_by_nobody(
+    commands: Commands,
+    ran: World,
+    mongodb_url: str,
+    mongo: MongoStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = State(place(f"sqlite:///{commands.home}/synergy.db"), "facts", [""])
+    mongo.facts.set(COPY, orjson.dumps(state).decode())
+    monkeypatch.setenv("SYNERGY_STORE", mongodb_url)
+    for command in (
+        "supervisor start --foreground", "store status", "timetable show",
+        f"process start {HOUR} --console", "report site_hourly",
+    ):  # fmt: skip
+        assert commands.run(*command.split()) == exits.REFUSED, command
+        assert "unfinished copy of sqlite:///" in commands.err, command
+    with _launch("supervisor", "start") as process:
+        told = process.communicate(timeout=LIMIT)[0]
+    assert (process.returncode, "unfinished copy of" in told) == (exits.REFUSED, True), told
+    commands.ok("store", "reset", "--yes")
+    commands.ok("store", "status")
+    assert copy(commands, SOURCE, mongodb_url)["equal"]
+    commands.ok("store", "status")
+    commands.ok("timetable", "audit")
+
+
+def test_a_copy_that_lost_its_right_writes_no_more(
+    commands: Commands, ran: World, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a pause, in which somebody else went on with it."""
+    read = type(ran.store.transfer).read
+    with closing(SqliteStore.open(file)) as target:
+
+        def read_slowly(transfer: Any, kind: str, *rest: Any) -> Any:
+            if kind == "units" and (lease := target.leases.read(COPY)) is not None:
+                target.leases.take(lease, COPY, ELSEWHERE)
+            return read(transfer, kind, *rest)
+
+        monkeypatch.setattr("synergy.runtime.leadership.RENEW", 0.0)
+        monkeypatch.setattr(type(ran.store.transfer), "read", read_slowly)
+        assert "somebody else copies into" in refused(commands, SOURCE, f"sqlite:///{file}")
+        assert target.units.find()[0] == []
+
+
+# Refused
+
+
+def test_a_store_is_not_copied_into_itself(
+    commands: Commands, ran: World, mongodb_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(commands.home)
+    same = f"sqlite:///{tmp_path}/link/synergy.db"
+    assert "into itself" in refused(commands, SOURCE, same)
+    assert "into itself" in refused(commands, mongodb_url, f"{mongodb_url}?appName=other")
+
+
+@pytest.mark.parametrize(
+    ("url", "at"),
+    [
+        ("mongodb://me:p@B,a:1/db?tls=true", "mongodb://a:1,b:27017/db"),
+        ("mongodb://[::1]/db", "mongodb://[::1]:27017/db"),
+        ("mongodb+srv://me:p@a.example/db", "mongodb+srv://a.example/db"),
+    ],
+)
+def test_a_place_is_told_without_what_is_secret(url: str, at: str) -> None:
+    assert place(url) == at
+
+
+def test_a_target_that_holds_anything_is_refused(
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    mongo.messages.put("q", [b"1"])
+    assert "is not empty" in refused(commands, SOURCE, mongodb_url)
+    assert everything(mongo)["facts"] == []
+
+
+def test_an_unfinished_copy_of_another_store_is_no_target(
+    commands: Commands, ran: World, file: Path
+) -> None:
+    with closing(SqliteStore.open(file)) as target:
+        state = State("mongodb://elsewhere/db", "facts", [""])
+        target.facts.set(COPY, orjson.dumps(state).decode())
+    said = refused(commands, SOURCE, f"sqlite:///{file}")
+    assert "unfinished copy of mongodb://elsewhere/db" in said
+
+
+def test_an_unfinished_copy_is_no_source(commands: Commands, ran: World, file: Path) -> None:
+    state = State("mongodb://elsewhere/db", "facts", [""])
+    ran.store.facts.set(COPY, orjson.dumps(state).decode())
+    assert "unfinished copy of mongodb://elsewhere" in refused(
+        commands, SOURCE, f"sqlite:///{file}"
+    )
+    assert not file.exists()
+
+
+def test_a_source_that_is_not_there_is_not_made(commands: Commands, file: Path) -> None:
+    said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
+    assert "there is no store at" in said
+    assert not commands.home.exists()
+    assert not file.exists()
+
+
+def test_a_newer_target_is_refused(commands: Commands, ran: World, file: Path) -> None:
+    SqliteStore.open(file).close()
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.pragma("user_version", 99)
+    said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
+    assert "newer Synergy" in said
+
+
+def test_a_newer_database_is_refused(
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+) -> None:
+    mongo._database["counters"].update_one({"_id": "layout"}, {"$set": {"n": 99}})
+    said = refused(commands, SOURCE, mongodb_url, exits.UNREACHABLE)
+    assert "newer Synergy" in said
+
+
+def test_what_is_no_store_is_wrong_usage(commands: Commands) -> None:
+    said = refused(commands, SOURCE, "mongodb://me:secret@h/a/b", exits.USAGE)
+    assert "mongodb://me:***@h" in said
+    said = refused(commands, "sqlite:///x/", SOURCE, exits.USAGE)
+    assert "expected sqlite:///FILE" in said
+
+
+def test_a_secret_is_never_told(commands: Commands, ran: World, mongodb_url: str) -> None:
+    with_user = mongodb_url.replace("mongodb://", "mongodb://me:secret@")
+    if "@" in mongodb_url:
+        pytest.skip("the server knows users")
+    for argv in (("--dry-run",), (), ("--json",), ("stray", with_user)):
+        commands.run("store", "copy", "--from", SOURCE, "--to", with_user, *argv)
+        assert "secret" not in commands.text
+
+
+def test_a_source_that_a_scheduler_works_with_is_refused(
+    commands: Commands, ran: World, file: Path
+) -> None:
+    ran.store.leases.take(None, "scheduler/tree/other", str(identity.incarnation()))
+    said = refused(commands, SOURCE, f"sqlite:///{file}")
+    assert f"scheduler/tree/other is held by pid {os.getpid()}" in said
+    assert not file.exists()
+
+
+def test_a_source_whose_scheduler_was_killed_is_copied(
+    commands: Commands, ran: World, file: Path
+) -> None:
+    dead = replace(identity.incarnation(), started=1)
+    ran.store.leases.take(None, "scheduler/tree/other", str(dead))
+    assert copy(commands, SOURCE, f"sqlite:///{file}")["equal"]
+
+
+def test_a_source_with_a_process_that_runs_is_refused(
+    commands: Commands, ran: World, file: Path
+) -> None:
+    me = identity.incarnation()
+    seen = ObservedProcess(BOX, HOUR, 1, "running", pid=me.pid, started=me.started, boot_id=me.boot)
+    ran.store.boxes.report(BOX, [seen], NOW)
+    said = refused(commands, SOURCE, f"sqlite:///{file}")
+    assert f"process {HOUR} (pid {me.pid})" in said
+    gone = replace(seen, started=1)
+    ran.store.boxes.report(BOX, [gone], NOW)
+    assert copy(commands, SOURCE, f"sqlite:///{file}")["equal"]
+
+
+def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
+    """How often a store is looked at until it counts as free; `act` is done in the midst."""
+    looks = 0
+
+    def pause(_seconds: float) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            act()
+
+    refuse_while_in_use(store, "the store", pause)
+    return looks
+
+
+def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: World) -> None:
+    lease = ran.store.leases.take(None, "box/far-away", ELSEWHERE)
+    assert lease is not None
+    assert _looks(ran.store) == presence.LOOKS
+    with pytest.raises(Refused, match="box/far-away is held by pid 12 on host far-away"):
+        _looks(ran.store, lambda: ran.store.leases.renew(lease))
+    ran.store.leases.release(lease)
+    assert _looks(ran.store) == 0
+
+
+def test_two_do_not_copy_into_the_same_store(commands: Commands, ran: World, file: Path) -> None:
+    with closing(SqliteStore.open(file)) as target:
+        target.leases.take(None, COPY, str(identity.incarnation()))
+        assert f"held by pid {os.getpid()}" in refused(commands, SOURCE, f"sqlite:///{file}")
