@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from pathlib import Path
-from typing import cast
 
 from synergy.clock import SystemClock
 from synergy.model.lease import Lease
-from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime import identity
 from synergy.runtime.identity import Incarnation
 from tests.acceptance import visits
@@ -21,24 +21,23 @@ from tests.acceptance.boxes.rig import Box
 from tests.acceptance.kit import until
 from tests.acceptance.visits import SITE
 
-LONG = 240.0  # seconds in which all must have come to rest, on slow servers too
+IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
+REST = 1800.0 if IS_LONG else 240.0  # seconds in which all must have come to rest
 FIRST_DAY = date(2015, 5, 17)  # of the log
+DAYS = 4
 
 
-def recent_log(log: Path, day: date, days: int, every: int) -> list[str]:
-    """Every n-th line of the first days of the log, as if they had begun on `day`."""
-    shift = day - FIRST_DAY
-    names = {}
-    for number in range(days):
-        there = FIRST_DAY + timedelta(days=number)
-        names[f"[{there:%d/%b/%Y}:"] = f"[{there + shift:%d/%b/%Y}:"
-    moved = []
+def recent_log(log: Path, day: date, first: int, every: int) -> list[str]:
+    """Every n-th of the first lines of the log, as if it had begun on `day`."""
+    days = [timedelta(days=number) for number in range(DAYS)]
+    names = {f"[{FIRST_DAY + n:%d/%b/%Y}:": f"[{day + n:%d/%b/%Y}:" for n in days}
     with log.open(encoding="latin-1") as lines:
-        for line in list(lines)[::every]:
-            for old, new in names.items():
-                if old in line:
-                    moved.append(line.replace(old, new))
-    return moved
+        return [_renamed(line, names) for line in islice(lines, 0, first, every)]
+
+
+def _renamed(line: str, names: Mapping[str, str]) -> str:
+    old = next(name for name in names if name in line)
+    return line.replace(old, names[old])
 
 
 @dataclass
@@ -75,17 +74,6 @@ class Show:
         told = box.ask("ingest", self.log, "--site", SITE)
         assert (told["rejected"], told["problems"]) == (0, []), told
 
-    def until_done_without(self, held: UnitOfWork) -> UnitOfWork:
-        """Until another worker has carried out the unit; the collector is asked to look often."""
-
-        def look() -> UnitOfWork | None:
-            self.a.launch("gc", "run")
-            with self.a.store() as store:
-                (unit,) = store.units.get([held.id])
-            return unit if unit.state is UnitState.PROCESSED else None
-
-        return cast(UnitOfWork, until(look, LONG))
-
     def days(self) -> list[str]:
         """The days of all that was read so far."""
         return sorted(visits.statistics(self._visits(), "daily"))
@@ -106,19 +94,25 @@ class Show:
         for each in self.boxes:
             assert_as_declared(each)
 
-    def _until_at_rest(self, box: Box) -> None:
-        expected = {q: visits.statistics(self._visits(), q) for q in ("hourly", "daily")}
+    def until_figures(self, box: Box, meanwhile: Callable[[], object] | None = None) -> None:
+        """Until each hour and day has the figures of what was read; asked for on `box`."""
+        found = self._visits()
+        expected = {q: visits.statistics(found, q) for q in visits.DIGITS}
 
         def look() -> bool:
-            found = {q: visits.reported(box.report(f"site_{q}")) for q in expected}
+            sites = {q: visits.reported(box.report(f"site_{q}")) for q in expected}
             clients = visits.reported(box.report("client_daily"))
-            return (
-                found == expected
-                and clients == expected["daily"]
-                and box.ask("timetable", "audit", code=None)["unfinished"] == 0
-            )
+            return sites == expected and clients == expected["daily"]
 
-        until(look, LONG)
+        until(look, REST, meanwhile)
+
+    def _until_at_rest(self, box: Box) -> None:
+        def look() -> bool:
+            self.until_figures(box)
+            return box.ask("timetable", "audit", code=None)["unfinished"] == 0
+
+        until(look, REST)
+        self.until_figures(box)
 
 
 def assert_as_declared(box: Box) -> None:
