@@ -12,7 +12,6 @@ import signal
 
 import pytest
 
-from synergy.clock import SystemClock
 from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.model.unit_of_work import UnitState
 from tests.acceptance.boxes.network import hindrance, network
@@ -204,10 +203,7 @@ def test_a_store_that_hangs_for_a_while(show, server):
     show.read_on(show.a)
     with lasting(STORE_AWAY):
         server.process.send_signal(signal.SIGSTOP)
-        clock = SystemClock()
-        begun = clock.monotonic()
         assert show.a.launch("timetable", "show", code=5).err
-        assert clock.monotonic() - begun < 15
     server.process.send_signal(signal.SIGCONT)
     show.assert_all_is_well(show.c)
     assert [box.leaders() for box in show.boxes] == before  # nobody had to be started again
