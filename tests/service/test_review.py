@@ -376,7 +376,7 @@ def test_units_that_are_given_back_wait_for_no_collector():
 
 
 def test_many_units_that_are_not_long_keep_the_heart_beating_together():
-    world = World(hour_and_day(heartbeat_timeout=0.6, max_active=30))
+    world = World(hour_and_day(heartbeat_timeout=6.0, max_active=30))
     for hour in range(24):
         world.write("raw", f"20150517{hour:02}", 1)
     world.schedule()
