@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,14 @@ from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
 from synergy.config.stores import SQLITE
-from synergy.errors import ConfigurationError, NotFound, StorageUnavailable, SynergyError
+from synergy.errors import (
+    ConfigurationError,
+    MessagingUnavailable,
+    NotFound,
+    StorageUnavailable,
+    SynergyError,
+)
+from synergy.messaging.amqp import Address
 from synergy.model.process import Deployment, ManagedProcess, Process
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
@@ -49,6 +56,11 @@ class Project:
         if found is None:
             raise NotFound("process", name, suggestion(name, self.deployment.processes))
         return found
+
+    @property
+    def queues(self) -> list[str]:
+        """The queues of all processes."""
+        return sorted({process.queue for process in self.deployment.processes.values()})
 
 
 def open_project(
@@ -132,11 +144,16 @@ def remove_store(settings: Settings) -> None:
         settings.store_file.with_name(settings.store_file.name + suffix).unlink(missing_ok=True)
 
 
-def open_bus(settings: Settings, store: Store) -> Bus:
-    """The bus that the settings name."""
-    from synergy.messaging.stored import StoredBus
+def open_bus(project: Project, store: Store) -> Bus:
+    """The bus that the settings name; a broker is not asked yet."""
+    settings = project.settings
+    if settings.is_bus_stored:
+        from synergy.messaging.stored import StoredBus
 
-    return StoredBus(store, settings.home, settings.clock)
+        return StoredBus(store, settings.home, settings.clock)
+    from synergy.messaging.rabbitmq import RabbitBus
+
+    return RabbitBus(Address.parse(settings.bus), store, settings.clock, project.queues)
 
 
 def workplace(project: Project, process_name: str, instance: int, stop: Stop) -> Workplace:
@@ -146,10 +163,11 @@ def workplace(project: Project, process_name: str, instance: int, stop: Stop) ->
     process = project.process(process_name)
     settings = project.settings
     store = open_store(settings)
+    queues = [process.queue] if isinstance(process, ManagedProcess) else project.queues
     return Workplace(
         process=process,
         store=store,
-        bus=open_bus(settings, store),
+        bus=_prepared_bus(project, store, queues, must_answer=False),
         clock=settings.clock,
         owner=str(identity.incarnation()),
         stop=stop,
@@ -159,6 +177,23 @@ def workplace(project: Project, process_name: str, instance: int, stop: Stop) ->
         box=settings.box_id,
         start_timeperiod=settings.start_timeperiod,
     )
+
+
+def _prepared_bus(
+    project: Project, store: Store, queues: Sequence[str], *, must_answer: bool
+) -> Bus:
+    """The bus, with what these queues need; both are closed if that cannot be."""
+    bus = open_bus(project, store)
+    try:
+        bus.declare(queues)
+    except SynergyError as error:
+        if isinstance(error, MessagingUnavailable) and not must_answer:
+            log.warning("%s", error, extra={"event": "bus.away"})
+            return bus
+        bus.close()
+        store.close()
+        raise
+    return bus
 
 
 def supervisor_config(project: Project) -> SupervisorConfig:
@@ -176,7 +211,7 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         store = open_store(settings)
         for warning in store.warnings():
             log.warning("Store: %s", warning, extra={"event": "store.warning"})
-        return store, open_bus(settings, store)
+        return store, _prepared_bus(project, store, project.queues, must_answer=True)
 
     return SupervisorConfig(
         box=settings.box_id,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers import mongodb as mongodb_servers
+from tests.servers import rabbitmq as rabbitmq_servers
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,12 +29,27 @@ def mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbitmq_servers.Broker]:
+    """The RabbitMQ that all tests of a session share."""
+    with rabbitmq_servers.running(tmp_path_factory.mktemp("rabbitmq")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def rabbitmq_url(rabbitmq: rabbitmq_servers.Broker) -> Iterator[str]:
+    """Its URL; there is nothing yet of what tests of the bus name."""
+    with rabbitmq.emptied() as url:
+        yield url
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    server = getattr(item, "funcargs", {}).get("mongodb")
-    if report.failed and server is not None:
-        report.sections.append(("the end of the server's log", server.told()))
+    used = getattr(item, "funcargs", {})
+    for server in (used.get("mongodb"), used.get("rabbitmq")):
+        if report.failed and server is not None:
+            report.sections.append(("the end of the server's log", server.told()))
     return report

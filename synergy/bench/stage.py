@@ -91,7 +91,7 @@ class Stage:
 
     @cached_property
     def bus(self) -> Bus:
-        return compose.open_bus(self.project.settings, self.store)
+        return compose.open_bus(self.project, self.store)
 
     def start(self, process: str, instances: int = 1) -> None:
         """Starts instances of a process as the supervisor would; returns when they are at work."""

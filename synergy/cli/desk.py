@@ -70,7 +70,7 @@ def desk() -> Iterator[Desk]:
         raise Unreachable(f"there is no store yet: {START} makes one (or launch.py store init)")
     store = compose.open_store(project.settings)
     try:
-        bus = compose.open_bus(project.settings, store)
+        bus = compose.open_bus(project, store)
         try:
             yield Desk(project, store, bus)
         finally:

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     project = compose.open_project()
     queue = pipeline.session_queue(project.deployment)
     store = compose.open_store(project.settings)
-    bus = compose.open_bus(project.settings, store)
+    bus = compose.open_bus(project, store)
     try:
         outlet = pipeline.Outlet(store, bus, queue, Stop())
         with output.Progress("lines read") as line:

@@ -19,6 +19,7 @@ from synergy.config import stores
 from synergy.config.findings import Findings, suggestion
 from synergy.config.source import run_file
 from synergy.errors import InvalidValue
+from synergy.messaging import amqp
 from synergy.runtime.masking import mask
 from synergy.timeperiod import Qualifier
 
@@ -73,6 +74,11 @@ class Settings:
     def is_store_embedded(self) -> bool:
         """Whether the store is a file of this box, and no server's."""
         return self.store.startswith("sqlite:")
+
+    @property
+    def is_bus_stored(self) -> bool:
+        """Whether messages are kept in the store, and no broker is needed."""
+        return self.bus == "store:"
 
     @property
     def store_file(self) -> Path:
@@ -203,11 +209,18 @@ class _Reading:
 
     def _bus(self) -> str:
         url = self._text("bus", "store:")
-        if url.startswith(("amqp://", "amqps://")):
-            self._mistake("bus", f"{url}: RabbitMQ is not supported yet; expected store:")
-        elif url != "store:":
-            self._mistake("bus", f"{url!r}: expected store: (messages are kept in the store)")
-        return "store:"
+        if url == "store:":
+            return url
+        if url.partition("://")[0] not in amqp.SCHEMES:
+            kept = "store: (messages are kept in the store)"
+            self._mistake("bus", f"{url!r}: expected {kept}, or {amqp.EXAMPLE}")
+            return "store:"
+        try:
+            amqp.Address.parse(url)
+        except InvalidValue as error:
+            self._mistake("bus", str(error))
+            return "store:"
+        return url
 
     def _box_id(self) -> str:
         host = re.sub(r"[^A-Za-z0-9_.-]", "-", socket.gethostname())

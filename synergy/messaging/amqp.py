@@ -51,19 +51,27 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Raises InvalidValue, which quotes the URL (to be masked) and says what was expected."""
+        """Raises InvalidValue with what was expected.
+
+        It quotes the URL, to be masked, and no part of it: what looks like a port may be a part
+        of a password.
+        """
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
         except ValueError as error:
             raise InvalidValue(f"{url}: {error}; expected, for example, {EXAMPLE}") from None
-        if parts.scheme not in SCHEMES or not host:
-            raise InvalidValue(f"{url}: expected a host, for example {EXAMPLE}")
+        user, _, where = parts.netloc.rpartition("@")
         vhost = parts.path.removeprefix("/")
-        if "@" in parts.path + parts.query + parts.fragment or "/" in vhost or parts.fragment:
+        if "@" in user + vhost + parts.query or "/" in vhost or parts.fragment:
             raise InvalidValue(
                 f"{url}: in names and passwords @ is written %40, / %2F, ? %3F and # %23"
             )
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise InvalidValue(f"{url}: expected a number as port, as in {EXAMPLE}") from None
+        if parts.scheme not in SCHEMES or not where or not host or port == 0:
+            raise InvalidValue(f"{url}: expected a host, for example {EXAMPLE}")
         return cls(
             host,
             SCHEMES[parts.scheme] if port is None else port,

@@ -2,24 +2,32 @@
 
 An engine is named by an address, which other processes can be given too: a new engine adds
 its address to `_address` below and its case to `open_store`. A test module that is for some of
-them only names these as `ENGINES`.
+them only names these as `ENGINES`. A bus has a store: `BUSES` are the pairs that are tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from synergy.messaging.protocol import Bus
+from synergy.messaging.rabbitmq.bus import DEPLOYMENT
 from synergy.messaging.stored import StoredBus
 from synergy.storage.protocol import Store
-from tests.contract.crowd import open_store
-from tests.contract.engines import ALL, MONGOMOCK, SHARED, beyond_mongomock
+from tests.contract.crowd import open_bus, open_store
+from tests.contract.engines import ALL, BUSES, MONGOMOCK, RABBITMQ, SHARED, beyond_mongomock
+from tests.servers import rabbitmq
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     engines: Sequence[str] = getattr(metafunc.module, "ENGINES", ALL)
+    if "bus" in metafunc.fixturenames:
+        pairs = [_pair(store, bus, metafunc.function) for store, bus in BUSES]
+        metafunc.parametrize(("store", "bus"), pairs, indirect=True)
+        return
     for fixture, possible in (("store", ALL), ("address", SHARED)):
         if fixture in metafunc.fixturenames:
             chosen = [_engine(name, metafunc.function) for name in possible if name in engines]
@@ -29,6 +37,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _engine(name: str, test: object) -> object:
     reason = beyond_mongomock(test) if name == MONGOMOCK else None
     return pytest.param(name, marks=pytest.mark.skip(reason)) if reason else name
+
+
+def _pair(store: str, bus: str, test: object) -> object:
+    reason = beyond_mongomock(test) if store == MONGOMOCK else None
+    marks = [pytest.mark.skip(reason)] if reason else []
+    return pytest.param(store, bus, marks=marks, id=f"{bus}-{store}")
 
 
 def _address(request: pytest.FixtureRequest, folder: Path) -> str:
@@ -72,9 +86,22 @@ def much(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def bus(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[StoredBus]:
-    """A bus over every store; one in memory is heard within the process only."""
-    engine = request.node.callspec.params["store"]
-    bus = StoredBus(store, tmp_path if engine in SHARED else None)
-    yield bus
-    bus.close()
+def bus(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[Bus]:
+    """A bus of every engine; one over a store in memory is heard within the process only."""
+    if request.param == RABBITMQ:
+        place = request.getfixturevalue("rabbitmq_url")
+    else:
+        is_shared = request.node.callspec.params["store"] in SHARED
+        place = f"stored:{tmp_path if is_shared else ''}"
+    with closing(open_bus(place, store)) as bus:
+        bus.declare(["q", "other"])
+        yield bus
+
+
+@pytest.fixture
+def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[[bytes], None]:
+    """Puts a body into the queue `q` that no bus would."""
+    if isinstance(bus, StoredBus):
+        return lambda body: store.messages.put("q", [body])
+    url: str = request.getfixturevalue("rabbitmq_url")
+    return lambda body: rabbitmq.put(url, "q", body, store.facts.get(DEPLOYMENT) or "")

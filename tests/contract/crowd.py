@@ -8,9 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+from synergy.messaging.amqp import Address
+from synergy.messaging.protocol import Bus
+from synergy.messaging.rabbitmq import RabbitBus
+from synergy.messaging.stored import StoredBus
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
@@ -30,6 +35,14 @@ def open_store(address: str) -> Store:
         case "mongomock":
             return toy_store()
     raise AssertionError(f"an unknown engine: {engine}")
+
+
+def open_bus(place: str, store: Store) -> Bus:
+    """The bus at a place, which other processes can be told: `stored:<home>`, or a URL."""
+    engine, _, home = place.partition(":")
+    if engine == "stored":
+        return StoredBus(store, Path(home) if home else None)
+    return RabbitBus(Address.parse(place), store)
 
 
 def in_threads(count: int, act: Callable[[int], Any]) -> list[Any]:

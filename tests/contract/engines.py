@@ -8,6 +8,11 @@ ALL = ("sqlite-file", "sqlite-memory", MONGOMOCK, "mongodb")
 SHARED = ("sqlite-file", "mongodb")  # which several processes can use at once
 WITH_TRANSACTIONS = ("sqlite-file", "sqlite-memory")
 WITHOUT_TRANSACTIONS = (MONGOMOCK, "mongodb")
+STORED, RABBITMQ = "stored", "rabbitmq"
+BUSES = (
+    *((store, STORED) for store in ALL),
+    *((store, RABBITMQ) for store in SHARED),
+)
 QUICK = ("sqlite::memory:", "mongomock:")  # addresses: cheap enough for many examples
 
 _LETS_OTHERS_IN = "mongomock lets other threads in between finding a document and changing it"

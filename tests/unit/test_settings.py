@@ -153,7 +153,23 @@ def test_or_the_store_is_a_database(project: Path, url: str) -> None:
         ("SYNERGY_STORE", "sqlite:///", "expected sqlite:///FILE"),
         ("SYNERGY_STORE", "sqlite://a.db", "expected sqlite:///FILE"),
         ("SYNERGY_STORE", "sqlite:///:memory:", "cannot be shared"),
-        ("SYNERGY_BUS", "amqp://h", "RabbitMQ is not supported yet"),
+        ("SYNERGY_BUS", "amqp://", "expected a host"),
+        ("SYNERGY_BUS", "amqp://u:p@:5672/v", "expected a host"),
+        ("SYNERGY_BUS", "amqp://u:p@h:0x/v", "expected a number as port"),
+        ("SYNERGY_BUS", "amqp://u:p@h:0/v", "expected a host"),
+        ("SYNERGY_BUS", "amqp://u:p@[::1/v", "Invalid IPv6"),
+        ("SYNERGY_BUS", "amqp://u:p/w@h/v", "/ %2F"),
+        ("SYNERGY_BUS", "amqp://u:p@w@h/v", "@ is written %40"),
+        ("SYNERGY_BUS", "amqp://u@h/a/b", "/ %2F"),
+        ("SYNERGY_BUS", "amqp://u:p#@h/v", "# %23"),
+        ("SYNERGY_BUS", "amqp://h/v?cacertfile=/ca.pem", "only amqps:// has certificates"),
+        ("SYNERGY_BUS", "amqps://h/v?cafile=/ca.pem", "did you mean cacertfile"),
+        ("SYNERGY_BUS", "amqps://h/v?heartbeat=1", "expected one of cacertfile"),
+        ("SYNERGY_BUS", "amqps://h/v?cacertfile=/no/such.pem", "there is no file '/no/such.pem'"),
+        ("SYNERGY_BUS", "amqps://h/v?verify=no", "expected verify_peer or verify_none"),
+        ("SYNERGY_BUS", "amqps://h/v?verify", "bad query field"),
+        ("SYNERGY_BUS", f"amqps://h/v?keyfile={__file__}", "keyfile without certfile"),
+        ("SYNERGY_BUS", "rabbit://h/v", "expected store:"),
         ("SYNERGY_BUS", "store", "expected store:"),
         ("SYNERGY_BOX_ID", "a box", "expected at most 64 letters"),
         ("SYNERGY_BOX_ID", "x" * 65, "expected at most 64 letters"),
@@ -297,3 +313,29 @@ def test_a_mistake_never_shows_a_password(project: Path, store: str) -> None:
     found = mistakes(project, SYNERGY_STORE=store, SYNERGY_BUS="amqp://me:secret@h")
     assert "secret" not in "".join(found)
     assert "mongodb://me:***@h" in found[0]
+
+
+@pytest.mark.parametrize(
+    "bus",
+    [
+        "amqp://me:secret@h:0x/v",
+        "amqp://me:to/secret@h/v",
+        "amqp://me:to?secret@h/v",
+        "amqp://me:to#secret@h/v",
+        "amqp://me:to@secret@h/v",
+        "amqp://me:secret@h/v?verify=no",
+    ],
+)
+def test_nor_does_one_in_a_bus(project: Path, bus: str) -> None:
+    (found,) = mistakes(project, SYNERGY_BUS=bus)
+    assert "secret" not in found
+    assert "amqp://me:***@h" in found
+
+
+@pytest.mark.parametrize(
+    "bus", ["amqp://h", "amqp://u:p%40%2F%3F%23@h:5672/a%2Fb", "amqps://u:p@[::1]:5671/"]
+)
+def test_a_broker_may_be_the_bus(project: Path, bus: str) -> None:
+    settings = load(project, {"SYNERGY_BUS": bus})
+    assert settings.bus == bus
+    assert not settings.is_bus_stored

@@ -39,11 +39,12 @@ class Ear:
         self._topics[key_of(topic)] = topic
 
     async def open(self, connection: Connection) -> None:
-        """Begins to hear all topics on a new connection; something may have been missed before."""
-        self._channel = None
+        """Hears all topics on a new connection; since the last one, something may be missed."""
+        was_open, self._channel = self._channel is not None, None
         for topic in tuple(self._topics.values()):
             await self.hear(topic, connection)
-            self._bells.ring(topic)
+            if was_open:
+                self._bells.ring(topic)
 
     async def hear(self, topic: str, connection: Connection) -> None:
         """Begins to hear a topic; raises Fault."""
