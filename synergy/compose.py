@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,6 +155,19 @@ def open_bus(project: Project, store: Store) -> Bus:
     from synergy.messaging.rabbitmq import RabbitBus
 
     return RabbitBus(Address.parse(settings.bus), store, settings.clock, project.queues)
+
+
+def prepare_bus(project: Project) -> None:
+    """Makes what the bus needs in its broker, if it has one; the store must be there."""
+    with closing(open_store(project.settings)) as store, closing(open_bus(project, store)) as bus:
+        bus.declare(project.queues)
+
+
+def empty_bus(project: Project) -> None:
+    """Drops all messages that wait; the store must be there."""
+    with closing(open_store(project.settings)) as store, closing(open_bus(project, store)) as bus:
+        for queue in project.queues:
+            bus.purge(queue)
 
 
 def workplace(project: Project, process_name: str, instance: int, stop: Stop) -> Workplace:

@@ -49,7 +49,7 @@ class EventStreamGenerator(Daemon):
         end = min(start + STRETCH, now)
         if end <= start:
             return PULSE
-        if workplace.bus.depths().get(self._queue, 0) > ENOUGH:
+        if workplace.bus.depths([self._queue]).get(self._queue, 0) > ENOUGH:
             return CROWDED
         self._send(start, end)
         return 0.0 if end < now else PULSE

@@ -58,6 +58,8 @@ def run_init(arguments: argparse.Namespace) -> None:
     store = mask(project.settings.store)
     is_new = not compose.has_store(project.settings)
     added = [] if arguments.dry_run else compose.prepare_store(project.settings)
+    if not arguments.dry_run:
+        compose.prepare_bus(project)
     if arguments.json:
         output.print_json(
             {"store": store, "made": is_new, "added": added, "dry_run": arguments.dry_run}
@@ -67,6 +69,8 @@ def run_init(arguments: argparse.Namespace) -> None:
     output.say(f"{store} {verb}")
     for one in () if is_new else added:
         output.say(f"made the index {one}")
+    if not (project.settings.is_bus_stored or arguments.dry_run):
+        output.say(f"{mask(project.settings.bus)} has the queues of all processes")
 
 
 def run_status(arguments: argparse.Namespace) -> None:
@@ -106,6 +110,7 @@ def run_reset(arguments: argparse.Namespace) -> None:
         _refuse_while_boxes_report(project)
     if there and not arguments.dry_run:
         confirm(f"Everything in {store} will be deleted.", WORD, is_sure=arguments.yes)
+        compose.empty_bus(project)  # messages of a deployment that is no more would be foreign
         compose.remove_store(project.settings)
         compose.open_store(project.settings).close()
     if arguments.json:

@@ -100,12 +100,14 @@ class Managed:
         self._passing.turn(now)
         self._look_again()
         self._start_over_what_was_missed(now)
-        self._work(self._decider.decide(), now)
+        failure = self._work(self._decider.decide(), now)
         for tree in self._late.due():
             with self._troubles.of_tree(tree):
                 if self._still_held(tree):
                     self._late.act({tree}, now)
         self._late.note()
+        if failure is not None:
+            raise failure
         is_busy = self.memory.awake or self.memory.unsure or is_behind
         return 0.0 if is_busy else min(self._late.due_in(), self._passing.idle_for(now))
 
@@ -148,13 +150,16 @@ class Managed:
 
     # What it decided
 
-    def _work(self, batch: list[Decided], now: datetime) -> None:
-        """Writes what was decided for the trees that are still held."""
+    def _work(self, batch: list[Decided], now: datetime) -> MessagingUnavailable | None:
+        """Writes what was decided for the trees that are still held.
+
+        Returns why the bus did not take all of it: one queue that is stuck stops nothing else.
+        """
         trees = {decided.lane.place.tree for decided in batch}
         held = {tree for tree in trees if self._still_held(tree)}
         batch = [decided for decided in batch if decided.lane.place.tree in held]
         if not batch and not self.memory.unsent:
-            return
+            return None
         hints = self._take_hints()
         try:
             applied = self._applier.apply(batch, hints, now)
@@ -168,9 +173,8 @@ class Managed:
         except Exception:  # one of the trees: found out below which
             log.exception("A batch fails", extra={"event": "scheduler.batch_failed"})
             applied = self._apply_apart(batch, held, now)
-        if applied.failure is not None:
-            self.memory.unsent += applied.unsent
-            raise applied.failure
+        self.memory.unsent += applied.unsent
+        return applied.failure
 
     def _apply_apart(self, batch: list[Decided], held: set[str], now: datetime) -> Applied:
         """Each tree on its own; returns what the bus did not take."""

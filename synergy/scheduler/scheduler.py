@@ -89,13 +89,22 @@ class Scheduler(Daemon):
             self._hold(managed, mine)
         elif len(managed.held) < self._won:  # one of them rested, or lost its right for a moment
             self._hold(managed, self._sharing.mine)
-        idle = managed.turn()
+        idle, failure = self._turn(managed)
         self._lay_down(managed)
         is_collected, collects_in = self._collect(managed)
+        if failure is not None:
+            raise failure
         if is_collected:
             return 0.0  # jobs of units that it gave up have to be told
         waits = [idle, collects_in, self._sharing.due_in(), self._troubles.rest_ends_in()]
         return max(0.0, min(waits))
+
+    def _turn(self, managed: Managed) -> tuple[float, MessagingUnavailable | None]:
+        """Seconds that nothing is due, and why not all messages left: that stops nothing else."""
+        try:
+            return managed.turn(), None
+        except MessagingUnavailable as error:
+            return 0.0, error
 
     @property
     def leads(self) -> frozenset[str]:

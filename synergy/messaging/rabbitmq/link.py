@@ -85,7 +85,11 @@ class Link:
         clock = asyncio.get_running_loop().time
         while True:
             began = clock()
-            trouble = await self._live()
+            try:
+                trouble = await self._live()
+            except Exception as error:  # the boundary of the thread: it must go on
+                log.exception("%s fails", self._name, extra={"event": "bus.failed"})
+                trouble = Fault(f"{self._name}: {error}")
             if clock() - began >= PROVEN:
                 pause = FIRST_PAUSE
             self._note(trouble)

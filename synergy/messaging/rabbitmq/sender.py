@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
 import pika
@@ -45,7 +47,8 @@ class Sender:
         """`name` is put on rings, so that who rang can tell them from those of others."""
         self.link = Link(how, address, "RabbitMQ, sending", self._prepare)
         self._ring = pika.BasicProperties(app_id=name)
-        self._place = address.place
+        self._place = f"RabbitMQ at {address.place}"
+        self._connection: Connection | None = None
         self._work: Channel | None = None
         self._bells: Channel | None = None
         self._last = 0  # delivery tag
@@ -63,7 +66,7 @@ class Sender:
             await topology.declare(connection, {queue for queue, _ in returned})
             returned = await self._window(returned, deployment)
         if returned:
-            raise Unsent(f"RabbitMQ at {self._place} finds no queue for some messages", returned)
+            raise Unsent(f"{self._place} finds no queue {_names(returned)}", returned)
 
     def ring(self, key: str) -> None:
         """Rings a topic soon, if at all; what cannot be sent now is rung once, when it can."""
@@ -79,81 +82,90 @@ class Sender:
 
     async def _prepare(self, connection: Connection) -> None:
         await topology.declare(connection)
-        self._bells = await connection.vital_channel()
-        self._work = work = await connection.vital_channel()
+        bells = await connection.vital_channel()
+        work = await connection.vital_channel()
         work.raw.add_on_return_callback(self._on_return)
         await work.call(work.raw.confirm_delivery, ack_nack_callback=self._on_confirm)
+        self._work, self._bells, self._connection = work, bells, connection
         self._last, self._under_way = 0, {}
         self._ring_out()
 
     async def _window(self, letters: Sequence[Letter], deployment: str) -> list[Letter]:
         """Sends, and awaits all confirms; what came back. Raises Unsent."""
-        connection = await self._connection()
-        assert self._work is not None
-        window = _Window(letters, self._last + 1)
+        await self._up()
+        connection, window = self._connection, _Window(letters, self._last + 1)
+        assert connection is not None
         try:
+            if connection.blocked:
+                raise self._fault(connection.blocked)
             for queue, body in letters:
-                self._last += 1
-                self._under_way[self._last] = window
-                self._publish(self._work, queue, body, deployment)
+                self._publish(queue, body, window, deployment)
             await self._confirms(window, connection)
         except Fault as fault:
-            raise Unsent(str(fault), window.unconfirmed()) from fault
+            left = window.unconfirmed()
+            raise Unsent(f"{fault} ({_names(left)})", left) from fault
+        finally:
+            for tag in window.open:
+                self._under_way.pop(tag, None)
+        if window.refused:
+            raise Unsent(f"{self._place} refuses {_names(window.refused)}", window.unconfirmed())
         return window.returned
 
-    async def _connection(self) -> Connection:
+    async def _up(self) -> None:
         try:
-            return await asyncio.wait_for(self.link.up(), PATIENCE)
+            await asyncio.wait_for(self.link.up(), PATIENCE)
         except TimeoutError:
-            raise Fault(f"RabbitMQ at {self._place} did not answer in {PATIENCE:g} s") from None
+            raise self._fault(f"no connection within {PATIENCE:g} s") from None
 
-    def _publish(self, channel: Channel, queue: str, body: bytes, deployment: str) -> None:
+    def _publish(self, queue: str, body: bytes, window: _Window, deployment: str) -> None:
+        assert self._work is not None
+        self._last += 1
+        self._under_way[self._last] = window
         properties = pika.BasicProperties(
             delivery_mode=DeliveryMode.Persistent.value,
             message_id=str(self._last),
             app_id=deployment,
         )
-        channel.cast(
-            channel.raw.basic_publish, WORK, name_of(queue), body, properties, mandatory=True
-        )
+        publish = self._work.raw.basic_publish
+        self._work.cast(publish, WORK, name_of(queue), body, properties, mandatory=True)
 
     async def _confirms(self, window: _Window, connection: Connection) -> None:
         """Awaits them; raises Fault if the connection is lost, or none comes for long."""
         done = asyncio.create_task(window.done.wait())
+        first: set[asyncio.Future[Any]] = {done, connection.lost}
         try:
             while not window.done.is_set():
-                left, heard = window.left, connection.heard
-                first: set[asyncio.Future[Any]] = {done, connection.lost}
+                left, heard = len(window.open), connection.heard
                 await asyncio.wait(first, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
-                if window.left == left and not connection.lost.done():
-                    self._give_up(connection, connection.heard == heard)
-                if connection.lost.done() and not window.done.is_set():
+                if window.done.is_set():
+                    return
+                if connection.lost.done():
                     raise connection.lost.result()
+                if len(window.open) == left:
+                    self._give_up(connection, is_silent=connection.heard == heard)
         finally:
             done.cancel()
 
-    def _give_up(self, connection: Connection, is_silent: bool) -> None:
+    def _give_up(self, connection: Connection, *, is_silent: bool) -> None:
         """Raises Fault. A connection that is silent may be dead without knowing it."""
-        why = connection.blocked or f"no confirm within {PATIENCE:g} s"
-        fault = Fault(f"RabbitMQ at {self._place}: {why}")
+        fault = self._fault(connection.blocked or f"no confirm within {PATIENCE:g} s")
         if is_silent:
             connection.drop(fault)
         raise fault
 
+    def _fault(self, what: str) -> Fault:
+        return Fault(f"{self._place}: {what}")
+
     def _on_confirm(self, frame: Any) -> None:
-        tag: int = frame.method.delivery_tag
-        is_taken = frame.method.NAME == "Basic.Ack"
-        tags = [tag]
-        if frame.method.multiple:
-            tags = []
-            for known in self._under_way:
-                if known > tag:
-                    break
-                tags.append(known)
-        for one in tags:
-            window = self._under_way.pop(one, None)
+        """Tags are given in order, so those that `multiple` means come first."""
+        method = frame.method
+        tags = [method.delivery_tag]
+        if method.multiple:
+            tags = list(takewhile(lambda tag: tag <= method.delivery_tag, self._under_way))
+        for tag in tags:
+            window = self._under_way.pop(tag, None)
             if window is not None:
-                window.confirm(one, is_taken=is_taken)
+                window.confirm(tag, is_taken=isinstance(method, pika.spec.Basic.Ack))
 
     def _on_return(self, _channel: object, _method: object, properties: Any, _body: bytes) -> None:
         window = self._under_way.get(int(properties.message_id))
@@ -161,39 +173,42 @@ class Sender:
             window.give_back(int(properties.message_id))
 
     def _ring_out(self) -> None:
+        if self._bells is None or (self._connection is not None and self._connection.blocked):
+            return
         rings, self._rings = self._rings, set()
-        for key in rings:
-            assert self._bells is not None
-            try:
+        with suppress(Fault):  # who listens looks at times by himself
+            for key in rings:
                 self._bells.cast(self._bells.raw.basic_publish, BELLS, key, b"", self._ring)
-            except Fault:
-                return  # who listens looks at times by himself
 
 
 class _Window:
-    """Messages under way, with delivery tags from `first` on."""
+    """Messages under way, with delivery tags from `first` on; `open` are not yet answered."""
 
     def __init__(self, letters: Sequence[Letter], first: int) -> None:
         self._letters = letters
         self._first = first
-        self._open = set(range(first, first + len(letters)))
+        self.open = set(range(first, first + len(letters)))
         self.returned: list[Letter] = []
+        self.refused: list[Letter] = []
         self.done = asyncio.Event()
 
-    @property
-    def left(self) -> int:
-        return len(self._open)
-
     def confirm(self, tag: int, *, is_taken: bool) -> None:
-        """The broker has it, or has it not and says so: then it stays unconfirmed."""
-        if is_taken:
-            self._open.discard(tag)
-        if not self._open:
+        """The broker has it, or says that it does not want it."""
+        self.open.discard(tag)
+        if not is_taken:
+            self.refused.append(self._letters[tag - self._first])
+        if not self.open:
             self.done.set()
 
     def give_back(self, tag: int) -> None:
+        """No queue wants it; its confirm comes nevertheless."""
         self.returned.append(self._letters[tag - self._first])
 
     def unconfirmed(self) -> list[Letter]:
-        """Those that may not have arrived, and those that came back."""
-        return [self._letters[tag - self._first] for tag in self._open] + self.returned
+        """Those that may not have arrived, and those that did not."""
+        unanswered = [self._letters[tag - self._first] for tag in self.open]
+        return unanswered + self.returned + self.refused
+
+
+def _names(letters: Sequence[Letter]) -> str:
+    return ", ".join(sorted({name_of(queue) for queue, _ in letters})[:3])

@@ -69,16 +69,20 @@ class Subscription:
         with self._lock:
             self._asked += 1
             found = [self._at_hand.popleft() for _ in range(min(limit, len(self._at_hand)))]
-        self._want(limit, more=limit > 1 or not found)
+            is_news = self._want(limit, more=limit > 1 or not found)
+        if is_news:
+            self._post(self._steer)
         return found
 
     def await_any(self, wait: Callable[[], bool]) -> bool:
         """Whether something is at hand, or `wait` says that something came."""
-        self._want(self._window)
         with self._lock:
             if self._at_hand:
                 return True
             self._is_waiting = True
+            is_news = self._want(self._window, more=True)
+        if is_news:
+            self._post(self._steer)
         try:
             return wait()
         finally:
@@ -95,10 +99,11 @@ class Subscription:
         self._arrived()
         self._post(self._rest_later)
 
-    def _want(self, window: int, *, more: bool = True) -> None:
-        if (self._window, self._is_wanted) != (window, more):
-            self._window, self._is_wanted = window, more
-            self._post(self._steer)
+    def _want(self, window: int, *, more: bool) -> bool:
+        """Whether the broker has to be told; call it with the lock held."""
+        before = self._wanted
+        self._window, self._is_wanted = max(window, 1), more
+        return self._wanted != before
 
     # The loop
 
@@ -113,6 +118,7 @@ class Subscription:
             self._channel = channel
             self._at_hand.clear()
         self._present, self._tag = 0, ""
+        channel.lost.add_done_callback(lambda _: self._lose(channel))
         channel.raw.add_on_cancel_callback(
             lambda _: channel.fail(f"queue {name_of(self.queue)} was taken away")
         )
@@ -128,6 +134,13 @@ class Subscription:
             channel.close()
             await asyncio.wait({channel.lost})
 
+    def _lose(self, channel: Channel) -> None:
+        """What came by a channel that is lost is in the queue again, and not ours any more."""
+        with self._lock:
+            if channel is self._channel:
+                self._channel = None
+                self._at_hand.clear()
+
     def _steer(self) -> None:
         if self._channel is not None and (self._steering is None or self._steering.done()):
             self._steering = asyncio.create_task(self._tell_broker(self._channel))
@@ -139,7 +152,7 @@ class Subscription:
                 await self._tell(channel, self._wanted)
         except Fault as fault:
             log.debug("%s: %s", self.queue, fault)  # another channel will come
-        if channel is not self._channel:
+        if self._channel not in (channel, None):
             self._steering = None
             self._steer()
 
@@ -191,15 +204,17 @@ class Subscription:
     def _rest(self, asked: int) -> None:
         """Gives back what is at hand, and wants no more, if nobody asked meanwhile."""
         self._resting = None
-        if self._is_waiting:
-            return  # what comes ends the wait, and then this is looked at again
-        if self._asked != asked:
+        with self._lock:
+            if self._is_waiting:
+                return  # what comes ends the wait, and then this is looked at again
+            is_idle = self._asked == asked
+            given = list(self._at_hand) if is_idle else []
+            if is_idle:
+                self._is_wanted = False
+                self._at_hand.clear()
+        if not is_idle:
             self._rest_later()
             return
-        with self._lock:
-            self._is_wanted = False
-            given = list(self._at_hand)
-            self._at_hand.clear()
         with suppress(Fault):
             for one in given:
                 one.channel.cast(one.channel.raw.basic_nack, one.tag, requeue=True)

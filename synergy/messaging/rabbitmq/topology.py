@@ -61,9 +61,14 @@ async def depth(connection: Connection, queue: str) -> int:
 
 
 async def purge(connection: Connection, queue: str) -> int:
-    """Drops all messages that are ready; how many."""
-    async with connection.errand() as channel:
-        dropped = await channel.call(channel.raw.queue_purge, queue=name_of(queue))
+    """Drops all messages that are ready; how many. There are none if there is no such queue."""
+    try:
+        async with connection.errand() as channel:
+            dropped = await channel.call(channel.raw.queue_purge, queue=name_of(queue))
+    except Fault as fault:
+        if fault.code == NOT_FOUND:
+            return 0
+        raise
     return int(dropped.message_count)
 
 

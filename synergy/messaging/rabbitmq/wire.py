@@ -25,6 +25,7 @@ from synergy.messaging.rabbitmq.faults import CLOSED_BY_US, Fault, lost, unopene
 
 HEARTBEAT = 30
 CONNECT_LIMIT = 5.0  # seconds for TCP, TLS and AMQP together
+OPEN_LIMIT = 15.0  # seconds for finding the host, and trying all of its addresses
 BLOCKED_LIMIT = 60.0  # seconds that the broker may refuse to listen before we connect anew
 
 # It logs what it raises as well, with tracebacks, at each try; we say it once, in our words.
@@ -97,11 +98,15 @@ class Connection:
             else:
                 opened.set_result(raw)
 
+        raw = AsyncioConnection(how, succeed, fail, custom_ioloop=loop)
         try:
-            AsyncioConnection(how, succeed, fail, custom_ioloop=loop)
-        except (AMQPError, OSError) as error:
-            raise unopened(error, address) from error
-        return cls(await opened, address)
+            return cls(await asyncio.wait_for(opened, OPEN_LIMIT), address)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            with suppress(AMQPError):
+                raw.close()
+            if isinstance(error, TimeoutError):
+                raise unopened(error, address) from error
+            raise
 
     @property
     def heard(self) -> int:
