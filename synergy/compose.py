@@ -165,7 +165,10 @@ def prepare_bus(project: Project) -> None:
 
 def empty_bus(project: Project) -> None:
     """Drops all messages that wait; the store must be there."""
-    with closing(open_store(project.settings)) as store, closing(open_bus(project, store)) as bus:
+    with (
+        closing(open_url(project.settings.store)) as store,
+        closing(open_bus(project, store)) as bus,
+    ):
         for queue in project.queues:
             bus.purge(queue)
 

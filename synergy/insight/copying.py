@@ -14,7 +14,7 @@ the same time, and a copy that was paused from writing into a store that is used
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
@@ -28,9 +28,7 @@ from synergy.insight.presence import refuse_while_in_use
 from synergy.runtime import identity
 from synergy.runtime.leadership import Leadership
 from synergy.storage.protocol import Record, Store
-from synergy.storage.records import KINDS, beginning, key_of, line
-
-PORTION = 1_000  # records
+from synergy.storage.records import KINDS, PORTION, beginning, key_of, line, portion
 
 _STATE = "store.copy"  # the fact that says how far a copy got; it is not copied
 _LEASE = "store.copy"
@@ -99,7 +97,7 @@ def standing(target: Store, place: str, source: str) -> State | None:
     """
     state = state_of(target)
     if state is None:
-        if any(target.transfer.read(kind, beginning(kind), 1) for kind in KINDS):
+        if any(next(_records(target, kind), None) for kind in KINDS):
             raise Refused(f"{place} is not empty: copy into a new store")
     elif state.is_complete:
         raise Refused(f"{place} is a complete copy of {state.source} already")
@@ -169,41 +167,34 @@ class Copying:
 
     def _copy_kind(self, state: State, show: Show) -> State:
         kind = state.kind
-        while records := self._source.transfer.read(kind, tuple(state.after), PORTION):
+        found = self._source.transfer.read(kind, tuple(state.after))
+        while records := portion(found):
             after = list(key_of(kind, records[-1]))
             state = replace(state, after=after, done=state.done + len(records))
             self._keep(state, records)
             show(state.done, self._total)
         return state
 
-    def _keep(self, state: State, records: list[Record] | None = None) -> None:
+    def _keep(self, state: State, records: Iterable[Record] = ()) -> None:
         """Writes records and how far that got."""
         self._hold()
         with self._target.batch():
-            self._target.transfer.write(state.kind, [*_copied(state.kind, records or [])])
+            self._target.transfer.write(state.kind, list(_copied(state.kind, records)))
             self._target.facts.set(_STATE, orjson.dumps(asdict(state)).decode())
 
     def _compare_kind(self, kind: str, done: int, show: Show) -> Compared:
         source, target = _Sum(), _Sum()
         differs: str | None = None
-        for ours, theirs in zip_longest(
-            self._records(self._source, kind), self._records(self._target, kind)
-        ):
+        for ours, theirs in zip_longest(_records(self._source, kind), _records(self._target, kind)):
             source.add(ours)
             target.add(theirs)
             if differs is None and ours != theirs:
                 keys = [key_of(kind, record) for record in (ours, theirs) if record is not None]
                 differs = " ".join(map(str, min(keys)))
             if source.records % PORTION == 0:
+                self._hold()
                 show(done + source.records, self._total)
         return Compared(kind, source.side(), target.side(), differs)
-
-    def _records(self, store: Store, kind: str) -> Iterator[Record]:
-        after = beginning(kind)
-        while records := store.transfer.read(kind, after, PORTION):
-            self._hold()
-            after = key_of(kind, records[-1])
-            yield from _copied(kind, records)
 
     def _hold(self) -> None:
         """Keeps the right to write into the target; raises Refused if it was lost."""
@@ -234,6 +225,10 @@ class _Sum:
         return Side(self.records, self._hash.hexdigest())
 
 
-def _copied(kind: str, records: list[Record]) -> list[Record]:
+def _records(store: Store, kind: str) -> Iterator[Record]:
+    return _copied(kind, store.transfer.read(kind, beginning(kind)))
+
+
+def _copied(kind: str, records: Iterable[Record]) -> Iterator[Record]:
     """Without what a store says of itself."""
-    return [one for one in records if not (kind == "facts" and one["name"] == _STATE)]
+    return (one for one in records if not (kind == "facts" and one["name"] == _STATE))

@@ -410,8 +410,8 @@ class Transfer(Protocol):
         """About how many records there are of each kind."""
         ...
 
-    def read(self, kind: str, after: Key, limit: int) -> list[Record]:
-        """The records of a kind that follow a key, at most `limit`; none after the last."""
+    def read(self, kind: str, after: Key) -> Iterator[Record]:
+        """The records of a kind that follow a key, in order; few are in memory at a time."""
         ...
 
     def write(self, kind: str, records: Sequence[Record]) -> None:

@@ -19,6 +19,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.storage.encoding import instant, instant_or_none, micros, micros_or_none
 from synergy.storage.protocol import Key, Record
 
+PORTION = 1_000  # records that are read or written at a time
 LONG = 8 << 20  # bytes of records, as JSON, that are enough for one portion
 
 KINDS: Mapping[str, Mapping[str, str | int]] = {
@@ -62,14 +63,14 @@ def line(record: Record) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
-def portion(records: Iterable[Record], limit: int) -> list[Record]:
-    """The first of the records: `limit` of them, or fewer if they are long, but at least one."""
+def portion(records: Iterable[Record]) -> list[Record]:
+    """The next of the records: not too many, nor too long together; none if there are none."""
     found: list[Record] = []
     size = 0
     for record in records:
         found.append(record)
         size += len(line(record))
-        if len(found) >= limit or size >= LONG:
+        if len(found) >= PORTION or size >= LONG:
             break
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 
 import pytest
 
@@ -11,7 +12,7 @@ from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
 from synergy.storage import records
 from synergy.storage.protocol import Bounds, LogLine, Store
-from synergy.storage.records import beginning, key_of
+from synergy.storage.records import key_of
 from synergy.storage.sqlite import SqliteStore
 from tests.factories import (
     HOUR,
@@ -26,9 +27,9 @@ from tests.factories import (
     an_entry,
     some_units,
 )
-from tests.records import all_of, everything
+from tests.records import everything
 
-MANY = 40  # of a thing, more than fit into a portion of these tests
+MANY = 40  # of a thing
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def other() -> Iterator[Store]:
 
 
 def copy(source: Store, target: Store) -> None:
-    for kind, found in everything(source, 7).items():
+    for kind, found in everything(source).items():
         target.transfer.write(kind, found)
 
 
@@ -108,42 +109,54 @@ def _fill_documents(store: Store) -> None:
 
 
 def test_an_empty_store_has_no_records(store: Store) -> None:
-    assert not any(everything(store, 7).values())
+    assert not any(everything(store).values())
 
 
 def test_every_kind_is_read_in_the_order_of_its_keys(store: Store) -> None:
     fill(store)
-    for kind, found in everything(store, 7).items():
+    for kind, found in everything(store).items():
         keys = [key_of(kind, record) for record in found]
         assert keys, kind
         assert keys == sorted(set(keys)), kind
 
 
-def test_the_size_of_portions_makes_no_difference(store: Store) -> None:
+def test_from_any_key_on_the_rest_is_read(store: Store) -> None:
     fill(store)
-    assert everything(store, 1) == everything(store, 7) == everything(store, 10_000)
+    for kind, found in everything(store).items():
+        for place, record in enumerate(found[:50], 1):
+            rest = store.transfer.read(kind, key_of(kind, record))
+            assert list(islice(rest, 3)) == found[place : place + 3], kind
 
 
-def test_long_records_come_in_smaller_portions(
+def test_the_size_of_portions_makes_no_difference(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.messages.put("q", [b"x" * 1_000] * 5)
+    fill(store)
+    whole = everything(store)
+    monkeypatch.setattr(records, "PORTION", 2)
+    assert everything(store) == whole
+    monkeypatch.setattr(records, "LONG", 1)
+    assert everything(store) == whole
+
+
+def test_long_records_come_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = [{"text": "x" * 1_000}] * 5
     monkeypatch.setattr(records, "LONG", 2_000)
-    assert len(store.transfer.read("messages", beginning("messages"), 10)) == 2
-    assert len(all_of(store, "messages", 10)) == 5
+    found = iter(some)
+    assert [len(records.portion(found)) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_counts_are_those_of_the_records(store: Store) -> None:
     fill(store)
     assert store.transfer.counts() == {
-        kind: len(found) for kind, found in everything(store, 7).items()
+        kind: len(found) for kind, found in everything(store).items()
     }
 
 
 def test_what_was_written_is_read_back_the_same(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
-    assert everything(store, 7) == everything(other, 7)
+    assert everything(store) == everything(other)
 
 
 def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
@@ -151,14 +164,14 @@ def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
     copy(store, other)
     with closing(SqliteStore.open(":memory:")) as third:
         copy(other, third)
-        assert everything(third, 7) == everything(store, 7)
+        assert everything(third) == everything(store)
 
 
 def test_writing_twice_is_as_good_as_once(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     copy(other, store)
-    assert everything(store, 7) == everything(other, 7)
+    assert everything(store) == everything(other)
 
 
 def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:

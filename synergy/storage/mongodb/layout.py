@@ -63,7 +63,7 @@ INDEXES: Mapping[str, Sequence[Index]] = {
         index("process", "process", "_id"),
         index("job", "process", "last"),
     ],
-    "job_blocks": [index("process", "process")],
+    "job_blocks": [index("process", "process", "number")],
     "pages": [index("place", "collection", "timeperiod")],
     "changes": [
         index("place", "collection", "is_newest", "timeperiod"),

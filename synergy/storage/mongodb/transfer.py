@@ -7,11 +7,13 @@ in each timeperiod, whichever they had.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import pymongo
 from pymongo.collection import Collection
+from pymongo.cursor import Cursor
 
 from synergy.storage.mongodb import rows
 from synergy.storage.mongodb.changes import Changes
@@ -31,11 +33,12 @@ from synergy.storage.mongodb.record_documents import (
 from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.mongodb.units import COUNTER
 from synergy.storage.protocol import Key, Record
-from synergy.storage.records import beginning, portion
+from synergy.storage.records import beginning
 
 PATIENCE = 60  # seconds that a portion may take; nobody else waits for it
 
-_AT_ONCE = 1_000  # documents that are asked for together
+_AT_ONCE = 1_000  # documents that a server sends together
+_TOGETHER = 100  # of these, that are looked at together: bodies may be long
 _VERSION = "+copy"  # of rows, written by no unit
 
 
@@ -78,14 +81,12 @@ class MongoTransfer:
         counts["numbers"] = len(list(self._numbers(beginning("numbers"))))
         return counts
 
-    def read(self, kind: str, after: Key, limit: int) -> list[Record]:
-        with self._database.calling(), pymongo.timeout(PATIENCE):
-            if kind in self._special:
-                return portion(self._special[kind](after), limit)
-            table = TABLES[kind]
-            order = dict(zip(table.key, after, strict=True))
-            found = _following(self._database[table.collection], order, {}, limit)
-            return portion(map(table.record, found), limit)
+    def read(self, kind: str, after: Key) -> Iterator[Record]:
+        if kind in self._special:
+            return self._special[kind](after)
+        table = TABLES[kind]
+        order = dict(zip(table.key, after, strict=True))
+        return map(table.record, self._following(self._database[table.collection], order))
 
     def write(self, kind: str, records: Sequence[Record]) -> None:
         if not records:
@@ -123,14 +124,14 @@ class MongoTransfer:
                 yield {"name": name, "n": last}
 
     def _counter(self, name: str) -> int:
-        found = self._database["counters"].find_one({"_id": name})
+        with self._database.calling():
+            found = self._database["counters"].find_one({"_id": name})
         return 0 if found is None else int(found["n"])
 
     def _logs(self, after: Key) -> Iterator[Record]:
-        lines = _following(
-            self._database["unit_logs"], dict(zip(("unit", "attempt"), after, strict=True)), {}
-        )
-        for (unit, attempt), group in groupby(lines, lambda one: (one["unit"], one["attempt"])):
+        order = dict(zip(("unit", "attempt"), after, strict=True))
+        lines = self._following(self._database["unit_logs"], order)
+        for (unit, attempt), group in groupby(lines, itemgetter("unit", "attempt")):
             ordered = sorted(group, key=_written)
             texts = [[line["at"], line["level"], line["text"]] for line in ordered]
             yield {"unit": unit, "attempt": attempt, "lines": texts}
@@ -138,9 +139,9 @@ class MongoTransfer:
     def _marks(self, after: Key) -> Iterator[Record]:
         """Of two changes of a place that both count as its newest, the later one is."""
         order = dict(zip(("collection", "timeperiod"), after, strict=True))
-        changes = _following(self._database["changes"], order, {"is_newest": True})
-        for _, group in groupby(changes, lambda one: (one["collection"], one["timeperiod"])):
-            newest = max(group, key=lambda change: change["_id"])
+        changes = self._following(self._database["changes"], order, {"is_newest": True})
+        for _, group in groupby(changes, itemgetter("collection", "timeperiod")):
+            newest = max(group, key=itemgetter("_id"))
             yield {name: newest[name] for name in MARK}
 
     def _documents(self, after: Key) -> Iterator[Record]:
@@ -151,27 +152,28 @@ class MongoTransfer:
                 yield from self._shown(collection, place)
 
     def _shown(self, collection: str, after: rows.Row) -> Iterator[Record]:
-        """The rows of a collection that are shown; a part ends with all versions of a key."""
-        table = rows.table(self._database, collection)
+        """The rows of a collection that are shown; all versions of a key are judged together."""
         order = dict(zip(("timeperiod", "key"), after, strict=True))
-        while found := list(_following(table, order, {}, _AT_ONCE)):
-            order = {name: found[-1][name] for name in order}
-            ids = {rows.page_id(collection, row["timeperiod"]) for row in found}
-            pages = self._database["pages"].find({"_id": {"$in": sorted(ids)}})
-            shown = rows.shown(
-                [*found, *table.find(order)], {page["timeperiod"]: page for page in pages}
-            )
-            for place in sorted(shown):
-                at, key = place
-                body = shown[place]["body"]
+        found = self._following(rows.table(self._database, collection), order)
+        keys = groupby(found, itemgetter("timeperiod", "key"))
+        while part := [row for _, versions in islice(keys, _TOGETHER) for row in versions]:
+            shown = rows.shown(part, self._pages(collection, part))
+            for at, key in sorted(shown):
+                body = shown[at, key]["body"]
                 yield {"collection": collection, "timeperiod": at, "key": key, "body": body}
+
+    def _pages(self, collection: str, part: Sequence[Doc]) -> dict[str, Doc]:
+        ids = sorted({rows.page_id(collection, row["timeperiod"]) for row in part})
+        with self._database.calling():
+            found = self._database["pages"].find({"_id": {"$in": ids}})
+            return {page["timeperiod"]: page for page in found}
 
     def _rest(self, after: Key) -> Iterator[Record]:
         last, seq = after
         for queue in sorted(self._messages.queues()):
             if queue >= str(last):
                 order = {"_id": seq if queue == last else 0}
-                for message in _following(self._messages.queue(queue), order, {}):
+                for message in self._following(self._messages.queue(queue), order):
                     yield message_of(queue, message)
 
     def _write_messages(self, records: Sequence[Record]) -> None:
@@ -194,20 +196,27 @@ class MongoTransfer:
             ]
             insert_new(self._database["pages"], pages)
 
+    def _following(
+        self, collection: Collection[Doc], order: Mapping[str, Any], where: Doc | None = None
+    ) -> Iterator[Doc]:
+        """Documents after the values of `order`, in its order, as the server sends them.
 
-def _following(
-    collection: Collection[Doc], order: Mapping[str, Any], where: Doc, limit: int = 0
-) -> Iterator[Doc]:
-    """Documents after the values of `order`, in its order; at most some `limit`, if one is given.
+        Those that share the first values come first, by a query of their own: an index serves
+        each.
+        """
+        names = list(order)
+        for depth in reversed(range(len(names))):
+            same, rest = names[:depth], names[depth:]
+            wanted = {name: order[name] for name in same} | {rest[0]: {"$gt": order[rest[0]]}}
+            with self._database.calling():
+                found = collection.find(wanted | (where or {})).batch_size(_AT_ONCE)
+                found.sort([(name, 1) for name in rest])
+            while part := self._next(found):
+                yield from part
 
-    Those that share the first values come first, by a query of their own: an index serves each.
-    """
-    names = list(order)
-    for depth in reversed(range(len(names))):
-        same, rest = names[:depth], names[depth:]
-        wanted = {name: order[name] for name in same} | {rest[0]: {"$gt": order[rest[0]]}}
-        found = collection.find(wanted | where).sort([(name, 1) for name in rest])
-        yield from found.limit(limit).batch_size(_AT_ONCE)
+    def _next(self, found: Cursor[Doc]) -> list[Doc]:
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            return list(islice(found, _TOGETHER))
 
 
 def _written(line: Doc) -> tuple[bool, Any]:

@@ -14,6 +14,7 @@ import orjson
 from synergy.storage.protocol import Key, Record
 from synergy.storage.records import (
     entry_of,
+    key_of,
     of_entry,
     of_unit,
     packed,
@@ -52,14 +53,20 @@ class SqliteTransfer:
         with self._database.reading() as connection:
             return dict(fetch(connection, _SQL["counts"]))
 
-    def read(self, kind: str, after: Key, limit: int) -> list[Record]:
+    def read(self, kind: str, after: Key) -> Iterator[Record]:
+        """In portions, so that a slow reader keeps no lock and nobody's log from being emptied."""
+        while found := self._portion(kind, after):
+            yield from found
+            after = key_of(kind, found[-1])
+
+    def _portion(self, kind: str, after: Key) -> list[Record]:
         with self._database.reading() as connection:
             if kind == "unit_logs":
                 with closing(connection.execute(_SQL["unit_logs"], after)) as found:
-                    return portion(_logs(found), limit)
+                    return portion(_logs(found))
             table = _TABLES[kind]
-            with closing(connection.execute(_SQL[table.read], (*after, limit))) as found:
-                return portion(map(table.record, found), limit)
+            with closing(connection.execute(_SQL[table.read], after)) as found:
+                return portion(map(table.record, found))
 
     def write(self, kind: str, records: Sequence[Record]) -> None:
         with self._database.writing() as connection:
