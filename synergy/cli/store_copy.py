@@ -37,6 +37,7 @@ def add(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Copies, and compares what was copied."""
     from synergy import compose
+    from synergy.cli import output
     from synergy.config.stores import place, store_url
     from synergy.errors import Refused
     from synergy.insight.copying import Copying, refuse_unfinished
@@ -53,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise Refused(f"{places[0]} cannot be copied into itself")
     with closing(compose.open_url(from_, create=False)) as source:
         refuse_unfinished(source)
-        refuse_while_in_use(source, places[0])
+        with output.Progress("listening for lost schedulers and supervisors") as line:
+            refuse_while_in_use(source, places[0], line.show)
         if arguments.dry_run:
             return _plan(arguments, source, to, places)
         with (

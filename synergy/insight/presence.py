@@ -22,10 +22,16 @@ LOOKS = 80  # until they are; supervisors renew theirs every 15 s
 _never = threading.Event()  # never set: waiting on it is a pause
 
 Pause = Callable[[float], object]
+Show = Callable[[int, int], None]
 
 
-def refuse_while_in_use(store: Store, place: str, pause: Pause = _never.wait) -> None:
-    """Raises Refused if somebody works with the store at `place`; may have to wait to know."""
+def refuse_while_in_use(
+    store: Store, place: str, show: Show | None = None, pause: Pause = _never.wait
+) -> None:
+    """Raises Refused if somebody works with the store at `place`.
+
+    It may have to wait to know; then `show` is told of its looks, and how many there will be.
+    """
     for seen in store.boxes.observed():
         is_of_here = seen.pid is not None and seen.boot_id == identity.boot_id()
         if is_of_here and identity.start_time(seen.pid or 0) == seen.started:
@@ -35,7 +41,9 @@ def refuse_while_in_use(store: Store, place: str, pause: Pause = _never.wait) ->
         holder = identity.parse(lease.holder)
         if holder is not None and holder.is_of_here:
             raise _in_use(place, _words(lease))
-    for _ in range(LOOKS if held else 0):
+    for look in range(1, LOOKS + 1 if held else 0):
+        if show is not None:
+            show(look, LOOKS)
         pause(STEP)
         for name, lease in _held(store).items():
             if lease != held.get(name):

@@ -407,16 +407,14 @@ def test_a_source_with_a_process_that_runs_is_refused(
 
 def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
     """How often a store is looked at until it counts as free; `act` is done in the midst."""
-    looks = 0
+    looks = []
 
     def pause(_seconds: float) -> None:
-        nonlocal looks
-        looks += 1
-        if looks == 3:
+        if len(looks) == 3:
             act()
 
-    refuse_while_in_use(store, "the store", pause)
-    return looks
+    refuse_while_in_use(store, "the store", lambda *look: looks.append(look), pause)
+    return len(looks)
 
 
 def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: World) -> None:
