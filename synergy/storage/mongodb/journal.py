@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from synergy.model.journal import JournalEntry
@@ -76,7 +77,8 @@ class MongoJournal:
         with self._database.calling():
             journal = self._database["journal"]
             oldest = journal.find({}, {"at": 1}).sort("_id", 1).limit(limit)
-            old = [entry["_id"] for entry in oldest if entry["at"] < micros(before)]
+            # Never the newest before an older one, whose number would then be the last.
+            old = [entry["_id"] for entry in takewhile(lambda e: e["at"] < micros(before), oldest)]
             if not old:
                 return 0
             counters = self._database["counters"]
