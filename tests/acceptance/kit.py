@@ -62,6 +62,7 @@ class Home:
         self.path = path
         self.variables = {"box_id": BOX, **variables}
         self.before_commands: Callable[[], None] | None = None  # called in their own process
+        self.patience = LIMIT  # seconds, more where a stand-in for a server does the work
         self._begun: list[subprocess.Popen[str]] = []
 
     @property
@@ -93,7 +94,7 @@ class Home:
 
     def launch(self, *argv: object, code: int | None = 0, **more: str) -> Done:
         """Runs a command to its end, and expects this exit code (None: any)."""
-        done = end_of(self.begin(*argv, **more))
+        done = end_of(self.begin(*argv, **more), 2 * self.patience)
         assert code is None or done.code == code, (argv, done)
         return done
 
@@ -127,9 +128,9 @@ class Home:
         worker.terminate()
         assert end_of(worker).code == 0
 
-    def wait_for(self, process: str, timeperiod: str, limit: float = LIMIT) -> None:
+    def wait_for(self, process: str, timeperiod: str) -> None:
         """Until the job is done, late data included."""
-        self.launch("timetable", "wait", process, timeperiod, "--timeout", limit)
+        self.launch("timetable", "wait", process, timeperiod, "--timeout", self.patience)
 
     def report(self, collection: str) -> list[dict[str, Any]]:
         return self.ask("report", collection)
@@ -164,7 +165,7 @@ class Home:
             yield store
 
     def bus(self, store: Store) -> closing[Bus]:
-        return closing(compose.open_bus(self.project().settings, store))
+        return closing(compose.open_bus(self.project(), store))
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """All that the store holds, by table."""
@@ -253,8 +254,8 @@ def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] | N
     return found
 
 
-def end_of(process: subprocess.Popen[str]) -> Done:
-    out, err = process.communicate(timeout=2 * LIMIT)
+def end_of(process: subprocess.Popen[str], limit: float = 2 * LIMIT) -> Done:
+    out, err = process.communicate(timeout=limit)
     return Done(process.returncode, out, err)
 
 
