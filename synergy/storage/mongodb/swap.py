@@ -20,7 +20,7 @@ from synergy.storage.mongodb.faults import duplicate
 
 # Changes that are sent together, so that no request outlasts its deadline. FerretDB 1 hangs if
 # they are 100: each holds one of its 100 connections to SQLite until all of them are done.
-_GROUP = 50
+_GROUP = 64
 
 
 @dataclass(frozen=True, slots=True)
