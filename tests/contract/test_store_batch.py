@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import Batch, Store
 from tests.contract.crowd import in_threads
 
 
@@ -41,6 +41,28 @@ def test_what_follows_a_commit_may_write_in_a_batch_of_its_own(store: Store) -> 
         store.facts.set("a", "1")
         batch.after_commit(write)
     assert (store.facts.get("a"), store.facts.get("b")) == ("1", "1")
+
+
+def test_what_follows_a_failure_runs_when_the_batch_fails_and_only_then(store: Store) -> None:
+    calls = []
+
+    def watch(batch: Batch, name: str) -> None:
+        batch.after_commit(lambda: calls.append(f"{name} is durable"))
+        batch.after_failure(lambda: calls.append(f"{name} failed"))
+
+    with suppress(ZeroDivisionError), store.batch() as batch:
+        watch(batch, "one")
+        with store.batch() as inner:
+            watch(inner, "its part")
+        raise ZeroDivisionError
+    assert calls == ["one failed", "its part failed"]
+    with store.batch() as batch:
+        watch(batch, "another")
+    with suppress(StorageUnavailable), store.batch() as batch:
+        watch(batch, "a third")
+        with suppress(ZeroDivisionError), store.batch():
+            raise ZeroDivisionError
+    assert calls[2:] == ["another is durable", "a third failed"]
 
 
 def test_a_block_within_a_batch_belongs_to_the_outermost(store: Store) -> None:

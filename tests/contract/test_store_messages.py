@@ -60,6 +60,16 @@ def test_buried_messages_go_back_into_their_queues(store: Store) -> None:
     assert store.messages.replay() == {}
 
 
+def test_some_buried_messages_are_dropped_by_number(store: Store) -> None:
+    for body in (b"1", b"2", b"3"):
+        store.messages.bury("q", body, "odd", NOW)
+    newest, _, oldest = store.messages.buried()
+    assert store.messages.purge_buried([newest.seq, oldest.seq, 999]) == 2
+    assert [dead.body for dead in store.messages.buried()] == [b"2"]
+    assert store.messages.purge_buried([]) == 0
+    assert store.messages.purge_buried() == 1
+
+
 def test_the_number_of_a_buried_message_is_never_used_again(store: Store) -> None:
     store.messages.bury("q", b"1", "odd", NOW)
     (first,) = store.messages.buried()

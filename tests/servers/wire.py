@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
+Filter = Callable[[bytes], bytes]
+"""What becomes of some bytes."""
+
+
+def unchanged(some: bytes) -> bytes:
+    """They arrive as they were sent."""
+    return some
+
 
 class Wire:
-    """Listens on `address`, and carries bytes to `server` and back."""
+    """Listens on `address`, and carries bytes to `server` and back.
 
-    def __init__(self, server: tuple[str, int]) -> None:
+    What comes back goes through a new filter for each connection.
+    """
+
+    def __init__(
+        self, server: tuple[str, int], filtering: Callable[[], Filter] = lambda: unchanged
+    ) -> None:
         self._server = server
+        self._filtering = filtering
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._alive = threading.Event()
         self._alive.set()
@@ -50,21 +64,24 @@ class Wire:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._server)
                 self._ends += [client, server]
-                for ends in ((client, server), (server, client)):
-                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+                ways = ((client, server, unchanged), (server, client, self._filtering()))
+                for way in ways:
+                    threading.Thread(target=self._carry, args=way, daemon=True).start()
 
-    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+    def _carry(self, source: socket.socket, target: socket.socket, through: Filter) -> None:
         with suppress(OSError), closing(target):
             while some := source.recv(65_536):
                 self._alive.wait()
-                target.sendall(some)
+                target.sendall(through(some))
 
 
 @contextmanager
-def wire(url: str) -> Iterator[tuple[Wire, str]]:
+def wire(
+    url: str, filtering: Callable[[], Filter] = lambda: unchanged
+) -> Iterator[tuple[Wire, str]]:
     """A wire to the server of a URL, and the URL through it."""
     parts = urlsplit(url)
     assert parts.hostname
-    with closing(Wire((parts.hostname, parts.port or 27017))) as line:
+    with closing(Wire((parts.hostname, parts.port or 27017), filtering)) as line:
         user, at, _ = parts.netloc.rpartition("@")
         yield line, urlunsplit(parts._replace(netloc=f"{user}{at}{line.address}"))

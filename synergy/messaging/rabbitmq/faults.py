@@ -74,9 +74,17 @@ def _trouble(error: BaseException, address: Address) -> str:
     """What may pass, if the error says so."""
     match error:
         case exceptions.IncompatibleProtocolError():
-            scheme = "amqps" if address.tls else "amqp"
-            return f"hangs up: is that a port for {scheme}://, and is it RabbitMQ?"
-        case workflow.AMQPConnectorStackTimeout() | TimeoutError():
+            if address.tls is None:
+                return "hangs up: is that a port for amqp://, and is it RabbitMQ?"
+            return (
+                "hangs up: is that a port for amqps://, is it RabbitMQ, and is a certificate "
+                "asked of us (certfile)?"
+            )
+        case (
+            workflow.AMQPConnectorStackTimeout()
+            | exceptions.ConnectionOpenAborted()  # by a timeout: nobody else does so
+            | TimeoutError()
+        ):
             return "does not answer: is it running, and is no firewall in between?"
         case gaierror():
             return "cannot be found: there is no address for that name"

@@ -16,7 +16,7 @@ from synergy.messaging.rabbitmq.subscription import Subscription
 from synergy.messaging.rabbitmq.wire import Connection
 
 DEAF_AFTER = 30.0  # seconds without a message after which it is seen whether there are any
-_SURE_AFTER = 2.0
+SURE_AFTER = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Receiver:
         heard = subscription.heard
         if not subscription.is_waiting or not await topology.depth(connection, subscription.queue):
             return False
-        await asyncio.sleep(_SURE_AFTER)
+        await asyncio.sleep(SURE_AFTER)
         return (
             subscription.is_waiting
             and subscription.heard == heard

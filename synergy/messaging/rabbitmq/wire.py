@@ -202,7 +202,7 @@ class Channel:
     def close(self) -> None:
         """Does nothing if it is closed already."""
         if self.raw.is_open:
-            self.raw.close()
+            self.raw.close(CLOSED_BY_US, "done")
 
     def fail(self, why: str) -> None:
         """Takes it for lost."""

@@ -1,0 +1,113 @@
+"""What tests of the RabbitMQ engine have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+from synergy.clock import SystemClock
+from synergy.errors import MessagingUnavailable
+from synergy.messaging.amqp import Address
+from synergy.messaging.message import Message, UnitMessage
+from synergy.messaging.protocol import Consumer
+from synergy.messaging.rabbitmq import RabbitBus
+from synergy.storage.sqlite import SqliteStore
+
+LONG = 30.0  # seconds that no test waits in full
+ONE, TWO, THREE = (UnitMessage("u", n) for n in (1, 2, 3))
+
+
+class Client:
+    """A process of a deployment: a store of its own, and a bus."""
+
+    def __init__(self, url: str, deployment: str = "ours") -> None:
+        self.store = SqliteStore.open(":memory:")
+        self.store.facts.set("deployment", deployment)
+        self.bus = RabbitBus(Address.parse(url), self.store)
+
+    def publish(self, *messages: Message, queue: str = "q") -> None:
+        with self.store.batch() as batch:
+            self.bus.publish(queue, messages, batch)
+
+    def insist(self, *messages: Message, queue: str = "q") -> None:
+        """Publishes, however often that needs to be tried."""
+        for why in _tries(lambda: self.publish(*messages, queue=queue)):
+            if not why:
+                return
+        raise AssertionError(f"it never comes back: {why}")
+
+    def take_once(self, consumer: Consumer, limit: int = 10) -> list[Message]:
+        with self.store.batch() as batch:
+            return [delivery.message for delivery in consumer.take(limit, batch)]
+
+    def take(self, consumer: Consumer, count: int) -> list[Message]:
+        """The next messages, as many as there must be."""
+        found: list[Message] = []
+        while len(found) < count:
+            some = self.take_once(consumer, count - len(found))
+            assert some or consumer.wait(LONG), f"{found}, and nothing more comes"
+            found += some
+        return found
+
+    def until(self, consumer: Consumer, message: Message) -> list[Message]:
+        """Everything up to this message, which must come."""
+        found: list[Message] = []
+        while message not in found:
+            found += self.take(consumer, 1)
+        return found
+
+    def close(self) -> None:
+        self.bus.close()
+        self.store.close()
+
+
+@contextmanager
+def client(url: str, deployment: str = "ours") -> Iterator[Client]:
+    """A process that has the queue `q` declared."""
+    made = Client(url, deployment)
+    try:
+        made.bus.declare(["q"])
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def undeclared(url: str) -> Iterator[Client]:
+    """A process that has not asked the broker for anything yet."""
+    made = Client(url)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def with_user(url: str, user: str, password: str) -> str:
+    """The URL for somebody else."""
+    parts = urlsplit(url)
+    where = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{user}:{password}@{where}"))
+
+
+def until_it_fails(act: Callable[[], None], saying: str) -> None:
+    """Does it again and again until the bus is unavailable for this reason."""
+    for why in _tries(act):
+        if saying in why:
+            return
+    raise AssertionError(f"it never says {saying}, but {why}")
+
+
+def _tries(act: Callable[[], None]) -> Iterator[str]:
+    """What the bus says to each try, empty if nothing, for a bounded time."""
+    clock, pause = SystemClock(), threading.Event()
+    deadline = clock.monotonic() + LONG
+    while clock.monotonic() < deadline:
+        try:
+            act()
+        except MessagingUnavailable as error:
+            yield str(error)
+        else:
+            yield ""
+        pause.wait(0.1)

@@ -1,0 +1,42 @@
+"""Certificates of an authority of our own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+_HOSTS = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+
+
+class Authority:
+    """Signs certificates; its own is `cacertfile`."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self.cacertfile = folder / f"{name}.pem"
+        self._key = folder / f"{name}.key"
+        self._make(self.cacertfile, self._key, "-subj", f"/CN={name}")
+
+    def sign(self, name: str, hosts: str = _HOSTS) -> tuple[Path, Path]:
+        """A certificate and its key."""
+        certificate, key = self._folder / f"{name}.pem", self._folder / f"{name}.key"
+        signer = ("-CA", str(self.cacertfile), "-CAkey", str(self._key))
+        self._make(certificate, key, "-subj", f"/CN={name}", "-addext", hosts, *signer)
+        return certificate, key
+
+    def _make(self, certificate: Path, key: Path, *more: str) -> None:
+        new = ("req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2")
+        subprocess.run(
+            ["openssl", *new, "-out", str(certificate), "-keyout", str(key), *more],
+            capture_output=True,
+            check=True,
+        )
+
+
+def encrypted(key: Path) -> Path:
+    """The same key, for which a password is needed."""
+    locked = key.with_suffix(".locked")
+    command = ["openssl", "pkcs8", "-topk8", "-in", str(key), "-out", str(locked)]
+    subprocess.run([*command, "-passout", "pass:secret"], capture_output=True, check=True)
+    return locked
