@@ -72,7 +72,7 @@ class Show:
         """Has a box read what was read before: what got lost on the way is sent again."""
         self.log.write_text("".join(self.lines[: self._read]), encoding="latin-1")
         told = box.ask("ingest", self.log, "--site", SITE)
-        assert (told["rejected"], told["problems"]) == (0, []), told
+        assert told["problems"] == [], told
 
     def days(self) -> list[str]:
         """The days of all that was read so far."""
