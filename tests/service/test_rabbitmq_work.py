@@ -1,4 +1,4 @@
-"""Scheduler and workers at work over RabbitMQ, while it is away, killed, emptied, or fed rubbish."""
+"""Work over RabbitMQ goes on, whatever happens to it, and whatever it is fed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from synergy.insight.audit import audit
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import EventsMessage, UnitMessage, encode
 from synergy.messaging.rabbitmq import RabbitBus, link
+from synergy.messaging.rabbitmq.bus import DEPLOYMENT
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.scheduler.scheduler import Scheduler
@@ -55,7 +56,7 @@ class Plant:
         first = CLOCK.now() - timedelta(hours=HOURS)
         self.start = Qualifier.HOURLY.timeperiod(Qualifier.HOURLY.at(first))
         self.store = SqliteStore.open(self._file)
-        self.bus = self._bus(self.store)
+        self.bus = self.a_bus(self.store)
         self._threads: list[threading.Thread] = []
         self._failures: list[BaseException] = []
 
@@ -74,11 +75,11 @@ class Plant:
         self.store.close()
         assert self._failures == []
 
-    def _bus(self, store: SqliteStore) -> RabbitBus:
+    def a_bus(self, store: SqliteStore) -> RabbitBus:
         return RabbitBus(Address.parse(self.url), store, CLOCK, [self.process.queue])
 
     def _member(self, name: str, act: Callable[[Workplace], None]) -> None:
-        with closing(SqliteStore.open(self._file)) as store, closing(self._bus(store)) as bus:
+        with closing(SqliteStore.open(self._file)) as store, closing(self.a_bus(store)) as bus:
             with suppress(MessagingUnavailable):
                 bus.declare([self.process.queue])
             place = Workplace(
@@ -144,29 +145,31 @@ def node(broker: Broker) -> Node:
     return broker.node
 
 
-def restart(node: Node) -> None:
+def restart(node: Node, _plant: Plant) -> None:
     node.ctl("stop_app")
     node.ctl("start_app")
 
 
-def kill_and_empty(node: Node) -> None:
+def kill_and_empty(node: Node, _plant: Plant) -> None:
     """Killed, and with nothing left of its queues and messages."""
     node.kill()
     shutil.rmtree(node.folder / "data")
     node.start()
 
 
-def purge(node: Node) -> None:
+def purge(node: Node, _plant: Plant) -> None:
     node.ctl("purge_queue", "synergy.Work")
 
 
-def stand_still(node: Node) -> None:
+def stand_still(node: Node, plant: Plant) -> None:
+    """Until it is noticed."""
     node.pause()
-    threading.Event().wait(5)
+    with pytest.raises(MessagingUnavailable):
+        plant.bus.depths()
     node.go_on()
 
 
-def close_connections(node: Node) -> None:
+def close_connections(node: Node, _plant: Plant) -> None:
     node.ctl("close_all_connections", "because")
 
 
@@ -174,18 +177,18 @@ def close_connections(node: Node) -> None:
     "happens", [restart, kill_and_empty, purge, stand_still, close_connections]
 )
 def test_work_is_done_whatever_happens_to_the_broker(
-    plant: Plant, node: Node, happens: Callable[[Node], None]
+    plant: Plant, node: Node, happens: Callable[[Node, Plant], None]
 ) -> None:
     plant.begin()
     plant.until(SOME)
-    happens(node)
+    happens(node, plant)
     plant.check()
 
 
 def test_work_begins_when_the_broker_comes(plant: Plant, node: Node) -> None:
     plant.bus.close()
     node.stop()
-    plant.bus = plant._bus(plant.store)
+    plant.bus = plant.a_bus(plant.store)
     plant.begin()
     node.start()
     plant.check()
@@ -197,17 +200,16 @@ def test_rubbish_stops_nothing(plant: Plant) -> None:
         encode(EventsMessage([])): "expected a unit",
         b'{"v":1,"type":"unit","unit":7,"attempt":1}': "neither a unit nor events",
     }
+    ours = plant.store.facts.set_default(DEPLOYMENT, "ours")
     for body in rubbish:
-        servers.put(plant.url, "Work", body, plant.bus._deployment())
+        servers.put(plant.url, "Work", body, ours)
     servers.put(plant.url, "Work", encode(UnitMessage("u", 1)), "another")
     plant.begin()
     plant.until(SOME)
     done, _ = plant.store.units.find("Work", limit=SOME)
     for unit in done:  # a second time, with an attempt that is no more, and one that is not yet
         for attempt in (0, 1, 2):
-            servers.put(
-                plant.url, "Work", encode(UnitMessage(unit.id, attempt)), plant.bus._deployment()
-            )
+            servers.put(plant.url, "Work", encode(UnitMessage(unit.id, attempt)), ours)
     plant.check()
     reasons = {dead.body: dead.reason for dead in plant.bus.dead()}
     assert len(reasons) == len(rubbish) + 1
