@@ -42,9 +42,12 @@ class Decider:
     def decide(self) -> list[Decided]:
         """The decisions that ask for something to be done."""
         batch: list[Decided] = []
-        share = max(BATCH // max(len(self._memory.awake), 1), LEAST)
+        left = BATCH
         sources = Sources(self._store)
-        for lane in list(self._memory.awake):
+        lanes = sorted(self._memory.awake, key=lambda lane: lane.need)
+        for behind, lane in zip(range(len(lanes), 0, -1), lanes, strict=True):
+            share = max(min(lane.need, left // behind), LEAST)
+            left -= share
             with self._troubles.of_tree(lane.place.tree):
                 batch += self._of_lane(lane, share, sources)
         return batch

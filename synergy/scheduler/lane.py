@@ -109,6 +109,12 @@ class Lane:
         return self.level.end if continuous else self.closed
 
     @property
+    def need(self) -> int:
+        """How many periods there are to be looked at."""
+        unseen = max(self.scan_end - max(self.cursor, self.level.frontier), 0)
+        return len(self.candidates) + len(self._backlog) + unseen
+
+    @property
     def has_work(self) -> bool:
         """Whether another pass may find something to decide."""
         if self.candidates:
