@@ -486,3 +486,30 @@ def test_events_arrive_whole(rabbit: Client) -> None:
     rabbit.publish(events)
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert rabbit.take(consumer, 1) == [events]
+
+
+def test_a_vhost_may_make_quorum_queues_of_all_that_last(rabbitmq: Broker) -> None:
+    if rabbitmq.node is None:
+        pytest.skip("a vhost can be made on a server of our own alone")
+    name = f"quorum-{uuid4().hex[:8]}"
+    rabbitmq.node.ctl("add_vhost", name, "--default-queue-type", "quorum")
+    rabbitmq.node.ctl("set_permissions", "-p", name, "guest", ".*", ".*", ".*")
+    url = rabbitmq.at(name)
+    try:
+        with (
+            client(url) as rabbit,
+            client(url) as other,
+            closing(rabbit.bus.consumer("q")) as consumer,
+            closing(rabbit.bus.listener("scheduler")) as listener,
+        ):
+            rabbit.bus.declare(["q"])
+            messages = [UnitMessage("u", n) for n in range(100)]
+            other.publish(*messages)
+            assert rabbit.take(consumer, len(messages)) == messages
+            other.bus.notify("scheduler")
+            assert listener.wait(LONG)
+            assert "synergy.q\tquorum" in rabbitmq.node.ctl(
+                "list_queues", "-p", name, "name", "type"
+            )
+    finally:
+        rabbitmq.node.ctl("delete_vhost", name)
