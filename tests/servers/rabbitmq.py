@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/home
 START_LIMIT = 120
 STOP_LIMIT = 30
 COMMAND_LIMIT = 60
+_NEVER_GIVEN_OUT = (20_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +179,16 @@ def running_own(folder: Path, *settings: str, host: str = "127.0.0.1") -> Iterat
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on."""
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on.
+
+    A broker takes seconds to begin to listen, so it is none of those that systems give to
+    connections that go out.
+    """
+    while True:
+        port = random.randrange(*_NEVER_GIVEN_OUT)
+        with contextlib.closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind((host, port))
+            return port
 
 
 @contextmanager

@@ -90,7 +90,7 @@ class Subscription:
 
     def done(self, some: list[Received]) -> None:
         """What was taken is done with, and so is all that was taken before it."""
-        self._post(self._acknowledge, some[-1])
+        self._post(self._acknowledge_soon, some[-1])
 
     def back(self, some: list[Received]) -> None:
         """What was taken is at hand again, in its place."""
@@ -190,6 +190,10 @@ class Subscription:
         if is_first:
             self._arrived()
         self._rest_later()
+
+    def _acknowledge_soon(self, last: Received) -> None:
+        """After what `_steer` has begun: who wants no more shall not get more for an ack."""
+        asyncio.get_running_loop().call_soon(self._acknowledge, last)
 
     def _acknowledge(self, last: Received) -> None:
         with suppress(Fault):  # its channel is lost: it comes again
