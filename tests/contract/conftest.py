@@ -18,14 +18,27 @@ from synergy.messaging.rabbitmq.bus import DEPLOYMENT
 from synergy.messaging.stored import StoredBus
 from synergy.storage.protocol import Store
 from tests.contract.crowd import open_bus, open_store
-from tests.contract.engines import ALL, BUSES, MONGOMOCK, RABBITMQ, SHARED, beyond_mongomock
+from tests.contract.engines import (
+    ALL,
+    BUSES,
+    MONGOMOCK,
+    RABBITMQ,
+    SHARED,
+    STORED,
+    beyond_mongomock,
+)
 from tests.servers import rabbitmq
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     engines: Sequence[str] = getattr(metafunc.module, "ENGINES", ALL)
     if "bus" in metafunc.fixturenames:
-        pairs = [_pair(store, bus, metafunc.function) for store, bus in BUSES]
+        buses: Sequence[str] = getattr(metafunc.module, "BUS_ENGINES", (STORED, RABBITMQ))
+        pairs = [
+            _pair(store, bus, metafunc.function)
+            for store, bus in BUSES
+            if store in engines and bus in buses
+        ]
         metafunc.parametrize(("store", "bus"), pairs, indirect=True)
         return
     for fixture, possible in (("store", ALL), ("address", SHARED)):

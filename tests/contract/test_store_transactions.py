@@ -14,10 +14,11 @@ from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
 from synergy.storage.protocol import Store
 from tests.contract.crowd import in_processes, in_the_midst, in_threads, open_store
-from tests.contract.engines import WITH_TRANSACTIONS
+from tests.contract.engines import STORED, WITH_TRANSACTIONS
 from tests.factories import HOUR, NOW, a_move, a_unit, an_entry
 
 ENGINES = WITH_TRANSACTIONS
+BUS_ENGINES = (STORED,)  # which takes part in them
 ONE, TWO = (UnitMessage("u", n) for n in (1, 2))
 
 

@@ -140,7 +140,7 @@ def test_an_operator_who_cancels_newer_units_too_is_noticed(monkeypatch):
         return real(store, [replace(move, generation=1000) for move in moves], actor)
 
     monkeypatch.setattr(actions, "_cancels", cancels)
-    for seed in range(30, 90):
+    for seed in (233, *range(30, 90)):
         try:
             PiecemealPlay(seed).run()
         except AssertionError:

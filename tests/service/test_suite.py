@@ -289,7 +289,7 @@ class Wire:
         assert queue == "SingleSessionWorker"
         self.events.extend(event for message in messages for event in message.events)
 
-    def depths(self) -> dict[str, int]:
+    def depths(self, _queues: object = None) -> dict[str, int]:
         return {"SingleSessionWorker": self.depth}
 
 

@@ -136,7 +136,7 @@ def test_restarts_cost_no_file_descriptors(home, drive):
         driver.until(lambda: driver.pids() == [])
 
     assert min(o.restarts for o in driver.supervisor.view()) >= 20
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # earlier tests may let go of some
 
 
 def test_a_minute_of_health_makes_the_next_restart_immediate(home, drive):

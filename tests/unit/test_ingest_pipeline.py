@@ -55,7 +55,7 @@ class Wire:
         self.depth += len(messages)
         self.deepest = max(self.deepest, self.depth)
 
-    def depths(self) -> dict[str, int]:
+    def depths(self, _queues: object = None) -> dict[str, int]:
         return {"sessions": self.depth}
 
     def events(self) -> list[Any]:

@@ -121,6 +121,9 @@ class Conclusions:
     def _end(self, endings: Sequence[tuple[Doc, Doc]]) -> set[str]:
         """Gives units their new state and tells the journal; returns those that were as given."""
         swaps = {document["_id"]: _ended(document, ending) for document, ending in endings}
+        self._journal.tell_older(
+            told(document, entry) for document, _ in endings for entry in document["untold"]
+        )
         done = swap(self._database["units"], list(swaps.values()))
         self._journal.tell(
             told(document, {**(swaps[document["_id"]].entry or {}), "v": document["v"] + 1})

@@ -9,6 +9,7 @@ time, and it is told once.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
@@ -20,6 +21,7 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.sequence import extend, newest
 
 LAST = "journal"  # the counter that outlives the newest entry
+_REMEMBERED = 10_000  # origins
 
 
 class MongoJournal:
@@ -27,6 +29,8 @@ class MongoJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._lock = threading.Lock()
+        self._told: dict[str, None] = {}  # the newest origins that were told from here
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
         self.tell([(secrets.token_hex(12), entry) for entry in entries])
@@ -44,13 +48,32 @@ class MongoJournal:
             is_retry = True
             return [{**document, "_id": number} for number, document in enumerate(rest, last + 1)]
 
+        origins = [document["origin"] for document in rest]
         with self._database.calling():
             extend(self._database["journal"], self.last_seq, numbered)
+        self._remember(origins)
+
+    def tell_older(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
+        """Tells what was not told yet of a document that is about to change once more.
+
+        Its writer may have been cut off, or is merely slower; the order of a document's entries
+        is that of its changes in either case.
+        """
+        unsure = [entry for entry in entries if entry[0] not in self._told]
+        if unsure:
+            known = self.known(origin for origin, _ in unsure)
+            self.tell([entry for entry in unsure if entry[0] not in known])
 
     def known(self, origins: Iterable[str]) -> set[str]:
         """Those of the origins that have been told."""
         found = self._database["journal"].find({"origin": {"$in": list(origins)}}, {"origin": 1})
         return {document["origin"] for document in found}
+
+    def _remember(self, origins: Iterable[str]) -> None:
+        with self._lock:
+            self._told.update(dict.fromkeys(origins))
+            while len(self._told) > _REMEMBERED:
+                del self._told[next(iter(self._told))]
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         wanted: dict[str, Any] = {"_id": {"$gt": seq}}

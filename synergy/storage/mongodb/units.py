@@ -237,6 +237,9 @@ class MongoUnits:
             found = {unit["_id"]: unit for unit in units.find({"_id": {"$in": list(ids)}})}
             given = [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
             swaps = [made for unit in given if (made := change(unit)) is not None]
+            self._journal.tell_older(
+                told(found[made.id], entry) for made in swaps for entry in found[made.id]["untold"]
+            )
             done = swap(units, swaps)
             changed = [_after(found[made.id], made) for made in swaps if made.id in done]
             self._tell(changed)
