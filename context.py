@@ -3,6 +3,7 @@
 This is the illustration suite: imagined or ingested visits become sessions, and sessions
 statistics of sites and clients, and alerts. Every field is explained in `docs/context.md`.
 """
+# ruff: noqa: ERA001 - at the end there are examples, to be uncommented
 
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ from synergy.config.context import (
 ROOT = Path(__file__).resolve().parent
 
 PROCESS_SCHEDULER = "Scheduler"
+PROCESS_AGENT = "Agent"
+PROCESS_MX = "MX"
 PROCESS_SINGLE_SESSION = "SingleSessionWorker"
 PROCESS_EVENT_STREAM = "EventStreamGenerator"
 PROCESS_SITE_HOURLY = "SiteHourlyAggregator"
@@ -43,6 +46,8 @@ TREE_ALERT_HORIZONTAL = "alert"
 TREE_REPORT_HORIZONTAL = "report"
 
 TOKEN_SCHEDULER = "scheduler"
+TOKEN_AGENT = "agent"
+TOKEN_MX = "mx"
 TOKEN_SESSION = "session"
 TOKEN_STREAM = "stream"
 TOKEN_SITE = "site"
@@ -75,6 +80,18 @@ process_context = {
         process_name=PROCESS_SCHEDULER,
         classname="synergy.scheduler.scheduler.Scheduler.start",
         token=TOKEN_SCHEDULER,
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_AGENT: daemon_context_entry(
+        process_name=PROCESS_AGENT,
+        classname="synergy.agent.agent.Agent.start",
+        token=TOKEN_AGENT,
+        present_on_boxes=EVERY_BOX,
+    ),
+    PROCESS_MX: daemon_context_entry(
+        process_name=PROCESS_MX,
+        classname="synergy.mx.server.MX.start",
+        token=TOKEN_MX,
         present_on_boxes=EVERY_BOX,
     ),
     PROCESS_SINGLE_SESSION: daemon_context_entry(
@@ -245,4 +262,48 @@ timetable_context = {
     ),
 }  # fmt: skip
 
-schedule_context: dict[str, object] = {}
+# What runs beside the timetable: an example of each kind, to be uncommented one by one. They need
+# `all_of`, `cron`, `event`, `schedule_context_entry` and `webhook`, and the program at the end
+# `freerun_context_entry`, from `synergy.config.context`. What else can be said:
+# `docs/schedule-files.md`.
+schedule_context: dict[str, object] = {
+    # When somebody says `event emit TIME_BASED cron`, and a file came below `/dir/path/` within the
+    # last 3600 seconds. An event with the life 0 counts only in the moment that it comes.
+    # "after-files": schedule_context_entry(
+    #     schedule_name="after-files",
+    #     process="Importer",
+    #     trigger=all_of(event("FILE", "/dir/path/", 3600), event("TIME BASED", "cron", 0)),
+    # ),
+    #
+    # The same, as configurations of event dependencies have it.
+    # "after-files-again": schedule_context_entry(
+    #     schedule_name="after-files-again",
+    #     process="Importer",
+    #     dependencies=[
+    #         {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": "3600"},
+    #         {"type": "TIME_BASED_CRON", "resourceId": "cron", "lifeDuration": "0"},
+    #     ],
+    # ),
+    #
+    # Every night at 02:30, when it is that time in Berlin.
+    # "nightly": schedule_context_entry(
+    #     schedule_name="nightly",
+    #     process="Importer",
+    #     trigger=cron("30 2 * * *"),
+    #     zone="Europe/Berlin",
+    # ),
+    #
+    # A request instead of a program.
+    # "daily-numbers": schedule_context_entry(
+    #     schedule_name="daily-numbers",
+    #     trigger=cron("0 9 * * 1-5"),
+    #     **webhook("https://example.com/hook", {"day": "${yesterdaysDate}"}),
+    # ),
+}
+
+# The program that these run belongs into `process_context`:
+# "Importer": freerun_context_entry(
+#     process_name="Importer",
+#     command=["/opt/import/run.sh", "--folder", "/dir/path", "--due", "${timeperiod}"],
+#     present_on_boxes=EVERY_BOX,
+# ),

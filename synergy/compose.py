@@ -28,7 +28,7 @@ from synergy.errors import (
     SynergyError,
 )
 from synergy.messaging.amqp import Address
-from synergy.model.process import Deployment, ManagedProcess, Process
+from synergy.model.process import Deployment, Process, WorkingProcess
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
 
@@ -60,8 +60,11 @@ class Project:
 
     @property
     def queues(self) -> list[str]:
-        """The queues of all processes."""
-        return sorted({process.queue for process in self.deployment.processes.values()})
+        """The queues of all processes, and the one that all agents share."""
+        from synergy.agent.launching import DELIVERIES
+
+        processes = self.deployment.processes.values()
+        return sorted({DELIVERIES, *(process.queue for process in processes)})
 
 
 def open_project(
@@ -78,10 +81,11 @@ def open_project(
     return Project(path, found.settings, found.deployment)
 
 
-def open_store(settings: Settings) -> Store:
+def open_store(settings: Settings, *, create: bool = True) -> Store:
     """The store that the settings name, made where there is none yet.
 
-    Raises Refused for one that is an unfinished copy of another.
+    Without `create`, that raises StorageUnavailable. Raises Refused for one that is an unfinished
+    copy of another.
     """
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
@@ -89,7 +93,7 @@ def open_store(settings: Settings) -> Store:
         raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
     from synergy.insight.copying import refuse_unfinished
 
-    store = open_url(settings.store)
+    store = open_url(settings.store, create=create)
     try:
         refuse_unfinished(store)
     except BaseException:
@@ -173,14 +177,19 @@ def empty_bus(project: Project) -> None:
             bus.purge(queue)
 
 
-def workplace(project: Project, process_name: str, instance: int, stop: Stop) -> Workplace:
-    """All that an instance of a process works with; the caller closes its store and bus."""
+def workplace(
+    project: Project, process_name: str, instance: int, stop: Stop, *, create: bool = True
+) -> Workplace:
+    """All that an instance of a process works with; the caller closes its store and bus.
+
+    `create` makes the store where there is none, else that raises StorageUnavailable.
+    """
     from synergy.runtime.workplace import Workplace
 
     process = project.process(process_name)
     settings = project.settings
-    store = open_store(settings)
-    queues = [process.queue] if isinstance(process, ManagedProcess) else project.queues
+    store = open_store(settings, create=create)
+    queues = [process.queue] if isinstance(process, WorkingProcess) else project.queues
     return Workplace(
         process=process,
         store=store,
@@ -193,6 +202,13 @@ def workplace(project: Project, process_name: str, instance: int, stop: Stop) ->
         home=settings.home,
         box=settings.box_id,
         start_timeperiod=settings.start_timeperiod,
+        schedules_update=settings.schedules_update,
+        webhook_networks=settings.webhook_networks,
+        webhook_secrets=settings.webhook_secrets,
+        mx_address=(settings.mx_host, settings.mx_port),
+        mx_users_file=settings.mx_users_file,
+        mx_names=settings.mx_names,
+        mx_tls=settings.mx_tls,
     )
 
 
@@ -250,8 +266,12 @@ def _open_logs(settings: Settings) -> None:
 def run_process(project: Project, name: str, instance: int = 1, *, console: bool = False) -> bool:
     """Runs an instance of a process in this one, until it is asked to stop; main thread only.
 
-    False if it ended with an error, which is then in its log; an error that Synergy knows by
-    name, such as a store that does not answer, is raised as well.
+    `console` is for one that somebody has started by hand: it logs there too, and makes the store
+    where there is none. The supervisor's finds it made, unless it was moved away: then an empty
+    one must not take its place.
+
+    False if it ended with an error, which is then in its log; an error that Synergy knows by name,
+    such as a store that does not answer, is raised as well.
     """
     from synergy.runtime import logs
 
@@ -261,7 +281,7 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
     stop = Stop()
     stop.on_signals()
     try:
-        _work(project, process, instance, stop)
+        _work(workplace(project, process.name, instance, stop, create=console))
     except SynergyError as error:
         log.error("%s failed: %s", name, error, extra={"event": "process.failed"})  # noqa: TRY400
         raise
@@ -272,13 +292,13 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
     return True
 
 
-def _work(project: Project, process: Process, instance: int, stop: Stop) -> None:
+def _work(place: Workplace) -> None:
     from synergy.supervisor.ready import tell_ready
 
-    place = workplace(project, process.name, instance, stop)
+    name = place.process.name
     try:
-        begin = _entry_point(process, place)
-        log.info("%s started", process.name, extra={"event": "process.started"})
+        begin = _entry_point(place.process, place)
+        log.info("%s started", name, extra={"event": "process.started"})
         tell_ready()
         begin()
     finally:
@@ -288,7 +308,7 @@ def _work(project: Project, process: Process, instance: int, stop: Stop) -> None
 
 def _entry_point(process: Process, place: Workplace) -> Callable[[], object]:
     """What runs the process: the method that `context.py` names, or the command worker."""
-    if isinstance(process, ManagedProcess) and process.command is not None:
+    if isinstance(process, WorkingProcess) and process.command is not None:
         from synergy.worker.command import CommandWorker
 
         return CommandWorker(place).start

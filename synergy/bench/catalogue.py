@@ -44,6 +44,11 @@ BENCHES = (
     Bench("aggregate", "an hour of sessions into a row a site", 100_000, 10_000, "sessions"),
     Bench("start", "supervisor start in a fresh home", 3, 1, "starts"),
     Bench("idle", "the default deployment at rest", 60, 10, "seconds"),
+    Bench("schedules", "many at rest, a thousand due at once, events", 100_000, 5_000, "schedules"),
+    Bench(
+        "mx", "pages and REST over 20 processes, each with its hours", 200_000, 20_000, "hours each"
+    ),
+    Bench("stream", "fifty who follow the stream of MX while much happens", 60, 5, "seconds"),
     Bench("bus", "units over RabbitMQ, beside what others do", 10_000, 2_000, "units", "bus"),
     Bench("trips", "round trips to MongoDB for a unit", 100, 10, "units at once", "store"),
 )

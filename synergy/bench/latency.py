@@ -8,7 +8,9 @@ from synergy.bench.figures import BenchFailed, Figure, percentile
 from synergy.bench.history import closed_hours_ago, finished_jobs
 from synergy.bench.stage import Lab, Stage, pause
 from synergy.clock import SystemClock
-from synergy.insight.actions import Actions, Actor
+from synergy.insight.actions import Actor
+from synergy.insight.bulk import Bulk, BulkRequest, BulkVerb, Range
+from synergy.insight.reads import Reads
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.timeperiod import Qualifier
 
@@ -47,8 +49,11 @@ def _is_caught_up(stage: Stage) -> bool:
 
 def _sample(stage: Stage, hour: str, generation: int) -> float:
     """Starts a period over; milliseconds from the end of the one to the begin of the other."""
-    actions = Actions(stage.store, stage.bus, stage.project.deployment)
-    actions.reprocess(FIRST, (hour, hour), Actor("bench", "a sample"), _clock.now())
+    deployment = stage.project.deployment
+    reads = Reads(stage.store, stage.bus, deployment, _clock)
+    bulk = Bulk(stage.store, stage.bus, deployment, reads.timetable)
+    request = BulkRequest(BulkVerb.REPROCESS, (Range(FIRST, hour, hour),))
+    bulk.act(request, Actor("bench", "a sample"), _clock.now())
     second = stage.woken_until(
         lambda: _finished(stage, SECOND, hour, generation), f"{SECOND} {hour} once more", LONGEST
     )

@@ -39,6 +39,11 @@ def pss_bytes(pid: int) -> int:
     return sum(int(size) for _, size, _ in sizes) * 1024
 
 
+def rss_bytes(pid: int) -> int:
+    """The memory of a process that is resident."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+
+
 def own_rss_bytes() -> int:
     """The memory of the calling process that is resident."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+    return rss_bytes(os.getpid())

@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,7 @@ class Stage:
 
     def start(self, process: str, instances: int = 1) -> None:
         """Starts instances of a process as the supervisor would; returns when they are at work."""
+        compose.prepare_store(self.project.settings)
         new = [self._launch(process, number + 1) for number in range(instances)]
         for started in new:
             started.await_ready()
@@ -243,6 +245,7 @@ def _environ(home: Path, context: str, settings: Mapping[str, str]) -> dict[str,
         "box_id": "bench",
         "context": context,
         "demo_stream": "off",
+        "mx_port": str(_free_port()),
         **settings,
     }
     kept = {
@@ -251,6 +254,13 @@ def _environ(home: Path, context: str, settings: Mapping[str, str]) -> dict[str,
         if not name.startswith("SYNERGY_") or name == "SYNERGY_NO_VENV"
     }
     return kept | {f"SYNERGY_{name.upper()}": value for name, value in own.items()}
+
+
+def _free_port() -> int:
+    """A port that nobody listens at, so that no other dashboard is met."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
 
 
 def _sweep(home: Path) -> None:

@@ -66,8 +66,8 @@ def _fill(stage: Stage, first_hour: str) -> None:
         hourly, daily = names
         first = Qualifier.HOURLY.parse(first_hour)
         with store.batch():
-            store.jobs.move(list(_finish(hourly, Qualifier.HOURLY, first, end * 24)), now)
-            store.jobs.move(list(_finish(daily, Qualifier.DAILY, first // 24, end)), now)
+            store.jobs.move(list(finish(hourly, Qualifier.HOURLY, first, end * 24)), now)
+            store.jobs.move(list(finish(daily, Qualifier.DAILY, first // 24, end)), now)
             over = [
                 move
                 for ordinal in range(first, end * 24, OVER_EVERY)
@@ -77,7 +77,8 @@ def _fill(stage: Stage, first_hour: str) -> None:
         stage.tell(number + 1, len(HOURLY))
 
 
-def _finish(process: str, qualifier: Qualifier, first: int, end: int) -> Iterator[JobMove]:
+def finish(process: str, qualifier: Qualifier, first: int, end: int) -> Iterator[JobMove]:
+    """Ends the jobs `[first, end)` of a process, some without a result."""
     for begin, stop in pairwise([*range(first, end, STRETCH), end]):
         state = _state(begin - first)
         yield JobMove(

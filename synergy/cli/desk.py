@@ -19,9 +19,11 @@ from synergy import compose
 from synergy.compose import Project
 from synergy.errors import NotFound, Refused, Unreachable
 from synergy.insight.actions import Actions, Actor
+from synergy.insight.bulk import Bulk
+from synergy.insight.process_actions import ProcessActions
 from synergy.insight.reads import Reads
 from synergy.insight.upkeep import Upkeep
-from synergy.model.process import ManagedProcess
+from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 
 if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
@@ -51,14 +53,30 @@ class Desk:
         return Actions(self.store, self.bus, self.project.deployment)
 
     @property
+    def bulk(self) -> Bulk:
+        return Bulk(self.store, self.bus, self.project.deployment, self.reads.timetable)
+
+    @property
     def upkeep(self) -> Upkeep:
         return Upkeep(self.store, self.bus, self.project.deployment)
+
+    @property
+    def process_actions(self) -> ProcessActions:
+        return ProcessActions(self.store, self.bus, self.project.deployment)
 
     def managed(self, name: str) -> ManagedProcess:
         """A process of the timetable; raises NotFound."""
         found = self.project.process(name)
         if not isinstance(found, ManagedProcess):
-            raise NotFound("managed process", name, "it is a daemon, which has no timetable")
+            kind = "free-run process" if isinstance(found, FreerunProcess) else "daemon"
+            raise NotFound("managed process", name, f"it is a {kind}, which has no timetable")
+        return found
+
+    def working(self, name: str) -> WorkingProcess:
+        """A process that carries out units, of jobs or of runs; raises NotFound."""
+        found = self.project.process(name)
+        if not isinstance(found, WorkingProcess):
+            raise NotFound("managed or free-run process", name, "it is a daemon: it has no units")
         return found
 
 

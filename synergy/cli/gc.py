@@ -44,7 +44,7 @@ def run_run(arguments: argparse.Namespace) -> None:
 
     with desk() as at:
         if arguments.process:
-            at.managed(arguments.process)
+            at.working(arguments.process)
         if arguments.dry_run:
             plan = at.reads.collection_plan(arguments.process, flush=arguments.flush)
             _show_plan(plan, arguments)

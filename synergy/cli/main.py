@@ -21,7 +21,7 @@ from errno import EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, EPERM, EROFS
 from typing import Any, NoReturn
 
 from synergy.cli import exits
-from synergy.errors import ConfigurationError, SynergyError
+from synergy.errors import SynergyError
 
 NOUNS: dict[str, tuple[str, str]] = {
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
@@ -29,7 +29,10 @@ NOUNS: dict[str, tuple[str, str]] = {
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
+    "schedule": ("synergy.cli.schedule", "schedules: add, show, enable, trigger, preview, runs"),
+    "event": ("synergy.cli.event", "say that something happened; what was said"),
     "gc": ("synergy.cli.gc", "the garbage collector: run it now, see what it would do"),
+    "user": ("synergy.cli.user", "who may log in to MX, and tokens for programs"),
     "queue": ("synergy.cli.queue", "messages that wait, and those that nobody understood"),
     "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
     "ingest": ("synergy.cli.ingest", "read access logs"),
@@ -75,8 +78,10 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
-            near = get_close_matches(str(value), choices, 1)
-            expected = f"did you mean {near[0]}?" if near else f"expected {', '.join(choices)}"
+            near = _lacking_a_noun(str(value)) if action.dest == "noun" else []
+            near = near or get_close_matches(str(value), choices, 1)
+            meant = f"did you mean {' or '.join(near)}?"
+            expected = meant if near else f"expected {', '.join(choices)}"
             raise argparse.ArgumentError(action, f"{value!r} is unknown: {expected}")
 
 
@@ -123,10 +128,22 @@ def _parser(noun: str | None) -> Parser:
     return parser
 
 
+def _lacking_a_noun(verb: str) -> list[str]:
+    """The commands with this verb, for who left their noun out."""
+    found = []
+    for noun, (module, _) in NOUNS.items():
+        nouns = Parser().add_subparsers()
+        importlib.import_module(module).add(nouns)
+        for action in nouns.choices[noun]._actions:
+            if isinstance(action, argparse._SubParsersAction) and verb in action.choices:
+                found.append(f"{noun} {verb}")
+    return found
+
+
 def _failed(error: Exception) -> int:
     """Tells why a command failed; the exit code."""
     if isinstance(error, SynergyError):
-        _explain(error.mistakes if isinstance(error, ConfigurationError) else (str(error),))
+        _explain(getattr(error, "mistakes", None) or (str(error),))
         return exits.code_of(error)
     if isinstance(error, OSError) and error.errno in OF_THE_MACHINE and error.filename:
         _explain((f"{error.filename}: {error.strerror}",))
@@ -136,10 +153,10 @@ def _failed(error: Exception) -> int:
 
 
 def _explain(mistakes: Sequence[str]) -> None:
-    from synergy.cli.output import colour
+    from synergy.cli.output import colour, visible
 
     for mistake in mistakes:
-        sys.stderr.write(f"{colour('error', 'red', sys.stderr)}: {mistake}\n")
+        sys.stderr.write(f"{colour('error', 'red', sys.stderr)}: {visible(mistake)}\n")
     if len(mistakes) > 1:
         sys.stderr.write(f"{len(mistakes)} mistakes; nothing was done\n")
 

@@ -1,12 +1,14 @@
 """What commands print: lines, tables, JSON, and a progress line.
 
 Results go to standard output, everything about the way there to standard error. Colour and
-progress appear only on a terminal, and colour not where NO_COLOR is set.
+progress appear only on a terminal, and colour not where NO_COLOR is set. What programs,
+receivers and people wrote is shown as it is, but never obeyed: see `visible` and `one_line`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +17,11 @@ from types import TracebackType
 from typing import TextIO
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
+_OBEYED = re.compile(  # control characters, ends of lines, turns of the reading direction
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+REASON = 100  # characters of a reason in a list
 
 
 def say(text: str = "") -> None:
@@ -43,9 +50,29 @@ def _plain(value: object) -> object:
     return str(value)
 
 
+def visible(text: str) -> str:
+    """The text with an escape for each character that a terminal would obey.
+
+    Ends of lines and tabs stay what they are.
+    """
+    return _OBEYED.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: object, most: int | None = None) -> str | None:
+    """What others wrote, on one line and without what a terminal would obey; None for nothing.
+
+    At most so many characters of it: all of it is in the JSON.
+    """
+    words = visible(" ".join(str(text or "").split()))
+    if most is None or len(words) <= most:
+        return words or None
+    return f"{words[:most]}..."
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns under headers; numbers to the right, None as `-`."""
-    cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    """Columns under headers; numbers to the right, None as `-`; each row is one line."""
+    headers = list(map(_in_line, headers))
+    cells = [["-" if cell is None else _in_line(str(cell)) for cell in row] for row in rows]
     if not cells:
         note("nothing to show")
         return
@@ -61,7 +88,11 @@ def pairs(facts: Mapping[str, object]) -> None:
     shown = {name: value for name, value in facts.items() if value not in (None, "", (), {}, [])}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
-        say(f"{colour(name.replace('_', ' ').ljust(width), 'bold')}  {_flat(value)}")
+        say(f"{colour(name.replace('_', ' ').ljust(width), 'bold')}  {_in_line(_flat(value))}")
+
+
+def _in_line(text: str) -> str:
+    return visible(re.sub(r"[\n\t]+", " ", text))
 
 
 def _flat(value: object) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from synergy.cli.desk import Desk
 
 SHOWN = 60  # characters of a message's body in a table
+FAILED = "launch.py schedule runs --state failed"
 
 
 def add(subparsers: Any) -> None:
@@ -26,9 +27,13 @@ def add(subparsers: Any) -> None:
     )
     options.json_option(listing)
     dead = options.verb(
-        verbs, "dead", run_dead, "show messages in quarantine, newest first", "launch.py queue dead"
+        verbs, "dead", run_dead,
+        "show messages in quarantine, newest first; as JSON also runs that have failed",
+        "launch.py queue dead",
+    )  # fmt: skip
+    dead.add_argument(
+        "--limit", metavar="N", type=options.positive, default=100, help="default: 100"
     )
-    dead.add_argument("--limit", metavar="N", type=options.positive, default=100)
     options.json_option(dead)
     replay = options.verb(
         verbs, "replay", run_replay, "send messages in quarantine to their queues again",
@@ -67,9 +72,11 @@ def run_dead(arguments: argparse.Namespace) -> None:
     """Messages in quarantine."""
     from synergy.cli import output
     from synergy.cli.desk import desk
+    from synergy.cli.schedule_desk import ScheduleDesk
 
     with desk() as at:
         dead = at.reads.dead(arguments.limit)
+        failed = ScheduleDesk(at).reads.dead(arguments.limit)
     if arguments.json:
         messages = [
             {
@@ -81,29 +88,36 @@ def run_dead(arguments: argparse.Namespace) -> None:
             }
             for message in dead
         ]
-        output.print_json({"dead": messages})
+        output.print_json({"dead": messages, "failed_runs": failed})
         return
     output.table(
         ["seq", "queue", "at", "reason", "message"],
-        [[m.seq, m.queue, output.instant(m.at), m.reason, _excerpt(m.body)] for m in dead],
+        [
+            [m.seq, m.queue, output.instant(m.at), output.one_line(m.reason), _excerpt(m.body)]
+            for m in dead
+        ],
     )
+    if failed:
+        output.note(f"runs of schedules that have failed: {len(failed)} ({FAILED})")
 
 
-def _excerpt(body: bytes) -> str:
-    text = body[: 4 * SHOWN].decode(errors="replace")
-    printable = "".join(char if char.isprintable() else "." for char in text)
-    return printable if len(printable) <= SHOWN else printable[:SHOWN] + "..."
+def _excerpt(body: bytes) -> str | None:
+    from synergy.cli import output
+
+    return output.one_line(body[: 4 * SHOWN].decode(errors="replace"), SHOWN)
 
 
 def run_replay(arguments: argparse.Namespace) -> None:
     """Sends messages again."""
     from synergy.cli import output
     from synergy.cli.desk import actor, desk
+    from synergy.cli.schedule_desk import ScheduleDesk
 
     with desk() as at:
         counts = at.upkeep.replay(
             arguments.seqs or None, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
+        failed = not arguments.seqs and ScheduleDesk(at).reads.dead(1)
     if arguments.json:
         output.print_json({"replayed": counts, "dry_run": arguments.dry_run})
         return
@@ -112,6 +126,8 @@ def run_replay(arguments: argparse.Namespace) -> None:
         output.say(f"{number:,} {verb} {queue} again")
     if not counts:
         output.say("there is nothing in quarantine")
+    if failed:
+        output.note("runs of schedules have failed: launch.py schedule retry --all")
 
 
 def run_purge(arguments: argparse.Namespace) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from synergy.supervisor.status import SupervisorStatus
     from synergy.supervisor.telling import Progress, StartReport
 
+MX = "synergy.mx.server.MX.start"
+
 
 def add(subparsers: Any) -> None:
     """Adds the noun to the parser."""
@@ -117,6 +119,7 @@ def _tell(
                 "outcome": report.outcome.value,
                 "pid": report.pid,
                 "reason": report.reason,
+                "dashboard": _dashboard(project, processes),
                 "processes": processes,
             }
         )
@@ -142,6 +145,8 @@ def _print_started(project: Project, report: StartReport, processes: list[Progre
         [[_name(progress), progress.state, progress.pid] for progress in processes],
     )
     output.say(f"the supervisor of box {project.settings.box_id} runs (pid {report.pid})")
+    if dashboard := _dashboard(project, processes):
+        output.say(f"dashboard: {dashboard}")
     output.say(f"logs: {_logs(project)}/<process>.log")
     output.say("look: launch.py supervisor status, launch.py timetable show")
     output.say("stop: launch.py supervisor stop")
@@ -153,6 +158,15 @@ def _print_started(project: Project, report: StartReport, processes: list[Progre
     if report.reason:
         output.note(report.reason)
     _print_warnings(project)
+
+
+def _dashboard(project: Project, processes: list[Progress]) -> str | None:
+    """Where the dashboard is; None if nothing that was started serves it."""
+    is_there = any(
+        project.process(progress.process).classname == MX and progress.state == "running"
+        for progress in processes
+    )
+    return project.settings.mx_url if is_there else None
 
 
 def _print_warnings(project: Project) -> None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.insight.actions import Periods, Touched
+    from collections.abc import Sequence
+
+    from synergy.insight.actions import Touched
     from synergy.insight.audit import Audit
+    from synergy.insight.bulk import BulkVerb
+    from synergy.insight.causes import Cause
     from synergy.insight.views import LevelView, TreeView
-    from synergy.insight.why import Cause
-    from synergy.model.process import ManagedProcess
 
 SHOWN = 40  # unexplained periods that are listed for people
 RANGE_HELP = "FROM..TO without TO, or one timeperiod"
@@ -131,7 +133,7 @@ def _print_counts(trees: list[TreeView]) -> None:
 
 
 def _print_jobs(trees: list[TreeView]) -> None:
-    from synergy.cli.output import table
+    from synergy.cli.output import REASON, one_line, table
 
     table(
         ["process", "timeperiod", "state", "generation", "unit", "reason"],
@@ -142,7 +144,7 @@ def _print_jobs(trees: list[TreeView]) -> None:
                 f"{job.state} (stale)" if job.is_stale else job.state,
                 job.generation,
                 job.unit,
-                job.reason,
+                one_line(job.reason, REASON),
             ]
             for tree in trees
             for level in tree.processes
@@ -174,57 +176,54 @@ def cause_json(cause: Cause) -> dict[str, Any]:
         "timeperiod": cause.timeperiod,
         "state": None if cause.state is None else cause.state.word,
         "text": cause.text,
-        "helps": cause.helps,
+        "helps": [help_.command for help_ in cause.helps],
         "causes": [cause_json(behind) for behind in cause.causes],
     }
 
 
 def _print_cause(cause: Cause, indent: str) -> None:
-    from synergy.cli.output import colour, say
+    from synergy.cli.output import colour, one_line, say
 
     state = "" if cause.state is None else f" ({cause.state.word})"
-    say(f"{indent}{colour(f'{cause.process} {cause.timeperiod}', 'bold')}{state}: {cause.text}")
+    text = one_line(cause.text)
+    say(f"{indent}{colour(f'{cause.process} {cause.timeperiod}', 'bold')}{state}: {text}")
     for help_ in cause.helps:
-        say(f"{indent}  helps: {help_}")
+        say(f"{indent}  helps: {help_.command}")
     for behind in cause.causes:
         _print_cause(behind, indent + "  ")
 
 
 def run_reprocess(arguments: argparse.Namespace) -> None:
     """Starts jobs over."""
-    from synergy.cli.desk import actor, desk
+    from synergy.insight.bulk import BulkVerb
 
-    with desk() as at:
-        process = at.managed(arguments.process)
-        touched = at.actions.reprocess(
-            process.name, _periods(process, arguments.range), actor(arguments.reason), at.now,
-            dry_run=arguments.dry_run,
-        )  # fmt: skip
-    _show_touched(touched, arguments, "started over")
+    _show_touched(_touched(arguments, BulkVerb.REPROCESS), arguments, "started over")
 
 
 def run_skip(arguments: argparse.Namespace) -> None:
     """Gives jobs up."""
+    from synergy.insight.bulk import BulkVerb
+
+    _show_touched(_touched(arguments, BulkVerb.SKIP), arguments, "skipped")
+
+
+def _touched(arguments: argparse.Namespace, verb: BulkVerb) -> Sequence[Touched]:
+    """Acts on a range, or looks what would be touched."""
     from synergy.cli.desk import actor, desk
+    from synergy.cli.ranges import parse_range
+    from synergy.insight.bulk import BulkRequest, Range
 
     with desk() as at:
-        process = at.managed(arguments.process)
-        touched = at.actions.skip(
-            process.name, _periods(process, arguments.range), actor(arguments.reason), at.now,
-            dry_run=arguments.dry_run,
-        )  # fmt: skip
-    _show_touched(touched, arguments, "skipped")
+        process, who = at.managed(arguments.process), actor(arguments.reason)
+        first, end = parse_range(process.qualifier, arguments.range)
+        name = process.qualifier.timeperiod
+        request = BulkRequest(verb, (Range(process.name, name(first), name(end - 1)),))
+        if arguments.dry_run:
+            return at.bulk.preview(request).first
+        return at.bulk.act(request, who, at.now)
 
 
-def _periods(process: ManagedProcess, text: str) -> Periods:
-    """The first and the last timeperiod of a range."""
-    from synergy.cli.ranges import parse_range
-
-    first, end = parse_range(process.qualifier, text)
-    return process.qualifier.timeperiod(first), process.qualifier.timeperiod(end - 1)
-
-
-def _show_touched(touched: list[Touched], arguments: argparse.Namespace, done: str) -> None:
+def _show_touched(touched: Sequence[Touched], arguments: argparse.Namespace, done: str) -> None:
     from synergy.cli import output
 
     if arguments.json:

@@ -23,7 +23,9 @@ def add(subparsers: Any) -> None:
     )  # fmt: skip
     listing.add_argument("--process", metavar="PROCESS")
     listing.add_argument("--state", choices=[state.value for state in UnitState])
-    listing.add_argument("--limit", metavar="N", type=options.positive, default=50)
+    listing.add_argument(
+        "--limit", metavar="N", type=options.positive, default=50, help="default: 50"
+    )
     listing.add_argument("--cursor", metavar="C", help="the next page, as the last one named it")
     options.json_option(listing)
     for name, run, help_ in (
@@ -34,7 +36,11 @@ def add(subparsers: Any) -> None:
         parser.add_argument("id", metavar="ID")
         options.json_option(parser)
     for name, run, help_ in (
-        ("cancel", run_cancel, "cancel a unit that is not finished; its job is skipped"),
+        (
+            "cancel",
+            run_cancel,
+            "cancel a unit that is not finished; its job is skipped, its run canceled",
+        ),
         ("retry", run_retry, "hand a failed unit out again at once, its failures forgiven"),
     ):
         parser = options.verb(verbs, name, run, help_, f"launch.py unit {name} 5f0c9a... --dry-run")
@@ -49,7 +55,7 @@ def run_list(arguments: argparse.Namespace) -> None:
 
     with desk() as at:
         if arguments.process is not None:
-            at.managed(arguments.process)
+            at.working(arguments.process)
         state = None if arguments.state is None else UnitState(arguments.state)
         page = at.reads.units(arguments.process, state, arguments.limit, arguments.cursor)
     if arguments.json:
@@ -66,7 +72,7 @@ def run_list(arguments: argparse.Namespace) -> None:
                 unit.state.value,
                 unit.attempt,
                 output.instant(unit.created_at),
-                unit.reason or None,
+                output.one_line(unit.reason, output.REASON),
             ]
             for unit in page.items
         ],
@@ -103,7 +109,8 @@ def run_log(arguments: argparse.Namespace) -> None:
     if not lines:
         output.note(f"nothing was written for unit {arguments.id}")
     for line in lines:
-        output.say(f"{output.instant(line.at)} attempt {line.attempt} {line.level}: {line.text}")
+        text = output.visible(line.text)
+        output.say(f"{output.instant(line.at)} attempt {line.attempt} {line.level}: {text}")
 
 
 def run_cancel(arguments: argparse.Namespace) -> None:

@@ -88,9 +88,9 @@ def _tell(at: Desk, arguments: argparse.Namespace, found: Standing | None) -> in
     else:
         output.say(f"{found.process} {found.timeperiod}: {_ending(found)}")
         for leaf in leaves:
-            output.say(f"  {leaf.process} {leaf.timeperiod}: {leaf.text}")
+            output.say(f"  {leaf.process} {leaf.timeperiod}: {output.one_line(leaf.text)}")
             for help_ in leaf.helps:
-                output.say(f"    helps: {help_}")
+                output.say(f"    helps: {help_.command}")
     return exits.DONE if is_done else exits.FAILED
 
 

@@ -8,6 +8,7 @@ what they are given; `config.loader` checks all of it at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 QUALIFIER_HOURLY = "hourly"
@@ -21,6 +22,9 @@ STATE_MACHINE_CONTINUOUS = "continuous"
 BLOCKING_NORMAL = "normal"
 BLOCKING_DEPENDENCIES = "dependencies"
 BLOCKING_CHILDREN = "children"
+
+Written = dict[str, Any]
+Duration = str | float  # '60s', '5m', '48h', '7d', or seconds
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,21 @@ def daemon_context_entry(**fields: Any) -> Entry:
     return Entry("daemon", fields)
 
 
+def freerun_context_entry(**fields: Any) -> Entry:
+    """A process without a timetable: it runs by schedule, or when it is triggered.
+
+    Required: `process_name`, `present_on_boxes`, and `classname` or `command` as for a managed
+    process. In a command `${run}` is the id of the run, and `${timeperiod}` (as `${start}` and
+    `${end}`) its due time as `YYYYMMDDHHmmSS`, or the period that triggered it.
+
+    With a `trigger_frequency` ('every 60', 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW', in UTC)
+    it has a schedule of its own name. Optional, as for a managed process: `token`, `arguments`,
+    `instances`, `retry_backoff`, `heartbeat_timeout`, `resubmit_after`, `life_support`, `is_on`,
+    and `max_attempts=1`: a run that failed is followed by the next one.
+    """
+    return Entry("freerun", fields)
+
+
 def timetable_tree_entry(**fields: Any) -> Entry:
     """A tree of managed processes of falling granularity.
 
@@ -79,3 +98,120 @@ def timetable_tree_entry(**fields: Any) -> Entry:
     show it).
     """
     return Entry("tree", fields)
+
+
+def schedule_context_entry(**fields: Any) -> Entry:
+    """A schedule: a program, what triggers it, and what it then waits for.
+
+    The fields are those of schedule files (`docs/schedule-files.md`), with `schedule_name` for
+    `name` and `from_` for `from`. Required: `schedule_name`; `process` or `target`; `trigger`,
+    `cron`, `when` or `dependencies`. The functions below write the parts:
+
+        schedule_context_entry(
+            schedule_name="nightly",
+            process="ReportExporter",
+            trigger=all_of(cron("0 2 * * *"), timetable("SiteDailyAggregator")),
+            constraints=[concurrency(1), time_window("22:00", "06:00", "Europe/Berlin")],
+        )
+    """
+    return Entry("schedule", fields)
+
+
+# Triggers of schedules
+
+
+def every(seconds: int) -> Written:
+    """Due every so many seconds."""
+    return {"every": seconds}
+
+
+def at(times: str) -> Written:
+    """Due at times such as '02:30' or '5-18:00, 12:00', in the schedule's zone; 0 is Monday."""
+    return {"at": times}
+
+
+def cron(*lines: str) -> Written:
+    """Due when one of the cron lines is, in the schedule's zone."""
+    return {"cron": lines[0] if len(lines) == 1 else list(lines)}
+
+
+def once(instant: str | datetime) -> Written:
+    """Due once; without an offset it is UTC."""
+    return {"once": instant}
+
+
+def elapsed(duration: Duration) -> Written:
+    """Due so long after the last run."""
+    return {"elapsed": duration}
+
+
+def partition(dataset: str, n: int = 1) -> Written:
+    """Met by `n` new partitions of a dataset."""
+    return {"partition": {"dataset": dataset, "n": n}}
+
+
+def program(process: str, *statuses: str) -> Written:
+    """Met when a run, or a job, of the process ended so; without `statuses`, when processed."""
+    return {"program": {"process": process, "statuses": list(statuses) or ["processed"]}}
+
+
+def timetable(process: str) -> Written:
+    """Met when a period of the managed process is finished."""
+    return {"timetable": {"process": process}}
+
+
+def event(type: str, resource: str, life: Duration) -> Written:
+    """Met by an event FILE, TABLE or TIME BASED that is alive for so long; 0 for no longer."""
+    return {"event": {"type": type, "resource": resource, "life": life}}
+
+
+def all_of(*legs: Written | str) -> Written:
+    """Met when each of the triggers is, in whatever order."""
+    return {"all_of": list(legs)}
+
+
+def any_of(*legs: Written | str) -> Written:
+    """Met when one of the triggers is."""
+    return {"any_of": list(legs)}
+
+
+# Run constraints of schedules; `when_unmet` is 'wait' or 'abort'
+
+
+def concurrency(n: int, scope: str = "program", when_unmet: str = "abort") -> Written:
+    """Fewer than `n` active runs of the program, or of the schedule's 'group'."""
+    return {"concurrency": {"n": n, "scope": scope, "when_unmet": when_unmet}}
+
+
+def delay(duration: Duration) -> Written:
+    """So long after what triggered the run."""
+    return {"delay": duration}
+
+
+def time_window(start: str, end: str, zone: str | None = None, when_unmet: str = "wait") -> Written:
+    """From 'HH:MM' to before 'HH:MM', in the schedule's zone unless another is named."""
+    window = {"start": start, "end": end, "zone": zone, "when_unmet": when_unmet}
+    return {"time_window": window}
+
+
+def since_last_run(duration: Duration, when_unmet: str = "abort") -> Written:
+    """No active run, and none that succeeded less than so long ago."""
+    return {"since_last_run": {"duration": duration, "when_unmet": when_unmet}}
+
+
+def at_most(n: int, per: Duration, when_unmet: str = "wait") -> Written:
+    """Fewer than `n` launches within the last 'minute', 'hour', 'day', 'week' or duration."""
+    return {"at_most": {"n": n, "per": per, "when_unmet": when_unmet}}
+
+
+def load(max: float, of: str = "box", when_unmet: str = "wait") -> Written:
+    """The load of the box, per core, or of the process's 'queue', in messages, is not above."""
+    return {"load": {"max": max, "of": of, "when_unmet": when_unmet}}
+
+
+# Programs of schedules
+
+
+def webhook(target: str, payload: object = "", **more: Any) -> Written:
+    """Fields of an entry, for `**`: a request to a URL; `more`: `headers`, `content_type`."""
+    return {"target": target, "payload": payload, **more}

@@ -7,18 +7,15 @@ were asked for are the known ones, so `done` can name the rest.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TypeVar
 
 from synergy.config.findings import Findings, suggestion
+from synergy.errors import InvalidValue
+from synergy.schedule import phrases
 
 Choice = TypeVar("Choice", bound=Enum)
-
-_DURATION = re.compile(r"([0-9]+)\s*([smhd])", re.ASCII)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_LONGEST = 3660 * 86_400  # ten years: longer is a slip, and would overflow dates
 
 
 class Fields:
@@ -92,16 +89,14 @@ class Fields:
         value = self.get(name)
         if value is None:
             return default
-        seconds = _seconds(value)
-        if seconds is None:
-            self.mistake(
-                name, f"expected a duration such as '60s', '5m', '48h', '7d', not {value!r}"
-            )
-        elif seconds < 0 or seconds > _LONGEST or (seconds == 0 and not zero):
-            least = "at least 0" if zero else "more than 0"
-            self.mistake(name, f"expected {least} and at most ten years, not {value!r}")
-        else:
+        try:
+            seconds = phrases.duration(value).total_seconds()
+        except InvalidValue as error:
+            self.mistake(name, str(error))
+            return default
+        if seconds or zero:
             return seconds
+        self.mistake(name, f"expected more than 0 and at most ten years, not {value!r}")
         return default
 
     def choice(self, name: str, default: Choice) -> Choice:
@@ -136,10 +131,3 @@ class Fields:
             self.mistake(name, f"expected a dictionary with texts as keys, not {value!r}")
             return {}
         return dict(value)
-
-
-def _seconds(value: object) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value) if math.isfinite(value) else None
-    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return None if found is None else float(int(found[1]) * _SECONDS[found[2]])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from synergy.errors import ConfigurationError
 from synergy.runtime.masking import mask
+from synergy.schedule.phrases import suggestion
+
+__all__ = ["Findings", "suggestion"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,3 @@ class Findings:
         """Raises ConfigurationError if there are any."""
         if self.mistakes:
             raise ConfigurationError(self.mistakes)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is not among those known."""
-    words = sorted(known)
-    near = get_close_matches(word, words, 1) or [w for w in words if w.lower() == word.lower()]
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"expected one of {', '.join(words)}" if words else "there are none"

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from synergy.config import settings as settings_module
+from synergy.config import mx, reading
 from synergy.config.findings import Findings
 from synergy.config.processes import check_classes, read_processes
+from synergy.config.schedules import read_schedules
 from synergy.config.settings import Settings
 from synergy.config.source import put_on_path, run_file, shown
 from synergy.config.trees import read_trees
@@ -33,7 +34,7 @@ class Checked:
 def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
     """The settings; raises ConfigurationError with all mistakes in them."""
     findings = Findings()
-    settings = settings_module.read(project, environ, findings)
+    settings = reading.read(project, environ, findings)
     findings.raise_mistakes()
     return settings
 
@@ -52,7 +53,9 @@ def load_deployment(settings: Settings, project: Path) -> Deployment:
 def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) -> Checked:
     """All mistakes of settings and context together; with `imports`, those of classes too."""
     findings = Findings()
-    settings = settings_module.read(project, environ, findings)
+    settings = reading.read(project, environ, findings)
+    if mistake := mx.users_mistake(settings.mx_users_file):
+        findings.mistake("mx_users_file", mistake)
     deployment = _deployment(settings, project, findings)
     if imports:
         check_classes(deployment.processes, findings)
@@ -69,10 +72,11 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     entries = _entries("process_context", names, where, findings)
     declared = read_processes(entries, settings, findings)
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
-    if names.get("schedule_context"):
-        findings.mistake(f"{where} schedule_context", "schedules are not supported yet")
+    present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
+    entries = _entries("schedule_context", present, where, findings)
+    schedules = read_schedules(entries, declared, findings)
     sound = {name: process for name, process in declared.items() if process is not None}
-    return Deployment(sound, trees)
+    return Deployment(sound, trees, schedules)
 
 
 def _python_path() -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from synergy.config import classes
@@ -16,6 +16,7 @@ from synergy.errors import InvalidValue
 from synergy.model.process import (
     Blocking,
     DaemonProcess,
+    FreerunProcess,
     LateData,
     ManagedProcess,
     Process,
@@ -26,6 +27,7 @@ from synergy.timeperiod import Qualifier, largest_grouping
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
 _PROVIDED = ("timeperiod", "start", "end", "attempt", "home")
+_PROVIDED_TO_RUNS = (*_PROVIDED, "run")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -39,11 +41,14 @@ def read_processes(
         match entry:
             case Entry("managed", values):
                 processes[key] = _managed(key, Fields(where, values, findings), settings)
+            case Entry("freerun", values):
+                processes[key] = _freerun(key, Fields(where, values, findings), settings)
             case Entry("daemon", values):
                 processes[key] = _daemon(key, Fields(where, values, findings), settings)
             case _:
                 processes[key] = None
-                expected = "managed_context_entry(...) or daemon_context_entry(...)"
+                kinds = ("managed", "freerun", "daemon")
+                expected = " or ".join(f"{kind}_context_entry(...)" for kind in kinds)
                 findings.mistake(where, f"expected {expected}")
     _check_sinks(processes, findings)
     return processes
@@ -85,6 +90,33 @@ def _common(key: str, fields: Fields, settings: Settings) -> _Common:
     )
 
 
+class _Working(_Common):
+    """The fields that all processes with units of work have."""
+
+    command: tuple[str, ...] | None
+    max_attempts: int
+    retry_backoff: float
+    heartbeat_timeout: float
+    resubmit_after: float
+    life_support: float
+
+
+def _working(
+    key: str, fields: Fields, settings: Settings, provided: Sequence[str], attempts: int
+) -> _Working:
+    """`provided` are the names that a command may hold, `attempts` how many there usually are."""
+    common = _common(key, fields, settings)
+    return _Working(
+        **common,
+        command=_command(fields, (*provided, *common["arguments"])),
+        max_attempts=fields.integer("max_attempts", attempts),
+        retry_backoff=fields.duration("retry_backoff", 60.0, zero=True),
+        heartbeat_timeout=fields.duration("heartbeat_timeout", 60.0),
+        resubmit_after=fields.duration("resubmit_after", 3600.0),
+        life_support=fields.duration("life_support", 48 * 3600.0),
+    )
+
+
 def _daemon(key: str, fields: Fields, settings: Settings) -> DaemonProcess:
     fields.required("classname")
     process = DaemonProcess(**_common(key, fields, settings))
@@ -92,30 +124,33 @@ def _daemon(key: str, fields: Fields, settings: Settings) -> DaemonProcess:
     return process
 
 
+def _freerun(key: str, fields: Fields, settings: Settings) -> FreerunProcess:
+    frequency = _trigger(fields, "") if fields.has("trigger_frequency") else None
+    process = FreerunProcess(
+        **_working(key, fields, settings, _PROVIDED_TO_RUNS, 1),
+        trigger_frequency=frequency or None,
+    )
+    fields.done()
+    return process
+
+
 def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | None:
     fields.required("time_qualifier")
-    common = _common(key, fields, settings)
-    command = _command(fields, common["arguments"])
+    working = _working(key, fields, settings, _PROVIDED, 3)
     qualifier = fields.choice("time_qualifier", Qualifier.DAILY)
     grouping = fields.integer("time_grouping", 1, high=largest_grouping(qualifier))
     process = ManagedProcess(
-        **common,
-        command=command,
+        **working,
         qualifier=qualifier,
         source=fields.text("source") or None,
         sink=fields.text("sink") or None,
         state_machine=fields.choice("state_machine_name", StateMachine.DISCRETE),
         blocking=fields.choice("blocking_type", Blocking.NORMAL),
-        trigger_frequency=_trigger(fields),
+        trigger_frequency=_trigger(fields, "every 600"),
         time_grouping=grouping,
         also_reads=_also_reads(fields),
         settle=fields.duration("settle", 300.0, zero=True),
         max_active=fields.integer("max_active", 8),
-        max_attempts=fields.integer("max_attempts", 3),
-        retry_backoff=fields.duration("retry_backoff", 60.0, zero=True),
-        heartbeat_timeout=fields.duration("heartbeat_timeout", 60.0),
-        resubmit_after=fields.duration("resubmit_after", 3600.0),
-        life_support=fields.duration("life_support", 48 * 3600.0),
         late_data=fields.choice("late_data", LateData.REPROCESS),
     )
     fields.done()
@@ -158,8 +193,8 @@ def _classname(fields: Fields) -> str | None:
     return path
 
 
-def _command(fields: Fields, arguments: Mapping[str, object]) -> tuple[str, ...] | None:
-    """The command; exactly one of `classname` and `command` must be given."""
+def _command(fields: Fields, known: Sequence[str]) -> tuple[str, ...] | None:
+    """The command, in which these names may stand, or `classname`: one of them must be given."""
     if fields.has("command") == fields.has("classname"):
         both = fields.has("command")
         fields.findings.mistake(
@@ -171,7 +206,6 @@ def _command(fields: Fields, arguments: Mapping[str, object]) -> tuple[str, ...]
     command = fields.texts("command")
     if not command:
         fields.mistake("command", "expected a program and its arguments, as a list of texts")
-    known = (*_PROVIDED, *arguments)
     for name in (name for item in command for name in _PLACEHOLDER.findall(item)):
         if name not in known:
             expected = ", ".join(f"${{{word}}}" for word in known)
@@ -200,14 +234,16 @@ def _patterns(fields: Fields) -> tuple[str, ...]:
     return patterns
 
 
-def _trigger(fields: Fields) -> str:
+def _trigger(fields: Fields, default: str) -> str:
     """The trigger in its canonical form."""
-    text = fields.text("trigger_frequency", "every 600")
+    text = fields.text("trigger_frequency", default)
+    if not text:
+        return default
     try:
         return str(trigger.parse(text))
     except InvalidValue as error:
         fields.mistake("trigger_frequency", str(error))
-        return "every 600"
+        return default
 
 
 def _check_sinks(processes: Mapping[str, Process | None], findings: Findings) -> None:

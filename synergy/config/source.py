@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from synergy.config import context
 from synergy.config.findings import Findings
 
 
@@ -27,10 +28,20 @@ def run_file(path: Path, project: Path, findings: Findings) -> dict[str, object]
     except OSError as error:
         findings.mistake(where, f"cannot be read: {error.strerror}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a deployment's file may raise anything
-        findings.mistake(f"{where}{line_of(error, path)}", f"{type(error).__name__}: {error}")
+        lacking = _import_of(error.name) if isinstance(error, NameError) else ""
+        told = f"{type(error).__name__}: {error}{lacking}"
+        findings.mistake(f"{where}{line_of(error, path)}", told)
     else:
         return vars(module)
     return None
+
+
+def _import_of(name: str | None) -> str:
+    """Where the examples of the documentation have this name from; empty for any other."""
+    found = vars(context).get(name or "")
+    if found is None or getattr(found, "__module__", context.__name__) != context.__name__:
+        return ""  # also for what that module itself has from elsewhere
+    return f": import it from {context.__name__}"
 
 
 def line_of(error: BaseException, path: Path) -> str:

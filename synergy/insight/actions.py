@@ -18,12 +18,13 @@ from functools import partial
 
 from synergy.errors import NotFound, Refused
 from synergy.insight.coverage import source_bounds
+from synergy.insight.launching import AGENT, is_free_run
 from synergy.lifecycle.transitions import Move, UnitMoveName, after, unit_after
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
-from synergy.model.process import Deployment
+from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
 from synergy.schedule.trigger import parse
 from synergy.storage.protocol import Store
@@ -47,9 +48,6 @@ class Touched:
     generation: int
 
 
-Periods = tuple[str, str]  # the first and the last timeperiod of a range
-
-
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who asks, and why; both go into the journal."""
@@ -59,53 +57,12 @@ class Actor:
 
 
 class Actions:
-    """What may be asked of a deployment."""
+    """What may be asked of a deployment, besides what concerns many jobs (`Bulk`)."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store
         self._bus = bus
         self._deployment = deployment
-
-    def reprocess(
-        self, process: str, periods: Periods, actor: Actor, now: datetime, *, dry_run: bool = False
-    ) -> list[Touched]:
-        """Starts jobs over with all that was made from them; embryos pass through."""
-        return self._cascade(process, periods, actor, now, Move.START_OVER, dry_run=dry_run)
-
-    def skip(
-        self, process: str, periods: Periods, actor: Actor, now: datetime, *, dry_run: bool = False
-    ) -> list[Touched]:
-        """Gives up jobs that are not finished, with all that would have been made from them."""
-        return self._cascade(process, periods, actor, now, Move.SKIP, dry_run=dry_run)
-
-    def _cascade(
-        self, process: str, periods: Periods, actor: Actor, now: datetime, move: Move, *,
-        dry_run: bool,
-    ) -> list[Touched]:  # fmt: skip
-        def moves(timetable: Timetable) -> list[JobMove]:
-            nodes = timetable.nodes(process, *periods)
-            return cascade_moves(self._store, nodes, move, actor)
-
-        if dry_run:
-            return _touched(moves(load_timetable(self._store, self._deployment, now)))
-        return self._repeat(moves, actor, now)
-
-    def _repeat(
-        self, moves_in: Callable[[Timetable], list[JobMove]], actor: Actor, now: datetime
-    ) -> list[Touched]:
-        """Makes the moves of a cascade, again while others change the jobs meanwhile.
-
-        The second time round what was moved the first time is passed through, so only what
-        was refused is moved; an operator's word wins.
-        """
-        touched: list[Touched] = []
-        for _ in range(TRIES):
-            moves = moves_in(load_timetable(self._store, self._deployment, now))
-            made, refused = make_moves(self._store, self._bus, moves, actor, now)
-            touched += made
-            if not refused:
-                return touched
-        raise Refused(f"{len(refused)} jobs keep changing; {len(touched)} were done: try again")
 
     def extend(self, start: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> str:
         """Moves the timetable's first hour to an earlier one; returns the present first hour."""
@@ -127,6 +84,23 @@ class Actions:
                 batch.after_commit(self._wake)
         return present
 
+    def _repeat(
+        self, moves_in: Callable[[Timetable], list[JobMove]], actor: Actor, now: datetime
+    ) -> list[Touched]:
+        """Makes the moves of a cascade, again while others change the jobs meanwhile.
+
+        The second time round what was moved the first time is passed through, so only what
+        was refused is moved; an operator's word wins.
+        """
+        touched: list[Touched] = []
+        for _ in range(TRIES):
+            moves = moves_in(load_timetable(self._store, self._deployment, now))
+            made, refused = make_moves(self._store, self._bus, moves, actor, now)
+            touched += made
+            if not refused:
+                return touched
+        raise Refused(f"{len(refused)} jobs keep changing; {len(touched)} were done: try again")
+
     def _widening(self, timetable: Timetable, start: str, actor: Actor) -> list[JobMove]:
         was = timetable.start
         timetable.extend(start)
@@ -135,13 +109,21 @@ class Actions:
     def cancel_unit(
         self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> None:
-        """Cancels a unit that is not finished; its job will be skipped."""
+        """Cancels a unit that is not finished; its job will be skipped, its run canceled."""
         self._move_unit(unit, UnitMoveName.CANCEL, actor, now, dry_run=dry_run)
 
     def retry_unit(
         self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> None:
-        """Hands an invalid unit out again at once, with its failures forgiven."""
+        """Hands an invalid unit out again at once, with its failures forgiven.
+
+        Raises Refused for that of a run, which is retried as a whole.
+        """
+        if is_free_run(unit):
+            raise Refused(
+                f"unit {unit.id} carries out a run: launch.py schedule retry {unit.id} runs it "
+                "again; launch.py schedule runs shows how runs ended"
+            )
         if unit.state is UnitState.IN_PROGRESS:
             raise Refused(f"unit {unit.id} is in progress: cancel it, or reprocess its job")
         self._move_unit(unit, UnitMoveName.HAND_OUT_AGAIN, actor, now, dry_run=dry_run)
@@ -170,8 +152,8 @@ class Actions:
             batch.after_commit(self._wake)
 
     def switch_process(self, process: str, is_on: bool, actor: Actor, now: datetime) -> None:
-        """Switches the jobs of a managed process on or off; what runs, runs to its end."""
-        self._managed(process)
+        """Switches the jobs, or runs, of a process on or off; what runs, runs to its end."""
+        self._working(process)
         with self._store.batch() as batch:
             self._store.controls.set_on(process, is_on, actor.who, actor.why, now)
             batch.after_commit(self._wake)
@@ -196,7 +178,7 @@ class Actions:
         `flush` ignores waiting times; `process` limits it to one process, empty for all.
         """
         if process:
-            self._managed(process)
+            self._working(process)
         seq = self._store.journal.last_seq()
         self._note("gc.flush" if flush else "gc.requested", process, actor, now)
         return seq
@@ -212,8 +194,15 @@ class Actions:
         if process not in managed:
             raise NotFound("managed process", process, f"there are: {', '.join(managed)}")
 
+    def _working(self, process: str) -> None:
+        declared = self._deployment.processes
+        if not isinstance(declared.get(process), WorkingProcess):
+            known = ", ".join(n for n, p in declared.items() if isinstance(p, WorkingProcess))
+            raise NotFound("managed or free-run process", process, f"there are: {known}")
+
     def _wake(self) -> None:
         self._bus.notify(SCHEDULER)
+        self._bus.notify(AGENT)
 
 
 def load_timetable(store: Store, deployment: Deployment, now: datetime) -> Timetable:

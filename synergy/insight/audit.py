@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from synergy.insight.causes import Kind
 from synergy.insight.coverage import uncovered
-from synergy.insight.why import Kind, Why
+from synergy.insight.why import Why
 from synergy.model.job import JobState
 from synergy.storage.protocol import Store
 from synergy.timetable.level import Level

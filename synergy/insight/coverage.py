@@ -7,7 +7,8 @@ and is not, so whoever asks whether work is done asks here too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from synergy.model.job import JobState
@@ -16,6 +17,8 @@ from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
+
+AT_ONCE = 1000  # periods whose units are read in one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,35 @@ def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Unco
                 ordinal
             ) in (JobState.PROCESSED, JobState.NOOP):
                 highest[ordinal] = max(bounds.high, highest.get(ordinal, 0))
-    for ordinal, high in highest.items():
-        if high > covered(store, place, ordinal):
-            yield Uncovered(process.name, names(ordinal), level.state(ordinal))
+    for some in _in_parts(sorted(highest)):
+        ends = _highest_ends(store, level, some[0], some[-1])
+        for ordinal in some:
+            if highest[ordinal] > ends.get(ordinal, 0):
+                yield Uncovered(process.name, names(ordinal), level.state(ordinal))
+
+
+def _in_parts(ordinals: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Rising ordinals in parts that span no more than `AT_ONCE` periods."""
+    begin = 0
+    while begin < len(ordinals):
+        end = bisect_left(ordinals, ordinals[begin] + AT_ONCE, begin)
+        yield ordinals[begin:end]
+        begin = end
+
+
+def _highest_ends(store: Store, level: Level, first: int, last: int) -> dict[int, int]:
+    """What the units of jobs `first` to `last`, none of them skipped, were asked to cover."""
+    found: dict[int, int] = {}
+    names = level.timeperiod
+    for unit in store.units.of_jobs(level.process.name, names(first), names(last)):
+        ordinal = level.find(unit.timeperiod)
+        if (
+            ordinal is not None
+            and unit.generation == level.generation(ordinal)
+            and unit.state is not UnitState.CANCELED
+        ):
+            found[ordinal] = max(unit.end_id, found.get(ordinal, 0))
+    return found
 
 
 def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:

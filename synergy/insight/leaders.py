@@ -15,6 +15,7 @@ from synergy.storage.protocol import Store
 
 FAMILY = "scheduler/"  # how the names of all these leases begin
 COLLECTOR = "collector"
+DECIDER = "agent/decider"  # the lease of the agent that decides about schedules
 
 
 def part_of_tree(tree: str) -> str:
@@ -69,6 +70,12 @@ def is_led(store: Store, part: str) -> bool:
     """Whether somebody leads a part, as far as can be seen from this machine."""
     lease = store.leases.read(lease_of(part))
     return lease is not None and _is_live(lease)
+
+
+def is_process_led(store: Store, deployment: Deployment, process: str) -> bool:
+    """Whether somebody leads the tree of a process, as far as can be seen from this machine."""
+    trees = [tree.name for tree in deployment.trees.values() if process in tree.processes]
+    return any(is_led(store, part_of_tree(tree)) for tree in trees)
 
 
 def _is_live(lease: Lease) -> bool:

@@ -1,4 +1,4 @@
-"""Who works with a store, as far as it shows.
+"""Who works with a store, as far as it shows; which processes nobody runs.
 
 Schedulers and supervisors hold leases, which they release when they end; of a lease that was
 not released, the holder is looked for if he was of this machine, else listened for: one that
@@ -9,7 +9,7 @@ reported last, on this machine.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from synergy.errors import Refused
 from synergy.model.lease import Lease
@@ -48,6 +48,13 @@ def refuse_while_in_use(
         for name, lease in _held(store).items():
             if lease != held.get(name):
                 raise _in_use(place, _words(lease))
+
+
+def run_nowhere(store: Store, processes: Iterable[str]) -> list[str]:
+    """Those of these processes that are switched on at no box that ever reported, by name."""
+    reported = {box.id for box in store.boxes.all() if box.seen_at is not None}
+    on = {one.process for one in store.boxes.assignments() if one.is_on and one.box in reported}
+    return sorted(set(processes) - on)
 
 
 def _held(store: Store) -> dict[str, Lease]:

@@ -1,25 +1,36 @@
 """Looking: everything that command line, pages and metrics show.
 
-Each question is answered from the store as it is at that moment, and changes nothing there.
+Each question is answered from the store as it is at that moment, and changes nothing there. Only
+what would cost too much each time is remembered: `audits`, and the counts of `activity`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator
 
 from synergy.clock import Clock
 from synergy.errors import NotFound
+from synergy.insight import metrics
 from synergy.insight.actions import load_timetable
+from synergy.insight.activity import Activity
 from synergy.insight.audit import Audit, audit
+from synergy.insight.audits import Audits
+from synergy.insight.boxes import box_views
+from synergy.insight.causes import Cause
+from synergy.insight.collecting import planned
+from synergy.insight.controls import is_switched_on
 from synergy.insight.coverage import below, uncovered_below
-from synergy.insight.leaders import COLLECTOR, PartView, is_led, leaders, part_of_tree
+from synergy.insight.dead_letters import DeadPage, dead_page
+from synergy.insight.job_list import JobList, JobPage, Wanted
+from synergy.insight.job_view import JobDetail, job_detail
+from synergy.insight.journal import JournalPage, journal_page
+from synergy.insight.leaders import COLLECTOR, PartView, is_led, is_process_led, leaders
+from synergy.insight.processes import Look, by_process
+from synergy.insight.tree_runs import TreeProgress, TreeRuns, tree_progress, tree_runs
+from synergy.insight.unit_logs import UnitLog
 from synergy.insight.views import (
-    BoxProcess,
     BoxView,
     CollectorView,
-    Placement,
     PlannedMove,
     ProcessView,
     QueueView,
@@ -28,17 +39,12 @@ from synergy.insight.views import (
     UnitPage,
     Window,
 )
-from synergy.insight.why import Cause, Why
+from synergy.insight.why import Why
 from synergy.insight.window import LevelReader
-from synergy.lifecycle.reclaim import Observed, Verdict, judge
 from synergy.messaging.protocol import Bus
-from synergy.model.box import Box, ObservedProcess
-from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
-from synergy.model.process import DaemonProcess, Deployment, ManagedProcess, Process
+from synergy.model.process import DaemonProcess, Deployment, WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
-from synergy.runtime import identity
-from synergy.schedule.trigger import parse
 from synergy.storage.protocol import DeadMessage, LogLine, Store, StoreStatus
 from synergy.timetable.timetable import Timetable
 
@@ -50,17 +56,24 @@ _RECENT = 1000  # entries of no process among which those runs are looked for
 class Reads:
     """What may be seen of a deployment."""
 
-    def __init__(self, store: Store, bus: Bus, deployment: Deployment, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, bus: Bus, deployment: Deployment, clock: Clock,
+        timetable: Callable[[], Timetable] | None = None,
+    ) -> None:  # fmt: skip
+        """`timetable` tells how it is now, for somebody who looks often (`Following`)."""
         self._store = store
         self._bus = bus
         self._deployment = deployment
         self._clock = clock
+        self._timetable = timetable or self._load
+        self.audits = Audits(self.audit, clock)
+        self.activity = Activity(store, deployment, clock)
 
     # Processes
 
     def processes(self) -> list[ProcessView]:
         """All that are declared, in the order of their declaration."""
-        look = _Look(self._store, self._bus, self._deployment, self._clock.now())
+        look = Look(self._store, self._bus, self._deployment, self._clock.now())
         return [look.process(process) for process in self._deployment.processes.values()]
 
     def process(self, name: str) -> ProcessView:
@@ -68,12 +81,15 @@ class Reads:
         found = self._deployment.processes.get(name)
         if found is None:
             raise NotFound("process", name, f"there are: {', '.join(self._deployment.processes)}")
-        return _Look(self._store, self._bus, self._deployment, self._clock.now()).process(found)
+        return Look(self._store, self._bus, self._deployment, self._clock.now()).process(found)
 
     # The timetable
 
     def timetable(self) -> Timetable:
-        """The timetable as the store has it; raises Refused if it has no start yet."""
+        """The timetable as it is now, not to be changed; raises Refused if it has no start yet."""
+        return self._timetable()
+
+    def _load(self) -> Timetable:
         return load_timetable(self._store, self._deployment, self._clock.now())
 
     def trees(self, name: str | None = None, window: Window | None = None) -> list[TreeView]:
@@ -86,7 +102,7 @@ class Reads:
 
         def reader(process: str) -> LevelReader:
             place = timetable.place(process)
-            is_on = _is_on(place.process, controls.get(process))
+            is_on = is_switched_on(place.process, controls.get(process))
             return LevelReader(self._store, place, now, is_on=is_on)
 
         return [
@@ -96,6 +112,33 @@ class Reads:
             for tree in declared.values()
             if name in (None, tree.name)
         ]
+
+    def progress(self) -> list[TreeProgress]:
+        """How far all trees are."""
+        timetable, now = self.timetable(), self._clock.now()
+        return [tree_progress(tree, timetable, now) for tree in self._deployment.trees.values()]
+
+    def tree_runs(self, name: str, window: Window) -> TreeRuns:
+        """The states of a window of a tree, run-length encoded; raises NotFound."""
+        tree = self._deployment.trees.get(name)
+        if tree is None:
+            raise NotFound("tree", name, f"there are: {', '.join(self._deployment.trees)}")
+        return tree_runs(tree, self.timetable(), window, self._clock.now())
+
+    def jobs(self, wanted: Wanted, limit: int = 100, cursor: str | None = None) -> JobPage:
+        """A page of jobs; raises NotFound, and InvalidValue for a cursor that is none."""
+        return self._job_list(self.timetable()).page(wanted, limit, cursor)
+
+    def job(self, process: str, timeperiod: str) -> JobDetail:
+        """A job with all that belongs to it; raises NotFound for one outside the timetable."""
+        standing, timetable = self.standing(process, timeperiod), self.timetable()
+        place = timetable.place(process)
+        ordinal = place.level.ordinal(timeperiod)
+        (listed,) = self._job_list(timetable).read([(place, ordinal)])
+        return job_detail(self._store, place, ordinal, listed, standing)
+
+    def _job_list(self, timetable: Timetable) -> JobList:
+        return JobList(self._store, timetable, self._clock.now())
 
     def why(self, process: str, timeperiod: str) -> Cause:
         """Why a job is as it is; raises NotFound for one outside the timetable."""
@@ -127,6 +170,28 @@ class Reads:
         place.level.ordinal(timeperiod)
         return self._store.journal.of_job(process, timeperiod, limit)
 
+    # The journal
+
+    def journal(
+        self,
+        process: str | None = None,
+        timeperiod: str | None = None,
+        event: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        who: str | None = None,
+    ) -> JournalPage:
+        """A page of the journal, newest first; see `journal_page`."""
+        return journal_page(self._store.journal, process, timeperiod, event, limit, cursor, who)
+
+    def entries_since(self, seq: int, limit: int) -> list[JournalEntry]:
+        """What the journal has after an entry, oldest first."""
+        return self._store.journal.since(seq, limit)
+
+    def last_entry(self) -> int:
+        """The number of the journal's newest entry; 0 if there never was one."""
+        return self._store.journal.last_seq()
+
     def _events_waiting(self) -> int:
         depths = self._bus.depths()
         daemons = [p for p in self._deployment.processes.values() if isinstance(p, DaemonProcess)]
@@ -156,6 +221,15 @@ class Reads:
         """What workers wrote while they carried the unit out, oldest first; raises NotFound."""
         return self._store.logs.of_unit(self.unit(id_).id)
 
+    def unit_lines(self, id_: str) -> UnitLog:
+        """The same, to be read in parts; raises NotFound."""
+        return UnitLog(self._store.logs, self.unit(id_).id)
+
+    def unit_story(self, unit: UnitOfWork) -> list[JournalEntry]:
+        """What happened to a unit, oldest first; what lies far back may be left out."""
+        entries = self._store.journal.of_job(unit.process, unit.timeperiod, _RECENT)
+        return [entry for entry in reversed(entries) if entry.unit == unit.id]
+
     # Queues and the collector
 
     def queues(self) -> list[QueueView]:
@@ -171,10 +245,13 @@ class Reads:
         """Messages that nobody could make sense of, newest first."""
         return self._bus.dead(limit)
 
+    def dead_letters(self, limit: int, cursor: str | None, longest: int) -> DeadPage:
+        """A page of them, as text of so many characters at most; see `dead_page`."""
+        return dead_page(self._bus, limit, cursor, longest)
+
     def is_led(self, process: str) -> bool:
         """Whether a scheduler leads the tree of a process, as far as can be seen from here."""
-        trees = [t.name for t in self._deployment.trees.values() if process in t.processes]
-        return any(is_led(self._store, part_of_tree(tree)) for tree in trees)
+        return is_process_led(self._store, self._deployment, process)
 
     def is_collected(self) -> bool:
         """Whether a scheduler runs the collector, as far as can be seen from here."""
@@ -188,7 +265,7 @@ class Reads:
         """The garbage collector."""
         recent = self._store.journal.find("", _RECENT)
         runs = [entry for entry in recent if entry.event == "gc.run"]
-        return CollectorView(self.is_collected(), _by_process(self._store), tuple(runs[:RUNS]))
+        return CollectorView(self.is_collected(), by_process(self._store), tuple(runs[:RUNS]))
 
     def collector_run_after(self, seq: int, process: str) -> tuple[JournalEntry | None, int]:
         """The run that the journal has after `seq`, if any, and the number to go on from."""
@@ -200,142 +277,23 @@ class Reads:
         return None, seq
 
     def collection_plan(self, process: str = "", *, flush: bool = False) -> list[PlannedMove]:
-        """What a run of the collector would do now.
-
-        As far as one look can tell: a heartbeat that has stopped only shows with time.
-        """
-        timetable, now = self.timetable(), self._clock.now()
-        controls, depths = self._store.controls.all(), self._bus.depths()
-        plan = []
-        for unit in self._store.units.unfinished():
-            place = timetable.places.get(unit.process)
-            if place is None or process not in ("", unit.process):
-                continue
-            if not _is_on(place.process, controls.get(unit.process)):
-                continue
-            seen = Observed(
-                silent_for=0.0,
-                owner_is_gone=_is_gone(unit.owner),
-                queue_is_empty=depths.get(place.process.queue, 0) == 0,
-                superseded=_is_superseded(timetable, unit),
-                flush=flush,
-            )
-            judged = judge(unit, place.process, seen, now)
-            if judged.verdict is not Verdict.LEAVE:
-                plan.append(
-                    PlannedMove(
-                        unit.id, unit.process, unit.timeperiod, judged.verdict.value, judged.why
-                    )
-                )
-        return plan
+        """What a run of the collector would do now; see `planned`. Raises NotFound."""
+        deployment, now = self._deployment, self._clock.now()
+        if process and not isinstance(deployment.processes.get(process), WorkingProcess):
+            raise NotFound("managed or free-run process", process)
+        moves = planned(self._store, self._bus, deployment, self.timetable(), now, flush=flush)
+        return [move for move in moves if process in ("", move.process)]
 
     # Boxes and the store
 
     def boxes(self) -> list[BoxView]:
         """All boxes that ever reported or have something assigned, and what is known of each."""
-        boxes, now = self._store.boxes, self._clock.now()
-        known = {box.id: box for box in boxes.all()}
-        is_on = {(a.box, a.process): a.is_on for a in boxes.assignments()}
-        observed = _grouped(boxes.observed())
-        places = sorted({*is_on, *observed})
-        return [
-            _box_view(
-                known.get(id_) or Box(id_, None),
-                now,
-                tuple(
-                    BoxProcess(process, is_on.get((box, process)), observed.get((box, process), ()))
-                    for box, process in places
-                    if box == id_
-                ),
-            )
-            for id_ in sorted({*known, *(box for box, _ in places)})
-        ]
+        return box_views(self._store, self._clock.now())
+
+    def agent_metrics(self) -> Iterator[str]:
+        """What agents counted, in Prometheus' text form."""
+        return metrics.lines(self._store)
 
     def store_status(self) -> StoreStatus:
         """What the store says of itself."""
         return self._store.status()
-
-
-class _Look:
-    """What all processes have in common at one moment."""
-
-    def __init__(self, store: Store, bus: Bus, deployment: Deployment, now: datetime) -> None:
-        self._now = now
-        self._controls = store.controls.all()
-        self._depths = bus.depths()
-        self._units = _by_process(store)
-        self._tree_of = {p: tree.name for tree in deployment.trees.values() for p in tree.processes}
-        self._assignments = store.boxes.assignments()
-        self._observed = _grouped(store.boxes.observed())
-        self._silent = {box.id for box in store.boxes.all() if box.is_silent(now)}
-
-    def process(self, process: Process) -> ProcessView:
-        name = process.name
-        control = self._controls.get(name)
-        is_on = _is_on(process, control)
-        managed = process if isinstance(process, ManagedProcess) else None
-        trigger = None
-        if managed is not None:
-            trigger = parse((control and control.trigger_frequency) or managed.trigger_frequency)
-        return ProcessView(
-            name=name,
-            kind="daemon" if managed is None else "managed",
-            qualifier=None if managed is None else managed.qualifier.value,
-            tree=self._tree_of.get(name),
-            is_on=is_on,
-            trigger=None if trigger is None else str(trigger),
-            next_due=trigger.next_after(self._now) if trigger is not None and is_on else None,
-            queue=process.queue,
-            waiting=self._depths.get(process.queue, 0),
-            instances=process.instances,
-            boxes=tuple(
-                Placement(a.box, a.is_on, self._running(a.box, name))
-                for a in self._assignments
-                if a.process == name
-            ),
-            units=self._units.get(name, {}),
-        )
-
-    def _running(self, box: str, process: str) -> int:
-        if box in self._silent:
-            return 0
-        return sum(seen.state == "running" for seen in self._observed.get((box, process), ()))
-
-
-def _box_view(box: Box, now: datetime, processes: tuple[BoxProcess, ...]) -> BoxView:
-    age = None if box.seen_at is None else max(0.0, (now - box.seen_at).total_seconds())
-    return BoxView(box.id, box.seen_at, age, box.is_silent(now), processes)
-
-
-def _is_on(process: Process, control: ProcessControl | None) -> bool:
-    return process.is_on if control is None or control.is_on is None else control.is_on
-
-
-def _by_process(store: Store) -> dict[str, Mapping[str, int]]:
-    counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for (process, state), number in store.units.counts().items():
-        counts[process][state.value] = number
-    return dict(counts)
-
-
-def _grouped(
-    observed: Iterable[ObservedProcess],
-) -> dict[tuple[str, str], tuple[ObservedProcess, ...]]:
-    """By box and process."""
-    found: defaultdict[tuple[str, str], list[ObservedProcess]] = defaultdict(list)
-    for one in observed:
-        found[one.box, one.process].append(one)
-    return {place: tuple(sorted(some, key=lambda o: o.instance)) for place, some in found.items()}
-
-
-def _is_gone(owner: str | None) -> bool:
-    found = identity.parse(owner or "")
-    return found is not None and found.is_provably_dead
-
-
-def _is_superseded(timetable: Timetable, unit: UnitOfWork) -> bool:
-    level = timetable.place(unit.process).level
-    ordinal = level.find(unit.timeperiod)
-    if ordinal is None:
-        return False
-    return level.state(ordinal).is_finished or level.generation(ordinal) != unit.generation

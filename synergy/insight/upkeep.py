@@ -59,7 +59,7 @@ class Upkeep:
             return False
         if not dry_run:
             with self._store.batch() as batch:
-                self._store.boxes.switch(box, process, is_on, actor.who, now)
+                self._store.boxes.switch(box, process, is_on, actor.who, now, actor.why)
                 batch.after_commit(self._wake)
         return True
 

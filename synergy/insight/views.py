@@ -31,9 +31,10 @@ class Placement:
 class ProcessView:
     """A process as it is now: declared, and what an operator set over that.
 
-    `kind` is `managed` or `daemon`; `qualifier`, `tree`, `trigger` and `next_due` are None for
-    a daemon, `next_due` also while the process is switched off. `waiting` are messages in its
-    queue, `units` its unfinished units by state.
+    `kind` is `managed`, `freerun` or `daemon`. `qualifier` and `tree` are None for all but managed
+    processes, `trigger` and `next_due` for daemons, and for a free-run process that only runs when
+    it is asked to; `next_due` also while the process is switched off. `waiting` are messages in
+    its queue, `units` its unfinished units by state.
     """
 
     name: str
@@ -185,11 +186,16 @@ class CollectorView:
 
 @dataclass(frozen=True, slots=True)
 class BoxProcess:
-    """A process on a box; `is_on` is None if it is not assigned there (any more)."""
+    """A process on a box; `is_on` is None if it is not assigned there (any more).
+
+    `memory` are the resident bytes of each of `observed` at the last report, None for those that
+    did not run.
+    """
 
     process: str
     is_on: bool | None
     observed: tuple[ObservedProcess, ...]
+    memory: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

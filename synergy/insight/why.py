@@ -1,13 +1,13 @@
-"""Why a period is not done: down to the leaf causes, and the commands that would help."""
+"""Why a period is not done: down to the leaf causes, and what would help."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum
 
+from synergy.insight import helps
+from synergy.insight.causes import Cause, Kind
 from synergy.insight.coverage import uncovered
+from synergy.insight.helps import Help
 from synergy.insight.leaders import COLLECTOR, is_led, part_of_tree
 from synergy.model.control import ProcessControl
 from synergy.model.job import JobState
@@ -21,44 +21,7 @@ from synergy.timetable.readiness import Blocker, Relation, blockers
 from synergy.timetable.timetable import Place, Timetable
 
 WIDTH = 3  # how many children or counterparts are followed; the others are counted
-
-
-class Kind(Enum):
-    """What sort of cause it is, for programs."""
-
-    FINISHED = "finished"
-    LATE_DATA = "late_data"
-    OPEN = "open"
-    SETTLING = "settling"
-    SWITCHED_OFF = "switched_off"
-    BLOCKED = "blocked"
-    IMPOSSIBLE = "impossible"
-    WAITS_FOR_WORKER = "waits_for_worker"
-    RUNNING = "running"
-    FAILED = "failed"
-    NO_SCHEDULER = "no_scheduler"
-    NO_SLOT = "no_slot"
-    READY = "ready"
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why a job is as it is: in words, what would help, and what is behind it."""
-
-    kind: Kind
-    process: str
-    timeperiod: str
-    state: JobState | None
-    text: str
-    helps: tuple[str, ...] = ()
-    causes: tuple[Cause, ...] = ()
-
-    def leaves(self) -> Iterator[Cause]:
-        """The causes behind which there is no other."""
-        if not self.causes:
-            yield self
-        for cause in self.causes:
-            yield from cause.leaves()
+UNITS = 32  # of a job that are looked at: those under way are among the newest
 
 
 class Why:
@@ -100,18 +63,15 @@ class Why:
         return process.is_on if control.is_on is None else control.is_on
 
     def _off(self, place: Place, ordinal: int, also: str = "") -> Cause:
-        name = place.process.name
-        text = f"the process is switched off{also}"
-        return self._cause(Kind.SWITCHED_OFF, place, ordinal, text, f"launch.py process on {name}")
+        text, help_ = f"the process is switched off{also}", helps.switch_on(place.process.name)
+        return self._cause(Kind.SWITCHED_OFF, place, ordinal, text, help_)
 
     def _no_scheduler(self, place: Place, ordinal: int, text: str) -> Cause:
-        return self._cause(
-            Kind.NO_SCHEDULER, place, ordinal, text,
-            "launch.py supervisor status", "launch.py supervisor start",
-        )  # fmt: skip
+        return self._cause(Kind.NO_SCHEDULER, place, ordinal, text, *helps.supervise())
 
     def _finished(self, place: Place, ordinal: int, state: JobState) -> Cause:
         name = place.level.timeperiod(ordinal)
+        again = helps.reprocess(place.process.name, name)
         late = next(uncovered(self._store, place, ordinal, ordinal + 1), None)
         if late is not None:
             return self._cause(
@@ -120,16 +80,19 @@ class Why:
                 ordinal,
                 f"{state.word}, but its source was written to since: it is started over after a "
                 "quiet time of 10 s",
-                f"launch.py timetable reprocess {place.process.name} {name}",
+                again,
             )
         entries = self._store.journal.of_job(place.process.name, name, limit=20)
         last = next((e for e in entries if e.event == f"job.{state.word}"), None)
         said = f"{state.word} at {_instant(last.at)}" if last is not None else state.word
-        why = f": {last.why} ({last.who})" if last is not None and last.why else ""
+        why = (
+            f": {last.why} ({identity.short_name(last.who)})"
+            if last is not None and last.why
+            else ""
+        )
         stale = "; its source changed since (stale)" if place.level.is_stale(ordinal) else ""
-        again = f"launch.py timetable reprocess {place.process.name} {name}"
-        helps = (again,) if state is JobState.SKIPPED or stale else ()
-        return self._cause(Kind.FINISHED, place, ordinal, f"{said}{why}{stale}", *helps)
+        help_ = (again,) if state is JobState.SKIPPED or stale else ()
+        return self._cause(Kind.FINISHED, place, ordinal, f"{said}{why}{stale}", *help_)
 
     def _open(self, place: Place, ordinal: int, *, has_run: bool) -> Cause | None:
         end = place.process.qualifier.start(ordinal + 1)
@@ -151,12 +114,11 @@ class Why:
         )
 
     def _unit(self, place: Place, ordinal: int, unit: UnitOfWork) -> Cause:
-        name, queue = place.process.name, place.process.queue
         if unit.state is UnitState.IN_PROGRESS:
             owner = identity.parse(unit.owner or "")
             where = f"on {owner.host}, pid {owner.pid}" if owner is not None else str(unit.owner)
             text = f"unit {unit.id} runs {where} since {_instant(unit.started_at)}"
-            return self._cause(Kind.RUNNING, place, ordinal, text, f"launch.py unit log {unit.id}")
+            return self._cause(Kind.RUNNING, place, ordinal, text, helps.unit_log(unit.id))
         needs_collector = unit.state is UnitState.INVALID or unit.published_at is None
         failed = f"unit {unit.id} failed: {unit.reason}" if unit.reason else f"unit {unit.id} waits"
         if needs_collector and not self._is_on(place.process):
@@ -171,10 +133,14 @@ class Why:
                 ordinal,
                 f"unit {unit.id} failed {unit.failures} of {place.process.max_attempts} times: "
                 f"{unit.reason}; {again}",
-                f"launch.py unit log {unit.id}",
-                f"launch.py unit retry {unit.id}",
-                f"launch.py timetable skip {name} {unit.timeperiod}",
+                helps.unit_log(unit.id),
+                helps.retry(unit.id),
+                helps.skip(place.process.name, unit.timeperiod),
             )
+        return self._waiting(place, ordinal, unit)
+
+    def _waiting(self, place: Place, ordinal: int, unit: UnitOfWork) -> Cause:
+        name, queue = place.process.name, place.process.queue
         if self._depths is None:
             self._depths = self._store.messages.depths()
         silent = {box.id for box in self._store.boxes.all() if box.is_silent(self._now)}
@@ -187,8 +153,15 @@ class Why:
             f"unit {unit.id} waits for a worker{retried}: {running} of {name} seen running, "
             f"{self._depths.get(queue, 0)} messages in its queue"
         )
-        help_ = f"launch.py process start {name}" if running == 0 else "launch.py queue list"
+        help_ = helps.queues() if running else helps.start(name, self._box_without(name, silent))
         return self._cause(Kind.WAITS_FOR_WORKER, place, ordinal, text, help_)
+
+    def _box_without(self, process: str, silent: set[str]) -> str | None:
+        """A box that a process is assigned to, and switched off on."""
+        for place in self._store.boxes.assignments():
+            if place.process == process and not place.is_on and place.box not in silent:
+                return place.box
+        return None
 
     def _blocked(self, place: Place, ordinal: int, behind: list[Blocker]) -> Cause:
         words = []
@@ -219,7 +192,7 @@ class Why:
                 blocker.timeperiod,
                 None,
                 f"impossible: {blocker.process} begins at {start}",
-                (f"launch.py timetable extend --from {_first_hour(blocker.timeperiod)}",),
+                (helps.extend(_first_hour(blocker.timeperiod)),),
             )
         if not other.level.holds(blocker.ordinal):
             return Cause(
@@ -252,7 +225,7 @@ class Why:
                 ordinal,
                 f"ready; {len(set(active))} periods are in flight and max_active is "
                 f"{process.max_active}; the oldest is {min(active)}",
-                f"launch.py timetable why {process.name} {min(active)}",
+                helps.why(process.name, min(active)),
             )
         due = self._due(process)
         return self._cause(
@@ -260,7 +233,7 @@ class Why:
             place,
             ordinal,
             f"ready; looked at when its trigger is due, at {_instant(due)}",
-            f"launch.py process trigger {process.name}",
+            helps.trigger(process.name),
         )
 
     def _due(self, process: ManagedProcess) -> datetime:
@@ -277,7 +250,7 @@ class Why:
     def _units(self, place: Place, ordinal: int) -> list[UnitOfWork]:
         name = place.level.timeperiod(ordinal)
         generation = place.level.generation(ordinal)
-        units = self._store.units.of_jobs(place.process.name, name, name)
+        units = self._store.units.newest(place.process.name, name, UNITS)
         return [unit for unit in units if unit.generation == generation]
 
     def _cause(
@@ -286,12 +259,12 @@ class Why:
         place: Place,
         ordinal: int,
         text: str,
-        *helps: str,
+        *help_: Help,
         causes: tuple[Cause, ...] = (),
     ) -> Cause:
         level = place.level
         state, name = level.state(ordinal), level.timeperiod(ordinal)
-        return Cause(kind, place.process.name, name, state, text, helps, causes)
+        return Cause(kind, place.process.name, name, state, text, help_, causes)
 
 
 def _instant(at: datetime | None) -> str:

@@ -1,10 +1,11 @@
-"""The jobs of a window, each with a reason short enough for a line."""
+"""Jobs of one process, each with a reason short enough for a line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
+from synergy.insight.tree_runs import closed_before
 from synergy.insight.views import JobView, LevelView, Window
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
@@ -23,8 +24,7 @@ class LevelReader:
         self._store = store
         self._place = place
         self._is_on = is_on
-        settled = now - timedelta(seconds=place.process.settle, microseconds=1)
-        self._closed = place.process.qualifier.at(settled)
+        self._closed = closed_before(place.process, now)
         self._known: JournalEntry | None = None
 
     def view(self, window: Window | None) -> LevelView:
@@ -37,18 +37,20 @@ class LevelReader:
             first=name(level.start),
             last=name(level.end - 1),
             frontier=name(level.frontier) if level.frontier < level.end else None,
-            jobs=None if window is None else tuple(self._jobs(window)),
+            jobs=None if window is None else tuple(self.jobs(self._within(window))),
         )
 
-    def _jobs(self, window: Window) -> Iterator[JobView]:
+    def _within(self, window: Window) -> range:
         level = self._place.level
         first, end = window.ordinals(level.process.qualifier)
         begin = level.start if first is None else max(first, level.start)
-        stop = level.end if end is None else min(end, level.end)
-        if begin >= stop:
-            return
-        units = self._newest_units(begin, stop)
-        for ordinal in range(begin, stop):
+        return range(begin, level.end if end is None else min(end, level.end))
+
+    def jobs(self, ordinals: Sequence[int]) -> Iterator[JobView]:
+        """Some jobs of the level, given in rising order."""
+        level = self._place.level
+        units = self._newest_units(ordinals)
+        for ordinal in ordinals:
             unit = units.get(ordinal)
             yield JobView(
                 level.timeperiod(ordinal),
@@ -59,18 +61,23 @@ class LevelReader:
                 level.is_stale(ordinal),
             )
 
-    def _newest_units(self, begin: int, stop: int) -> dict[int, UnitOfWork]:
+    def _newest_units(self, ordinals: Sequence[int]) -> dict[int, UnitOfWork]:
         """The newest unit of each job's present generation."""
-        level = self._place.level
-        found: dict[int, UnitOfWork] = {}
-        name = level.process.name
-        for unit in self._store.units.of_jobs(
-            name, level.timeperiod(begin), level.timeperiod(stop - 1)
-        ):
-            ordinal = level.find(unit.timeperiod)
-            if ordinal is not None and unit.generation == level.generation(ordinal):
-                found.setdefault(ordinal, unit)
+        level, found = self._place.level, dict[int, UnitOfWork]()
+        for first, last in _neighbours(ordinals):
+            for unit in self._units(level.timeperiod(first), level.timeperiod(last)):
+                ordinal = level.find(unit.timeperiod)
+                if ordinal is not None and unit.generation == level.generation(ordinal):
+                    found.setdefault(ordinal, unit)
         return found
+
+    def _units(self, first: str, last: str) -> list[UnitOfWork]:
+        process, units = self._place.process.name, self._store.units
+        return (
+            units.newest(process, first, 1)
+            if first == last
+            else units.of_jobs(process, first, last)
+        )
 
     def _reason(self, ordinal: int, unit: UnitOfWork | None) -> str:
         level = self._place.level
@@ -114,3 +121,17 @@ class LevelReader:
         for blocker in blockers(self._place, ordinal, limit=1):
             return f"waits for {blocker.relation.value} {blocker.process} {blocker.timeperiod}"
         return "ready"
+
+
+def _neighbours(ordinals: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of those that follow one another."""
+    first = last = None
+    for ordinal in ordinals:
+        if first is None or last is None:
+            first = ordinal
+        elif ordinal != last + 1:
+            yield first, last
+            first = ordinal
+        last = ordinal
+    if first is not None and last is not None:
+        yield first, last

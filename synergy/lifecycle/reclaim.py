@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from synergy.model.process import ManagedProcess
+from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 
 
@@ -57,13 +57,13 @@ _LEAVE = Judgement(Verdict.LEAVE)
 _LONGEST_BACKOFF = timedelta(hours=1)
 
 
-def again_at(unit: UnitOfWork, process: ManagedProcess, now: datetime) -> datetime:
+def again_at(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> datetime:
     """When a unit whose attempt fails now may be handed out again: the back-off doubles."""
     backoff = timedelta(seconds=process.retry_backoff * 2.0 ** min(unit.failures, 20))
     return now + min(backoff, _LONGEST_BACKOFF)
 
 
-def judge(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime) -> Judgement:
+def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: datetime) -> Judgement:
     """What to do with a unit that is requested, in progress or invalid."""
     if seen.superseded:
         return Judgement(Verdict.CANCEL, "its job was finished or started over without it")
@@ -71,31 +71,44 @@ def judge(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: dateti
         return _running(unit, process, seen)
     if now - unit.created_at > timedelta(seconds=process.life_support):
         last = f"; last: {unit.reason}" if unit.reason else ""
-        return Judgement(Verdict.CANCEL, f"not done within {process.life_support:g} s{last}")
+        # A job is skipped then; a run has no other end than that it failed.
+        failed = isinstance(process, FreerunProcess)
+        why = f"not done within {process.life_support:g} s{last}"
+        return Judgement(Verdict.CANCEL, why, failed)
     if unit.state is UnitState.INVALID:
         return _invalid(unit, process, seen, now)
     return _requested(unit, process, seen, now)
 
 
-def _running(unit: UnitOfWork, process: ManagedProcess, seen: Observed) -> Judgement:
+def _running(unit: UnitOfWork, process: WorkingProcess, seen: Observed) -> Judgement:
     if not seen.owner_is_gone and seen.silent_for < process.heartbeat_timeout:
         return _LEAVE
     why = "its worker is gone" if seen.owner_is_gone else "its worker's heartbeat stopped"
     if unit.failures + 1 >= process.max_attempts:
-        return Judgement(Verdict.CANCEL, f"{why}, {process.max_attempts} times", failed=True)
+        return Judgement(Verdict.CANCEL, f"{why}{_times(process.max_attempts)}", failed=True)
     return Judgement(Verdict.HAND_OUT, why, failed=True)
 
 
-def _invalid(unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime) -> Judgement:
+def _invalid(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: datetime) -> Judgement:
     if unit.failures >= process.max_attempts:
-        return Judgement(Verdict.CANCEL, f"failed {unit.failures} times; last: {unit.reason}")
+        return Judgement(Verdict.CANCEL, _last_error(unit))
     if _waits(unit, seen, now):
         return Judgement(Verdict.LEAVE, again_at=unit.not_before)
     return Judgement(Verdict.HAND_OUT, unit.reason)
 
 
+def _times(number: int) -> str:
+    return f", {number} times" if number > 1 else ""
+
+
+def _last_error(unit: UnitOfWork) -> str:
+    if unit.failures > 1:
+        return f"failed {unit.failures} times; last: {unit.reason}"
+    return f"failed: {unit.reason}"
+
+
 def _requested(
-    unit: UnitOfWork, process: ManagedProcess, seen: Observed, now: datetime
+    unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: datetime
 ) -> Judgement:
     if _waits(unit, seen, now):
         return Judgement(Verdict.LEAVE, again_at=unit.not_before)

@@ -104,8 +104,8 @@ class Bus(Protocol):
         """
         ...
 
-    def dead(self, limit: int = 100) -> list[DeadMessage]:
-        """Messages in quarantine, newest first."""
+    def dead(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
+        """Messages in quarantine, newest first; with `before` only those with lower numbers."""
         ...
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:

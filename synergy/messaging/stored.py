@@ -61,8 +61,8 @@ class StoredBus:
             return found
         return {queue: found[queue] for queue in queues if queue in found}
 
-    def dead(self, limit: int = 100) -> list[DeadMessage]:
-        return self._store.messages.buried(limit)
+    def dead(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
+        return self._store.messages.buried(limit, before)
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         with self._store.batch() as batch:

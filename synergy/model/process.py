@@ -60,7 +60,31 @@ class DaemonProcess(Process):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManagedProcess(Process):
+class WorkingProcess(Process):
+    """A process that carries out units of work: a Python worker, or a command."""
+
+    command: tuple[str, ...] | None = None
+    max_attempts: int = 3
+    retry_backoff: float = 60.0
+    heartbeat_timeout: float = 60.0
+    resubmit_after: float = 3600.0
+    life_support: float = 48 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreerunProcess(WorkingProcess):
+    """A process that runs by schedule, or when it is triggered, and has no timetable.
+
+    With a `trigger_frequency` it has a schedule of its own name. A run that failed is not
+    repeated: the next tick brings a fresh one.
+    """
+
+    trigger_frequency: str | None = None
+    max_attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedProcess(WorkingProcess):
     """A process of the timetable: one job for each period of its qualifier.
 
     `also_reads` are earlier periods that a job reads besides its own, as negative distances:
@@ -68,7 +92,6 @@ class ManagedProcess(Process):
     """
 
     qualifier: Qualifier
-    command: tuple[str, ...] | None = None
     source: str | None = None
     sink: str | None = None
     state_machine: StateMachine = StateMachine.DISCRETE
@@ -78,11 +101,6 @@ class ManagedProcess(Process):
     also_reads: tuple[int, ...] = ()
     settle: float = 300.0
     max_active: int = 8
-    max_attempts: int = 3
-    retry_backoff: float = 60.0
-    heartbeat_timeout: float = 60.0
-    resubmit_after: float = 3600.0
-    life_support: float = 48 * 3600.0
     late_data: LateData = LateData.REPROCESS
 
     @property
@@ -110,11 +128,16 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """All that `context.py` declares, checked."""
+    """All that `context.py` declares, checked; schedules as `schedule.reading` writes them."""
 
     processes: Mapping[str, Process]
     trees: Mapping[str, Tree]
+    schedules: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def managed(self) -> dict[str, ManagedProcess]:
         """The managed processes by name."""
         return {name: p for name, p in self.processes.items() if isinstance(p, ManagedProcess)}
+
+    def freerun(self) -> dict[str, FreerunProcess]:
+        """The free-run processes by name."""
+        return {name: p for name, p in self.processes.items() if isinstance(p, FreerunProcess)}

@@ -66,6 +66,16 @@ def parse(text: str) -> Incarnation | None:
     return Incarnation(parts[0], parts[1], int(parts[2]), int(parts[3]), parts[4])
 
 
+def short_name(who: str) -> str:
+    """Who acts: a person as he is, a process of the operating system by its host and pid."""
+    before, _, last = who.rpartition(" ")
+    found = parse(last)
+    if found is None:
+        return who
+    place = f"{found.host}, pid {found.pid}"
+    return f"{before} on {place}" if before else place
+
+
 def incarnation() -> Incarnation:
     """A new incarnation for the calling process; to be made once, at its start."""
     started = start_time(os.getpid())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from synergy.clock import Clock
@@ -11,6 +12,8 @@ from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment, Process
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
+
+IpNetwork = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,8 @@ class Workplace:
     `deployment` is everything that `context.py` declares, for those few processes that look
     after others. `home` is the folder for logs and other files, `box` the box id, and
     `start_timeperiod` the first hour of the timetable, None where the store is to remember
-    the one of the first start.
+    the one of the first start. What follows are settings, for agents
+    and MX; `mx_address` is host and port, `mx_tls` the files of certificate and key.
     """
 
     process: Process
@@ -37,6 +41,13 @@ class Workplace:
     home: Path = Path()
     box: str = ""
     start_timeperiod: str | None = None
+    schedules_update: str = "create"
+    webhook_networks: tuple[IpNetwork, ...] = ()
+    webhook_secrets: tuple[str, ...] = field(default=(), repr=False)
+    mx_address: tuple[str, int] = ("127.0.0.1", 5000)
+    mx_users_file: Path | None = None
+    mx_names: tuple[str, ...] = ()
+    mx_tls: tuple[Path, Path] | None = None
 
 
 class Daemon(ABC):

@@ -1,151 +1,225 @@
-"""Unix cron: five fields, checked here, calculated by APScheduler.
+"""Cron lines in two dialects, and the local times that they match.
 
-APScheduler numbers weekdays from Monday and lets both day fields decide together, and Unix
-cron does neither. So the fields are checked and spelled out here, and the library is asked
-only for what it is good at: the next instant that a set of numbers matches.
+Five fields are *Unix* cron: 0 and 7 are Sunday, and a day is due when *either* day field
+matches, unless one of the two begins with `*`. Six or seven fields are *Quartz*: seconds come
+first, exactly one of day of month and day of week is `?`, 1 is Sunday, and the last field is
+the year. What Quartz leaves open is fixed here: `31W` does not come in a month of 30 days, a
+range may pass the end of its field (`FRI-MON`), `L` and its kin may stand in lists.
+
+APScheduler's trigger is not used: it has no `W` and neither dialect's day rules, runs 02:30
+twice when clocks go back and leaves out a Santiago Sunday when they go forward, and takes 2 KB
+and up to 300 microseconds; a search over sets of numbers is smaller than what would mend that.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal
 
-if TYPE_CHECKING:
-    from apscheduler.triggers.cron import CronTrigger
+from synergy.schedule.cron_days import days, month_of, months_of
+from synergy.schedule.cron_fields import QUARTZ, UNIX, Field
+from synergy.schedule.cron_fields import parse as parse_field
 
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-_LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_PART = re.compile(r"(\*|([0-9]+|[a-z]+)(-([0-9]+|[a-z]+))?)(/([0-9]+))?", re.ASCII)
-_TICK = timedelta(microseconds=1)
+HORIZON = 100  # years; 29 February comes on a given weekday at least every 40
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)  # where an instant is needed and none will come
 
-
-class Fields(NamedTuple):
-    """The five fields in canonical spelling: numbers, lower case, no blanks."""
-
-    minute: str
-    hour: str
-    day: str
-    month: str
-    weekday: str
-
-
-class _Kind(NamedTuple):
-    """What a field may hold; `names` stand for the numbers from `low` on."""
-
-    label: str
-    low: int
-    high: int
-    names: list[str]
+_MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_ON_THE_MINUTE = parse_field(QUARTZ[0], "0")
+_TICK = timedelta(seconds=1)
 
 
-_KINDS = (
-    _Kind("minute", 0, 59, []),
-    _Kind("hour", 0, 23, []),
-    _Kind("day of month", 1, 31, []),
-    _Kind("month", 1, 12, _MONTHS),
-    _Kind("day of week", 0, 7, _WEEKDAYS),
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cron:
+    """Due at the local times that its fields name; `year` is None when each year is meant."""
+
+    dialect: Literal["unix", "quartz"]
+    second: Field
+    minute: Field
+    hour: Field
+    day: Field
+    month: Field
+    weekday: Field
+    year: Field | None = None
+
+    def __str__(self) -> str:
+        """The canonical form: numbers, no blanks but one, no year that says nothing."""
+        first = () if self.dialect == "unix" else (self.second,)
+        last = () if self.year is None else (self.year,)
+        fields = (*first, self.minute, self.hour, self.day, self.month, self.weekday, *last)
+        return "cron " + " ".join(field.text for field in fields)
+
+    @property
+    def is_either(self) -> bool:
+        """Whether one matching day field is enough."""
+        starred = self.day.text.startswith("*") or self.weekday.text.startswith("*")
+        return self.dialect == "unix" and not starred
+
+    @property
+    def is_rhythm(self) -> bool:
+        """Whether it follows elapsed time, and not the time on the clock.
+
+        That is so when its second, minute or hour begins with `*` or, in Quartz, with a step
+        from a start: `0/15` is how Quartz users write `*/15`, and has to mean the same.
+        """
+        return self.minute.is_rhythm or self.hour.is_rhythm or self.second.is_rhythm
+
+    def next_after(self, instant: datetime) -> datetime:
+        """The first due instant in UTC strictly later than `instant`; NEVER if there is none."""
+        start = instant.astimezone(UTC).replace(microsecond=0, tzinfo=None) + _TICK
+        found = self.next_local(start, start.year + HORIZON)
+        return NEVER if found is None else found.replace(tzinfo=UTC)
+
+    def next_local(self, start: datetime, last_year: int) -> datetime | None:
+        """The first matching local time that is not before `start`, a naive whole second.
+
+        None if there is none up to the end of `last_year`.
+        """
+        if self._has_month(start) and self._days(start.year, start.month) >> start.day & 1:
+            time = self._time(start.hour, start.minute, start.second)
+            if time is not None:
+                return datetime(start.year, start.month, start.day, *time)  # noqa: DTZ001
+        found = self._date(start.year, start.month, start.day + 1, min(last_year, 9998))
+        if found is None:
+            return None
+        hour, minute, second = (_first(field.numbers, 0)
+                                for field in (self.hour, self.minute, self.second))  # fmt: skip
+        return datetime(*found, hour, minute, second)  # noqa: DTZ001
+
+    def has_days(self) -> bool:
+        """Whether any day ever matches."""
+        if self.year is None:
+            return any(
+                days(self.day, self.weekday, self.is_either, shape)
+                for month in range(1, 13)
+                if self.month.numbers >> month & 1
+                for shape in months_of(month)
+            )
+        return self._date(_first(self.year.numbers, 0), 1, 1, 9998) is not None
+
+    def _has_month(self, at: datetime) -> bool:
+        in_year = self.year is None or self.year.numbers >> at.year & 1
+        return bool(self.month.numbers >> at.month & 1 and in_year)
+
+    def _days(self, year: int, month: int) -> int:
+        return days(self.day, self.weekday, self.is_either, month_of(year, month))
+
+    def _time(self, hour: int, minute: int, second: int) -> tuple[int, int, int] | None:
+        """The first matching time of a day that is not before this one."""
+        found = _first(self.hour.numbers, hour)
+        if found > hour:
+            return found, _first(self.minute.numbers, 0), _first(self.second.numbers, 0)
+        if found == hour:
+            found = _first(self.minute.numbers, minute)
+            if found == minute:
+                at = _first(self.second.numbers, second)
+                if at >= 0:
+                    return hour, minute, at
+                found = _first(self.minute.numbers, minute + 1)
+            if found >= 0:
+                return hour, found, _first(self.second.numbers, 0)
+            found = _first(self.hour.numbers, hour + 1)
+        if found < 0:
+            return None
+        return found, _first(self.minute.numbers, 0), _first(self.second.numbers, 0)
+
+    def _date(self, year: int, month: int, day: int, last_year: int) -> tuple[int, int, int] | None:
+        """The first matching date that is not before this one; `day` may be one too many."""
+        while year <= last_year:
+            if self.year is None or self.year.numbers >> year & 1:
+                at = _first(self.month.numbers, month)
+                while at > 0:
+                    found = _first(self._days(year, at), day if at == month else 1)
+                    if found > 0:
+                        return year, at, found
+                    at = _first(self.month.numbers, at + 1)
+            elif self.year.numbers >> year == 0:
+                return None
+            year, month, day = year + 1, 1, 1
+        return None
 
 
-def parse(text: str) -> Fields:
-    """Raises ValueError, with the reason, for anything but five fields that can ever match."""
-    words = text.lower().split()
-    if len(words) in (6, 7):
-        raise ValueError(f"cron with {len(words)} fields (with seconds) is not supported yet")
-    if len(words) != 5:
-        raise ValueError(f"cron has five fields, not {len(words)}")
-    fields = Fields(*(_canonical(*pair) for pair in zip(_KINDS, words, strict=True)))
-    _refuse_impossible(fields)
-    return fields
+def parse(text: str) -> Cron:
+    """Raises ValueError, with the reason, for anything but a line that some day matches."""
+    words = text.split()
+    if len(words) == 1 and words[0].startswith("@"):
+        words = _macro(words[0]).split()
+    match len(words):
+        case 5:
+            cron = _unix(words)
+        case 6 | 7:
+            cron = _quartz(words)
+        case _:
+            raise ValueError(
+                f"cron has five fields (Unix), or six or seven (Quartz), not {len(words)}"
+            )
+    if not cron.has_days():
+        raise ValueError(_never(cron))
+    return cron
 
 
-def next_after(fields: Fields, instant: datetime) -> datetime:
-    """The first minute that matches and begins strictly later than `instant`."""
-    found: list[datetime] = [
-        calculator.get_next_fire_time(None, instant.astimezone(UTC) + _TICK)
-        for calculator in _calculators(fields)
-    ]
-    return min(found)
-
-
-def _canonical(kind: _Kind, word: str) -> str:
-    return ",".join(_part(kind, part) for part in word.split(","))
-
-
-def _part(kind: _Kind, part: str) -> str:
-    found = _PART.fullmatch(part)
-    if found is None:
-        raise ValueError(f"{part!r} is not understood in the {kind.label}")
-    whole, first, _, last, _, step = found.groups()
-    if step is not None and (int(step) < 1 or (first and not last)):
-        raise ValueError(f"{part!r} in the {kind.label}: a step is at least 1, of a range or of *")
-    suffix = "" if step is None else f"/{int(step)}"
-    if whole == "*":
-        return f"*{suffix}"
-    low = _number(kind, first)
-    if last is None:
-        return "0" if kind.high == 7 and low == 7 else str(low)
-    high = _number(kind, last)
-    if low > high:
-        raise ValueError(f"{part!r} in the {kind.label} runs backwards")
-    return f"{low}-{high}{suffix}"
-
-
-def _number(kind: _Kind, word: str) -> int:
-    if word in kind.names:
-        return kind.names.index(word) + kind.low
-    if not word.isdigit() or not kind.low <= int(word) <= kind.high:
-        raise ValueError(f"the {kind.label} must be {kind.low} to {kind.high}, not {word!r}")
-    return int(word)
-
-
-def _members(kind: _Kind, field: str) -> set[int]:
-    """The numbers that a canonical field stands for."""
-    members: set[int] = set()
-    for part in field.split(","):
-        span, _, step = part.partition("/")
-        first, _, last = span.partition("-")
-        low, high = (kind.low, kind.high) if span == "*" else (int(first), int(last or first))
-        members.update(range(low, high + 1, int(step or 1)))
-    return members
-
-
-def _is_either(fields: Fields) -> bool:
-    """Whether one matching day field is enough."""
-    return not (fields.day.startswith("*") or fields.weekday.startswith("*"))
-
-
-def _refuse_impossible(fields: Fields) -> None:
-    if _is_either(fields):
-        return
-    longest = max(_LONGEST_MONTH[month - 1] for month in _members(_KINDS[3], fields.month))
-    if min(_members(_KINDS[2], fields.day)) > longest:
-        raise ValueError(f"month {fields.month} has no day {fields.day}")
-
-
-@lru_cache(maxsize=256)
-def _calculators(fields: Fields) -> tuple[CronTrigger, ...]:
-    """Calculators whose earliest answer is the next due minute.
-
-    Imported here, because most processes never use cron and should not pay for it.
-    """
-    from apscheduler.triggers.cron import CronTrigger
-
-    numbers = [_spelled(_members(*pair)) for pair in zip(_KINDS[:4], fields, strict=False)]
-    minute, hour, day, month = numbers
-    weekdays = {number % 7 for number in _members(_KINDS[4], fields.weekday)}
-    weekday = ",".join(_WEEKDAYS[number] for number in sorted(weekdays))
-    pairs = [(day, None), (None, weekday)] if _is_either(fields) else [(day, weekday)]
-    return tuple(
-        CronTrigger(
-            minute=minute, hour=hour, month=month, day=day, day_of_week=weekday, timezone=UTC
-        )
-        for day, weekday in pairs
+def _unix(words: list[str]) -> Cron:
+    minute, hour, day, month, weekday = map(parse_field, UNIX, words)
+    return Cron(
+        dialect="unix",
+        second=_ON_THE_MINUTE,
+        minute=minute,
+        hour=hour,
+        day=day,
+        month=month,
+        weekday=weekday,
     )
 
 
-def _spelled(members: set[int]) -> str:
-    return ",".join(map(str, sorted(members)))
+def _quartz(words: list[str]) -> Cron:
+    open_days = [words[3], words[5]].count("?")
+    fields = list(map(parse_field, QUARTZ, words))
+    if open_days != 1:
+        raise ValueError(
+            "with seconds (Quartz), exactly one of day of month and day of week is '?';"
+            f" here {'both are' if open_days else 'none is'}"
+        )
+    second, minute, hour, day, month, weekday, *year = fields
+    return Cron(
+        dialect="quartz",
+        second=second,
+        minute=minute,
+        hour=hour,
+        day=day,
+        month=month,
+        weekday=weekday,
+        year=year[0] if year and year[0].text != "*" else None,
+    )
+
+
+def _macro(word: str) -> str:
+    try:
+        return _MACROS[word.lower()]
+    except KeyError:
+        raise ValueError(f"{word!r} is none of {', '.join(_MACROS)}") from None
+
+
+def _never(cron: Cron) -> str:
+    year = "" if cron.year is None else f" in {cron.year.text}"
+    if cron.weekday.text in ("*", "?"):
+        return f"month {cron.month.text} has no day {cron.day.text}{year}"
+    if cron.day.text in ("*", "?"):
+        return f"month {cron.month.text} has no weekday {cron.weekday.text}{year}"
+    return (
+        f"month {cron.month.text} has no day {cron.day.text}"
+        f" that is a weekday {cron.weekday.text}{year}"
+    )
+
+
+def _first(numbers: int, low: int) -> int:
+    """The least of `numbers`, a bit mask, that is not below `low`; -1 if there is none."""
+    rest = numbers >> low
+    return low + (rest & -rest).bit_length() - 1 if rest else -1

@@ -2,12 +2,13 @@
 
 `every N` is due at the multiples of N seconds since the Unix epoch, so that it needs no
 memory: any process computes the same instants, and a restart shifts nothing. `at [D-]HH:MM,
-...` is due each week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes the
-five fields of Unix cron, in which 0 and 7 are both Sunday, and in which a day is due when
-*either* day field matches, unless one of the two begins with `*`. All of it is UTC.
+...` is due each week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes both
+dialects of `synergy.schedule.cron`.
 
 A trigger is a value: equal triggers are due at the same instants, `str` writes the one
-canonical form, and `parse` reads it back to an equal value.
+canonical form, and `parse` reads it back to an equal value. It does not know its zone. What is
+managed or runs freely goes by UTC and asks `next_after`; a schedule has a zone, in which clocks
+are set, and asks `synergy.schedule.due`.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from datetime import UTC, datetime, timedelta
 
 from synergy.errors import InvalidValue
 from synergy.schedule import cron
+from synergy.schedule.cron import Cron
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 366 * 86_400  # seconds; beyond that a date is meant, not a spacing
+_TICK = timedelta(seconds=1)
 _TIME = re.compile(r"(?:([0-9*])\s*-\s*)?([0-9]{1,2})\s*:\s*([0-9]{2})", re.ASCII)
-_EXPECTED = "expected 'every SECONDS', 'at [D-]HH:MM, ...' or 'cron M H DOM MON DOW'"
+_EXPECTED = "expected 'every SECONDS', 'at [D-]HH:MM, ...' or 'cron FIELDS'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,12 @@ class TimeOfDay:
         day = "" if self.weekday < 0 else f"{self.weekday}-"
         return f"{day}{self.hour:02}:{self.minute:02}"
 
-    def next_after(self, instant: datetime) -> datetime:
-        """The first such minute that begins strictly later than `instant`, which is UTC."""
-        today = instant.replace(hour=self.hour, minute=self.minute, second=0, microsecond=0)
-        ahead = 0 if self.weekday < 0 else (self.weekday - instant.weekday()) % 7
+    def next_local(self, start: datetime) -> datetime:
+        """The first such minute that does not begin before `start`, a naive whole second."""
+        today = start.replace(hour=self.hour, minute=self.minute, second=0)
+        ahead = 0 if self.weekday < 0 else (self.weekday - start.weekday()) % 7
         found = today + timedelta(days=ahead)
-        if found > instant:
+        if found >= start:
             return found
         return found + timedelta(days=1 if self.weekday < 0 else 7)
 
@@ -73,23 +76,13 @@ class At:
         return "at " + ", ".join(map(str, self.times))
 
     def next_after(self, instant: datetime) -> datetime:
-        """The first due instant strictly later than `instant`."""
-        utc = instant.astimezone(UTC)
-        return min(time.next_after(utc) for time in self.times)
+        """The first due instant in UTC strictly later than `instant`."""
+        start = instant.astimezone(UTC).replace(microsecond=0, tzinfo=None) + _TICK
+        return self.next_local(start).replace(tzinfo=UTC)
 
-
-@dataclass(frozen=True, slots=True)
-class Cron:
-    """Due at the minutes that five Unix cron fields name, in canonical spelling."""
-
-    fields: cron.Fields
-
-    def __str__(self) -> str:
-        return "cron " + " ".join(self.fields)
-
-    def next_after(self, instant: datetime) -> datetime:
-        """The first due instant strictly later than `instant`."""
-        return cron.next_after(self.fields, instant)
+    def next_local(self, start: datetime) -> datetime:
+        """The first such local time that is not before `start`, a naive whole second."""
+        return min(time.next_local(start) for time in self.times)
 
 
 Trigger = Every | At | Cron
@@ -114,7 +107,7 @@ def _parse(text: str) -> Trigger:
         case "at":
             return _at(rest.split(","))
         case "cron":
-            return Cron(cron.parse(rest))
+            return cron.parse(rest)
         case _:
             raise ValueError(_EXPECTED)
 

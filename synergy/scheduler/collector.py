@@ -4,6 +4,9 @@ A run is six steps: finish what writers left half done, look at all unfinished u
 processes that are switched on, judge each, write the verdicts by compare-and-set, publish
 what is to be published, forget what is older than the retention time. A unit that changed
 meanwhile keeps its change, and one odd unit never stops the run for the others.
+
+Units of free-run processes are of no job: whoever launched their runs follows the journal, and
+is woken when one of them is given up.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import SynergyError
+from synergy.insight.launching import AGENT
+from synergy.insight.swept import told
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.journal import JournalEntry
-from synergy.model.process import ManagedProcess
+from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
@@ -51,7 +56,7 @@ class Collector:
         store: Store,
         bus: Bus,
         clock: Clock,
-        processes: Callable[[], Mapping[str, ManagedProcess]],
+        processes: Callable[[], Mapping[str, WorkingProcess]],
         is_superseded: Callable[[UnitOfWork], bool],
     ) -> None:
         """`processes` are those that are switched on, at the time of each run."""
@@ -84,8 +89,10 @@ class Collector:
         judged = []
         for unit in units:
             process = processes[unit.process]
-            is_behind = unit.state is UnitState.REQUESTED and (
-                (unit.process, unit.timeperiod) in running
+            is_behind = (
+                unit.state is UnitState.REQUESTED
+                and (unit.process, unit.timeperiod) in running
+                and not isinstance(process, FreerunProcess)  # whose runs stand side by side
             )
             if is_behind and not self._is_superseded(unit):
                 continue  # nobody may take it before the unit that runs has ended
@@ -103,7 +110,7 @@ class Collector:
 
     def note(self, swept: Swept, process: str) -> None:
         """Puts a run that was asked for, or that did something, into the journal."""
-        text = ", ".join(f"{name} {n}" for name, n in swept.counts.items()) or "nothing to do"
+        text = told(swept.counts)
         entry = JournalEntry(
             self._clock.now(), "gc.run", process, "", "", "", "", 0, text, _WHO
         )  # fmt: skip
@@ -134,7 +141,7 @@ class Collector:
         self._beats = {unit: beat for unit, beat in self._beats.items() if unit in present}
 
     def _carry_out(
-        self, judged: list[tuple[UnitOfWork, ManagedProcess, Judgement]], now: datetime
+        self, judged: list[tuple[UnitOfWork, WorkingProcess, Judgement]], now: datetime
     ) -> Counter[str]:
         moves = [
             _move(unit, judgement)
@@ -143,6 +150,8 @@ class Collector:
         ]
         publish: defaultdict[str, list[Hint]] = defaultdict(list)
         with self._store.batch() as batch:
+            if any(_ends_a_run(process, judgement) for _, process, judgement in judged):
+                batch.after_commit(lambda: self._bus.notify(AGENT))
             refused = {move.unit for move in self._store.units.move(moves, now)}
             counts: Counter[str] = Counter()
             for unit, process, judgement in judged:
@@ -158,6 +167,10 @@ class Collector:
                 published = partial(self._store.units.published, hints, now)
                 self._bus.publish(queue, messages, batch, published)
         return counts
+
+
+def _ends_a_run(process: WorkingProcess, judgement: Judgement) -> bool:
+    return isinstance(process, FreerunProcess) and judgement.verdict is Verdict.CANCEL
 
 
 def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:

@@ -67,7 +67,7 @@ class Decider:
                 high = bounds.high if bounds is not None else 0
                 batch.append(Decided(lane, ordinal, decision, tuple(units), high))
         if not lane.has_work:
-            self._memory.awake.discard(lane)
+            self._memory.awake.pop(lane, None)
         return batch
 
     def _units(self, lane: Lane, ordinal: int) -> list[UnitView]:

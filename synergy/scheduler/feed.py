@@ -19,6 +19,7 @@ from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
 from synergy.scheduler.trouble import Troubles
 from synergy.storage.protocol import Store
+from synergy.timetable.change import Change
 
 PAGE = 5000  # entries read at a time
 RELEASED = "scheduler.released"  # that a scheduler gave a part up
@@ -83,6 +84,13 @@ class Feed:
                     self._unit_event(lane, entry, event)
                 else:
                     self._job_event(lane, entry)
+        elif event == UnitState.INVALID.value and entry.process in self._memory.free:
+            self._ask_collector()
+
+    def _ask_collector(self) -> None:
+        """It knows when, and whether, to try again."""
+        if not self.collections:
+            self.collections.append(CollectionAsked())
 
     def _look_up(self) -> None:
         """Reads the rows of what does not follow from what was known."""
@@ -94,8 +102,8 @@ class Feed:
     # Units
 
     def _unit_event(self, lane: Lane, entry: JournalEntry, event: str) -> None:
-        if event == UnitState.INVALID.value and not self.collections:
-            self.collections.append(CollectionAsked())  # it knows when, and whether, to try again
+        if event == UnitState.INVALID.value:
+            self._ask_collector()
         ordinal = lane.level.find(entry.first)
         if ordinal is None or not lane.is_held:
             return
@@ -123,25 +131,18 @@ class Feed:
     # Jobs
 
     def _job_event(self, lane: Lane, entry: JournalEntry) -> None:
-        level, qualifier = lane.level, lane.process.qualifier
-        if not qualifier.names(entry.first):
-            return  # of a time when the process had another qualifier
-        first = max(qualifier.parse(entry.first), level.start)
-        last = min(qualifier.parse(entry.last), level.end - 1)
-        if first > last:
+        level, change = lane.level, Change.of(entry, lane.level)
+        if change is None:
             return
-        is_started_over = entry.event == "job.started_over"
-        if is_started_over:
+        first, last, after = change.first, change.last, change.after
+        if change.is_started_over:
             self._memory.started_over += [(lane.place, at) for at in range(first, last + 1)]
-        before, after = JobState[entry.before.upper()], JobState[entry.after.upper()]
-        generation, stale = entry.generation, entry.event == "job.stale"
-        follows = level.is_all(first, last, before, generation - is_started_over)
-        if follows and lane not in self._surprises:
-            self._memory.take(lane, first, last, after, generation, stale=stale)
+        if change.follows(level) and lane not in self._surprises:
+            self._memory.take(lane, first, last, after, change.generation, stale=change.is_stale)
             if after in (JobState.PROCESSED, JobState.NOOP):
                 # Another scheduler was late: perhaps it knew less of the source.
                 self._memory.unsure += [(lane, at) for at in range(first, last + 1)]
-        elif not level.is_all(first, last, after, generation):
+        elif not change.is_known(level):
             self._surprises[lane].update(range(first, last + 1))
 
     # Everything else
@@ -157,9 +158,8 @@ class Feed:
             case "gc.requested" | "gc.flush":
                 flush = entry.event == "gc.flush"
                 self.collections.append(CollectionAsked(flush, entry.process, by_operator=True))
-            case "process.started" if not self.collections:
-                # Perhaps in the place of one that died with units in its hands.
-                self.collections.append(CollectionAsked())
+            case "process.started":  # perhaps in the place of one that died with units in hand
+                self._ask_collector()
             case "timetable.extended":
                 memory.extend(entry.after)
             case _ if entry.event == RELEASED:

@@ -29,7 +29,7 @@ class Lane:
     decided in this pass is done.
     """
 
-    def __init__(self, place: Place, now: datetime, awake: set[Lane]) -> None:
+    def __init__(self, place: Place, now: datetime, awake: dict[Lane, None]) -> None:
         self.place = place
         self._awake = awake
         self.level: Level = place.level
@@ -58,7 +58,7 @@ class Lane:
     def drop(self) -> None:
         """Decisions about it are made elsewhere from now on."""
         self.is_held = False
-        self._awake.discard(self)
+        self._awake.pop(self, None)
         self.candidates.clear()
         self.units.clear()
         self.busy.clear()
@@ -96,7 +96,7 @@ class Lane:
         if not self.is_held:
             return
         self.cursor = self.level.frontier
-        self._awake.add(self)
+        self._awake[self] = None
         for ordinal in self.level.unfinished(max(self.closed, self.level.frontier), self.level.end):
             self.candidates[ordinal] = True
 
@@ -137,7 +137,7 @@ class Lane:
         """Has the period looked at in this turn."""
         if self.is_held and self.level.holds(ordinal):
             self.candidates.setdefault(ordinal, False)
-            self._awake.add(self)
+            self._awake[self] = None
 
     def postpone(self, ordinal: int) -> None:
         """Remembers a ready period until a slot is free."""
@@ -173,7 +173,7 @@ class Lane:
     def _release(self, ordinal: int) -> None:
         if ordinal in self.busy:
             self.busy.discard(ordinal)
-            self._awake.add(self)  # a slot is free
+            self._awake[self] = None  # a slot is free
 
 
 def view(unit: UnitOfWork) -> UnitView:

@@ -125,12 +125,11 @@ class LateData:
 
     # What to do about it
 
-    def due(self) -> set[str]:
+    def due(self) -> list[str]:
         """The trees in which something is late, or may be, and has been quiet long enough."""
         monotonic = self._clock.monotonic()
-        return {
-            place.tree for (place, _), known in self._suspects.items() if _due(known) <= monotonic
-        }
+        due = [node for node, known in self._suspects.items() if _due(known) <= monotonic]
+        return list(dict.fromkeys(place.tree for place, _ in due))
 
     def act(self, trees: set[str], now: datetime) -> None:
         """Starts over, or marks, what is late in these trees."""

@@ -179,7 +179,7 @@ class Managed:
     def _apply_apart(self, batch: list[Decided], held: set[str], now: datetime) -> Applied:
         """Each tree on its own; returns what the bus did not take."""
         left = Applied()
-        for tree in held:
+        for tree in sorted(held):
             with self._troubles.of_tree(tree):
                 own = [decided for decided in batch if decided.lane.place.tree == tree]
                 applied = self._applier.apply(own, {}, now)

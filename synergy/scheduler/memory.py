@@ -13,8 +13,9 @@ from datetime import datetime
 
 from synergy.clock import Clock
 from synergy.insight.actions import TIMETABLE_START, widened
+from synergy.insight.controls import is_switched_on
 from synergy.model.job import JobMove, JobState
-from synergy.model.process import Deployment, ManagedProcess
+from synergy.model.process import Deployment, FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.scheduler.lane import Lane, view
 from synergy.scheduler.trouble import Troubles
@@ -30,7 +31,8 @@ class Memory:
     they are to be looked at again. `started_over` are those that somebody started over, and
     `widened` those that cover more than before, since what was made from them was last checked.
     `unsent` are units, by queue, that nobody was told of yet. `time_due` is when the time that
-    passes changes anything.
+    passes changes anything. `free` are the free-run processes that are switched on: they have no
+    lanes, and of their units only the collector takes notice.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class Memory:
         self._troubles = troubles
         now = clock.now()
         self.timetable = Timetable(deployment, start, now)
-        self.awake: set[Lane] = set()
+        self.awake: dict[Lane, None] = {}  # in the order in which they woke
         self.lanes = {
             name: Lane(place, now, self.awake) for name, place in self.timetable.places.items()
         }
@@ -56,6 +58,8 @@ class Memory:
         self.started_over: list[Node] = []
         self.widened: list[Node] = []
         self.unsent: list[tuple[str, Hint]] = []
+        self.free: dict[str, FreerunProcess] = {}
+        self._freerun = deployment.freerun()
         self._doubtful = set(self.trees)
         for tree in self.trees:
             self._load(tree)
@@ -116,19 +120,22 @@ class Memory:
 
     # What others ask of it
 
-    def switched_on(self) -> dict[str, ManagedProcess]:
-        """The managed processes that are switched on."""
-        return {name: lane.process for name, lane in self.lanes.items() if lane.is_on}
+    def switched_on(self) -> dict[str, WorkingProcess]:
+        """The managed and free-run processes that are switched on."""
+        on = {name: lane.process for name, lane in self.lanes.items() if lane.is_on}
+        return {**on, **self.free}
 
     def is_superseded(self, unit: UnitOfWork) -> bool:
         """Whether a unit's job is finished, or was started over since the unit was made.
 
-        A unit of a generation that is not known yet is none: another scheduler made it.
+        A unit of a generation that is not known yet is none: another scheduler made it. Nor is
+        that of a run, which is of no job.
         """
-        level = self.lanes[unit.process].level
-        ordinal = level.find(unit.timeperiod)
-        if ordinal is None:
+        lane = self.lanes.get(unit.process)
+        ordinal = None if lane is None else lane.level.find(unit.timeperiod)
+        if lane is None or ordinal is None:
             return False
+        level = lane.level
         known = level.generation(ordinal)
         return unit.generation < known or (
             unit.generation == known and level.state(ordinal).is_finished
@@ -169,7 +176,7 @@ class Memory:
 
     def refuse(self, refused: Sequence[JobMove]) -> None:
         """Some jobs are not as was thought: reads how they stand."""
-        for name in {move.process for move in refused}:
+        for name in dict.fromkeys(move.process for move in refused):
             moves = [move for move in refused if move.process == name]
             self.learn(self.lanes[name], {at for m in moves for at in range(m.first, m.last + 1)})
 
@@ -241,6 +248,11 @@ class Memory:
         for name, lane in self.lanes.items():
             with self._troubles.of_tree(lane.place.tree):
                 lane.control(controls.get(name), now)
+        self.free = {
+            name: process
+            for name, process in self._freerun.items()
+            if is_switched_on(process, controls.get(name))
+        }
 
 
 def _is_unsent(unit: UnitOfWork) -> bool:

@@ -1,4 +1,4 @@
-"""How values lie in every engine: instants as microseconds, bodies of documents as JSON."""
+"""How values lie in every engine: instants as microseconds, what has no fixed shape as JSON."""
 
 from __future__ import annotations
 
@@ -42,3 +42,11 @@ def body(document: Mapping[str, object], key: str) -> bytes:
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:
         raise InvalidValue(f"document {key!r} cannot be stored: {error}") from error
+
+
+def json(value: Mapping[str, object], what: str) -> bytes:
+    """A part of a row as it is stored; raises InvalidValue for what JSON cannot hold."""
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:
+        raise InvalidValue(f"{what} cannot be stored: {error}") from error

@@ -33,8 +33,8 @@ def desired(
 ) -> frozenset[Slot]:
     """The slots that shall run: assigned by the context and switched on for the box.
 
-    `is_on` of a managed process concerns its timetable, so its workers run all the same; a
-    daemon that is off does not run.
+    `is_on` of a managed process concerns its timetable, that of a free-run process its runs, so
+    the workers of both run all the same; a daemon that is off does not run.
     """
     on_here = {a.process for a in assignments if a.box == box and a.is_on}
     names = [

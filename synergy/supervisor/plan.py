@@ -24,7 +24,7 @@ class Timing:
     """
 
     grace: float = 10.0
-    ready_after: float = 3.0
+    ready_after: float = 15.0
     healthy_after: float = 60.0
     longest_delay: float = 60.0
 

@@ -2,7 +2,8 @@
 
 The supervisor hands each process the writing end of a pipe, whose number stands in
 `SYNERGY_READY_FD`. A byte in it means: started up, at work. A program that knows nothing of
-this counts as running after a few seconds of life.
+this counts as running after some seconds of life, which are more than any of Synergy's own
+needs on a busy machine: who starts the system is told where the dashboard is when it is there.
 """
 
 from __future__ import annotations

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import psutil
-
 from synergy.insight.leaders import PartView, leaders
 from synergy.model.box import ObservedProcess
 from synergy.model.process import Deployment
 from synergy.runtime.identity import boot_id, start_time
 from synergy.storage.protocol import Store
 from synergy.supervisor import lock
+from synergy.supervisor.memory import resident
 
 LOST = "lost"
 
@@ -76,12 +75,5 @@ def _process(observed: ObservedProcess) -> ProcessStatus:
         state=LOST if is_lost else observed.state,
         since=observed.since,
         restarts=observed.restarts,
-        rss=_rss(observed.pid) if is_alive and observed.pid is not None else 0,
+        rss=resident(observed.pid) if is_alive and observed.pid is not None else 0,
     )
-
-
-def _rss(pid: int) -> int:
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:
-        return 0

@@ -24,13 +24,14 @@ from typing import Any
 
 from synergy.clock import Clock, SystemClock
 from synergy.errors import StorageUnavailable
+from synergy.insight.memory import fact_of
 from synergy.messaging.protocol import Bus
 from synergy.model.box import ObservedProcess
 from synergy.model.process import Deployment
 from synergy.runtime.identity import boot_id
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
-from synergy.supervisor import assignment
+from synergy.supervisor import assignment, memory
 from synergy.supervisor.host import Group, ProcessHost
 from synergy.supervisor.plan import (
     Action,
@@ -354,8 +355,11 @@ class Supervisor:
     def _report(self, intended: Mapping[Slot, str] | None = None) -> bool:
         """Writes down what runs, and what is about to; False if the store is not reachable."""
         observed = [self._observed(slot, intended or {}) for slot in sorted(self._status)]
+        box, taken = self._config.box, memory.report(observed)
         try:
-            self._store.boxes.report(self._config.box, observed, self._clock.now())
+            with self._store.batch():
+                self._store.boxes.report(box, observed, self._clock.now())
+                self._store.facts.set(fact_of(box), taken)
         except StorageUnavailable as error:
             self._cut_off(error)
             return False

@@ -10,61 +10,190 @@ would have been made from it cannot be: so a skip descends: to the job's descend
 dependants, and to the descendants of those. Finished jobs keep their result, and ancestors
 are left alone: they may still be made from the job's neighbours.
 
-Every job is named once, in the order in which it would be reached.
+Every job is named once; what is made from a job (or by which it is made, in a skip) comes after it.
+
+All of this is reckoned in ranges of neighbours: a range leads to a range, unless grouping is in
+between. So a cascade of years of hours costs little more than that of one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from synergy.model.job import JobState
+from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
 
 Node = tuple[Place, int]
+Span = tuple[Place, range]
+"""Neighbours, in rising order."""
+
+_BEGUN = re.compile(rb"[^\x00]+")
+_UNFINISHED = re.compile(rb"[\x00-\x02]+")
 
 
 def reprocess_cascade(nodes: Iterable[Node]) -> list[Node]:
     """The jobs to start over when `nodes` are: without embryos, which need no starting over."""
-    return [
-        (place, ordinal)
-        for place, ordinal in _closure(nodes, _upwards)
-        if place.level.state(ordinal) is not JobState.EMBRYO
-    ]
+    return list(nodes_of(reprocess_spans(_spans_of(nodes))))
 
 
 def skip_cascade(nodes: Iterable[Node]) -> list[Node]:
     """The jobs to skip when `nodes` are: those that are not finished."""
+    return list(nodes_of(skip_spans(_spans_of(nodes))))
+
+
+def reprocess_spans(asked: Iterable[Span]) -> list[Span]:
+    """The same as `reprocess_cascade`, in ranges."""
     return [
-        (place, ordinal)
-        for place, ordinal in _closure(nodes, _downwards)
-        if place.level.state(ordinal).is_active
+        (place, begun)
+        for place, ordinals in _closure(asked, _CLIMB)
+        for begun in _matching(place.level, ordinals, _BEGUN)
     ]
 
 
-def _closure(nodes: Iterable[Node], step: Callable[[Place, int], Iterator[Node]]) -> list[Node]:
-    reached = dict.fromkeys(nodes)
-    waiting = list(reached)
-    for place, ordinal in waiting:  # grows while it is walked
-        for node in step(place, ordinal):
-            if node not in reached and node[0].level.holds(node[1]):
-                reached[node] = None
-                waiting.append(node)
-    return waiting
+def skip_spans(asked: Iterable[Span]) -> list[Span]:
+    """The same as `skip_cascade`, in ranges."""
+    return [
+        (place, unfinished)
+        for place, ordinals in _closure(asked, _DESCEND)
+        for unfinished in _matching(place.level, ordinals, _UNFINISHED)
+    ]
 
 
-def _upwards(place: Place, ordinal: int) -> Iterator[Node]:
-    yield place, place.level.checkpoint(ordinal)
+def nodes_of(spans: Iterable[Span]) -> Iterator[Node]:
+    """The jobs of spans, one by one."""
+    for place, ordinals in spans:
+        for ordinal in ordinals:
+            yield place, ordinal
+
+
+def upwards(place: Place, ordinal: int) -> Iterator[Node]:
+    """What is made from a job directly; some of it may lie outside the timetable.
+
+    The checkpoint that does the work of a grouped period is among it.
+    """
+    own = range(ordinal, ordinal + 1)
+    for checkpoint in _checkpoints(place.level, own):
+        yield from ((place, at) for at in checkpoint if at != ordinal)
+    yield from nodes_of(_upwards(place, own))
+
+
+class _Direction(NamedTuple):
+    """Where a cascade goes: to which places, within a place, and to which of their jobs."""
+
+    near: Callable[[Place], Iterable[Place]]
+    within: Callable[[Level, range], Iterable[range]]
+    leads: Callable[[Place, range], Iterable[Span]]
+
+
+def _closure(asked: Iterable[Span], direction: _Direction) -> Iterator[Span]:
+    """All that is reached; each place when everything that leads to it is known."""
+    reached: dict[Place, list[range]] = {}
+    for place, ordinals in asked:
+        reached.setdefault(place, []).append(ordinals)
+    for place in _in_order(list(reached), direction):
+        level, own = place.level, _joined(reached.get(place, ()))
+        further = (more for ordinals in own for more in direction.within(level, ordinals))
+        for ordinals in _joined([*own, *further]):
+            held = range(max(ordinals.start, level.start), min(ordinals.stop, level.end))
+            if held:
+                yield place, held
+                for other, led_to in direction.leads(place, held):
+                    reached.setdefault(other, []).append(led_to)
+
+
+def _in_order(places: Iterable[Place], direction: _Direction) -> list[Place]:
+    """The places that are led to from these, each after all from which it is led to."""
+    done: dict[Place, None] = {}
+
+    def visit(place: Place) -> None:
+        if place not in done:
+            for other in direction.near(place):
+                visit(other)
+            done[place] = None
+
+    for place in places:
+        visit(place)
+    return list(done)[::-1]
+
+
+def _above(place: Place) -> Iterator[Place]:
     if place.parent is not None:
-        yield place.parent, place.parent_ordinal(ordinal)
-    for dependant in place.dependants:
-        for member in range(*place.level.covered(ordinal) or (ordinal, ordinal + 1)):
-            for reader in dependant.level.readers(member):
-                yield dependant, reader
+        yield place.parent
+    yield from place.dependants
 
 
-def _downwards(place: Place, ordinal: int) -> Iterator[Node]:
+def _upwards(place: Place, ordinals: range) -> Iterator[Span]:
+    parent = place.parent
+    if parent is not None:
+        first, last = place.parent_ordinal(ordinals[0]), place.parent_ordinal(ordinals[-1])
+        for checkpoint in _checkpoints(parent.level, range(first, last + 1)):
+            yield parent, checkpoint
+    for members in _members(place.level, ordinals) if place.dependants else ():
+        for dependant in place.dependants:
+            for distance in (0, *dependant.process.also_reads):
+                readers = range(members.start - distance, members.stop - distance)
+                for checkpoint in _checkpoints(dependant.level, readers):
+                    yield dependant, checkpoint
+
+
+def _below(place: Place) -> Iterator[Place]:
     if place.child is not None:
-        for child in range(*place.children(ordinal)):
-            yield place.child, child
+        yield place.child
+    yield from place.dependants
+
+
+def _downwards(place: Place, ordinals: range) -> Iterator[Span]:
+    child = place.child
+    if child is not None:
+        own, finer = place.process.qualifier, child.process.qualifier
+        for members in _members(place.level, ordinals):
+            yield child, range(own.down(members.start, finer)[0], own.down(members.stop, finer)[0])
     for dependant in place.dependants:
-        yield dependant, dependant.level.checkpoint(ordinal)
+        for checkpoint in _checkpoints(dependant.level, ordinals):
+            yield dependant, checkpoint
+
+
+def _nothing(_level: Level, _ordinals: range) -> Iterable[range]:
+    return ()
+
+
+def _checkpoints(level: Level, ordinals: range) -> Iterable[range]:
+    """The periods whose jobs cover these."""
+    if level.process.time_grouping == 1:
+        return (ordinals,)
+    return _joined(range(at, at + 1) for at in set(map(level.checkpoint, ordinals)))
+
+
+def _members(level: Level, ordinals: range) -> Iterable[range]:
+    """The periods that the jobs of these cover; those that cover none stand for themselves."""
+    if level.process.time_grouping == 1:
+        return (ordinals,)
+    return _joined(range(*level.covered(at) or (at, at + 1)) for at in ordinals)
+
+
+def _joined(ranges: Iterable[range]) -> list[range]:
+    """The same ordinals in as few ranges as can be, in rising order."""
+    found: list[range] = []
+    for each in sorted(ranges, key=lambda each: each.start):
+        if found and each.start <= found[-1].stop:
+            found[-1] = range(found[-1].start, max(found[-1].stop, each.stop))
+        else:
+            found.append(each)
+    return found
+
+
+def _matching(level: Level, ordinals: range, pattern: re.Pattern[bytes]) -> Iterator[range]:
+    """Those whose state looks like that."""
+    first, start = level.start, ordinals.start - level.start
+    for found in pattern.finditer(level.states, start, ordinals.stop - first):
+        yield range(first + found.start(), first + found.end())
+
+
+def _spans_of(nodes: Iterable[Node]) -> Iterator[Span]:
+    return ((place, range(ordinal, ordinal + 1)) for place, ordinal in nodes)
+
+
+_CLIMB = _Direction(_above, _checkpoints, _upwards)
+_DESCEND = _Direction(_below, _nothing, _downwards)

@@ -9,6 +9,7 @@ long the history is.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 from synergy.errors import InvalidValue, NotFound
@@ -38,6 +39,20 @@ class Level:
     def end(self) -> int:
         """The ordinal after the last period."""
         return self.start + len(self.states)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that it takes, about."""
+        return sys.getsizeof(self.states) + sys.getsizeof(self.generations)
+
+    def copy(self) -> Level:
+        """A level of its own that knows the same."""
+        level = Level(self.process, self.start, self.start)
+        level.states = self.states[:]
+        level.generations = self.generations.copy()
+        level.frontier = self.frontier
+        level.counts = self.counts[:]
+        return level
 
     def grow(self, end: int) -> None:
         """Adds embryos up to `end` (exclusive), as time passes."""

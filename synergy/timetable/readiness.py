@@ -77,12 +77,12 @@ def blockers(place: Place, ordinal: int, limit: int = 10) -> list[Blocker]:
             found.append(_blocker(Relation.CHILD, child, blocking))
         if end > child.level.end and len(found) < limit:
             found.append(_blocker(Relation.CHILD, child, child.level.end))
-    counterparts = (
+    others = (
         _blocker(Relation.COUNTERPART, other, at)
-        for other, at in _counterparts(place, ordinal)
+        for other, at in counterparts(place, ordinal)
         if not other.level.holds(at) or other.level.state(at).is_active
     )
-    return found + [blocker for blocker, _ in zip(counterparts, range(limit), strict=False)]
+    return found + [blocker for blocker, _ in zip(others, range(limit), strict=False)]
 
 
 def _blocker(relation: Relation, place: Place, ordinal: int) -> Blocker:
@@ -103,7 +103,7 @@ def _counterparts_finished(place: Place, ordinal: int) -> bool:
         return True
     return all(
         other.level.holds(at) and other.level.state(at).is_finished
-        for other, at in _counterparts(place, ordinal)
+        for other, at in counterparts(place, ordinal)
     )
 
 
@@ -115,7 +115,7 @@ def _skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
                 yield _blocker(Relation.COUNTERPART, other, at)
 
 
-def _counterparts(place: Place, ordinal: int) -> Iterator[tuple[Place, int]]:
+def counterparts(place: Place, ordinal: int) -> Iterator[tuple[Place, int]]:
     """Every counterpart that the job covers, itself looked up at the checkpoint that covers it.
 
     A grouped counterpart's members are noop long before their checkpoint has run, so it is

@@ -7,7 +7,8 @@ trees that depend on its tree. A tree without that qualifier gives no dependency
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -88,6 +89,25 @@ class Timetable:
         for place in self.places.values():
             place.level.loaded()
 
+    def replaced(self, levels: Mapping[str, Level]) -> Timetable:
+        """A timetable with these levels in the place of its own, which shares all others."""
+        new = copy(self)
+        new.places = {
+            name: Place(levels.get(name, place.level), place.tree)
+            for name, place in self.places.items()
+        }
+
+        def twin(place: Place) -> Place:
+            return new.places[place.process.name]
+
+        for place in self.places.values():
+            own = twin(place)
+            own.parent = None if place.parent is None else twin(place.parent)
+            own.child = None if place.child is None else twin(place.child)
+            own.counterparts = [twin(other) for other in place.counterparts]
+            own.dependants = [twin(other) for other in place.dependants]
+        return new
+
     def grow(self, now: datetime) -> None:
         """Adds the periods that have begun."""
         for place in self.places.values():
@@ -99,8 +119,8 @@ class Timetable:
         for place in self.places.values():
             place.level.extend(place.process.qualifier.cast(self.start))
 
-    def nodes(self, process: str, first: str, last: str) -> list[tuple[Place, int]]:
-        """The jobs `first` to `last` (inclusive); makes none.
+    def span(self, process: str, first: str, last: str) -> tuple[Place, range]:
+        """The jobs `first` to `last` (inclusive).
 
         Raises NotFound for what is not in the timetable, InvalidValue for what cannot be.
         """
@@ -108,7 +128,7 @@ class Timetable:
         begin, end = place.level.ordinal(first), place.level.ordinal(last)
         if end < begin:
             raise InvalidValue(f"{first} lies after {last}")
-        return [(place, ordinal) for ordinal in range(begin, end + 1)]
+        return place, range(begin, end + 1)
 
     def place(self, process: str) -> Place:
         """The place of a managed process; raises NotFound."""

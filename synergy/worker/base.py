@@ -37,7 +37,7 @@ class EventConsumer(Daemon):
 
 
 class Worker(ABC):
-    """Carries out the units of work of one managed process.
+    """Carries out the units of work of one managed or free-run process.
 
     `unique_by` names the fields that, together with the timeperiod, make a row of the sink
     unique.

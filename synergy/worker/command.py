@@ -2,18 +2,21 @@
 
 Exit code 0 means processed, 99 nothing to do, anything else a failure, with the end of what
 the program wrote to standard error as its reason. The items of the command may hold
-`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods),
-`${attempt}`, `${home}` (the deployment's) and the names of the entry's arguments. No shell is
-involved: an item stays one argument whatever is put into it.
+`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods; of a run all
+three are its due time as `YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${home}`
+(the deployment's) and the names of the entry's arguments, for which a run may have values of its
+own. No shell is involved: an item stays one argument whatever is put into it, and what is put
+into it is not looked into again.
 
-What a program does outside of Synergy cannot be fenced. It is told the unit, its generation
-and its attempt, and an idempotency key that is the same for all attempts of one generation;
-with these it can make its effects happen once.
+What a program does outside of Synergy cannot be fenced. It is told the unit (whose id is that of
+the run, if it carries out one), its generation and its attempt, and an idempotency key that is
+the same for all attempts of one generation; with these it can make its effects happen once.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -24,11 +27,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from synergy.errors import SynergyError
-from synergy.model.process import ManagedProcess
-from synergy.model.unit_of_work import UnitOfWork
+from synergy.model.process import FreerunProcess
 from synergy.worker.base import Worker
-from synergy.worker.outcome import Nothing, Outcome, Processed
+from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
 from synergy.worker.task import Task
 
 NOTHING_TO_DO = 99
@@ -36,23 +37,21 @@ LOOK = 1.0  # seconds between two looks whether the unit was taken away
 GRACE = 5.0  # seconds between TERM and KILL for a program whose unit was taken away
 KEPT = 200  # lines of output kept for the reason and the unit's log
 
-
-class CommandFailed(SynergyError):
-    """The program ended with an exit code other than 0 and 99, or could not be started."""
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
 class CommandWorker(Worker):
     """The worker of a process that is declared with a `command`."""
 
     def work(self, task: Task) -> Outcome:
-        arguments = command_line(task.process, task.unit, self.workplace.home)
+        arguments = command_line(task, self.workplace.home)
         try:
             program = subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **_environment(task.unit)},
+                env={**os.environ, **_environment(task)},
                 start_new_session=True,
             )
         except OSError as error:
@@ -70,34 +69,52 @@ class CommandWorker(Worker):
         if code != 0:
             how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
             said = "\n".join(errors.lines()) or "nothing on standard error"
-            raise CommandFailed(f"{how}: {said[-3500:]}")
+            raise CommandFailed(how, said[-3500:])
         return Processed()
 
 
-def command_line(process: ManagedProcess, unit: UnitOfWork, home: Path) -> list[str]:
-    """The command with the unit's values in the place of their names."""
-    values: Mapping[str, object] = {
-        **process.arguments,
-        "timeperiod": unit.timeperiod,
-        "start": unit.start_timeperiod,
-        "end": unit.end_timeperiod,
+def command_line(task: Task, home: Path) -> list[str]:
+    """The command with the unit's values in the place of their names.
+
+    Arguments of a run that the entry of the process does not name are left out.
+    """
+    process, unit, arguments = task.process, task.unit, task.arguments
+    values: dict[str, object] = {
+        **{name: arguments[name] for name in process.arguments},
+        **_period(task),
         "attempt": unit.attempt,
         "home": home,
     }
+    if isinstance(process, FreerunProcess):
+        values["run"] = unit.id
     assert process.command is not None
     return [_filled(item, values) for item in process.command]
 
 
+def _period(task: Task) -> dict[str, str]:
+    """The period to work on: the unit's; for a run that a period triggered, that period."""
+    unit = task.unit
+    period = {
+        "timeperiod": unit.timeperiod,
+        "start": unit.start_timeperiod,
+        "end": unit.end_timeperiod,
+    }
+    cause = task.run.detail.get("cause") if task.run is not None else None
+    if isinstance(cause, Mapping):
+        period |= {name: str(cause[name]) for name in period if cause.get(name)}
+    return period
+
+
 def _filled(item: str, values: Mapping[str, object]) -> str:
-    for name, value in values.items():
-        item = item.replace(f"${{{name}}}", str(value))
-    return item
+    """Fills each place once: a value that looks like a place stays as it is."""
+    return _PLACEHOLDER.sub(lambda place: str(values.get(place[1], place[0])), item)
 
 
-def _environment(unit: UnitOfWork) -> dict[str, str]:
+def _environment(task: Task) -> dict[str, str]:
+    unit = task.unit
     return {
         "SYNERGY_UNIT": unit.id,
-        "SYNERGY_TIMEPERIOD": unit.timeperiod,
+        "SYNERGY_TIMEPERIOD": _period(task)["timeperiod"],
         "SYNERGY_GENERATION": str(unit.generation),
         "SYNERGY_ATTEMPT": str(unit.attempt),
         "SYNERGY_IDEMPOTENCY_KEY": f"{unit.id}:{unit.generation}",

@@ -18,8 +18,10 @@ from synergy.lifecycle.reclaim import again_at
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
 from synergy.model.journal import JournalEntry
-from synergy.model.process import ManagedProcess
+from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
+from synergy.model.schedule import Run
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
+from synergy.runtime.masking import mask
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch
 from synergy.worker.hold import SCHEDULER, Hold
@@ -67,7 +69,7 @@ class Crew:
     """Carries out the units of one process, one after the other."""
 
     def __init__(self, workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
-        assert isinstance(workplace.process, ManagedProcess)
+        assert isinstance(workplace.process, WorkingProcess)
         self._process = workplace.process
         self._workplace = workplace
         self._work = work
@@ -75,6 +77,7 @@ class Crew:
         self._records = Records(workplace.clock)
         self._hold = Hold(workplace, self._records)
         self._pulse = Pulse(workplace, self._hold, self._process.heartbeat_timeout)
+        self._runs: dict[str, Run] = {}  # of the units in hand, by id
         self._group = 1
         self._asked: list[Hint] = []  # what was claimed, without an answer yet
 
@@ -110,8 +113,8 @@ class Crew:
             now = self._workplace.clock.now()
             owner = self._workplace.owner
             claims = store.units.claim(self._asked, owner, now) if self._asked else []
-        self._asked = []
-        self._hold.take(claims)
+            runs = self._read_runs(claims)
+        self._keep(claims, runs)
         return bool(deliveries)
 
     def _take_claimed(self) -> bool:
@@ -124,9 +127,19 @@ class Crew:
             if Hint(unit.id, unit.attempt) in asked
             and (unit.state, unit.owner) == (UnitState.IN_PROGRESS, owner)
         ]
-        self._asked = []
-        self._hold.take(claims)
+        self._keep(claims, self._read_runs(claims))
         return bool(claims)
+
+    def _read_runs(self, claims: Sequence[UnitOfWork]) -> dict[str, Run]:
+        """What the units carry out, if that are runs; all in one look."""
+        if not claims or not isinstance(self._process, FreerunProcess):
+            return {}
+        found = self._workplace.store.runs.get([unit.id for unit in claims])
+        return {run.id: run for run in found}
+
+    def _keep(self, claims: Sequence[UnitOfWork], runs: dict[str, Run]) -> None:
+        self._asked, self._runs = [], runs
+        self._hold.take(claims)
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
         """Carries out one unit; None if it was taken away meanwhile, or given back."""
@@ -149,13 +162,16 @@ class Crew:
 
     def _task(self, unit: UnitOfWork) -> tuple[Task, Sink | None]:
         process, documents = self._process, self._workplace.store.documents
+        if not isinstance(process, ManagedProcess):
+            run = self._runs.get(unit.id)
+            return Task(process, unit, None, None, self._hold.checkpoint, run), None
         stored = process.stored_source
         source = Source(documents, stored, unit) if stored is not None else None
         sink = Sink(process.sink, unit, self._unique_by) if process.sink is not None else None
         return Task(process, unit, source, sink, self._hold.checkpoint), sink
 
     def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
-        reason = storable(f"{type(error).__name__}: {error}"[:4000])
+        reason = storable(mask(f"{type(error).__name__}: {error}")[:4000])
         self._records.failure(unit, error)
         log.warning(
             "Unit %s failed: %s", unit.id, reason,

@@ -15,7 +15,7 @@ from functools import partial
 from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable
 from synergy.lifecycle.reclaim import again_at
 from synergy.messaging.message import UnitMessage
-from synergy.model.process import ManagedProcess
+from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.runtime.workplace import Workplace
 from synergy.worker.records import Records
@@ -23,6 +23,7 @@ from synergy.worker.records import Records
 log = logging.getLogger(__name__)
 
 SCHEDULER = "scheduler"  # the topic that wakes the scheduler
+AGENT = "agent"  # the topic that wakes the agents, who follow the runs of schedules
 
 
 class Hold:
@@ -98,6 +99,8 @@ class Hold:
             refused = store.units.conclude(conclusions, self._workplace.clock.now())
             self._records.flush(store.logs)
             batch.after_commit(lambda: bus.notify(SCHEDULER))
+            if isinstance(self._workplace.process, FreerunProcess):
+                batch.after_commit(lambda: bus.notify(AGENT))
         return refused
 
     def _in_vain(self, refused: Sequence[Conclusion]) -> list[Conclusion]:
@@ -113,7 +116,7 @@ class Hold:
             return self._write([conclusion])
         except InvalidValue as error:
             process = self._workplace.process
-            assert isinstance(process, ManagedProcess)
+            assert isinstance(process, WorkingProcess)
             invalid = replace(
                 conclusion,
                 state=UnitState.INVALID,

@@ -1,9 +1,11 @@
-"""What a work function may answer. An exception means: this attempt is invalid."""
+"""How work ends: what it may answer. An exception means: this attempt is invalid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from synergy.errors import SynergyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +21,14 @@ class Nothing:
 
 
 Outcome = Processed | Nothing
+
+
+class CommandFailed(SynergyError):
+    """A program ended with an exit code other than 0 and 99, or could not be started.
+
+    `how` says which of these; the message also holds the end of what it wrote (`said`).
+    """
+
+    def __init__(self, how: str, said: str = "") -> None:
+        super().__init__(f"{how}: {said}" if said else how)
+        self.how = how

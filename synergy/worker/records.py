@@ -14,7 +14,9 @@ from contextlib import contextmanager
 
 from synergy.clock import Clock
 from synergy.model.unit_of_work import UnitOfWork
+from synergy.runtime.masking import mask
 from synergy.storage.protocol import LogLine, UnitLogs
+from synergy.worker.outcome import CommandFailed
 
 LIMIT = 5000  # lines of one attempt
 LONGEST = 8192  # characters of one line
@@ -55,8 +57,11 @@ class Records(logging.Handler):
             self.handleError(record)
 
     def failure(self, unit: UnitOfWork, error: BaseException) -> None:
-        """Files the traceback of a failed attempt."""
-        self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
+        """Files why an attempt failed: the traceback, or how the program ended that failed."""
+        if isinstance(error, CommandFailed):  # what it wrote is filed already
+            self._keep(unit, "ERROR", error.how)
+        else:
+            self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
 
     def flush(self, logs: UnitLogs | None = None) -> None:
         """Writes what is filed into the store; without one, as logging asks, does nothing."""
@@ -74,7 +79,8 @@ class Records(logging.Handler):
         if self._count == LIMIT:
             text = f"more than {LIMIT} lines: the rest is only in the log file"
         with self.lock or threading.Lock():
-            line = LogLine(self._clock.now(), unit.attempt, level, storable(text[-LONGEST:]))
+            kept = storable(mask(text)[-LONGEST:])
+            line = LogLine(self._clock.now(), unit.attempt, level, kept)
             self._lines.setdefault(unit.id, []).append(line)
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from synergy.model.unit_of_work import Document, SinkWrite, UnitOfWork
 
 if TYPE_CHECKING:
-    from synergy.model.process import ManagedProcess
+    from synergy.model.process import WorkingProcess
+    from synergy.model.schedule import Run
     from synergy.storage.protocol import Documents
 
 
@@ -75,18 +76,23 @@ class Sink:
 
 
 class Task:
-    """A unit of work in a worker's hands."""
+    """A unit of work in a worker's hands: of a job, or of a run of a free-run process.
+
+    `run` is the run that the unit carries out; None for a job's.
+    """
 
     def __init__(
         self,
-        process: ManagedProcess,
+        process: WorkingProcess,
         unit: UnitOfWork,
         source: Source | None,
         sink: Sink | None,
         checkpoint: Callable[[], None],
+        run: Run | None = None,
     ) -> None:
         self.process = process
         self.unit = unit
+        self.run = run
         self._source = source
         self._sink = sink
         self._checkpoint = checkpoint
@@ -94,13 +100,16 @@ class Task:
 
     @property
     def timeperiod(self) -> str:
-        """The timeperiod of the job."""
+        """The timeperiod of the job; of a run, its due time as `YYYYMMDDHHmmSS`."""
         return self.unit.timeperiod
 
     @property
     def arguments(self) -> Mapping[str, object]:
-        """The arguments that `context.py` gives the process."""
-        return self.process.arguments
+        """The arguments that `context.py` gives the process, and over them those of the run."""
+        given = None if self.run is None else self.run.request.get("arguments")
+        if not isinstance(given, Mapping):
+            return self.process.arguments
+        return {**self.process.arguments, **given}
 
     @property
     def source(self) -> Source:

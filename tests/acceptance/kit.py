@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import apsw
@@ -36,8 +38,9 @@ from synergy.supervisor.proctable import marker_of
 
 PROJECT = Path(__file__).parents[2]
 BOX = "dev-test"
-LIMIT = 60.0  # seconds after which a wait is given up
+LIMIT = 180.0  # seconds after which a wait is given up
 STEP = 0.1  # seconds between two looks that nobody asked for
+PAUSE = 2.0  # seconds between two looks at everything, which cost a stand-in as much as work
 
 Condition = Callable[[], Any]
 
@@ -60,7 +63,7 @@ class Home:
 
     def __init__(self, path: Path, **variables: str) -> None:
         self.path = path
-        self.variables = {"box_id": BOX, **variables}
+        self.variables = {"box_id": BOX, "mx_port": str(free_port()), **variables}
         self.before_commands: Callable[[], None] | None = None  # called in their own process
         self.patience = LIMIT  # seconds, more where a stand-in for a server does the work
         self._begun: list[subprocess.Popen[str]] = []
@@ -132,6 +135,18 @@ class Home:
         """Until the job is done, late data included."""
         self.launch("timetable", "wait", process, timeperiod, "--timeout", self.patience)
 
+    def audit(self, **more: str) -> Any:
+        """What the audit says once nothing is unfinished; a period may have closed just now.
+
+        A stand-in for a server may be too busy to tell, and is asked again.
+        """
+
+        def look() -> Any:
+            done = self.launch("timetable", "audit", "--json", code=None, **more)
+            return done.code in (0, 1) and done.json["unfinished"] == 0 and done.json
+
+        return until(look, self.patience, lambda: Event().wait(PAUSE))
+
     def report(self, collection: str) -> list[dict[str, Any]]:
         return self.ask("report", collection)
 
@@ -143,6 +158,12 @@ class Home:
                 for run in store.jobs.load()
                 for ordinal in range(run.first, run.first + len(run.states))
             }
+
+    def started_over(self, before: dict[tuple[str, str], int]) -> set[tuple[str, str]]:
+        """The jobs of another generation than before; a period that closed since is not one."""
+        after = self.generations()
+        assert before.keys() <= after.keys()
+        return {key for key in after if after[key] != before.get(key, 1)}
 
     def project(self) -> Project:
         return compose.open_project(PROJECT, self.environment())
@@ -241,6 +262,13 @@ class Home:
             return found if set(wanted) <= set(found) & running else None
 
         return self.until(look)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] | None = None) -> Any:

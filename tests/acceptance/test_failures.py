@@ -142,7 +142,7 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
     home.until(lambda store: not store.messages.depths())
     assert len(home.ask("queue", "dead")["dead"]) == len(buried)
     home.launch("queue", "purge", "--dead", "--yes")
-    assert home.ask("queue", "dead") == {"dead": []}
+    assert home.ask("queue", "dead") == {"dead": [], "failed_runs": []}
     assert {seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]} == {0}
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import psutil
 import pytest
 
 from synergy.model.unit_of_work import UnitState
@@ -76,8 +77,20 @@ def assert_as_declared(home):
         if process.is_on
         for instance in range(1, process.instances + 1)
     )
-    assert Counter(home.marked().values()) == declared
-    assert set(home.marked()) == set(leaders.values())
+    slots = _without_programs(home.marked())
+    assert Counter(slots.values()) == declared
+    assert set(slots) == set(leaders.values())
+
+
+def _without_programs(marked):
+    """Leaves out what a command worker runs just now: it bears the mark of its slot too."""
+    return {pid: slot for pid, slot in marked.items() if _parent(pid) not in marked}
+
+
+def _parent(pid):
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).ppid()
+    return None
 
 
 def test_what_comes_out_is_the_same_to_the_last_digit(home, tmp_path):
@@ -126,9 +139,8 @@ def test_what_comes_out_is_the_same_to_the_last_digit(home, tmp_path):
         assert visits.reported(rows) == visits.statistics(found, qualifier)
         if qualifier != "hourly":
             assert visits.reported(home.report(f"client_{qualifier}")) == visits.reported(rows)
-    audit = home.ask("timetable", "audit")
-    assert (audit["unfinished"], audit["unexplained"]) == (0, [])
-    assert home.ask("queue", "dead") == {"dead": []}
+    assert home.audit()["unexplained"] == []
+    assert home.ask("queue", "dead") == {"dead": [], "failed_runs": []}
     home.story()
 
     home.stop()

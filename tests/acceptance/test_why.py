@@ -162,15 +162,14 @@ def assert_as_planned(home, action, process, periods, expected):
     assert planned["dry_run"] is True
     assert {(t["process"], t["timeperiod"]) for t in planned["touched"]} == expected
     assert moved_since(home, seq, event) == set()
-    assert home.generations() == before
+    assert home.started_over(before) == set()
 
     done = home.ask("timetable", action, process, periods, "--reason", "a test")
 
     assert done["touched"] == planned["touched"]
     assert moved_since(home, seq, event) == expected
     qualifiers = {name: p.qualifier for name, p in home.deployment().managed().items()}
-    after = home.generations()
-    assert {key for key in after if after[key] != before.get(key, 1)} == {
+    assert home.started_over(before) == {
         (process, qualifiers[process].parse(timeperiod))
         for process, timeperiod in expected
         if action == "reprocess"

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from synergy.lifecycle.run_moves import RUN_MOVES
 from synergy.lifecycle.transitions import JOB_MOVES, UNIT_MOVES
 from synergy.model.job import JobState
+from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 
 DOC = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# States
 
-Generated from `synergy/lifecycle/transitions.py` by `tests/architecture/test_states_doc.py`.
-Every move that is not in these tables is an error.
+Generated from `synergy/lifecycle/transitions.py` and `synergy/lifecycle/run_moves.py` by
+`tests/architecture/test_states_doc.py`. Every move that is not in these tables
+is an error.
 """
 
 
@@ -38,7 +41,12 @@ def render() -> str:
         (move.value, [state.value for state in UnitState if state in sources], target.value)
         for move, (sources, target) in UNIT_MOVES.items()
     ]
-    return "\n".join([HEAD, _table("Jobs", jobs), _table("Units of work", units)])
+    runs = [
+        (move.value, [state.value for state in RunState if state in sources], target.value)
+        for move, (sources, target) in RUN_MOVES.items()
+    ]
+    tables = [_table("Jobs", jobs), _table("Units of work", units), _table("Runs", runs)]
+    return "\n".join([HEAD, *tables])
 
 
 def test_the_document_is_in_step_with_the_tables():

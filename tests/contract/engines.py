@@ -24,6 +24,13 @@ _BEYOND_MONGOMOCK = dict.fromkeys(
         "test_each_message_goes_to_one_of_several_consumers",
         "test_threads_never_claim_the_same_unit",
         "test_units_created_by_many_at_once_exist_once",
+        "test_of_threads_that_saw_the_same_row_one_changes_it",
+        "test_of_threads_that_saw_the_same_run_one_takes_it",
+        "test_an_event_that_many_bring_at_once_is_new_to_one",
+        "test_many_who_put_the_same_have_one",
+        "test_of_threads_that_saw_the_same_operation_one_takes_it",
+        "test_of_threads_that_begin_the_same_one_is_told_so",
+        "test_of_threads_that_take_an_answer_over_one_does",
     ),
     _LETS_OTHERS_IN,
 )

@@ -106,6 +106,22 @@ def test_a_newer_layout_is_refused_and_left_alone(mongodb_url: str) -> None:
     assert found == {"_id": "layout", "n": layout.VERSION + 1}
 
 
+def test_a_database_of_the_first_layout_is_told_what_it_lacks(mongodb_url: str) -> None:
+    MongoStore.open(mongodb_url).close()
+    added = ("schedules", "schedule_versions", "runs", "events", "operations", "answers")
+    with documents(mongodb_url) as database:
+        for name in added:
+            database.drop_collection(name)
+        database["counters"].update_one({"_id": "layout"}, {"$set": {"n": 1}})
+        error = str(failure(mongodb_url))
+        assert "runs.key (schedule up, key up; unique): `launch.py store init` makes it" in error
+        assert "events.id (id up; unique)" in error
+        lacking = engine.prepare(mongodb_url)
+        assert {name.partition(".")[0] for name in lacking} == set(added)
+        assert database["counters"].find_one({"_id": "layout"}) == {"_id": "layout", "n": 3}
+    MongoStore.open(mongodb_url).close()
+
+
 def test_a_dropped_store_is_as_if_it_never_was(mongodb_url: str) -> None:
     with opened(mongodb_url) as store:
         store.facts.set("a", "1")

@@ -8,16 +8,30 @@ the end is the same: everything done once, told once, and nothing half shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 from pymongo.collection import Collection
 
 from synergy.model.job import JobMove, JobState
+from synergy.model.operation import OperationState
+from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, SinkWrite, UnitMove, UnitState
-from synergy.storage.mongodb import MongoStore
+from synergy.storage.mongodb import MongoStore, payloads, telling
+from tests.contract.operated import an_operation
+from tests.contract.scheduled import (
+    a_change,
+    a_run,
+    a_run_change,
+    a_schedule,
+    an_event,
+    the_run,
+    the_schedule,
+)
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_move, a_sink_write, a_unit
 from tests.servers.mongodb import Server
 
@@ -27,6 +41,7 @@ WRITES = (
 )  # fmt: skip
 FIRST, LAST = 1024 * 488 - 1, 1024 * 488  # neighbours in different blocks
 TABLE = "site_hourly"
+LONG = bytes(1_500)
 
 
 class Died(BaseException):
@@ -57,9 +72,8 @@ def dying_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 @contextmanager
 def opened(url: str) -> Iterator[MongoStore]:
-    store = MongoStore.open(url)
-    yield store
-    store.close()
+    with closing(MongoStore.open(url)) as store:
+        yield store
 
 
 def the_work(store: MongoStore) -> None:
@@ -167,6 +181,231 @@ def test_work_that_is_cut_short_anywhere_comes_to_the_same_end(
                 the_work(other)
                 other.recover()
                 check(other)
+
+
+# Schedules and runs
+
+
+KEY = "due:2026-11-21T12:00:00Z"
+
+
+def the_decisions(store: MongoStore) -> None:
+    """What an operator and an agent do to a schedule, from its beginning to its end.
+
+    Each step is taken unless the journal, or a row, says that it was.
+    """
+    if not made(store, "schedule.created", 1):
+        store.schedules.create([a_schedule(keys=("A|1",), wake_at=NOW)], "me")
+    if not made(store, "schedule.changed", 1):
+        edit(store, 2)
+    decide(store)
+    for state in (RunState.LAUNCHED, RunState.FAILED, RunState.LAUNCHED, RunState.PROCESSED):
+        carry_on(store, state)
+    store.events.append([an_event("e-1"), an_event("e-2"), an_event("e-1")])
+    assert store.payloads.get(store.payloads.put(LONG)) == LONG
+    if not made(store, "schedule.changed", 2):
+        edit(store, 3)
+    if not made(store, "schedule.removed", 1):
+        assert store.schedules.remove(the_schedule(store), "obsolete", "me", NOW)
+    if not made(store, "schedule.created", 2):
+        store.schedules.create([a_schedule(definition={"n": "new"})], "me")
+    if not made(store, "schedule.changed", 3):
+        edit(store, 2)
+
+
+def made(store: MongoStore, event: str, times: int) -> bool:
+    """Whether the journal says that it happened so often; `recover` has told it everything."""
+    return [entry.event for entry in store.journal.since(0, 1_000)].count(event) >= times
+
+
+def edit(store: MongoStore, version: int) -> None:
+    change = a_change(
+        the_schedule(store), event="schedule.changed", version=version, definition={"n": version}
+    )
+    assert store.schedules.change([change]) == []
+
+
+def decide(store: MongoStore) -> None:
+    """The run is made before the row moves on: a decision that is made twice makes one run."""
+    if made(store, "schedule.removed", 1) or the_schedule(store).progress:
+        return
+    seen = the_schedule(store)
+    store.runs.create([a_run(KEY, state=RunState.PENDING_LAUNCH)], "agent")
+    assert store.schedules.change([a_change(seen, progress={"last_due": KEY})]) == []
+
+
+def carry_on(store: MongoStore, state: RunState) -> None:
+    """Moves the run to its next state, unless it was there already."""
+    run = the_run(store, a_run(KEY))
+    path = {
+        (RunState.PENDING_LAUNCH, 0): (RunState.LAUNCHED, 1),
+        (RunState.LAUNCHED, 1): (RunState.FAILED, 1),
+        (RunState.FAILED, 1): (RunState.LAUNCHED, 2),
+        (RunState.LAUNCHED, 2): (RunState.PROCESSED, 2),
+    }
+    following = path.get((run.state, run.attempt))
+    if following is not None and following[0] is state:
+        change = a_run_change(run, state=state, attempt=following[1])
+        assert store.runs.change([change]) == []
+
+
+def check_decisions(store: MongoStore) -> None:
+    """The end that every life of the writer leads to."""
+    (schedule,), _ = store.schedules.find()
+    assert (schedule.version, schedule.definition, schedule.rev) == (2, {"n": 2}, 2)
+    versions = [(one.version, one.definition) for one in store.schedules.versions("nightly")]
+    assert versions == [(2, {"n": 2}), (1, {"n": "new"})]
+    (run,), _ = store.runs.find()
+    assert (run.state, run.attempt) == (RunState.PROCESSED, 2)
+    assert [(event.seq, event.id) for event in store.events.since(0, 10)] == [
+        (1, "e-1"),
+        (2, "e-2"),
+    ]
+    assert store.payloads.prune([]) == 1
+    entries = store.journal.since(0, 1_000)
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    assert [entry.event for entry in entries if entry.unit is None] == [
+        "schedule.created", "schedule.changed", "schedule.changed", "schedule.removed",
+        "schedule.created", "schedule.changed",
+    ]  # fmt: skip
+    assert [entry.event for entry in entries if entry.unit == run.id] == [
+        "run.pending_launch", "run.launched", "run.failed", "run.launched", "run.processed",
+    ]  # fmt: skip
+
+
+def test_decisions_that_are_cut_short_anywhere_come_to_the_same_end(
+    mongodb: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payloads, "PART", 1_000)
+    with mongodb.fresh_database() as url, opened(url) as store:
+        with dying_after(0, monkeypatch) as count:
+            the_decisions(store)
+        check_decisions(store)
+    assert count() > 20
+    for number in range(1, count()):
+        with mongodb.fresh_database() as url:
+            with opened(url) as first, dying_after(number, monkeypatch), pytest.raises(Died):
+                the_decisions(first)
+            with opened(url) as other:
+                other.recover()
+                the_decisions(other)
+                other.recover()
+                check_decisions(other)
+                other.recover()
+                left = ("payload_parts", "schedule_versions")
+                assert [counted(url, name) for name in left] == [0, 1]
+
+
+# Operations
+
+
+def the_operation(store: MongoStore) -> None:
+    """An operation that is accepted, worked off and ended, by whoever takes it up."""
+    operation = store.operations.accept(an_operation())
+    for done in range(operation.done, 3):
+        step = replace(operation, state=OperationState.RUNNING, done=done + 1)
+        operation = store.operations.change(step) or operation
+        assert operation.done == done + 1
+    if not operation.state.is_finished:
+        ended = replace(operation, state=OperationState.DONE, finished_at=NOW)
+        assert store.operations.change(ended) is not None
+
+
+def test_an_operation_that_is_cut_short_anywhere_comes_to_the_same_end(
+    mongodb: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        mongodb.fresh_database() as url,
+        opened(url) as store,
+        dying_after(0, monkeypatch) as count,
+    ):
+        the_operation(store)
+    assert count() > 6
+    for number in range(1, count()):
+        with mongodb.fresh_database() as url:
+            with opened(url) as first, dying_after(number, monkeypatch), pytest.raises(Died):
+                the_operation(first)
+            with opened(url) as other:
+                the_operation(other)
+                other.recover()
+                assert other.operations.find()[0][0].state is OperationState.DONE
+                events = [entry.event for entry in other.journal.since(0, 10)]
+                assert events == ["operation.accepted", "operation.done"]
+
+
+def counted(url: str, collection: str) -> int:
+    with MongoClient(url) as client:
+        return client.get_default_database()[collection].count_documents({})
+
+
+def test_a_name_is_free_although_nobody_finished_its_removal(
+    mongodb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without anybody recovering: who wants the name does what is left."""
+    with opened(mongodb_url) as store:
+        store.schedules.create([a_schedule(keys=("A|1",), wake_at=NOW)], "me")
+        seen = the_schedule(store)
+        with dying_after(1, monkeypatch), pytest.raises(Died):
+            store.schedules.remove(seen, "", "me", NOW)
+    with opened(mongodb_url) as other:
+        assert other.schedules.find() == ([], None)
+        assert other.schedules.count() == 0
+        assert other.schedules.versions("nightly") == []
+        assert other.schedules.change([a_change(seen)]) == [a_change(seen)]
+        assert not other.schedules.remove(seen, "", "me", NOW)
+        assert other.schedules.create([a_schedule()], "you") == []
+        events = [entry.event for entry in other.journal.since(0, 10)]
+        assert events == ["schedule.created", "schedule.removed", "schedule.created"]
+        assert other.recover() == 0
+        assert other.schedules.count() == 1
+
+
+def test_an_entry_of_a_dead_writer_is_told_before_that_of_the_next(
+    mongodb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(mongodb_url) as store:
+        (run,) = store.runs.create([a_run()], "agent")
+        with dying_after(1, monkeypatch), pytest.raises(Died):
+            store.runs.change([a_run_change(run, state=RunState.PENDING_LAUNCH)])
+    with opened(mongodb_url) as other:
+        launched = a_run_change(the_run(other, run), state=RunState.LAUNCHED)
+        assert other.runs.change([launched]) == []
+        assert [entry.after for entry in other.journal.since(0, 10)] == [
+            "pending_constraint", "pending_launch", "launched",
+        ]  # fmt: skip
+
+
+def test_more_untold_entries_than_are_told_at_once_are_all_told(
+    mongodb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telling, "_AT_ONCE", 3)
+    with opened(mongodb_url) as store:
+        with dying_after(2, monkeypatch), pytest.raises(Died):  # numbers, then the runs
+            store.runs.create([a_run(f"due:{n}") for n in range(10)], "agent")
+        assert store.journal.last_seq() == 0
+        assert store.recover() == 10
+        assert store.journal.last_seq() == 10
+        assert store.recover() == 0
+
+
+def test_parts_of_a_payload_that_nobody_can_find_are_forgotten_after_two_looks(
+    mongodb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payloads, "PART", 1_000)
+    with opened(mongodb_url) as store:
+        kept = store.payloads.put(LONG[1:])
+        with dying_after(2, monkeypatch), pytest.raises(Died):
+            store.payloads.put(LONG)
+    with opened(mongodb_url) as other:
+        assert other.recover() == 0
+        assert counted(mongodb_url, "payload_parts") == 4
+        assert other.recover() == 2
+        assert counted(mongodb_url, "payload_parts") == 2
+        assert other.payloads.get(kept) == LONG[1:]
+        assert other.payloads.get(other.payloads.put(LONG)) == LONG
+
+
+# Messages
 
 
 def test_messages_of_a_batch_that_fails_wait_again_in_their_order(mongodb_url: str) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import apsw
 import pytest
 
 from synergy.errors import Refused, StorageUnavailable
-from synergy.model.unit_of_work import UnitOfWork
+from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.storage.sqlite import SqliteStore, engine, filesystem, schema
 from synergy.storage.sqlite.queries import SQL, queries
 from tests.contract.crowd import in_processes, in_the_midst
@@ -92,16 +93,28 @@ def test_no_query_is_unused() -> None:
         assert unused == set(), noun
 
 
+GROWS = re.compile(
+    r"SCAN (unit|journal|document|schedule|schedule_version|listening|run|event|payload"
+    r"|operation|answer)\b"
+)
+
+
 def test_searches_go_by_an_index() -> None:
     """No query of daily work walks through a table that grows with the years."""
-    walks = {("units", "find"), ("journal", "newest")}  # from the newest, a page at a time
+    walks = {  # a page at a time, from the newest or the first, or all there is
+        ("units", "find"), ("journal", "newest"), ("runs", "find"), ("events", "find"),
+        ("schedules", "find_first"), ("schedules", "count"), ("payloads", "prune"),
+        ("schedules", "next_wake"), ("journal", "prune"), ("events", "prune"),
+        ("operations", "find"), ("operations", "unfinished"),
+    }  # fmt: skip
     connection = by_schema()
-    for noun in ("units", "jobs", "journal", "documents", "messages"):
+    nouns = ("schedules", "runs", "events", "payloads", "operations", "answers")
+    for noun in ("units", "jobs", "journal", "documents", "messages", *nouns):
         for name, query in queries(noun).items():
             bindings = dict.fromkeys(re.findall(r"[:](\w+)", query)) or (None,) * _positions(query)
             plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", bindings)]
-            walked = [step for step in plan if re.match(r"SCAN (unit|journal|document)\b", step)]
-            if (noun, name) not in walks | {("journal", "prune")}:
+            walked = [step for step in plan if GROWS.match(step)]
+            if (noun, name) not in walks:
                 assert walked == [], f"{noun}.{name}"
 
 
@@ -141,6 +154,27 @@ def test_an_older_schema_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch
             assert store.status().schema == len(steps)
     with closing(apsw.Connection(str(path))) as connection:
         assert connection.execute("SELECT x FROM added").fetchall() == [(1,)]
+
+
+def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(schema.migrations()[0])
+        connection.pragma("user_version", 1)
+        for number in (1, 2):
+            columns = (str(number), "P", "2026112110", 1, "a", "b", number, 0, 0, 2 - number)
+            connection.execute(
+                "INSERT INTO unit VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                " 1, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, '', 0)",
+                columns,
+            )
+    with closing(SqliteStore.open(path)) as store:
+        assert store.status().schema == schema.VERSION
+        assert [unit.state.value for unit in store.units.unfinished()] == [
+            "in_progress", "requested",
+        ]  # fmt: skip
+        assert store.units.claim([Hint("2", 1)], "worker", NOW) == []  # the first is in progress
+        assert (store.schedules.count(), store.events.last_seq()) == (0, 0)
+        assert store.operations.find() == ([], None)
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
@@ -358,6 +392,26 @@ def test_a_fork_leaves_the_parents_connections_alone(opened: SqliteStore) -> Non
 
 
 # Status and backup
+
+
+def test_a_store_that_is_moved_away_is_not_made_anew_and_found_when_it_is_back(
+    opened: SqliteStore, path: Path, tmp_path: Path
+) -> None:
+    opened.facts.set("timetable.start", "2026112000")
+    away = tmp_path / "away"
+    away.mkdir()
+    with ThreadPoolExecutor(1) as thread:
+        _move(tmp_path, away)
+        with pytest.raises(StorageUnavailable):
+            thread.submit(opened.facts.get, "timetable.start").result()
+        assert not path.exists()
+        _move(away, tmp_path)
+        assert thread.submit(opened.facts.get, "timetable.start").result() == "2026112000"
+
+
+def _move(folder: Path, target: Path) -> None:
+    for name in ("synergy.db", "synergy.db-wal", "synergy.db-shm"):
+        (folder / name).rename(target / name)
 
 
 def test_the_status_says_what_is_where(opened: SqliteStore, path: Path) -> None:

@@ -39,12 +39,12 @@ def test_switching_is_in_the_journal_and_what_is_not_assigned_is_refused(store: 
     store.boxes.assign("dev-1", ["A"])
     assert not store.boxes.switch("dev-1", "B", is_on=True, who="op", now=NOW)
     store.boxes.switch("dev-1", "A", is_on=False, who="op", now=NOW)
-    store.boxes.switch("dev-1", "A", is_on=True, who="op", now=NOW)
+    store.boxes.switch("dev-1", "A", is_on=True, who="op", now=NOW, why="it is mended")
     off, on = store.journal.since(0, 10)
     assert (off.event, off.before, off.after) == ("box.process_off", "on", "off")
     assert (on.event, on.before, on.after) == ("box.process_on", "off", "on")
     assert (on.process, on.who, on.at) == ("A", "op", NOW)
-    assert "dev-1" in on.why
+    assert (off.why, on.why) == ("on box dev-1", "on box dev-1; it is mended")
 
 
 def test_a_report_replaces_what_was_observed_on_its_box_only(store: Store) -> None:

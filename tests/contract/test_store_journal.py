@@ -61,6 +61,16 @@ def test_the_newest_come_first_of_all_or_of_a_process(store: Store) -> None:
     assert [entry.why for entry in store.journal.find("A", limit=1)] == ["A2"]
 
 
+def test_older_entries_are_found_from_where_a_page_ended(store: Store) -> None:
+    names = "ABAAB"  # number 1 to 5
+    store.journal.append([an_entry(process=name, first=HOUR, last=HOUR) for name in names])
+    assert [entry.seq for entry in store.journal.find(limit=2, before=4)] == [3, 2]
+    assert [entry.seq for entry in store.journal.find("A", before=4)] == [3, 1]
+    assert [entry.seq for entry in store.journal.of_job("A", HOUR, limit=2)] == [4, 3]
+    assert [entry.seq for entry in store.journal.of_job("A", HOUR, before=3)] == [1]
+    assert store.journal.find(before=1) == []
+
+
 def test_a_job_shows_its_own_entries_and_ranges_that_include_it(store: Store) -> None:
     spans = [
         (HOUR, HOUR),  # the job itself

@@ -16,3 +16,17 @@ def test_lines_come_back_oldest_first_for_their_unit(store: Store) -> None:
     store.logs.append("u", [])
     assert store.logs.of_unit("u") == lines
     assert store.logs.of_unit("nobody") == []
+
+
+def test_lines_are_read_in_parts(store: Store) -> None:
+    lines = [LogLine(NOW, 1, "info", str(number)) for number in range(5)]
+    store.logs.append("u", lines)
+    store.logs.append("other", lines[:2])
+    assert store.logs.count("u") == 5
+    assert store.logs.count("nobody") == 0
+    assert store.logs.of_unit("u", 0, 2) == lines[:2]
+    assert store.logs.of_unit("u", 2, 2) == lines[2:4]
+    assert store.logs.of_unit("u", 4, 2) == lines[4:]
+    assert store.logs.of_unit("u", 5, 2) == []
+    assert store.logs.of_unit("u", 3) == lines[3:]
+    assert store.logs.of_unit("u", 0, 0) == []

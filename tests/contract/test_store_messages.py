@@ -49,6 +49,15 @@ def test_buried_messages_are_shown_newest_first_with_their_reason(store: Store) 
     assert store.messages.depths() == {}
 
 
+def test_older_buried_messages_are_found_from_where_a_page_ended(store: Store) -> None:
+    for body in (b"1", b"2", b"3"):
+        store.messages.bury("q", body, "odd", NOW)
+    newest = store.messages.buried(limit=1)[0]
+    older = store.messages.buried(before=newest.seq)
+    assert [dead.body for dead in older] == [b"2", b"1"]
+    assert store.messages.buried(before=older[-1].seq) == []
+
+
 def test_buried_messages_go_back_into_their_queues(store: Store) -> None:
     for queue, body in [("q", b"1"), ("p", b"2"), ("q", b"3")]:
         store.messages.bury(queue, body, "odd", NOW)

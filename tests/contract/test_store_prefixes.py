@@ -8,6 +8,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Store
 from tests.contract.crowd import in_the_midst, in_threads, open_store
 from tests.contract.engines import WITHOUT_TRANSACTIONS
+from tests.contract.scheduled import a_change, a_run, a_schedule, the_schedule
 from tests.factories import NOW, a_move, a_unit
 
 ENGINES = WITHOUT_TRANSACTIONS
@@ -22,6 +23,20 @@ def test_what_was_written_before_a_failure_stays(store: Store) -> None:
     assert len(list(store.jobs.load())) == 1
     events = [entry.event for entry in store.journal.since(0, 10)]
     assert events == ["unit.requested", "job.in_progress"]
+
+
+def test_a_decision_that_breaks_off_has_made_its_run_and_finds_it_again(store: Store) -> None:
+    store.schedules.create([a_schedule()], "me")
+    with suppress(ZeroDivisionError), store.batch():
+        store.runs.create([a_run()], "agent")
+        raise ZeroDivisionError
+    (run,) = store.runs.unfinished()
+    with store.batch():
+        assert store.runs.create([a_run()], "another agent") == [run]
+        change = a_change(the_schedule(store), progress={"made": 1})
+        assert store.schedules.change([change]) == []
+    events = [entry.event for entry in store.journal.since(0, 10)]
+    assert events == ["schedule.created", "run.pending_constraint"]
 
 
 def test_others_see_each_write_as_soon_as_it_is_made(store: Store) -> None:

@@ -12,9 +12,18 @@ import pytest
 from synergy.errors import StorageUnavailable
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
+from synergy.model.schedule import RunState
 from synergy.storage.protocol import Store
 from tests.contract.crowd import in_processes, in_the_midst, in_threads, open_store
 from tests.contract.engines import STORED, WITH_TRANSACTIONS
+from tests.contract.scheduled import (
+    a_change,
+    a_run,
+    a_run_change,
+    a_schedule,
+    an_event,
+    the_schedule,
+)
 from tests.factories import HOUR, NOW, a_move, a_unit, an_entry
 
 ENGINES = WITH_TRANSACTIONS
@@ -54,6 +63,32 @@ def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
     assert store.messages.depths() == {}
     assert store.leases.read("lease") is None
     assert store.journal.since(0, 10) == []
+
+
+def test_a_decision_that_fails_leaves_the_schedule_and_its_runs_as_they_were(store: Store) -> None:
+    store.schedules.create([a_schedule(keys=("A|1",))], "me")
+    (run,) = store.runs.create([a_run()], "agent")
+    before = the_schedule(store)
+    last = store.journal.last_seq()
+    with suppress(ZeroDivisionError), store.batch():
+        change = a_change(before, event="schedule.changed", version=2, keys=("A|2",))
+        assert store.schedules.change([change]) == []
+        store.schedules.create([a_schedule("other")], "me")
+        assert store.runs.change([a_run_change(run, state=RunState.LAUNCHED)]) == []
+        store.runs.create([a_run("due:2")], "agent")
+        store.events.append([an_event()])
+        store.payloads.put(b"body")
+        raise ZeroDivisionError
+    assert store.schedules.find() == ([before], None)
+    assert len(store.schedules.versions("nightly")) == 1
+    assert (store.schedules.listening(["A|1"]), store.schedules.listening(["A|2"])) == (
+        [before],
+        [],
+    )
+    assert store.runs.find() == ([run], None)
+    assert store.events.append([an_event("e-2")])[0][0].seq == 1
+    assert store.payloads.prune([]) == 0
+    assert store.journal.last_seq() == last
 
 
 def test_what_follows_a_commit_may_write_in_a_batch_of_its_own(store: Store) -> None:

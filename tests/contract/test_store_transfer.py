@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
 from itertools import islice
 
 import pytest
 
 from synergy.model.job import JobState
+from synergy.model.operation import OperationState
+from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from synergy.storage import records
+from synergy.storage.mongodb import payloads
+from synergy.storage.payload import name_of
 from synergy.storage.protocol import Bounds, LogLine, Store
 from synergy.storage.records import key_of
 from synergy.storage.sqlite import SqliteStore
+from tests.contract.operated import an_answer, an_operation
+from tests.contract.scheduled import (
+    a_change,
+    a_run,
+    a_run_change,
+    a_schedule,
+    an_event,
+    the_schedule,
+)
 from tests.factories import (
     HOUR,
     NEXT_HOUR,
@@ -30,6 +45,13 @@ from tests.factories import (
 from tests.records import everything
 
 MANY = 40  # of a thing
+LONG_ONE = name_of(bytes(2_000))
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a payload that is no burden for anybody has two parts in MongoDB."""
+    monkeypatch.setattr(payloads, "PART", 1_000)
 
 
 @pytest.fixture
@@ -57,12 +79,27 @@ def fill(store: Store) -> None:
     _fill_jobs(store)
     _fill_units(store)
     _fill_documents(store)
+    _fill_schedules(store)
+    _fill_operations(store)
     store.messages.put("q", [b"gone", *(bytes([n, 0, 255]) for n in range(MANY))])
     store.messages.put("p", [b""])
     store.messages.take("q", 1)
     for n in range(3):
         store.messages.bury("q", b"%d" % n, "nobody knows", NOW)
     store.messages.replay([3])
+
+
+def _fill_operations(store: Store) -> None:
+    for n in range(3):
+        operation = an_operation(f"o-{3 - n}", request={"jobs": [["P", "2015051700"]], "é.$": n})
+        store.operations.accept(operation)
+    (found, *_), _ = store.operations.find()
+    ended = replace(found, state=OperationState.FAILED, detail="é", finished_at=NOW, done=3)
+    store.operations.change(ended)
+    for person in ("", "jo"):
+        for key in ("b", "a|"):
+            begun, _ = store.answers.begin(an_answer(key, person))
+    store.answers.change(replace(begun, status=200, headers={"a": "é"}, body=b"\0\xff"))
 
 
 def _fill_jobs(store: Store) -> None:
@@ -106,6 +143,33 @@ def _fill_documents(store: Store) -> None:
         some = places[turn * 10 :]
         store.documents.update("sessions", some, lambda key, _old, n=turn: {"k": key, "n": n})
     store.documents.update("a", [("ü~", HOUR)], lambda _key, _old: {"x": [1.5, None, "é"]})
+
+
+def _fill_schedules(store: Store) -> None:
+    """Edited ones, one that is gone and came again, runs in every state, bodies long and short."""
+    schedules = [a_schedule(f"{name}, é", keys=(f"FILE|/{name}", "ALL|")) for name in "cab"]
+    store.schedules.create([*schedules, a_schedule(wake_at=NOW, definition={"a.$": [1.5]})], "me")
+    assert store.schedules.remove(the_schedule(store, "a, é"), "", "me", NOW)
+    store.schedules.create([a_schedule("a, é", keys=("ALL|",), reason="again")], "me")
+    for version in (2, 4):
+        edit = a_change(the_schedule(store), version=version, definition={"n": version}, who="é")
+        assert store.schedules.change([edit]) == []
+    store.schedules.change([a_change(the_schedule(store), progress={"$n.": None}, keys=("B|",))])
+    runs = [
+        a_run(f"due:{n}", state=state, finished_at=NOW if state.is_finished else None)
+        for n, state in enumerate(RunState)
+    ]
+    gone, *stored = store.runs.create([a_run("gone", state=RunState.NOOP), *runs], "agent")
+    store.runs.change([a_run_change(gone, finished_at=NOW - timedelta(days=1))])
+    assert store.runs.prune(NOW, 10) == 1
+    waiting = a_run_change(
+        stored[0], request={"x.y": "é"}, detail={"$": [None]}, owner="a", launched_at=NOW
+    )
+    store.runs.change([waiting])
+    store.events.append([an_event(f"{n}", body={"$": n}, at=NOW) for n in range(MANY)])
+    store.events.prune(NOW + timedelta(days=1), 3)
+    for body in (b"", bytes(range(256)), bytes(2_000)):
+        store.payloads.put(body)
 
 
 def test_an_empty_store_has_no_records(store: Store) -> None:
@@ -193,6 +257,21 @@ def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:
         lambda one: one.boxes.assignments(),
         lambda one: one.messages.depths(),
         lambda one: one.messages.buried(),
+        lambda one: sorted(one.schedules.find()[0], key=lambda schedule: schedule.name),
+        lambda one: one.schedules.versions("nightly"),
+        lambda one: one.schedules.due(NOW, 10),
+        lambda one: sorted(found.name for found in one.schedules.listening(["ALL|", "B|"])),
+        lambda one: one.runs.find()[0],
+        lambda one: one.runs.find("nightly", RunState.FAILED),
+        lambda one: one.runs.unfinished(),
+        lambda one: one.runs.last("nightly", list(RunState)),
+        lambda one: one.events.since(0, 1_000),
+        lambda one: one.payloads.get(LONG_ONE),
+        lambda one: one.operations.find(),
+        lambda one: list(one.operations.unfinished()),
+        lambda one: one.operations.get("o-1"),
+        lambda one: one.answers.begin(an_answer("a|")),
+        lambda one: one.answers.begin(an_answer("b", "")),
         lambda one: one.logs.of_unit(some_units(4)[3].id),
     ):
         assert ask(store) == ask(other)
@@ -211,6 +290,11 @@ def test_numbers_go_on_above_those_of_a_copy(store: Store, other: Store) -> None
     assert store.units.find(limit=1)[0][0].start_id == 5
     store.messages.bury("q", b"", "", NOW)
     assert store.messages.buried(1)[0].seq == 4
+    assert store.events.append([an_event("new")])[0][0].seq == MANY + 1
+    store.operations.accept(an_operation("new"))
+    assert store.operations.find(1)[0][0].id == "new"
+    store.runs.create([a_run("new")], "agent")
+    assert store.runs.find(limit=1)[0][0].key == "new"
     store.messages.put("q", [b"last"])
     assert [message.body for message in store.messages.take("q", 100)][-1] == b"last"
 
@@ -244,6 +328,28 @@ def test_work_goes_on_on_a_copy(store: Store, other: Store) -> None:
     rows = store.documents.bounds("site_hourly", running.timeperiod, running.end_timeperiod)
     assert rows is not None
     assert rows.rows == 1
+
+
+def test_schedules_and_runs_go_on_on_a_copy(store: Store, other: Store) -> None:
+    fill(other)
+    copy(other, store)
+    last = store.journal.last_seq()
+    seen = the_schedule(store)
+    edit = a_change(seen, event="schedule.changed", version=5, keys=("C|",), definition={})
+    assert store.schedules.change([edit, edit]) == [edit]
+    assert [one.version for one in store.schedules.versions("nightly")] == [5, 4, 2, 1]
+    assert store.schedules.listening(["B|"]) == []
+    assert [one.name for one in store.schedules.listening(["C|"])] == ["nightly"]
+    assert store.schedules.remove(the_schedule(store), "", "me", NOW)
+    assert store.schedules.create([a_schedule()], "me") == []
+    assert len(store.schedules.versions("nightly")) == 1
+    *_, run = store.runs.unfinished()
+    assert store.runs.change([a_run_change(run, state=RunState.PROCESSED)]) == []
+    assert store.runs.create([run], "agent")[0].state is RunState.PROCESSED
+    assert store.events.append([an_event("7")])[0][1] is False
+    assert [entry.event for entry in store.journal.since(last, 10)] == [
+        "schedule.changed", "schedule.removed", "schedule.created", "run.processed",
+    ]  # fmt: skip
 
 
 def test_rows_of_a_copy_are_replaced_and_merged(store: Store, other: Store) -> None:

@@ -135,6 +135,16 @@ def test_the_units_of_jobs_come_newest_first_and_for_the_whole_range(store: Stor
     assert both[0] == again
 
 
+def test_of_many_units_of_a_job_the_newest_are_found_alone(store: Store) -> None:
+    units = [a_unit(generation=2, end_id=n) for n in range(1, 6)]
+    store.units.create([*units, a_unit(generation=1), *some_units(3), a_unit("Other")], "scheduler")
+    of_hour = [a_unit(), *reversed(units)]
+    assert store.units.newest("SiteHourly", HOUR, 1) == of_hour[:1]
+    assert store.units.newest("SiteHourly", HOUR, 3) == of_hour[:3]
+    assert store.units.newest("SiteHourly", HOUR, 9) == of_hour
+    assert store.units.newest("Nobody", HOUR, 9) == []
+
+
 def test_pages_cover_all_units_newest_first_without_repeating_any(store: Store) -> None:
     units = some_units(25)
     for unit in units:
@@ -628,3 +638,59 @@ def test_pruning_leaves_unfinished_units_and_heeds_its_limit(store: Store) -> No
     assert [store.units.prune(LATER, 3), store.units.prune(LATER, 3)] == [3, 1]
     left = store.units.of_jobs("SiteHourly", HOUR, HOUR)
     assert [unit.end_id for unit in left] == [5, 0]
+
+
+# Free runs
+
+
+def a_free_run(number: int, timeperiod: str = "20261121100000", **fields):
+    """A unit of a process that has no timetable; the second is that of its due time."""
+    return replace(
+        a_unit(start_id=number, end_id=number, **fields),
+        id=f"run-{number}-{timeperiod}",
+        timeperiod=timeperiod,
+        start_timeperiod=timeperiod,
+        end_timeperiod=timeperiod,
+    )
+
+
+def test_free_runs_of_the_same_second_are_two_units(store: Store) -> None:
+    one, two = a_free_run(1), a_free_run(2)
+    assert store.units.create([one, two], "agent") == [one, two]
+    assert store.units.create([a_free_run(1, created_at=LATER)], "agent") == [one]
+    assert events(store) == ["unit.requested"] * 2
+
+
+def test_free_runs_of_the_same_second_are_carried_out_beside_one_another(store: Store) -> None:
+    one, two, three = (a_free_run(n) for n in range(3))
+    store.units.create([one, two, three], "agent")
+    taken = store.units.claim([a_hint(one), a_hint(two)], "worker", NOW)
+    assert {unit.id for unit in taken} == {one.id, two.id}
+    assert [unit.id for unit in store.units.claim([a_hint(three)], "other", NOW)] == [three.id]
+    assert store.units.claim([a_hint(one)], "other", NOW) == []
+    back = store.units.give_back([a_hint(two)], "worker", NOW)
+    assert len(store.units.claim([a_hint(back[0])], "other", NOW)) == 1
+    ended = store.units.conclude([a_conclusion(one, "worker")], NOW)
+    assert ended == []
+    assert the(store, one).state is UnitState.PROCESSED
+
+
+def test_units_of_jobs_stay_alone_beside_free_runs(store: Store) -> None:
+    units = [a_unit(start_id=1), a_unit(start_id=2), a_free_run(3)]
+    store.units.create(units, "scheduler")
+    taken = store.units.claim([a_hint(unit) for unit in units], "worker", NOW)
+    assert sorted(unit.start_id for unit in taken) == [1, 3]
+
+
+def test_free_runs_are_forgotten_once_they_are_finished_and_old(store: Store) -> None:
+    units = [a_free_run(n, f"2026112110000{n}") for n in range(4)]
+    store.units.create(units, "agent")
+    store.units.claim([a_hint(unit) for unit in units[:3]], "worker", NOW)
+    store.units.conclude([a_conclusion(units[0], "worker")], NOW)
+    store.units.conclude([a_conclusion(units[1], "worker")], LATER)
+    store.logs.append(units[0].id, [LogLine(NOW, 1, "INFO", "done")])
+    assert store.units.prune(NOW, 10) == 0
+    assert store.units.prune(LATER, 10) == 1
+    left = {unit.id for unit in store.units.get([unit.id for unit in units])}
+    assert left == {unit.id for unit in units[1:]}
+    assert store.logs.of_unit(units[0].id) == []

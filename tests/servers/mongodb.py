@@ -86,6 +86,12 @@ def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Server]:
         yield server
 
 
+def prepare() -> None:
+    """Makes what `running_own` starts, for those who start it where there is no internet."""
+    if shutil.which("mongod") is None:
+        _ferretdb()
+
+
 @contextmanager
 def running_mongod(
     program: str, folder: Path, *options: str, host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What tests of the command line begin with."""
+"""What tests of the command line, and of agents, begin with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from synergy.model.process import Deployment
+from tests.deployments import DAILY, a_deployment, a_process
+from tests.service.agents import Yard, a_worker
 from tests.service.commands import BOX, NOW, START, Commands
 from tests.service.world import World
 
@@ -37,3 +40,13 @@ def deployed(commands: Commands) -> Iterator[World]:
     yield world
     world.bus.close()
     world.store.close()
+
+
+@pytest.fixture
+def factory() -> Iterator[Yard]:
+    """A yard with two free-run processes and a managed one."""
+    daily = a_deployment({"site": [a_process("Daily", DAILY)]})
+    workers = {name: a_worker(name) for name in ("Export", "Clean")}
+    yard = Yard(Deployment({**daily.processes, **workers}, daily.trees))
+    yield yard
+    yard.close()

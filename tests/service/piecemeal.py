@@ -20,7 +20,7 @@ from synergy.storage.sqlite.engine import SqliteStore
 
 READS = frozenset(
     {"all", "bounds", "bounds_by_timeperiod", "changed_since", "counts", "depths", "find", "get"}
-    | {"last_seq", "load", "observed", "of_job", "of_jobs", "read", "since", "unfinished"}
+    | {"last_seq", "load", "newest", "observed", "of_job", "of_jobs", "read", "since", "unfinished"}
 )
 # Methods of units that take a list and answer with a list: their items are written one by one.
 PIECES = frozenset(["create", "claim", "give_back", "conclude", "move", "heartbeat"])

@@ -83,6 +83,8 @@ class FragileStore:
         self.boxes = FragileBoxes(self._store.boxes)
         self.controls = self._store.controls
         self.leases = self._store.leases
+        self.facts = self._store.facts
+        self.batch = self._store.batch
 
     def close(self):
         self._store.close()

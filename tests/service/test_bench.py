@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy import compose
-from synergy.bench import accesslog, bus, idle, others, trips
+from synergy.bench import accesslog, bus, idle, mx_pages, others, schedules, trips
 from synergy.bench.catalogue import BENCHES, chosen
 from synergy.bench.contexts.noop import WORK
 from synergy.bench.contexts.parts import SCHEDULER
@@ -39,13 +39,16 @@ TINY = {
     "aggregate": 300,
     "start": 1,
     "idle": 1,
+    "schedules": 40,
+    "mx": 2000,
+    "stream": 1,
 }
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
     """A lab in a folder that is looked at afterwards: nothing may be left in it, or run for it."""
-    yield Lab(compose.HERE, tmp_path, lambda done, total: None)
+    yield Lab(compose.HERE, tmp_path, lambda done, total: None, with_others=False)
     assert list(tmp_path.iterdir()) == []
     assert processes_of(tmp_path) == []
 
@@ -67,12 +70,25 @@ def test_a_bench_measures_and_cleans_up(
     lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idle, "QUIET", 0.2)
+    monkeypatch.setattr(schedules, "IDLE", 1)
+    monkeypatch.setattr(schedules, "DUE", 20)
+    monkeypatch.setattr(mx_pages, "ROUNDS", 1)
     (found,) = chosen([name])
     figures = found.measure(lab, TINY[name])
     assert figures
     assert len({figure.name for figure in figures}) == len(figures)
-    assert all(figure.value is not None and 0 <= figure.value < math.inf for figure in figures)
+    for figure in figures:
+        if figure.value is None:
+            assert figure.why_not in (schedules.LEFT_OUT, mx_pages.NO_CHROMIUM)
+        else:
+            assert 0 <= figure.value < math.inf
     assert any(figure.is_met is not None for figure in figures)
+
+
+def test_without_a_browser_its_figures_say_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (figure,) = mx_pages.measure(lab, 100)
+    assert (figure.value, figure.why_not) == (None, mx_pages.NO_CHROMIUM)
 
 
 def test_tiny_sizes_are_known_for_every_bench() -> None:

@@ -198,7 +198,33 @@ def test_units_are_listed_shown_and_their_log_is_told(commands, deployed, reques
     assert commands.json("unit", "log", requested.id)["lines"][0]["text"] == "half way there"
     assert "half way there" in commands.ok("unit", "log", requested.id)
     assert requested.id in commands.ok("unit", "list")
-    assert PERIOD in commands.ok("unit", "show", requested.id)
+
+
+def test_what_a_worker_wrote_is_shown_and_not_obeyed(commands, deployed, requested):
+    line = LogLine(deployed.clock.now(), 1, "info", "first\n\tsecond\r\x1b[31m")
+    deployed.store.logs.append(requested.id, [line])
+    shown = commands.ok("unit", "log", requested.id)
+    assert shown.endswith("info: first\n\tsecond" + r"\r\x1b[31m" + "\n")
+    assert commands.json("unit", "log", requested.id)["lines"][0]["text"] == line.text
+
+
+def test_why_a_unit_failed_is_told_on_one_line_that_no_terminal_obeys(
+    commands, deployed, requested
+):
+    def work(task):
+        raise ValueError("no disk\n\x1b[2J\x1b]0;mine\x07")
+
+    assert deployed.round(HOUR, work)
+    for argv in (
+        ["unit", "list"],
+        ["unit", "show", requested.id],
+        ["timetable", "why", HOUR, PERIOD],
+    ):
+        shown = commands.ok(*argv)
+        assert r"ValueError: no disk \x1b[2J\x1b]0;mine\x07" in shown, argv
+        assert "\x1b" not in shown
+    told = commands.json("unit", "show", requested.id)["reason"]
+    assert told == "ValueError: no disk\n\x1b[2J\x1b]0;mine\x07"
 
 
 def test_pages_of_units_follow_one_another(commands, deployed):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,8 @@ from synergy.supervisor.control import StopReport
 from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.telling import Outcome, Progress, StartReport
 from tests.service.commands import BOX
+
+PARTS = [part for stage in test.STAGES for part in stage]
 
 
 @pytest.fixture
@@ -147,6 +151,8 @@ def test_a_stop_that_is_only_tried_stops_nothing(commands):
 
 # launch.py test
 
+PROJECT = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def steps(monkeypatch):
@@ -165,7 +171,14 @@ def steps(monkeypatch):
 def test_the_whole_check_ends_with_pytest(commands, steps):
     ran, _ = steps
     commands.ok("test")
-    assert [command[0] for command in ran] == ["ruff", "ruff", "mypy", "pytest"]
+    assert [command[0] for command in ran] == ["ruff", "ruff", "mypy", *["pytest"] * len(PARTS)]
+    parts = [command[1:] for command in ran[3:]]
+    words = [word for part in parts for word in part]
+    run = {word for word in words if not word.startswith("--")}
+    # What one part leaves out another one runs, and one runs all that no other does.
+    assert {word.removeprefix("--ignore=") for word in words} == run
+    assert any(all(path.startswith("--ignore=") for path in part) for part in parts)
+    assert all((PROJECT / path).exists() for path in run)
     assert commands.out.splitlines() == ["format: sound", "lint: sound", "types: sound"]
 
 
@@ -173,8 +186,21 @@ def test_a_step_that_fails_fails_the_check_but_the_others_are_run(commands, step
     ran, failing = steps
     failing.add("mypy")
     assert commands.run("test") == 1
-    assert len(ran) == 4
+    assert len(ran) == 3 + len(PARTS)
     assert "types: FAILED" in commands.out
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_any_part_of_the_tests_fails_the_check(commands, monkeypatch, part):
+    def run(command, *, stdout, **_options):
+        failed = list(part) == command[3:]
+        if failed and stdout is not None:
+            os.write(stdout, b"1 failed")
+        return subprocess.CompletedProcess(command, int(failed))
+
+    monkeypatch.setattr(test.subprocess, "run", run)
+    assert commands.run("test") == 1
+    assert ("1 failed" in commands.out) == all(part != stage[0] for stage in test.STAGES)
 
 
 def test_arguments_are_pytests_alone(commands, steps):

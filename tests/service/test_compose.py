@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from synergy import compose
+from synergy.agent.launching import DELIVERIES
 from synergy.clock import SteppedClock
 from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
 from synergy.runtime import identity
@@ -78,6 +79,13 @@ def project(path: Path) -> compose.Project:
     return compose.open_project(path, ENVIRON, imports=True)
 
 
+@pytest.fixture
+def begun(project: compose.Project) -> compose.Project:
+    """One with a store."""
+    compose.prepare_store(project.settings)
+    return project
+
+
 def log_of(project: compose.Project, name: str) -> list[dict[str, Any]]:
     lines = (project.settings.home / "logs" / f"{name}.log").read_text().splitlines()
     return [json.loads(line) for line in lines]
@@ -105,17 +113,23 @@ def test_an_unknown_process_comes_with_the_nearest_name(project: compose.Project
         project.process("Visitr")
 
 
+def test_the_agents_queue_is_made_with_those_of_processes(project: compose.Project) -> None:
+    """By `store init`: where boxes have the least rights, their agents may not make it."""
+    names = {"Visitor", "Patient", "Failing", "Program"}
+    assert set(project.queues) == {DELIVERIES} | names
+
+
 def test_opening_a_project_writes_nothing(project: compose.Project) -> None:
     assert not project.settings.home.exists()
 
 
-def test_a_workplace_has_all_that_a_process_works_with(project: compose.Project) -> None:
+def test_a_workplace_has_all_that_a_process_works_with(begun: compose.Project) -> None:
     stop = Stop()
-    place = compose.workplace(project, "Visitor", 2, stop)
+    place = compose.workplace(begun, "Visitor", 2, stop)
     try:
-        assert place.process is project.deployment.processes["Visitor"]
-        assert place.deployment is project.deployment
-        assert (place.instance, place.box, place.home) == (2, "box-7", project.path / "var")
+        assert place.process is begun.deployment.processes["Visitor"]
+        assert place.deployment is begun.deployment
+        assert (place.instance, place.box, place.home) == (2, "box-7", begun.path / "var")
         assert place.start_timeperiod == "2026112000"
         assert place.stop is stop
         assert isinstance(place.clock, SteppedClock)
@@ -123,73 +137,87 @@ def test_a_workplace_has_all_that_a_process_works_with(project: compose.Project)
         who = identity.parse(place.owner)
         assert who is not None
         assert who.pid == os.getpid()
-        assert project.settings.store_file.is_file()
+        assert begun.settings.store_file.is_file()
     finally:
         place.bus.close()
         place.store.close()
 
 
-def test_a_daemon_runs_to_its_end(project: compose.Project) -> None:
-    assert compose.run_process(project, "Visitor", 1)
+def test_a_daemon_runs_to_its_end(begun: compose.Project) -> None:
+    assert compose.run_process(begun, "Visitor", 1)
     (place,) = composed.met
-    store = compose.open_store(project.settings)
+    store = compose.open_store(begun.settings)
     try:
         assert store.facts.get("visitor") == place.owner
     finally:
         store.close()
-    events = [line["event"] for line in log_of(project, "Visitor")]
+    events = [line["event"] for line in log_of(begun, "Visitor")]
     assert events == ["process.started", "process.stopped"]
-    assert {line["box"] for line in log_of(project, "Visitor")} == {"box-7"}
+    assert {line["box"] for line in log_of(begun, "Visitor")} == {"box-7"}
 
 
-def test_the_second_instance_has_its_own_log(project: compose.Project) -> None:
-    assert compose.run_process(project, "Visitor", 2)
+def test_the_second_instance_has_its_own_log(begun: compose.Project) -> None:
+    assert compose.run_process(begun, "Visitor", 2)
     assert composed.met[0].instance == 2
-    assert [line["instance"] for line in log_of(project, "Visitor.2")] == [2, 2]
+    assert [line["instance"] for line in log_of(begun, "Visitor.2")] == [2, 2]
 
 
-def test_a_signal_is_the_wish_to_stop(project: compose.Project) -> None:
-    assert compose.run_process(project, "Patient")
-    assert log_of(project, "Patient")[-1]["event"] == "process.stopped"
+def test_a_signal_is_the_wish_to_stop(begun: compose.Project) -> None:
+    assert compose.run_process(begun, "Patient")
+    assert log_of(begun, "Patient")[-1]["event"] == "process.stopped"
 
 
 def test_a_failure_is_in_the_log_and_nowhere_else(
-    project: compose.Project, capsys: pytest.CaptureFixture[str]
+    begun: compose.Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not compose.run_process(project, "Failing")
-    last = log_of(project, "Failing")[-1]
+    assert not compose.run_process(begun, "Failing")
+    last = log_of(begun, "Failing")[-1]
     assert (last["level"], last["event"]) == ("error", "process.failed")
     assert "ValueError: amqp://me:***@host is not there" in last["traceback"]
     assert capsys.readouterr().err == ""
 
 
-def test_a_process_without_a_store_says_so(project: compose.Project) -> None:
+def test_a_process_without_a_store_says_so_and_makes_none(project: compose.Project) -> None:
+    """What was moved away comes back, and would find another in its place."""
+    with pytest.raises(StorageUnavailable, match="store init"):
+        compose.run_process(project, "Visitor")
+    assert log_of(project, "Visitor")[-1]["event"] == "process.failed"
+    assert composed.met == []
+    assert not project.settings.store_file.exists()
+
+
+def test_one_that_is_started_by_hand_makes_its_store(project: compose.Project) -> None:
+    assert compose.run_process(project, "Visitor", console=True)
+    assert project.settings.store_file.is_file()
+
+
+def test_a_process_whose_store_cannot_be_made_says_so(project: compose.Project) -> None:
     project.settings.home.mkdir()
     project.settings.store_file.mkdir()
     with pytest.raises(StorageUnavailable, match="cannot be opened"):
-        compose.run_process(project, "Visitor")
+        compose.run_process(project, "Visitor", console=True)
     assert log_of(project, "Visitor")[-1]["event"] == "process.failed"
     assert composed.met == []
 
 
 def test_the_supervisor_is_told_when_a_process_is_at_work(
-    project: compose.Project, monkeypatch: pytest.MonkeyPatch
+    begun: compose.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, writer = os.pipe()
     monkeypatch.setenv("SYNERGY_READY_FD", str(writer))
-    assert compose.run_process(project, "Visitor")
+    assert compose.run_process(begun, "Visitor")
     assert os.read(reader, 16) == b"1"
     os.close(reader)
 
 
 def test_a_command_has_the_command_worker(
-    project: compose.Project, monkeypatch: pytest.MonkeyPatch
+    begun: compose.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[str] = []
+    started: list[str] = []
 
     def start(worker: CommandWorker) -> None:
-        begun.append(worker.workplace.process.name)
+        started.append(worker.workplace.process.name)
 
     monkeypatch.setattr(CommandWorker, "start", start)
-    assert compose.run_process(project, "Program")
-    assert begun == ["Program"]
+    assert compose.run_process(begun, "Program")
+    assert started == ["Program"]

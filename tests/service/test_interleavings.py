@@ -183,7 +183,7 @@ class Play:
         process = self.random.choice(list(SINKS))
         timeperiod = self.random.choice(BUSY) if process == "Hour" else "2015051700"
         with suppress(Refused):  # the timetable has no start before a scheduler has led
-            self.world.actions.reprocess(
+            self.world.reprocess(
                 process, (timeperiod, timeperiod), OPERATOR, self.world.clock.now()
             )
 
@@ -277,8 +277,10 @@ def claims_without_looking(world: World) -> None:
 
     def mutant(hints, owner, now):
         taken = claim(hints, owner, now)
-        others = {hint.unit for hint in hints} - {unit.id for unit in taken}
-        known = [u for u in world.store.units.get(list(others)) if not u.state.is_finished]
+        ids = {unit.id for unit in taken}
+        others = dict.fromkeys(hint.unit for hint in hints if hint.unit not in ids)
+        rows = [row for other in others for row in world.store.units.get([other])]
+        known = [row for row in rows if not row.state.is_finished]
         for unit in known:
             entry = world.store.journal.of_job(unit.process, unit.timeperiod)[0]
             world.store.journal.append(

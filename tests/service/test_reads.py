@@ -160,7 +160,7 @@ def test_a_job_shows_the_newest_unit_of_its_present_generation(world, reads):
     seen = jobs(reads, "Hour")["2015051801"]
     assert (seen.state, seen.generation, seen.unit, seen.reason) == ("processed", 1, unit.id, "")
     period = ("2015051801", "2015051801")
-    world.actions.reprocess("Hour", period, OPERATOR, world.clock.now())
+    world.reprocess("Hour", period, OPERATOR, world.clock.now())
     seen = jobs(reads, "Hour")["2015051801"]
     assert (seen.state, seen.generation, seen.unit) == ("embryo", 2, None)
     world.settle()
@@ -175,9 +175,9 @@ def test_reasons_of_finished_jobs_come_from_the_journal_each_its_own(world, read
     seen = jobs(reads, "Hour")
     assert seen["2015051705"].reason == "its source is empty"
     over = Actor("op", "again")
-    world.actions.reprocess("Hour", ("2015051705", "2015051705"), over, now)
+    world.reprocess("Hour", ("2015051705", "2015051705"), over, now)
     given_up = Actor("op", "the disk burnt")
-    world.actions.skip("Hour", ("2015051705", "2015051705"), given_up, now)
+    world.skip("Hour", ("2015051705", "2015051705"), given_up, now)
     seen = jobs(reads, "Hour")
     assert (seen["2015051705"].state, seen["2015051705"].reason) == ("skipped", "the disk burnt")
     assert seen["2015051704"].reason == seen["2015051706"].reason == "its source is empty"

@@ -12,7 +12,7 @@ import pytest
 
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
-from synergy.insight.why import Kind
+from synergy.insight.causes import Kind
 from synergy.model.job import JobState
 from synergy.model.process import StateMachine
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
@@ -137,7 +137,7 @@ def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(
     world.settle()
     world.clock.advance(11)
     world.write("raw", hour, 2, key="e")
-    act = getattr(world.actions, action)
+    act = getattr(world, action)
     before_the_first(
         world.store.units,
         "create",
@@ -168,7 +168,7 @@ def test_one_changed_job_in_a_range_does_not_keep_the_others_waiting():
     before_the_first(
         world.store.jobs,
         "move",
-        lambda: world.actions.skip("Hour", (hour, hour), OPERATOR, world.clock.now()),
+        lambda: world.skip("Hour", (hour, hour), OPERATOR, world.clock.now()),
     )
     world.schedule()
     counts = world.timetable().place("Hour").level.counts
@@ -179,7 +179,7 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
     world, hour = World(hour_and_day()), "2015052013"
     world.schedule()
     world.clock.advance(3600)
-    world.actions.skip("Hour", (hour, hour), OPERATOR, world.clock.now())
+    world.skip("Hour", (hour, hour), OPERATOR, world.clock.now())
     world.schedule()
     lane = world.scheduler._managed.memory.lanes["Hour"]
     assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
@@ -193,7 +193,7 @@ def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too
     def move(moves, now):
         if todo and any((m.process, m.before) == ("Day", JobState.EMBRYO) for m in moves):
             todo.pop()
-            world.actions.reprocess("Hour", (hour, hour), OPERATOR, world.clock.now())
+            world.reprocess("Hour", (hour, hour), OPERATOR, world.clock.now())
         return real(moves, now)
 
     world.store.jobs.move = move

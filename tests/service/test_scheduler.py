@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.why import Kind
+from synergy.insight.causes import Kind
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, LateData, StateMachine
 from synergy.model.unit_of_work import UnitState
@@ -194,7 +194,7 @@ def test_blocking_dependencies_wait_for_the_counterpart_and_skip_with_it(world):
     cause = world.why("ClientDay", "2015051700")
     assert cause.kind is Kind.BLOCKED
     assert {leaf.process for leaf in cause.leaves()} == {"Hour"}
-    world.actions.skip("Day", ("2015051700", "2015051700"), OPERATOR, world.clock.now())
+    world.skip("Day", ("2015051700", "2015051700"), OPERATOR, world.clock.now())
     world.settle()
     assert world.state("ClientDay", "2015051700") is JobState.SKIPPED
     assert world.state("ClientDay", "2015051800") is JobState.PROCESSED
@@ -241,9 +241,9 @@ def test_reprocess_starts_over_exactly_what_the_dry_run_lists(world):
     world.settle()
     periods = ("2015051701", "2015051701")
     now = world.clock.now()
-    planned = world.actions.reprocess("Hour", periods, OPERATOR, now, dry_run=True)
+    planned = world.reprocess("Hour", periods, OPERATOR, now, dry_run=True)
     assert world.generation("Hour", "2015051701") == 1
-    touched = world.actions.reprocess("Hour", periods, OPERATOR, now)
+    touched = world.reprocess("Hour", periods, OPERATOR, now)
     assert touched == planned
     names = {(t.process, t.timeperiod) for t in touched}
     assert {("Hour", "2015051701"), ("Day", "2015051700"), ("ClientDay", "2015051700")} <= names
@@ -261,7 +261,7 @@ def test_a_reprocess_of_a_running_job_restarts_it_and_the_old_result_is_refused(
 
     def overtaken(task):
         periods = ("2015051701", "2015051701")
-        world.actions.reprocess("Hour", periods, OPERATOR, world.clock.now())
+        world.reprocess("Hour", periods, OPERATOR, world.clock.now())
         world.schedule()
         task.sink.replace(task.timeperiod, [{"domain": "d", "n": 999}])
         return Processed()
@@ -280,7 +280,7 @@ def test_a_skip_wins_over_the_result_of_earlier_work(world):
     world.schedule()
 
     def overtaken(task):
-        world.actions.skip("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+        world.skip("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
         task.sink.replace(task.timeperiod, [{"domain": "d", "n": 999}])
         return Processed()
 
@@ -294,7 +294,7 @@ def test_a_parent_whose_children_are_all_skipped_is_skipped(world):
     world.write("raw", "2015051705", 1)
     world.clock.set_wall(datetime(2015, 5, 18, 12, tzinfo=UTC))
     world.store.facts.set_default("timetable.start", "2015051700")
-    world.actions.skip("Hour", ("2015051700", "2015051723"), OPERATOR, world.clock.now())
+    world.skip("Hour", ("2015051700", "2015051723"), OPERATOR, world.clock.now())
     world.settle()
     assert world.state("Day", "2015051700") is JobState.SKIPPED
 
@@ -346,8 +346,8 @@ def test_what_was_written_before_a_skip_never_undoes_it(world):
     world.advance(20)
     world.write("raw", "2015052003", 5)
     world.scheduler._forget()
-    world.actions.reprocess("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
-    world.actions.skip("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
+    world.reprocess("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
+    world.skip("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
     world.advance(30)
     world.settle()
     assert world.state("Hour", "2015052003") is JobState.SKIPPED
@@ -388,7 +388,7 @@ def test_rows_that_are_no_longer_there_are_removed(world):
     def nothing(_task):
         return Nothing()
 
-    world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+    world.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
     world.schedule()
     world.forget_crews()
     world.work("Hour", work=nothing)
@@ -486,7 +486,7 @@ def test_canceling_a_unit_skips_its_job_and_retrying_an_invalid_one_hands_it_out
 def test_the_journal_tells_the_story_of_a_job(world):
     world.write("raw", "2015051701", 5)
     world.settle()
-    world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+    world.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
     world.settle()
     story = world.store.journal.of_job("Hour", "2015051701")[::-1]
     events = [entry.event for entry in story if entry.event.startswith("job.")]
@@ -580,6 +580,22 @@ def test_one_process_with_much_to_do_does_not_hold_up_another():
     assert world.timetable().place("Much").level.counts[JobState.EMBRYO] > 50_000
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_of_processes_with_equally_much_to_do_the_first_that_woke_comes_first(step):
+    names = [f"Hour{n}" for n in range(8)]
+    hours = [
+        [a_process(name, HOURLY, source=name, sink=f"of-{name}", state_machine=CONTINUOUS)]
+        for name in names
+    ]
+    deployment = a_deployment(dict(zip(names, hours, strict=True)))
+    w = World(deployment, now=datetime(2015, 5, 17, 0, 30, tzinfo=UTC))
+    w.schedule()
+    for name in names[::step]:
+        w.write(name, "2015051700", 1)
+    w.schedule()
+    assert [unit.process for unit in w.store.units.unfinished()] == names[::step]
+
+
 def test_rows_that_no_store_can_keep_fail_their_own_unit_only(world):
     world.write("raw", "2015051701", 5)
     world.write("raw", "2015051702", 6)
@@ -616,7 +632,7 @@ def test_strict_order_does_not_make_an_empty_past_slow():
 def test_a_parent_that_was_given_up_is_not_finished_before_its_children(world):
     world.write("raw", "2015051701", 5)
     world.settle()
-    world.actions.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
+    world.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
     world.schedule()
     day = [u for u in world.units("Day", "2015051700") if not u.state.is_finished]
     if day:  # it runs any time, on what is there

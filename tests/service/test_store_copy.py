@@ -31,6 +31,8 @@ from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import LogLine, Store
 from synergy.storage.records import KINDS
 from synergy.storage.sqlite import SqliteStore
+from tests.contract.operated import an_answer, an_operation
+from tests.contract.scheduled import a_run, a_schedule, an_event
 from tests.factories import a_conclusion, a_hint, an_entry
 from tests.records import COPY, everything
 from tests.service.commands import BOX, NOW, START, Commands
@@ -58,6 +60,12 @@ def ran(deployed: World) -> World:
     deployed.store.boxes.assign(BOX, [HOUR, DAY])
     deployed.store.boxes.report(BOX, [], NOW - timedelta(hours=1))
     deployed.store.messages.bury(HOUR, b"\xff", "nobody knows", NOW)
+    deployed.store.schedules.create([a_schedule()], "me")
+    deployed.store.runs.create([a_run()], "me")
+    deployed.store.events.append([an_event()])
+    deployed.store.payloads.put(b"{}")
+    deployed.store.operations.accept(an_operation())
+    deployed.store.answers.begin(an_answer())
     _stop(deployed.store)
     return deployed
 

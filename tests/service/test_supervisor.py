@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import pytest
 
 from synergy.clock import SteppedClock
+from synergy.insight.memory import memory
 from synergy.model.box import ObservedProcess
 from synergy.runtime.identity import boot_id, start_time
 from synergy.supervisor import output, proctable
@@ -79,6 +80,16 @@ def test_each_assigned_process_runs_in_all_its_instances(home, drive):
     ]
     assert driver.pids() == driver.marked()
     assert driver.store.boxes.observed(BOX) == list(driver.supervisor.view())
+
+
+def test_it_is_told_what_memory_the_processes_take(home, drive):
+    driver = drive(a_config(home, {"A": SLEEPS}))
+
+    driver.until(lambda: driver.supervisor.is_settled)
+
+    taken = memory(driver.store, BOX)
+    assert taken.keys() == {("A", 1)}
+    assert taken["A", 1] > 1_000_000  # bytes, which no interpreter gets along with
 
 
 def test_a_process_runs_apart_from_its_supervisor(home, drive):

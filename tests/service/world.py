@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from synergy.clock import SteppedClock
-from synergy.insight.actions import Actions, Actor, load_timetable
+from synergy.insight.actions import Actions, Actor, Touched, load_timetable
 from synergy.insight.audit import Audit, audit
-from synergy.insight.why import Cause, Why
+from synergy.insight.bulk import Bulk, BulkRequest, BulkVerb, Range
+from synergy.insight.causes import Cause
+from synergy.insight.why import Why
 from synergy.messaging.stored import StoredBus
 from synergy.model.job import JobState
 from synergy.model.process import Deployment
@@ -61,6 +63,7 @@ class World:
         self.stop = Stop()
         self.scheduler = self.a_scheduler("scheduler-1")
         self.actions = Actions(self.store, self.bus, deployment)
+        self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self._crews: dict[str, Crew] = {}
         WORLDS.append(self)
 
@@ -147,6 +150,26 @@ class World:
             str(row["timeperiod"]): int(str(row["n"]))
             for row in self.store.documents.read(collection, "", "")
         }
+
+    def reprocess(
+        self,
+        process: str,
+        periods: tuple[str, str],
+        actor: Actor,
+        now: datetime,
+        *,
+        dry_run: bool = False,
+    ) -> Sequence[Touched]:
+        """Starts the first to the last of these timeperiods over."""
+        request = BulkRequest(BulkVerb.REPROCESS, (Range(process, *periods),))
+        return self.bulk.preview(request).first if dry_run else self.bulk.act(request, actor, now)
+
+    def skip(
+        self, process: str, periods: tuple[str, str], actor: Actor, now: datetime
+    ) -> Sequence[Touched]:
+        """Gives them up."""
+        request = BulkRequest(BulkVerb.SKIP, (Range(process, *periods),))
+        return self.bulk.act(request, actor, now)
 
     def timetable(self):
         return load_timetable(self.store, self.deployment, self.clock.now())

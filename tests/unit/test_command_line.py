@@ -116,6 +116,9 @@ def test_an_unexpected_error_with_unusable_settings_still_says_what_to_do(
     [
         ([], "required: NOUN"),
         (["chek"], "did you mean check?"),
+        (["audit"], "did you mean timetable audit?"),
+        (["dead", "--json"], "did you mean queue dead?"),
+        (["retry"], "did you mean unit retry or schedule retry?"),
         (["zzz"], "expected supervisor, box"),
         (["probe", "--nothing"], "unrecognized arguments: --nothing"),
     ],
@@ -244,6 +247,38 @@ def test_an_empty_table_says_so_where_nobody_parses_it(capsys: pytest.CaptureFix
     output.table(["name"], [])
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "nothing to show\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a\n\tb  日 é \u00a0", "a\n\tb  日 é \u00a0"),
+        ("\x1b[2J\x07\0", r"\x1b[2J\x07\x00"),
+        ("10 %\r20 %\x7f", r"10 %\r20 %\x7f"),
+        ("\x9b31m\x85", r"\x9b31m\x85"),
+        ("\u202etxt\u2028\ud800", r"\u202etxt\u2028\ud800"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown_escaped(written: str, shown: str) -> None:
+    assert output.visible(written) == shown
+
+
+def test_what_others_wrote_is_shown_on_one_line() -> None:
+    assert output.one_line(" no disk:\n\tat  all \x1b[m\n") == r"no disk: at all \x1b[m"
+    assert output.one_line("12345", 5) == "12345"
+    assert output.one_line("123456", 5) == "12345..."
+    assert output.one_line("") is output.one_line(None) is output.one_line(" \n") is None
+
+
+def test_no_cell_and_no_value_leaves_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(["name\x1b", "said"], [["a", "one\ntwo\x1b[2J"], ["b", "x  y"]])
+    output.pairs({"reason": "one\n\ttwo\r"})
+    assert capsys.readouterr().out.splitlines() == [
+        r"name\x1b  said",
+        r"a         one two\x1b[2J",
+        "b         x  y",
+        r"reason  one two\r",
+    ]
 
 
 class Terminal(io.StringIO):

@@ -418,6 +418,11 @@ def test_a_wrong_qualifier_is_one_mistake_and_not_several(project: Path) -> None
             "context.py line 3: ModuleNotFoundError",
         ),
         ("\nraise ValueError('why')\n", "context.py line 2: ValueError: why"),
+        (
+            "x = freerun_context_entry()\n",
+            "context.py line 1: NameError: name 'freerun_context_entry' is not defined: "
+            "import it from synergy.config.context",
+        ),
         ("def f():\n    return 1 / 0\n\nf()\n", "context.py line 2: ZeroDivisionError"),
         ("import sys\nsys.exit('no')\n", "context.py line 2: SystemExit: no"),
         ("x = '\0'\n", "context.py"),
@@ -426,6 +431,12 @@ def test_a_wrong_qualifier_is_one_mistake_and_not_several(project: Path) -> None
 def test_a_context_that_fails_says_where(project: Path, text: str, reason: str) -> None:
     (project / "context.py").write_text(text)
     assert only_mistake(project).startswith(reason)
+
+
+@pytest.mark.parametrize("name", ["no_such_thing", "datetime"])
+def test_where_to_import_other_names_from_is_not_guessed(project: Path, name: str) -> None:
+    (project / "context.py").write_text(f"x = {name}\n")
+    assert only_mistake(project).endswith(f"NameError: name '{name}' is not defined")
 
 
 def test_a_module_that_the_context_imports_is_named_if_it_does_not_parse(project: Path) -> None:
@@ -468,11 +479,6 @@ def test_keys_must_be_texts_that_can_be_names(project: Path) -> None:
 def test_schedules_may_be_absent(project: Path, text: str) -> None:
     write(project, {}, {}, text)
     assert mistakes(project) == []
-
-
-def test_schedules_are_not_supported_yet(project: Path) -> None:
-    write(project, {}, {}, "schedule_context = {'s': 1}\n")
-    assert only_mistake(project) == ("context.py schedule_context: schedules are not supported yet")
 
 
 def test_ten_mistakes_of_context_and_three_of_settings_are_listed_at_once(project: Path) -> None:

@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
+from synergy.model.process import FreerunProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from tests.deployments import HOURLY, a_process
 
 NOW = datetime(2015, 5, 20, 12, tzinfo=UTC)
 PROCESS = a_process("P", HOURLY, max_attempts=3)
+FREE = FreerunProcess(name="F", classname="x.Y.start", token="F", present_on_boxes=())
 
 
 def a_unit(state, **fields):
@@ -84,3 +86,29 @@ def test_what_is_left_for_a_while_says_until_when():
 def test_the_last_error_is_the_reason_of_the_end():
     judgement = judge(a_unit(V, failures=3, reason="ValueError: 7"), PROCESS, seen(), NOW)
     assert "ValueError: 7" in judgement.why
+
+
+@pytest.mark.parametrize(
+    ("unit", "observed", "verdict", "failed", "why"),
+    [
+        # a run is not tried again, unless its process says so: the next tick brings a fresh one
+        (a_unit(RUN), seen(silent_for=59.9), LEAVE, False, ""),
+        (a_unit(RUN), seen(silent_for=60.0), CANCEL, True, "its worker's heartbeat stopped"),
+        (a_unit(RUN), seen(owner_is_gone=True), CANCEL, True, "its worker is gone"),
+        (a_unit(V, failures=1, reason="ValueError: 7"), seen(), CANCEL, False,
+         "failed: ValueError: 7"),
+        # it was given back, and begun by nobody since
+        (a_unit(R, attempt=2, published_at=None), seen(), PUBLISH, False, "never published"),
+        (a_unit(R), seen(queue_is_empty=True), PUBLISH, False, "its message is lost"),
+        # it has no job that could be skipped, so it has failed
+        (a_unit(R, created_at=OLD), seen(), CANCEL, True, "not done within 172800 s"),
+    ],
+)  # fmt: skip
+def test_judgement_of_a_run(unit, observed, verdict, failed, why):
+    judgement = judge(unit, FREE, observed, NOW)
+    assert (judgement.verdict, judgement.failed, judgement.why) == (verdict, failed, why)
+
+
+def test_a_worker_lost_more_than_once_is_told_so():
+    judgement = judge(a_unit(RUN, failures=2), PROCESS, seen(owner_is_gone=True), NOW)
+    assert judgement.why == "its worker is gone, 3 times"

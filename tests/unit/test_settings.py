@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from synergy.clock import SteppedClock, SystemClock
-from synergy.config.loader import load_settings
-from synergy.config.settings import NAMES, Settings, mask
+from synergy.config.loader import check, load_settings
+from synergy.config.settings import NAMES, Settings
 from synergy.errors import ConfigurationError
+from synergy.runtime.masking import mask
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -184,7 +185,9 @@ def test_or_the_store_is_a_database(project: Path, url: str) -> None:
         ("SYNERGY_MX_PORT", "65536", "expected a port"),
         ("SYNERGY_MX_PORT", "-1", "expected a port"),
         ("SYNERGY_MX_PORT", "http", "expected a port"),
-        ("SYNERGY_MX_USERS_FILE", "users.txt", "there is no file"),
+        ("SYNERGY_MX_USERS_FILE", "~nobody-of-that-name/x", "cannot be resolved"),
+        ("SYNERGY_MX_NAMES", "a.example.com, http://b", "'http://b': expected the name of a host"),
+        ("SYNERGY_MX_NAMES", "a:5000", "without port"),
         ("SYNERGY_DEMO_STREAM", "of", "expected on or off"),
         ("SYNERGY_CLOCK", "noon", "expected an instant"),
         ("SYNERGY_HOME", "settings/base.py", "is not a folder"),
@@ -274,6 +277,53 @@ def test_a_host_beyond_loopback_needs_users(project: Path) -> None:
     assert settings.mx_users_file == project / "users"
     for host in ("localhost", "127.0.0.9", "::1", "[::1]"):
         assert load(project, {"SYNERGY_MX_HOST": host}).mx_host == host
+
+
+def test_the_names_of_mx_stand_between_commas(project: Path) -> None:
+    assert load(project).mx_names == ()
+    environ = {"SYNERGY_MX_NAMES": " ops.example.com,10.1.2.3 ,"}
+    assert load(project, environ).mx_names == ("ops.example.com", "10.1.2.3")
+
+
+def test_tls_needs_certificate_and_key(project: Path) -> None:
+    for name in ("c.pem", "k.pem"):
+        (project / name).write_text("")
+    certificate, key = {"SYNERGY_MX_CERTIFICATE": "c.pem"}, {"SYNERGY_MX_KEY": "k.pem"}
+    assert load(project).mx_tls is None
+    assert load(project, certificate | key).mx_tls == (project / "c.pem", project / "k.pem")
+    assert only_mistake(project, **certificate) == (
+        "SYNERGY_MX_CERTIFICATE: expected mx_key as well: TLS needs both"
+    )
+    assert "expected mx_certificate as well" in only_mistake(project, **key)
+    missing = only_mistake(project, **certificate, SYNERGY_MX_KEY="none.pem")
+    assert missing == f"SYNERGY_MX_KEY: there is no file {project / 'none.pem'}"
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:5000/"),
+        ("[::1]", "http://[::1]:5000/"),
+        ("0.0.0.0", "http://127.0.0.1:5000/"),
+        ("::", "http://[::1]:5000/"),
+        ("ops.example.com", "http://ops.example.com:5000/"),
+    ],
+)
+def test_where_mx_is_found(project: Path, host: str, url: str) -> None:
+    environ = {"SYNERGY_MX_HOST": host, "SYNERGY_MX_USERS_FILE": "users"}
+    assert load(project, environ).mx_url == url
+
+
+def test_users_need_not_be_there_yet_to_be_made_but_to_start(tmp_path: Path) -> None:
+    missing = tmp_path / "users.json"
+    environ = {"SYNERGY_MX_USERS_FILE": str(missing)}
+    assert load(PROJECT, environ).mx_users_file == missing
+    (mistake,) = check(PROJECT, environ, imports=False).mistakes
+    assert mistake == (
+        f"mx_users_file: there is no file {missing}: launch.py user add NAME --role admin makes it"
+    )
+    missing.write_text("")
+    assert check(PROJECT, environ, imports=False).mistakes == ()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synergy.model.box import Assignment
 from synergy.model.control import ProcessControl
-from synergy.model.process import DaemonProcess, Deployment, ManagedProcess, Process
+from synergy.model.process import DaemonProcess, Deployment, FreerunProcess, ManagedProcess, Process
 from synergy.supervisor.assignment import assigned, belonging, desired
 from synergy.supervisor.plan import (
     Confirm,
@@ -145,6 +145,12 @@ def a_managed(name, boxes=("dev.*",), **fields) -> Process:
     )
 
 
+def a_freerun(name, **fields) -> Process:
+    return FreerunProcess(
+        name=name, classname="x.Y.start", token=name, present_on_boxes=("dev.*",), **fields
+    )
+
+
 def a_deployment(*processes: Process) -> Deployment:
     return Deployment({process.name: process for process in processes}, {})
 
@@ -197,9 +203,11 @@ def test_what_runs_is_assigned_here_and_switched_on_here():
         (a_daemon("A", is_on=False), ProcessControl("A", trigger_frequency="every 1"), False),
         (a_managed("A", is_on=False), None, True),
         (a_managed("A"), ProcessControl("A", is_on=False), True),
+        (a_freerun("A", is_on=False), None, True),
+        (a_freerun("A"), ProcessControl("A", is_on=False), True),
     ],
 )
-def test_off_stops_a_daemon_but_only_the_timetable_of_a_managed_process(process, control, runs):
+def test_off_stops_a_daemon_but_only_new_work_for_other_processes(process, control, runs):
     controls = {"A": control} if control else {}
 
     found = desired(a_deployment(process), "dev", [Assignment("dev", "A")], controls)

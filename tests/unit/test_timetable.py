@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synergy.errors import InvalidValue, NotFound
 from synergy.model.job import JobState
 from synergy.model.process import Blocking
-from synergy.timetable.cascade import reprocess_cascade, skip_cascade
+from synergy.timetable.cascade import nodes_of, reprocess_cascade, skip_cascade
 from synergy.timetable.readiness import Relation, blockers, readiness
 from synergy.timetable.timetable import Timetable
 from tests.deployments import (
@@ -37,7 +37,7 @@ def names(nodes):
 
 
 def finish(timetable, process, first, last, state=JobState.PROCESSED):
-    for place, ordinal in timetable.nodes(process, first, last):
+    for place, ordinal in nodes_of([timetable.span(process, first, last)]):
         place.level.set(ordinal, ordinal, state, place.level.generation(ordinal))
 
 
@@ -68,11 +68,11 @@ def test_a_job_outside_the_timetable_is_not_found_and_makes_nothing():
     timetable = a_timetable()
     for wrong in ("2015051600", "2015070200"):
         with pytest.raises(NotFound):
-            timetable.nodes("Sitedaily", wrong, wrong)
+            nodes_of([timetable.span("Sitedaily", wrong, wrong)])
     with pytest.raises(InvalidValue):
-        timetable.nodes("Sitedaily", "2015051701", "2015051701")
+        nodes_of([timetable.span("Sitedaily", "2015051701", "2015051701")])
     with pytest.raises(NotFound):
-        timetable.nodes("Unknown", START, START)
+        nodes_of([timetable.span("Unknown", START, START)])
     assert sum(timetable.place("Sitedaily").level.counts[1:]) == 0
 
 
@@ -181,7 +181,9 @@ def test_reprocess_climbs_to_ancestors_dependants_and_their_ancestors_each_once(
     for name, place in timetable.places.items():
         level = place.level
         finish(timetable, name, level.timeperiod(level.start), level.timeperiod(level.end - 1))
-    touched = names(reprocess_cascade(timetable.nodes("Sitehourly", "2015052007", "2015052008")))
+    touched = names(
+        reprocess_cascade(nodes_of([timetable.span("Sitehourly", "2015052007", "2015052008")]))
+    )
     assert sorted(touched) == sorted(
         [
             ("Sitehourly", "2015052007"),
@@ -200,14 +202,18 @@ def test_embryos_pass_a_reprocess_through():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015052007", "2015052007")
     finish(timetable, "Clientyearly", "2015000000", "2015000000")
-    touched = names(reprocess_cascade(timetable.nodes("Sitehourly", "2015052007", "2015052007")))
+    touched = names(
+        reprocess_cascade(nodes_of([timetable.span("Sitehourly", "2015052007", "2015052007")]))
+    )
     assert touched == [("Sitehourly", "2015052007"), ("Clientyearly", "2015000000")]
 
 
 def test_skip_descends_and_leaves_finished_jobs_and_ancestors_alone():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015052000", "2015052021")
-    touched = names(skip_cascade(timetable.nodes("Sitedaily", "2015052000", "2015052000")))
+    touched = names(
+        skip_cascade(nodes_of([timetable.span("Sitedaily", "2015052000", "2015052000")]))
+    )
     assert sorted(touched) == sorted(
         [
             ("Sitedaily", "2015052000"),

@@ -122,8 +122,8 @@ class RabbitBus:
         found = self._run(self._depths(list(self._queues if queues is None else queues)))
         return {queue: depth for queue, depth in found.items() if depth}
 
-    def dead(self, limit: int = 100) -> list[DeadMessage]:
-        return self._store.messages.buried(limit)
+    def dead(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
+        return self._store.messages.buried(limit, before)
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         """They leave quarantine once the broker has them: rather twice than not at all."""

@@ -8,8 +8,8 @@ from datetime import datetime
 from pymongo.errors import BulkWriteError
 
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.model.journal import JournalEntry
 from synergy.storage.encoding import instant_or_none, micros, micros_or_none
+from synergy.storage.entries import box_switched
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.numbers import upsert
@@ -50,17 +50,16 @@ class MongoBoxes:
             found = list(self._assignments.find(wanted).sort([("box", 1), ("process", 1)]))
         return [Assignment(one["box"], one["process"], one["is_on"]) for one in found]
 
-    def switch(self, box: str, process: str, is_on: bool, who: str, now: datetime) -> bool:
+    def switch(
+        self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
+    ) -> bool:
         with self._database.calling():
             before = self._assignments.find_one_and_update(
                 {"_id": _place(box, process)}, {"$set": {"is_on": is_on}}
             )
         if before is None:
             return False
-        was, word, why = _WORDS[before["is_on"]], _WORDS[is_on], f"on box {box}"
-        self._journal.append(
-            [JournalEntry(now, f"box.process_{word}", process, "", "", was, word, 0, why, who)]
-        )
+        self._journal.append([box_switched(box, process, before["is_on"], is_on, who, now, why)])
         return True
 
     def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:

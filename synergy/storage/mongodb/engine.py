@@ -13,23 +13,32 @@ from typing import Self
 
 from synergy.errors import Refused
 from synergy.storage.mongodb import layout, server
+from synergy.storage.mongodb.answers import MongoAnswers
 from synergy.storage.mongodb.boxes import MongoBoxes
 from synergy.storage.mongodb.changes import Changes
 from synergy.storage.mongodb.controls import MongoControls
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.documents import MongoDocuments
+from synergy.storage.mongodb.events import MongoEvents
 from synergy.storage.mongodb.facts import MongoFacts
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.leases import MongoLeases
 from synergy.storage.mongodb.logs import MongoLogs
 from synergy.storage.mongodb.messages import MongoMessages
+from synergy.storage.mongodb.operations import MongoOperations
+from synergy.storage.mongodb.payloads import MongoPayloads
 from synergy.storage.mongodb.results import Results
+from synergy.storage.mongodb.runs import MongoRuns
+from synergy.storage.mongodb.schedules import MongoSchedules
 from synergy.storage.mongodb.transfer import MongoTransfer
 from synergy.storage.mongodb.units import MongoUnits
 from synergy.storage.protocol import Batch, StoreStatus
 
-_COUNTED = ("job_blocks", "units", "unit_logs", "journal", "dead_messages")
+_COUNTED = (
+    "job_blocks", "units", "unit_logs", "journal", "schedules", "runs", "events", "payloads",
+    "operations", "answers", "dead_messages",
+)  # fmt: skip
 
 
 class MongoStore:
@@ -42,13 +51,19 @@ class MongoStore:
         self.jobs = MongoJobs(database, self.journal)
         self.units = MongoUnits(database, Results(database, changes), self.journal)
         self.documents = MongoDocuments(database, changes)
+        self.schedules = MongoSchedules(database, self.journal)
+        self.runs = MongoRuns(database, self.journal)
+        self.events = MongoEvents(database)
+        self.payloads = MongoPayloads(database)
+        self.operations = MongoOperations(database, self.journal)
+        self.answers = MongoAnswers(database)
         self.controls = MongoControls(database, self.journal)
         self.leases = MongoLeases(database)
         self.boxes = MongoBoxes(database, self.journal)
         self.facts = MongoFacts(database)
         self.logs = MongoLogs(database)
         self.messages = MongoMessages(database)
-        self.transfer = MongoTransfer(database, changes, self.journal, self.messages)
+        self.transfer = MongoTransfer(database, changes, self.journal, self.messages, self.payloads)
 
     @classmethod
     def open(cls, url: str, *, create: bool = True) -> Self:
@@ -98,7 +113,10 @@ class MongoStore:
 
     def recover(self) -> int:
         """Does what writers did not live to do; harmless beside live ones."""
-        parts = (self.jobs, self.units, self.documents, self.messages)
+        parts = (
+            self.jobs, self.units, self.documents, self.messages, self.schedules, self.runs,
+            self.operations, self.payloads,
+        )  # fmt: skip
         return sum(part.recover() for part in parts)
 
     def close(self) -> None:

@@ -38,6 +38,8 @@ class MongoJournal:
     def tell(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
         """Adds those entries whose origin the journal does not know yet, in order."""
         rest = [{**document_of(entry), "origin": origin} for origin, entry in entries]
+        if not rest:
+            return
         is_retry = False
 
         def numbered(last: int, _inserted: int) -> list[Doc]:
@@ -81,12 +83,17 @@ class MongoJournal:
             wanted["who"] = {"$ne": besides}
         return self._entries(wanted, 1, limit)
 
-    def of_job(self, process: str, timeperiod: str, limit: int = 128) -> list[JournalEntry]:
+    def of_job(
+        self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
+    ) -> list[JournalEntry]:
         span = {"first": {"$lte": timeperiod}, "last": {"$gte": timeperiod}}
-        return self._entries({"process": process, **span}, -1, limit)
+        return self._entries({"process": process, **span, **_below(before)}, -1, limit)
 
-    def find(self, process: str | None = None, limit: int = 128) -> list[JournalEntry]:
-        return self._entries({} if process is None else {"process": process}, -1, limit)
+    def find(
+        self, process: str | None = None, limit: int = 128, before: int | None = None
+    ) -> list[JournalEntry]:
+        of = {} if process is None else {"process": process}
+        return self._entries({**of, **_below(before)}, -1, limit)
 
     def last_seq(self) -> int:
         with self._database.calling():
@@ -112,6 +119,10 @@ class MongoJournal:
         with self._database.calling():
             found = self._database["journal"].find(wanted).sort("_id", order).limit(limit)
             return [entry_from(document) for document in found]
+
+
+def _below(before: int | None) -> dict[str, Any]:
+    return {} if before is None else {"_id": {"$lt": before}}
 
 
 _FIELDS = (

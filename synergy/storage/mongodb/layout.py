@@ -16,7 +16,7 @@ from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.numbers import upsert
 
-VERSION = 1
+VERSION = 3
 PATIENCE = 600  # seconds that all indexes may take, where there is much to index
 
 _VERSION = "layout"
@@ -63,6 +63,31 @@ INDEXES: Mapping[str, Sequence[Index]] = {
         index("process", "process", "_id"),
         index("job", "process", "last"),
     ],
+    "schedules": [
+        index("wake", "wake_at"),
+        index("keys", "keys"),
+        index("removed", "is_removed"),
+        index("told", "is_told"),
+    ],
+    "schedule_versions": [index("version", "birth", "-version")],
+    "runs": [
+        index("key", "schedule", "key", unique=True),
+        index("number", "number"),
+        index("schedule", "schedule", "number"),
+        index("state", "state", "number"),
+        index("schedule_state", "schedule", "state", "number"),
+        index("launched", "schedule", "state", "-launched_at", "-number"),
+        index("finished", "finished_at"),
+        index("told", "is_told"),
+    ],
+    "events": [index("id", "id", unique=True)],
+    "operations": [
+        index("number", "number"),
+        index("state", "state", "number"),
+        index("finished", "finished_at"),
+        index("told", "is_told"),
+    ],
+    "answers": [index("place", "person", "key"), index("at", "at")],
     "job_blocks": [index("process", "process", "number")],
     "pages": [index("place", "collection", "timeperiod")],
     "changes": [

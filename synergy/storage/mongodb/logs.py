@@ -35,10 +35,17 @@ class MongoLogs:
             with self._database.calling():
                 self._lines.insert_many(documents)
 
-    def of_unit(self, unit: str) -> list[LogLine]:
+    def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
+        if limit == 0:
+            return []  # to MongoDB 0 is no limit
+        lines = self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)])
         with self._database.calling():
-            found = list(self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)]))
+            found = list(lines.skip(after).limit(limit or 0))
         return [
             LogLine(instant(line["at"]), line["attempt"], line["level"], line["text"])
             for line in found
         ]
+
+    def count(self, unit: str) -> int:
+        with self._database.calling():
+            return self._lines.count_documents({"unit": unit})

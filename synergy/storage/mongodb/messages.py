@@ -92,9 +92,10 @@ class MongoMessages:
                 {"_id": seq, "queue": queue, "body": body, "reason": reason, "at": micros(now)}
             )
 
-    def buried(self, limit: int = 100) -> list[DeadMessage]:
+    def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
+        wanted = {} if before is None else {"_id": {"$lt": before}}
         with self._database.calling():
-            found = list(self._dead.find().sort("_id", -1).limit(limit))
+            found = list(self._dead.find(wanted).sort("_id", -1).limit(limit))
         return [
             DeadMessage(
                 dead["_id"], dead["queue"], dead["body"], dead["reason"], instant(dead["at"])

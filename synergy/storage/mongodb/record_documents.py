@@ -11,16 +11,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synergy.storage.blocks import Block
-from synergy.storage.mongodb import jobs, journal, unit_documents
+from synergy.storage.mongodb import (
+    jobs,
+    journal,
+    operation_documents,
+    run_documents,
+    telling,
+    unit_documents,
+)
 from synergy.storage.mongodb.boxes import assignment_of
 from synergy.storage.mongodb.database import Doc
 from synergy.storage.mongodb.messages import DEAD, FREE
 from synergy.storage.protocol import Record
 from synergy.storage.records import (
+    answer_of,
     entry_of,
+    event_of,
+    of_answer,
     of_entry,
+    of_event,
+    of_operation,
+    of_run,
     of_unit,
+    operation_of,
     packed,
+    run_of,
     unit_of,
     unpacked,
 )
@@ -105,9 +120,35 @@ def _unit(document: Doc) -> Record:
 def _unit_document(record: Record) -> Doc:
     """A unit that has told the journal everything."""
     document = unit_documents.document_of(unit_of(record), record["number"], "")
-    return {
-        **document, "is_superseded": record["is_superseded"], "untold": [], "is_told": True,
-    }  # fmt: skip
+    return {**document, "is_superseded": record["is_superseded"], **telling.copied()}
+
+
+def _run(document: Doc) -> Record:
+    return of_run(run_documents.run_of(document), document["number"])
+
+
+def _run_document(record: Record) -> Doc:
+    """A run that has told the journal everything."""
+    document = run_documents.document_of(run_of(record), "")
+    return {**document, "number": record["number"], **telling.copied(record["rev"])}
+
+
+def _operation(document: Doc) -> Record:
+    return of_operation(operation_documents.operation_of(document), document["number"])
+
+
+def _operation_document(record: Record) -> Doc:
+    """An operation that has told the journal everything."""
+    document = operation_documents.document_of(operation_of(record))
+    return {**document, "number": record["number"], **telling.copied(record["rev"])}
+
+
+def _answer_document(record: Record) -> Doc:
+    return operation_documents.answer_document(answer_of(record), record["rev"])
+
+
+def _event_document(record: Record) -> Doc:
+    return {**run_documents.event_document(event_of(record)), "_id": record["seq"]}
 
 
 def _entry_document(record: Record) -> Doc:
@@ -130,6 +171,17 @@ TABLES = {
     ),
     "job_blocks": Table("job_blocks", ("process", "number"), _block, _block_document),
     "units": Table("units", ("number",), _unit, _unit_document),
+    "runs": Table("runs", ("number",), _run, _run_document),
+    "events": Table(
+        "events", ("_id",), lambda one: of_event(run_documents.event_of(one)), _event_document
+    ),
+    "operations": Table("operations", ("number",), _operation, _operation_document),
+    "answers": Table(
+        "answers",
+        ("person", "key"),
+        lambda one: of_answer(operation_documents.answer_of(one)),
+        _answer_document,
+    ),
     "journal": Table(
         "journal", ("_id",), lambda one: of_entry(journal.entry_from(one)), _entry_document
     ),

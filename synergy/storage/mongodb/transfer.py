@@ -6,6 +6,7 @@ in each timeperiod, whichever they had.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
@@ -15,12 +16,14 @@ import pymongo
 from pymongo.collection import Collection
 from pymongo.cursor import Cursor
 
-from synergy.storage.mongodb import rows
+from synergy.model.schedule import ScheduleVersion
+from synergy.storage.mongodb import operations, rows, runs, units
 from synergy.storage.mongodb.changes import Changes
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.messages import MongoMessages, counter_of
 from synergy.storage.mongodb.numbers import upsert
+from synergy.storage.mongodb.payloads import MongoPayloads
 from synergy.storage.mongodb.record_documents import (
     COUNTERS,
     MARK,
@@ -30,15 +33,21 @@ from synergy.storage.mongodb.record_documents import (
     message_document,
     message_of,
 )
+from synergy.storage.mongodb.schedule_documents import copied, history_of, schedule_of, version_of
+from synergy.storage.mongodb.schedules import HISTORY, SEEN
 from synergy.storage.mongodb.swap import insert_new
-from synergy.storage.mongodb.units import COUNTER
 from synergy.storage.protocol import Key, Record
-from synergy.storage.records import beginning
+from synergy.storage.records import beginning, of_schedule, packed, unpacked
 
 PATIENCE = 60  # seconds that a portion may take; nobody else waits for it
 
 _AT_ONCE = 1_000  # documents that a server sends together
 _TOGETHER = 100  # of these, that are looked at together: bodies may be long
+_NUMBERED = {  # by counters of their own
+    "units": units.COUNTER,
+    "runs": runs.COUNTER,
+    "operations": operations.COUNTER,
+}
 _VERSION = "+copy"  # of rows, written by no unit
 
 
@@ -51,17 +60,30 @@ class MongoTransfer:
         changes: Changes,
         journal: MongoJournal,
         messages: MongoMessages,
+        payloads: MongoPayloads,
     ) -> None:
         self._database = database
         self._changes = changes
         self._journal = journal
         self._messages = messages
-        self._special: Mapping[str, Callable[[Key], Iterator[Record]]] = {
+        self._payloads = payloads
+        self._readers: Mapping[str, Callable[[Key], Iterator[Record]]] = {
             "unit_logs": self._logs,
+            "schedules": self._schedules,
+            "payloads": self._bodies,
             "marks": self._marks,
             "documents": self._documents,
             "messages": self._rest,
             "numbers": self._numbers,
+        }
+        self._writers: Mapping[str, Callable[[Sequence[Record]], None]] = {
+            "unit_logs": self._write_logs,
+            "schedules": self._write_schedules,
+            "payloads": self._write_bodies,
+            "marks": self._write_marks,
+            "documents": self._write_documents,
+            "messages": self._write_messages,
+            "numbers": self._write_numbers,
         }
 
     def counts(self) -> dict[str, int]:
@@ -72,6 +94,8 @@ class MongoTransfer:
                 for kind, table in TABLES.items()
             }
             counts["unit_logs"] = len(list(self._database["unit_logs"].aggregate([attempts])))
+            counts["schedules"] = self._database["schedules"].count_documents(SEEN)
+            counts["payloads"] = self._database["payloads"].estimated_document_count()
             counts["marks"] = self._database["changes"].count_documents({"is_newest": True})
             counts["messages"] = sum(
                 self._messages.queue(queue).estimated_document_count()
@@ -82,8 +106,8 @@ class MongoTransfer:
         return counts
 
     def read(self, kind: str, after: Key) -> Iterator[Record]:
-        if kind in self._special:
-            return self._special[kind](after)
+        if kind in self._readers:
+            return self._readers[kind](after)
         table = TABLES[kind]
         order = dict(zip(table.key, after, strict=True))
         return map(table.record, self._following(self._database[table.collection], order))
@@ -92,24 +116,28 @@ class MongoTransfer:
         if not records:
             return
         with self._database.calling(), pymongo.timeout(PATIENCE):
-            match kind:
-                case "unit_logs":
-                    lines = [line for record in records for line in lines_of(record)]
-                    insert_new(self._database["unit_logs"], lines)
-                case "marks":
-                    insert_new(self._database["changes"], [change_of(mark) for mark in records])
-                case "documents":
-                    self._write_documents(records)
-                case "messages":
-                    self._write_messages(records)
-                case "numbers":
-                    self._raise({COUNTERS[record["name"]]: record["n"] for record in records})
-                case _:
-                    table = TABLES[kind]
-                    documents = [table.document(record) for record in records]
-                    insert_new(self._database[table.collection], documents)
-                    if kind == "units":
-                        self._raise({COUNTER: records[-1]["number"]})
+            if kind in self._writers:
+                self._writers[kind](records)
+                return
+            table = TABLES[kind]
+            documents = [table.document(record) for record in records]
+            insert_new(self._database[table.collection], documents)
+            if kind in _NUMBERED:
+                self._raise({_NUMBERED[kind]: records[-1]["number"]})
+
+    def _write_logs(self, records: Sequence[Record]) -> None:
+        lines = [line for record in records for line in lines_of(record)]
+        insert_new(self._database["unit_logs"], lines)
+
+    def _write_marks(self, records: Sequence[Record]) -> None:
+        insert_new(self._database["changes"], [change_of(mark) for mark in records])
+
+    def _write_bodies(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._payloads.put(unpacked(record["content"]))
+
+    def _write_numbers(self, records: Sequence[Record]) -> None:
+        self._raise({COUNTERS[record["name"]]: record["n"] for record in records})
 
     def _raise(self, counters: Mapping[str, int]) -> None:
         """Has numbers be given from there on."""
@@ -135,6 +163,34 @@ class MongoTransfer:
             ordered = sorted(group, key=_written)
             texts = [[line["at"], line["level"], line["text"]] for line in ordered]
             yield {"unit": unit, "attempt": attempt, "lines": texts}
+
+    def _schedules(self, after: Key) -> Iterator[Record]:
+        found = self._following(self._database["schedules"], {"_id": after[0]}, SEEN)
+        while part := list(islice(found, _TOGETHER)):
+            older = self._older([schedule["birth"] for schedule in part])
+            for schedule in part:
+                versions = [*older[schedule["birth"]], version_of(history_of(schedule))]
+                yield of_schedule(schedule_of(schedule), versions)
+
+    def _older(self, births: Sequence[str]) -> dict[str, list[ScheduleVersion]]:
+        """The versions of schedules before the present ones, oldest first."""
+        versions: defaultdict[str, list[ScheduleVersion]] = defaultdict(list)
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            found = self._database[HISTORY].find({"birth": {"$in": births}}).sort("version", 1)
+            for one in found:
+                versions[one["birth"]].append(version_of(one))
+        return versions
+
+    def _write_schedules(self, records: Sequence[Record]) -> None:
+        made = [copied(record) for record in records]
+        insert_new(self._database[HISTORY], [one for _, older in made for one in older])
+        insert_new(self._database["schedules"], [schedule for schedule, _ in made])
+
+    def _bodies(self, after: Key) -> Iterator[Record]:
+        for name in self._payloads.names(str(after[0])):
+            content = self._payloads.get(name)
+            if content is not None:  # forgotten meanwhile
+                yield {"name": name, "content": packed(content)}
 
     def _marks(self, after: Key) -> Iterator[Record]:
         """Of two changes of a place that both count as its newest, the later one is."""

@@ -3,9 +3,11 @@
 Besides the fields of UnitOfWork a document has `number`, the order of creation; `key`, what
 it is unique by; `job`; `slot`, its job while it is in progress and its own id otherwise, unique
 so that no two units of a job are in progress together; `is_superseded`, that its job has a
-newer unit; `v`, which rises with each change but heartbeats, and the `mark` of who made the
-last one (see `swap`); `untold` and `is_told` (see `journal`); and, between the moment a result
-is committed and the moment its rows are in place, `ending` (see `conclusions`).
+newer unit; `v`, which rises with each change but heartbeats, and what else documents have that
+tell the journal (see `telling`); and, between the moment a result is committed and the moment
+its rows are in place, `ending` (see `conclusions`).
+
+A free run, whose timeperiod has 14 digits, is a job of its own.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from collections.abc import Mapping
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.storage.encoding import instant, instant_or_none, micros, micros_or_none
+from synergy.storage.mongodb import telling
 from synergy.storage.mongodb.database import Doc
 
 UNFINISHED = [state.value for state in UnitState if not state.is_finished]
-FINISHED = [state.value for state in UnitState if state.is_finished]
 
+_FREE_RUN = 14  # digits of a timeperiod that is no period but a second
 _SAME = (
     "process", "timeperiod", "generation", "start_timeperiod", "end_timeperiod", "start_id",
     "end_id", "attempt", "failures", "owner", "heartbeat", "reason",
@@ -42,14 +45,11 @@ def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
         "counts": listed(unit.counts),
         "number": number,
         "key": key_of(unit.process, unit.timeperiod, unit.generation, unit.start_id, unit.end_id),
-        "job": job_of(unit.process, unit.timeperiod),
-        "slot": _slot(unit),
-        "is_superseded": False,
+        "job": job_of(unit),
+        "slot": job_of(unit) if unit.state is UnitState.IN_PROGRESS else unit.id,
+        "is_superseded": _is_free_run(unit),
         "ending": None,
-        "v": 1,
-        "mark": "",
-        "untold": [{**created, "v": 1}],
-        "is_told": False,
+        **telling.new(created),
     }
 
 
@@ -71,9 +71,9 @@ def key_of(process: str, timeperiod: str, generation: int, start_id: int, end_id
     return f"{process}|{timeperiod}|{generation}|{start_id}|{end_id}"
 
 
-def job_of(process: str, timeperiod: str) -> str:
+def job_of(unit: UnitOfWork) -> str:
     """The job of a unit, in a word."""
-    return f"{process}|{timeperiod}"
+    return unit.id if _is_free_run(unit) else f"{unit.process}|{unit.timeperiod}"
 
 
 def listed(counts: Mapping[str, int]) -> list[Doc]:
@@ -81,9 +81,8 @@ def listed(counts: Mapping[str, int]) -> list[Doc]:
     return [{"name": name, "n": number} for name, number in counts.items()]
 
 
-def _slot(unit: UnitOfWork) -> str:
-    is_running = unit.state is UnitState.IN_PROGRESS
-    return job_of(unit.process, unit.timeperiod) if is_running else unit.id
+def _is_free_run(unit: UnitOfWork) -> bool:
+    return len(unit.timeperiod) == _FREE_RUN
 
 
 def entry(at: int, before: str, after: UnitState, why: str, who: str, attempt: int) -> Doc:

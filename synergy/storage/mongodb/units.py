@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from pymongo import UpdateMany, UpdateOne
 
-from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.results import Results
-from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
+from synergy.storage.mongodb.swap import Swap, in_parts, insert_new
+from synergy.storage.mongodb.telling import Change, Telling
 from synergy.storage.mongodb.unit_documents import (
-    FINISHED,
     UNFINISHED,
     document_of,
     entry,
@@ -31,10 +31,6 @@ from synergy.storage.mongodb.unit_documents import (
 
 _REQUESTED, _RUNNING = UnitState.REQUESTED.value, UnitState.IN_PROGRESS.value
 COUNTER = "unit"  # gives units their numbers
-_TOLD_AT_ONCE = 2_000  # units
-
-Change = Callable[[Doc], Swap | None]
-"""What is to be done to a unit, given its document; None if it is not as it should be."""
 
 
 class MongoUnits:
@@ -42,7 +38,7 @@ class MongoUnits:
 
     def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
         self._database = database
-        self._journal = journal
+        self._telling = Telling(database, "units", journal, told)
         self._conclusions = Conclusions(database, results, journal)
 
     def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
@@ -55,7 +51,7 @@ class MongoUnits:
             in_order = [new[id_] for id_ in dict.fromkeys(unit.id for unit in units)]
             created = insert_new(self._database["units"], in_order)
             self._supersede([new[id_] for id_ in created])
-            self._tell([new[id_] for id_ in new if id_ in created][::-1])
+            self._telling.tell([new[id_] for id_ in new if id_ in created][::-1])
             known = self._twins([new[unit.id] for unit in units if unit.id not in created])
         return [unit_of(known[unit.id] if unit.id in known else new[unit.id]) for unit in units]
 
@@ -65,6 +61,9 @@ class MongoUnits:
     def of_jobs(self, process: str, first: str, last: str) -> list[UnitOfWork]:
         return self._units({"process": process, "timeperiod": {"$gte": first, "$lte": last}}, -1)
 
+    def newest(self, process: str, timeperiod: str, limit: int) -> list[UnitOfWork]:
+        return self._units({"process": process, "timeperiod": timeperiod}, -1, limit)
+
     def find(
         self,
         process: str | None = None,
@@ -72,17 +71,14 @@ class MongoUnits:
         limit: int = 100,
         cursor: str | None = None,
     ) -> tuple[list[UnitOfWork], str | None]:
-        wanted: Doc = {} if cursor is None else {"number": {"$lt": _place(cursor)}}
+        wanted: Doc = {}
         if process is not None:
             wanted["process"] = process
         if state is not None:
             wanted["state"] = state.value
         with self._database.calling():
-            found = self._database["units"].find(wanted).sort("number", -1).limit(limit + 1)
-            documents = list(found)
-        page = documents[:limit]
-        following = str(page[-1]["number"]) if len(documents) > limit and page else None
-        return [unit_of(document) for document in page], following
+            documents, following = page(self._database["units"], wanted, "number", limit, cursor)
+        return [unit_of(document) for document in documents], following
 
     def unfinished(self) -> list[UnitOfWork]:
         return self._units({"state": {"$in": UNFINISHED}}, 1)
@@ -202,52 +198,16 @@ class MongoUnits:
         """Ends what was concluded, and tells the journal what its writers had no time to."""
         count = self._conclusions.recover()
         with self._database.calling():
-            untold = self._database["units"].find({"is_told": False}).limit(_TOLD_AT_ONCE)
-            units = list(untold)
-            entries = [told(unit, entry) for unit in units for entry in unit["untold"]]
-            known = self._journal.known(origin for origin, _ in entries)
-            left = [entry for entry in entries if entry[0] not in known]
-            self._journal.tell(left)
-            self._forget_told(units)
-        return count + len(left)
+            return count + self._telling.recover()
 
-    def _forget_told(self, documents: Sequence[Doc]) -> None:
-        """Takes what the journal knows out of the units that did not change meanwhile."""
-        units = self._database["units"]
-        empty = {"$set": {"untold": [], "is_told": True}}
-        over = [unit["_id"] for unit in documents if unit["state"] in FINISHED]
-        if over:  # a finished unit does not change any more
-            units.update_many({"_id": {"$in": over}, "state": {"$in": FINISHED}}, empty)
-        rest = [
-            UpdateOne({"_id": unit["_id"], "v": unit["v"]}, empty)
-            for unit in documents
-            if unit["state"] not in FINISHED
-        ]
-        in_parts(units, rest)
-
-    def _units(self, wanted: dict[str, Any], order: int) -> list[UnitOfWork]:
+    def _units(self, wanted: dict[str, Any], order: int, limit: int = 0) -> list[UnitOfWork]:
         with self._database.calling():
-            found = self._database["units"].find(wanted).sort("number", order)
+            found = self._database["units"].find(wanted).sort("number", order).limit(limit)
             return [unit_of(document) for document in found]
 
     def _change(self, ids: Sequence[str], change: Change) -> list[Doc]:
-        """Changes each unit once, in the given order; returns those that were, as they are now."""
         with self._database.calling():
-            units = self._database["units"]
-            found = {unit["_id"]: unit for unit in units.find({"_id": {"$in": list(ids)}})}
-            given = [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
-            swaps = [made for unit in given if (made := change(unit)) is not None]
-            self._journal.tell_older(
-                told(found[made.id], entry) for made in swaps for entry in found[made.id]["untold"]
-            )
-            done = swap(units, swaps)
-            changed = [_after(found[made.id], made) for made in swaps if made.id in done]
-            self._tell(changed)
-        return changed
-
-    def _tell(self, documents: Iterable[Doc]) -> None:
-        """Tells the journal the newest entry of each."""
-        self._journal.tell(told(document, document["untold"][-1]) for document in documents)
+            return self._telling.change(ids, change)
 
     def _supersede(self, documents: Sequence[Doc]) -> None:
         """Marks the older units of the jobs of new ones."""
@@ -278,11 +238,6 @@ def _swap(unit: Doc, fields: Mapping[str, Any], at: int, why: str, who: str) -> 
     attempt = fields.get("attempt", unit["attempt"])
     told_ = entry(at, unit["state"], after, why, who, attempt)
     return Swap(unit["_id"], unit["v"], fields, entry=told_)
-
-
-def _after(unit: Doc, made: Swap) -> Doc:
-    v = unit["v"] + 1
-    return {**unit, **made.set, "v": v, "untold": [{**(made.entry or {}), "v": v}]}
 
 
 def _asked_again(unit: Doc) -> Doc:
@@ -327,9 +282,3 @@ def _rounds(moves: Sequence[UnitMove]) -> list[dict[str, UnitMove]]:
             rounds.append({})
         rounds[-1][move.unit] = move
     return rounds
-
-
-def _place(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit()):
-        raise InvalidValue(f"{cursor!r} is no cursor: take the one that came with the last page")
-    return int(cursor)

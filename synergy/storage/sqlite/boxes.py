@@ -7,13 +7,13 @@ from datetime import datetime
 
 from synergy.model.box import Assignment, Box, ObservedProcess
 from synergy.storage.encoding import instant_or_none, micros, micros_or_none
+from synergy.storage.entries import box_switched
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.journal import record_entries
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import Row, fetch, fetch_each, fetch_one
 
 _SQL = queries("boxes")
-_WORDS = {True: "on", False: "off"}
 
 
 class SqliteBoxes:
@@ -33,18 +33,16 @@ class SqliteBoxes:
             rows = fetch(connection, _SQL["assignments"], {"box": box})
         return [Assignment(box, process, bool(is_on)) for box, process, is_on in rows]
 
-    def switch(self, box: str, process: str, is_on: bool, who: str, now: datetime) -> bool:
+    def switch(
+        self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
+    ) -> bool:
         with self._database.writing() as connection:
             before = fetch_one(connection, _SQL["is_on"], (box, process))
             if before is None:
                 return False
             connection.execute(_SQL["switch"], (is_on, box, process))
-            was, word = _WORDS[bool(before[0])], _WORDS[is_on]
-            entry = (
-                micros(now), f"box.process_{word}", process, "", "", was, word, 0,
-                f"on box {box}", who, None, 0,
-            )  # fmt: skip
-            record(connection, [entry])
+            entry = box_switched(box, process, bool(before[0]), is_on, who, now, why)
+            record_entries(connection, [entry])
         return True
 
     def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:

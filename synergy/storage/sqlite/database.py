@@ -166,10 +166,10 @@ class Database:
             act()
 
     @contextmanager
-    def on_its_own(self) -> Iterator[apsw.Connection]:
-        """A connection that no thread shares, closed at the end."""
+    def on_its_own(self, *, creates: bool = False) -> Iterator[apsw.Connection]:
+        """A connection that no thread shares, closed at the end; `creates` makes a file."""
         with self._translating:
-            connection = self._opened()
+            connection = self._opened(creates=creates)
             with closing(connection):
                 yield connection
 
@@ -211,10 +211,17 @@ class Database:
         self._sessions.add(session)
         return session
 
-    def _opened(self) -> apsw.Connection:
+    def _opened(self, *, creates: bool = False) -> apsw.Connection:
+        """Without `creates`, a file that is not there any more is told, and not made anew.
+
+        An empty one in its place would be taken for the store, also when that is back.
+        """
+        flags = apsw.SQLITE_OPEN_READWRITE
+        if creates or self.path is None:
+            flags |= apsw.SQLITE_OPEN_CREATE
         with self._translating:
             return _configured(
-                apsw.Connection(str(self.path or ":memory:"), statementcachesize=_STATEMENTS)
+                apsw.Connection(str(self.path or ":memory:"), flags, statementcachesize=_STATEMENTS)
             )
 
     def _leave_behind(self) -> None:

@@ -17,10 +17,12 @@ from synergy.clock import SystemClock
 from synergy.errors import Refused, StorageUnavailable
 from synergy.storage.protocol import Batch, StoreStatus
 from synergy.storage.sqlite import schema
+from synergy.storage.sqlite.answers import SqliteAnswers
 from synergy.storage.sqlite.boxes import SqliteBoxes
 from synergy.storage.sqlite.controls import SqliteControls
 from synergy.storage.sqlite.database import OLDEST_SQLITE, Database
 from synergy.storage.sqlite.documents import SqliteDocuments
+from synergy.storage.sqlite.events import SqliteEvents
 from synergy.storage.sqlite.facts import SqliteFacts
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.filesystem import check_local
@@ -30,8 +32,12 @@ from synergy.storage.sqlite.journal import SqliteJournal
 from synergy.storage.sqlite.leases import SqliteLeases
 from synergy.storage.sqlite.logs import SqliteLogs
 from synergy.storage.sqlite.messages import SqliteMessages
+from synergy.storage.sqlite.operations import SqliteOperations
+from synergy.storage.sqlite.payloads import SqlitePayloads
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import fetch
+from synergy.storage.sqlite.runs import SqliteRuns
+from synergy.storage.sqlite.schedules import SqliteSchedules
 from synergy.storage.sqlite.transfer import SqliteTransfer
 from synergy.storage.sqlite.units import SqliteUnits
 
@@ -53,6 +59,12 @@ class SqliteStore:
         self.units = SqliteUnits(database)
         self.documents = SqliteDocuments(database)
         self.journal = SqliteJournal(database)
+        self.schedules = SqliteSchedules(database)
+        self.runs = SqliteRuns(database)
+        self.events = SqliteEvents(database)
+        self.payloads = SqlitePayloads(database)
+        self.operations = SqliteOperations(database)
+        self.answers = SqliteAnswers(database)
         self.controls = SqliteControls(database)
         self.leases = SqliteLeases(database)
         self.boxes = SqliteBoxes(database)
@@ -87,7 +99,7 @@ class SqliteStore:
             opening.enter(Patience())
             crashed = opening.is_alone() and log.exists() and log.stat().st_size > 0
             database = Database(path)
-            with database.on_its_own() as connection:
+            with database.on_its_own(creates=True) as connection:
                 schema.prepare(connection, database.place)
                 opening.leave()
                 if crashed:

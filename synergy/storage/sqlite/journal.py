@@ -13,6 +13,7 @@ from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import Row, entry, entry_row, fetch
 
+_AFTER_ALL = 1 << 62  # higher than the number of any entry
 _SQL = queries("journal")
 
 
@@ -26,6 +27,11 @@ def record_jobs(connection: apsw.Connection, rows: Iterable[Row]) -> None:
     connection.executemany(_SQL["append_job"], rows)
 
 
+def record_entries(connection: apsw.Connection, entries: Iterable[JournalEntry]) -> None:
+    """The same for entries as values."""
+    record_jobs(connection, [entry_row(entry) for entry in entries])
+
+
 class SqliteJournal:
     """See `synergy.storage.protocol.Journal`."""
 
@@ -34,7 +40,7 @@ class SqliteJournal:
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
         with self._database.writing() as connection:
-            record_jobs(connection, [entry_row(entry) for entry in entries])
+            record_entries(connection, entries)
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         bindings = {"seq": seq, "limit": limit, "besides": besides}
@@ -42,18 +48,25 @@ class SqliteJournal:
             rows = fetch(connection, _SQL["since"], bindings)
         return [entry(row) for row in rows]
 
-    def of_job(self, process: str, timeperiod: str, limit: int = 128) -> list[JournalEntry]:
-        bindings = {"process": process, "timeperiod": timeperiod, "limit": limit}
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["of_job"], bindings)
-        return [entry(row) for row in rows]
+    def of_job(
+        self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
+    ) -> list[JournalEntry]:
+        job = {"process": process, "timeperiod": timeperiod}
+        return self._older("of_job", job, limit, before)
 
-    def find(self, process: str | None = None, limit: int = 128) -> list[JournalEntry]:
+    def find(
+        self, process: str | None = None, limit: int = 128, before: int | None = None
+    ) -> list[JournalEntry]:
+        if process is None:
+            return self._older("newest", {}, limit, before)
+        return self._older("newest_of_process", {"process": process}, limit, before)
+
+    def _older(
+        self, query: str, wanted: dict[str, str], limit: int, before: int | None
+    ) -> list[JournalEntry]:
+        bindings = {**wanted, "limit": limit, "before": _AFTER_ALL if before is None else before}
         with self._database.reading() as connection:
-            if process is None:
-                rows = fetch(connection, _SQL["newest"], (limit,))
-            else:
-                rows = fetch(connection, _SQL["newest_of_process"], (process, limit))
+            rows = fetch(connection, _SQL[query], bindings)
         return [entry(row) for row in rows]
 
     def last_seq(self) -> int:

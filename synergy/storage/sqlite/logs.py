@@ -24,7 +24,12 @@ class SqliteLogs:
         with self._database.writing() as connection:
             connection.executemany(_SQL["append"], rows)
 
-    def of_unit(self, unit: str) -> list[LogLine]:
+    def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
+        bindings = (unit, -1 if limit is None else limit, after)
         with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["of_unit"], (unit,))
+            rows = fetch(connection, _SQL["of_unit"], bindings)
         return [LogLine(instant(at), *line) for at, *line in rows]
+
+    def count(self, unit: str) -> int:
+        with self._database.reading() as connection:
+            return int(fetch(connection, _SQL["count"], (unit,))[0][0])

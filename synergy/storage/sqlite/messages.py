@@ -42,9 +42,9 @@ class SqliteMessages:
         with self._database.writing() as connection:
             connection.execute(_SQL["bury"], (queue, body, reason, micros(now)))
 
-    def buried(self, limit: int = 100) -> list[DeadMessage]:
+    def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["buried"], (limit,))
+            rows = fetch(connection, _SQL["buried"], (before, limit))
         return [
             DeadMessage(seq, queue, body, reason, instant(at))
             for seq, queue, body, reason, at in rows

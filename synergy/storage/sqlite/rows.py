@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 import orjson
 
+from synergy.model.cursor import HIGHEST, number_of
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.storage.encoding import instant, instant_or_none, micros, micros_or_none
@@ -26,6 +27,7 @@ _STATES = (
     UnitState.NOOP,
     UnitState.CANCELED,
 )
+_NEWEST = HIGHEST + 1  # the cursor before everything
 _CODES = {state: code for code, state in enumerate(_STATES)}
 _WORDS = tuple(state.value for state in _STATES)
 
@@ -156,3 +158,8 @@ def entry_row(entry: JournalEntry) -> Row:
 def array(values: Iterable[str | int]) -> str:
     """A JSON array, for `json_each`."""
     return orjson.dumps(list(values)).decode()
+
+
+def place(cursor: str | None) -> int:
+    """The number below which a page begins that is read from the newest on."""
+    return _NEWEST if cursor is None else number_of(cursor)

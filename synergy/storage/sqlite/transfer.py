@@ -13,16 +13,26 @@ import orjson
 
 from synergy.storage.protocol import Key, Record
 from synergy.storage.records import (
+    answer_of,
     entry_of,
+    event_of,
     key_of,
+    of_answer,
     of_entry,
+    of_event,
+    of_operation,
+    of_run,
+    of_schedule,
     of_unit,
+    operation_of,
     packed,
     portion,
+    run_of,
+    schedule_of,
     unit_of,
     unpacked,
 )
-from synergy.storage.sqlite import rows
+from synergy.storage.sqlite import operation_rows, rows, schedule_rows
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import Row, fetch
@@ -61,17 +71,20 @@ class SqliteTransfer:
 
     def _portion(self, kind: str, after: Key) -> list[Record]:
         with self._database.reading() as connection:
-            if kind == "unit_logs":
-                with closing(connection.execute(_SQL["unit_logs"], after)) as found:
-                    return portion(_logs(found))
-            table = _TABLES[kind]
-            with closing(connection.execute(_SQL[table.read], after)) as found:
-                return portion(map(table.record, found))
+            table = _TABLES.get(kind)
+            query = kind if table is None else table.read
+            with closing(connection.execute(_SQL[query], after)) as found:
+                if table is not None:
+                    return portion(map(table.record, found))
+                return portion(_logs(found) if kind == "unit_logs" else _schedules(found))
 
     def write(self, kind: str, records: Sequence[Record]) -> None:
         with self._database.writing() as connection:
             if kind == "unit_logs":
                 _put_logs(connection, records)
+                return
+            if kind == "schedules":
+                _put_schedules(connection, records)
                 return
             if kind == "numbers":
                 names = [(record["name"],) for record in records]
@@ -94,6 +107,44 @@ def _put_logs(connection: apsw.Connection, records: Sequence[Record]) -> None:
         for line in record["lines"]
     ]
     connection.executemany(_SQL["put_unit_logs"], lines)
+
+
+def _schedules(found: Iterable[Row]) -> Iterator[Record]:
+    for _, group in groupby(found, lambda row: row[0]):
+        of_one = list(group)
+        name, versions = of_one[0][1], [row[12:] for row in of_one]
+        yield of_schedule(
+            schedule_rows.schedule(of_one[-1][:13]),
+            [
+                schedule_rows.version((name, number, definition, at, who))
+                for definition, number, at, who in versions
+            ],
+        )
+
+
+def _put_schedules(connection: apsw.Connection, records: Sequence[Record]) -> None:
+    """Those that are there already keep their numbers, by which versions and keys are known."""
+    names = rows.array(record["name"] for record in records)
+    there = fetch(connection, _SQL["schedules_there"], (names,))
+    gone = [(key, number) for number, keys in there for key in orjson.loads(keys)]
+    connection.executemany(_SQL["unlisten"], gone)
+    schedules = [schedule_of(record) for record in records]
+    put = [(*schedule_rows.schedule_row(schedule), schedule.rev) for schedule, _ in schedules]
+    numbers = [number for (number,) in rows.fetch_each(connection, _SQL["put_schedules"], put)]
+    connection.executemany(_SQL["forget_versions"], [(number,) for number in numbers])
+    numbered = list(zip(numbers, schedules, strict=True))
+    connection.executemany(
+        _SQL["put_versions"],
+        [
+            (number, *schedule_rows.version_row(version))
+            for number, (_, versions) in numbered
+            for version in versions
+        ],
+    )
+    connection.executemany(
+        _SQL["listen"],
+        [(key, number) for number, (schedule, _) in numbered for key in schedule.keys],
+    )
 
 
 def _same(value: Any) -> Any:
@@ -149,6 +200,35 @@ _TABLES = {
         lambda record: (
             record["number"], *rows.unit_row(unit_of(record)), record["is_superseded"],
         ),
+    ),
+    "runs": _Table(
+        "runs",
+        "put_runs",
+        lambda row: of_run(schedule_rows.run(row), row[0]),
+        lambda record: (
+            record["number"], record["rev"], *schedule_rows.run_row(run_of(record)),
+        ),
+    ),
+    "events": _Table(
+        "events",
+        "put_events",
+        lambda row: of_event(schedule_rows.event(row)),
+        lambda record: (record["seq"], *schedule_rows.event_row(event_of(record))),
+    ),
+    "payloads": _table("payloads", "put_payloads", name=_SAME, content=_BYTES),
+    "operations": _Table(
+        "operations",
+        "put_operations",
+        lambda row: of_operation(operation_rows.operation(row), row[0]),
+        lambda record: (
+            record["number"], record["rev"], *operation_rows.operation_row(operation_of(record)),
+        ),
+    ),
+    "answers": _Table(
+        "answers",
+        "put_answers",
+        lambda row: of_answer(operation_rows.answer(row)),
+        lambda record: (record["rev"], *operation_rows.answer_row(answer_of(record))),
     ),
     "journal": _Table(
         "journal",

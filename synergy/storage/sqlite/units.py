@@ -22,6 +22,7 @@ from synergy.storage.sqlite.rows import (
     fetch,
     fetch_each,
     fetch_one,
+    place,
     state,
     unit,
     unit_row,
@@ -29,7 +30,6 @@ from synergy.storage.sqlite.rows import (
 )
 
 _SQL = queries("units")
-_NEWEST = 1 << 62  # the cursor before all units
 _ENDS = frozenset({UnitState.PROCESSED, UnitState.NOOP, UnitState.INVALID})
 
 
@@ -68,6 +68,9 @@ class SqliteUnits:
     def of_jobs(self, process: str, first: str, last: str) -> list[UnitOfWork]:
         return self._units("of_jobs", (process, first, last))
 
+    def newest(self, process: str, timeperiod: str, limit: int) -> list[UnitOfWork]:
+        return self._units("newest", (process, timeperiod, limit))
+
     def find(
         self,
         process: str | None = None,
@@ -78,7 +81,7 @@ class SqliteUnits:
         bindings = {
             "process": process,
             "state": None if state is None else code(state),
-            "cursor": _place(cursor),
+            "cursor": place(cursor),
             "limit": limit + 1,
         }
         with self._database.reading() as connection:
@@ -192,14 +195,6 @@ def _find(process: str | None, state: UnitState | None) -> str:
         return _SQL["find_in_process"]
     finished = state.is_finished
     return _SQL["find_finished_in_process"] if finished else _SQL["find_unfinished_in_process"]
-
-
-def _place(cursor: str | None) -> int:
-    if cursor is None:
-        return _NEWEST
-    if not (cursor.isascii() and cursor.isdigit()):
-        raise InvalidValue(f"{cursor!r} is no cursor: take the one that came with the last page")
-    return min(int(cursor), _NEWEST)
 
 
 def _twin(connection: apsw.Connection, unit_: UnitOfWork) -> UnitOfWork:

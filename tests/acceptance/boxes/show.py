@@ -13,16 +13,21 @@ from itertools import islice
 from pathlib import Path
 
 from synergy.clock import SystemClock
+from synergy.insight.actions import load_timetable
+from synergy.insight.audit import audit
+from synergy.insight.documents import rows
 from synergy.model.lease import Lease
+from synergy.model.process import Deployment
 from synergy.runtime import identity
 from synergy.runtime.identity import Incarnation
+from synergy.storage.protocol import Store
 from tests.acceptance import visits
 from tests.acceptance.boxes.rig import Box
-from tests.acceptance.kit import until
 from tests.acceptance.visits import SITE
 
 IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
-REST = 1800.0 if IS_LONG else 240.0  # seconds in which all must have come to rest
+REST = 1800.0 if IS_LONG else 900.0  # seconds in which all must have come to rest
+CLOCK = SystemClock()
 FIRST_DAY = date(2015, 5, 17)  # of the log
 DAYS = 4
 
@@ -87,32 +92,44 @@ class Show:
         Asked for on `box`; each box runs what is assigned to it, once.
         """
         self._until_at_rest(box)
-        audit = box.ask("timetable", "audit")
-        assert (audit["unfinished"], audit["unexplained"]) == (0, [])
-        assert box.ask("queue", "dead") == {"dead": []}
+        expected = self._expected()
+        assert {name: visits.reported(box.report(name)) for name in expected} == expected
+        assert box.audit()["unexplained"] == []
+        assert box.ask("queue", "dead") == {"dead": [], "failed_runs": []}
         box.story()
         for each in self.boxes:
             assert_as_declared(each)
 
-    def until_figures(self, box: Box, meanwhile: Callable[[], object] | None = None) -> None:
-        """Until each hour and day has the figures of what was read; asked for on `box`."""
-        found = self._visits()
-        expected = {q: visits.statistics(found, q) for q in visits.DIGITS}
+    def until_figures(self, box: Box, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Until each hour and day has the figures of what was read; looked for on `box`."""
+        expected, deployment = self._expected(), box.deployment()
 
-        def look() -> bool:
-            sites = {q: visits.reported(box.report(f"site_{q}")) for q in expected}
-            clients = visits.reported(box.report("client_daily"))
-            return sites == expected and clients == expected["daily"]
+        def look(store: Store) -> bool:
+            meanwhile()
+            return _figures(store, deployment) == expected
 
-        until(look, REST, meanwhile)
+        box.until(look, REST)
 
     def _until_at_rest(self, box: Box) -> None:
-        def look() -> bool:
-            self.until_figures(box)
-            return box.ask("timetable", "audit", code=None)["unfinished"] == 0
+        expected, deployment = self._expected(), box.deployment()
 
-        until(look, REST)
-        self.until_figures(box)
+        def look(store: Store) -> bool:
+            now = CLOCK.now()
+            found = audit(store, load_timetable(store, deployment, now), now)
+            return found.unfinished == 0 and _figures(store, deployment) == expected
+
+        box.until(look, REST)
+
+    def _expected(self) -> dict[str, dict[str, visits.Numbers]]:
+        found = self._visits()
+        sites = {f"site_{q}": visits.statistics(found, q) for q in visits.DIGITS}
+        return {**sites, "client_daily": sites["site_daily"]}
+
+
+def _figures(store: Store, deployment: Deployment) -> dict[str, dict[str, visits.Numbers]]:
+    """What the collections say, as `launch.py report` shows it."""
+    names = [*(f"site_{q}" for q in visits.DIGITS), "client_daily"]
+    return {name: visits.reported(rows(store.documents, deployment, name)) for name in names}
 
 
 def assert_as_declared(box: Box) -> None:
@@ -135,10 +152,9 @@ def assert_as_declared(box: Box) -> None:
 @contextmanager
 def lasting(seconds: float) -> Iterator[None]:
     """A block that takes this long at least: a trouble that has to last for so long."""
-    clock = SystemClock()
-    begun = clock.monotonic()
+    begun = CLOCK.monotonic()
     yield
-    threading.Event().wait(max(0.0, begun + seconds - clock.monotonic()))
+    threading.Event().wait(max(0.0, begun + seconds - CLOCK.monotonic()))
 
 
 def leader_of(box: Box, lease: str) -> Incarnation | None:

@@ -12,10 +12,12 @@ import signal
 
 import pytest
 
+from synergy.agent.membership import DECIDER
 from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.model.unit_of_work import UnitState
 from tests.acceptance.boxes.network import hindrance, network
 from tests.acceptance.boxes.rig import NAMES, Box, boxes
+from tests.acceptance.boxes.seconds import Seconds, receiver_on
 from tests.acceptance.boxes.show import (
     IS_LONG,
     Show,
@@ -33,7 +35,7 @@ from tests.servers import mongodb, rabbitmq
 CUT = 120.0 if IS_LONG else 10.0
 PAUSE = 60.0 if IS_LONG else 25.0
 STORE_AWAY = 30.0 if IS_LONG else 8.0
-TAKEOVER = 30.0  # seconds in which the trees of a lost scheduler have another
+TAKEOVER = 120.0  # seconds in which the trees of a lost scheduler have another
 
 USER = ("box", "secret")  # of the broker
 RIGHTS = ("^synergy[.]bells[.]", "^synergy[.](work$|bells)", "^synergy[.]")  # see operations.md
@@ -55,6 +57,7 @@ def machines():
 @pytest.fixture(scope="module")
 def server(machines, tmp_path_factory):
     """The store's server, on A."""
+    mongodb.prepare()
     with machines[0].inside():
         starting = mongodb.running_own(tmp_path_factory.mktemp("store"), machines[0].address)
         server = starting.__enter__()
@@ -77,6 +80,16 @@ def broker(machines, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def seconds(machines, tmp_path_factory):
+    """What B and C tell A every five seconds, whatever happens.
+
+    More often were too much for a stand-in that reads whole collections.
+    """
+    with receiver_on(machines[0]) as receiver:
+        yield Seconds(receiver, machines[0].address, tmp_path_factory.mktemp("seconds"), every=5)
+
+
+@pytest.fixture(scope="module")
 def show(machines, server, broker, tmp_path_factory):
     folder = tmp_path_factory.mktemp("boxes")
     day = days_ago(5)
@@ -85,6 +98,7 @@ def show(machines, server, broker, tmp_path_factory):
         "bus": broker.at("/").replace("guest:guest", ":".join(USER)),
         "start_timeperiod": f"{day:%Y%m%d}00",
         "test_gates": str(folder / "gates"),
+        "webhook_networks": f"{machines[0].address}/32",
     }
     (folder / "gates").mkdir()
     with boxes(machines, folder, **variables) as made:
@@ -94,9 +108,10 @@ def show(machines, server, broker, tmp_path_factory):
         yield Show(made, folder / "gates", folder / "access.log", lines, parts=7)
 
 
-def test_the_run_completes(show):
+def test_the_run_completes(show, seconds):
     for box in show.boxes:
         assert box.start()["outcome"] == "started"
+    seconds.add(show.a)
     show.read_on(show.a)
     show.assert_all_is_well(show.c)
 
@@ -161,13 +176,16 @@ def host_of(box):
     return leader.host if leader else None
 
 
-def test_a_leader_that_is_paused_is_followed_by_another(show):
-    leader = leader_of(show.a, SITE_TREE)
+def test_leaders_that_are_paused_are_followed_by_others(show):
+    leaders = {lease: leader_of(show.a, lease) for lease in (SITE_TREE, DECIDER)}
     with lasting(PAUSE):
-        os.kill(leader.pid, signal.SIGSTOP)
+        for leader in leaders.values():
+            os.kill(leader.pid, signal.SIGSTOP)
         show.read_on(show.a)
-        until(lambda: host_of(show.a) not in (leader.host, None), TAKEOVER)
-    os.kill(leader.pid, signal.SIGCONT)
+        for lease, leader in leaders.items():
+            until(lambda: leader_of(show.a, lease) not in (leader, None), TAKEOVER)  # noqa: B023
+    for leader in leaders.values():
+        os.kill(leader.pid, signal.SIGCONT)
     show.assert_all_is_well(show.a)
 
 
@@ -208,6 +226,11 @@ def test_a_store_that_hangs_for_a_while(show, server):
     server.process.send_signal(signal.SIGCONT)
     show.assert_all_is_well(show.c)
     assert [box.leaders() for box in show.boxes] == before  # nobody had to be started again
+
+
+def test_every_due_time_is_accounted_for_once(show, seconds):
+    seconds.assert_all_are_accounted_for(show.c)
+    show.assert_all_is_well(show.a)
 
 
 def test_nothing_is_left_when_all_have_stopped(show):

@@ -1,7 +1,7 @@
 """The suite over three boxes, with units that a test can hold in the midst of their work.
 
-A schedules; B schedules and works; C works. What only one box can do waits while it is away.
-Limits are short, so that what was lost is missed soon.
+A schedules; B schedules and works; C works; agents are on B and C. What only one box can do waits
+while it is away. Limits are short, so that what was lost is missed soon.
 """
 
 from dataclasses import replace

@@ -15,22 +15,26 @@ ORDER BY seq LIMIT :limit;
 -- name: of_job
 -- Entries that begin with the job; ranges that began before it in the same month; and ranges
 -- that cross the end of a month.
-SELECT * FROM journal WHERE process = :process AND first = :timeperiod
+SELECT * FROM journal
+WHERE process = :process AND first = :timeperiod AND seq < :before
 UNION ALL
 SELECT * FROM journal INDEXED BY journal_range
 WHERE process = :process AND first < last
     AND first >= substr(:timeperiod, 1, 6) AND first < :timeperiod AND last >= :timeperiod
+    AND seq < :before
 UNION ALL
 SELECT * FROM journal INDEXED BY journal_long_range
 WHERE process = :process AND substr(first, 1, 6) < substr(last, 1, 6)
     AND first < substr(:timeperiod, 1, 6) AND last >= :timeperiod
+    AND seq < :before
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: newest
-SELECT * FROM journal ORDER BY seq DESC LIMIT ?;
+SELECT * FROM journal WHERE seq < :before ORDER BY seq DESC LIMIT :limit;
 
 -- name: newest_of_process
-SELECT * FROM journal WHERE process = ? ORDER BY seq DESC LIMIT ?;
+SELECT * FROM journal WHERE process = :process AND seq < :before
+ORDER BY seq DESC LIMIT :limit;
 
 -- name: last_seq
 -- Holds after the newest entries were forgotten, too.

@@ -2,4 +2,8 @@
 INSERT INTO unit_log (unit, at, attempt, level, text) VALUES (?, ?, ?, ?, ?);
 
 -- name: of_unit
-SELECT at, attempt, level, text FROM unit_log WHERE unit = ? ORDER BY number;
+-- With a limit of -1 all.
+SELECT at, attempt, level, text FROM unit_log WHERE unit = ? ORDER BY number LIMIT ? OFFSET ?;
+
+-- name: count
+SELECT count(*) FROM unit_log WHERE unit = ?;

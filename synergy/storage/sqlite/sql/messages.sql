@@ -21,7 +21,9 @@ DELETE FROM message WHERE queue = ?;
 INSERT INTO dead_message (queue, body, reason, at) VALUES (?, ?, ?, ?);
 
 -- name: buried
-SELECT seq, queue, body, reason, at FROM dead_message ORDER BY seq DESC LIMIT ?;
+SELECT seq, queue, body, reason, at FROM dead_message
+WHERE seq < coalesce(?1, 0x7fffffffffffffff)
+ORDER BY seq DESC LIMIT ?2;
 
 -- name: raise_all
 DELETE FROM dead_message RETURNING seq, queue, body;

@@ -38,8 +38,10 @@ CREATE TABLE unit (
     superseded       INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX unit_key ON unit (process, timeperiod, generation, start_id, end_id);
--- No two units of one job are ever in progress together.
-CREATE UNIQUE INDEX unit_in_progress ON unit (process, timeperiod) WHERE state = 1;
+-- No two units of one job are ever in progress together. Free runs, whose timeperiods have 14
+-- digits, are no jobs.
+CREATE UNIQUE INDEX unit_in_progress ON unit (process, timeperiod)
+    WHERE state = 1 AND length(timeperiod) <> 14;
 CREATE INDEX unit_process ON unit (process);
 CREATE INDEX unit_state ON unit (state);
 CREATE INDEX unit_prunable ON unit (finished_at) WHERE superseded = 1;
@@ -160,3 +162,121 @@ CREATE TABLE fact (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- `progress` and `keys` are JSON, as are all bodies of the tables below. The definition is that of
+-- the version.
+CREATE TABLE schedule (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL UNIQUE,
+    version    INTEGER NOT NULL,
+    origin     TEXT NOT NULL,
+    is_enabled INTEGER NOT NULL,
+    reason     TEXT NOT NULL,
+    progress   BLOB NOT NULL,
+    wake_at    INTEGER,
+    keys       BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    rev        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX schedule_wake ON schedule (wake_at) WHERE wake_at IS NOT NULL;
+
+CREATE TABLE schedule_version (
+    schedule   INTEGER NOT NULL,
+    version    INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    who        TEXT NOT NULL,
+    definition BLOB NOT NULL,
+    UNIQUE (schedule, version)
+) STRICT;
+
+-- The event keys of each schedule.
+CREATE TABLE listening (
+    key      TEXT NOT NULL,
+    schedule INTEGER NOT NULL,
+    PRIMARY KEY (key, schedule)
+) STRICT, WITHOUT ROWID;
+
+-- What is long comes last, so that a row's other columns are read without it.
+CREATE TABLE run (
+    number      INTEGER PRIMARY KEY,
+    id          TEXT NOT NULL UNIQUE,
+    schedule    TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    due_at      INTEGER NOT NULL,
+    version     INTEGER NOT NULL,
+    state       INTEGER NOT NULL,
+    program     TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    "group"     TEXT NOT NULL,
+    priority    INTEGER NOT NULL,
+    reason      TEXT NOT NULL,
+    attempt     INTEGER NOT NULL,
+    owner       TEXT,
+    not_before  INTEGER,
+    launched_at INTEGER,
+    finished_at INTEGER,
+    rev         INTEGER NOT NULL,
+    request     BLOB NOT NULL,
+    detail      BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX run_key ON run (schedule, key);
+CREATE INDEX run_schedule ON run (schedule);
+CREATE INDEX run_state ON run (state);
+CREATE INDEX run_schedule_state ON run (schedule, state);
+CREATE INDEX run_launched ON run (schedule, state, launched_at) WHERE launched_at IS NOT NULL;
+CREATE INDEX run_prunable ON run (finished_at) WHERE state > 2;
+
+-- The newest event is never deleted, so that the highest number is the last one given.
+CREATE TABLE event (
+    seq       INTEGER PRIMARY KEY,
+    id        TEXT NOT NULL UNIQUE,
+    type      TEXT NOT NULL,
+    resource  TEXT NOT NULL,
+    timestamp INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    who       TEXT NOT NULL,
+    body      BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE payload (
+    name    TEXT NOT NULL UNIQUE,
+    content BLOB NOT NULL
+) STRICT;
+
+-- Who is not finished has no `finished_at`.
+CREATE TABLE operation (
+    number      INTEGER PRIMARY KEY,
+    id          TEXT NOT NULL UNIQUE,
+    kind        TEXT NOT NULL,
+    process     TEXT NOT NULL,
+    who         TEXT NOT NULL,
+    why         TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    state       TEXT NOT NULL,
+    total       INTEGER NOT NULL,
+    done        INTEGER NOT NULL,
+    touched     INTEGER NOT NULL,
+    detail      TEXT NOT NULL,
+    owner       TEXT,
+    finished_at INTEGER,
+    rev         INTEGER NOT NULL,
+    request     BLOB NOT NULL
+) STRICT;
+CREATE INDEX operation_unfinished ON operation (number) WHERE finished_at IS NULL;
+CREATE INDEX operation_prunable ON operation (finished_at) WHERE finished_at IS NOT NULL;
+
+-- `status` is NULL while somebody acts; `body`, if it was too long as well.
+CREATE TABLE answer (
+    person      TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    owner       TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    status      INTEGER,
+    rev         INTEGER NOT NULL,
+    headers     BLOB NOT NULL,
+    body        BLOB,
+    UNIQUE (person, key)
+) STRICT;
+CREATE INDEX answer_at ON answer (at);

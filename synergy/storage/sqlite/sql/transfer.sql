@@ -6,6 +6,12 @@ UNION ALL SELECT 'assignments', count(*) FROM assignment
 UNION ALL SELECT 'job_blocks', count(*) FROM job_block
 UNION ALL SELECT 'units', count(*) FROM unit
 UNION ALL SELECT 'unit_logs', count(*) FROM (SELECT DISTINCT unit, attempt FROM unit_log)
+UNION ALL SELECT 'schedules', count(*) FROM schedule
+UNION ALL SELECT 'runs', count(*) FROM run
+UNION ALL SELECT 'events', count(*) FROM event
+UNION ALL SELECT 'payloads', count(*) FROM payload
+UNION ALL SELECT 'operations', count(*) FROM operation
+UNION ALL SELECT 'answers', count(*) FROM answer
 UNION ALL SELECT 'journal', count(*) FROM journal
 UNION ALL SELECT 'marks', count(*) FROM mark
 UNION ALL SELECT 'documents', count(*) FROM document
@@ -63,6 +69,76 @@ DELETE FROM unit_log WHERE unit = ? AND attempt = ?;
 
 -- name: put_unit_logs
 INSERT INTO unit_log (unit, attempt, at, level, text) VALUES (?, ?, ?, ?, ?);
+
+-- name: schedules
+-- Version by version; how many make a schedule is not known.
+SELECT schedule.*, definition, schedule_version.version, at, who FROM schedule
+JOIN schedule_version ON schedule = number
+WHERE name > ? ORDER BY name, schedule_version.version;
+
+-- name: schedules_there
+-- By name, from a JSON array.
+SELECT number, keys FROM schedule WHERE name IN (SELECT value FROM json_each(?));
+
+-- name: put_schedules
+INSERT INTO schedule (
+    name, version, origin, is_enabled, reason, progress, wake_at, keys, created_at, changed_at, rev
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET version = excluded.version, origin = excluded.origin,
+    is_enabled = excluded.is_enabled, reason = excluded.reason, progress = excluded.progress,
+    wake_at = excluded.wake_at, keys = excluded.keys, created_at = excluded.created_at,
+    changed_at = excluded.changed_at, rev = excluded.rev
+RETURNING number;
+
+-- name: forget_versions
+DELETE FROM schedule_version WHERE schedule = ?;
+
+-- name: put_versions
+INSERT INTO schedule_version (schedule, version, at, who, definition) VALUES (?, ?, ?, ?, ?);
+
+-- name: unlisten
+DELETE FROM listening WHERE key = ? AND schedule = ?;
+
+-- name: listen
+INSERT INTO listening (key, schedule) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: runs
+SELECT * FROM run WHERE number > ? ORDER BY number;
+
+-- name: put_runs
+INSERT OR REPLACE INTO run (
+    number, rev, id, schedule, key, due_at, version, state, program, created_at, "group",
+    priority, reason, attempt, owner, not_before, launched_at, finished_at, request, detail
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: events
+SELECT * FROM event WHERE seq > ? ORDER BY seq;
+
+-- name: put_events
+INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: payloads
+SELECT name, content FROM payload WHERE name > ? ORDER BY name;
+
+-- name: put_payloads
+INSERT OR REPLACE INTO payload (name, content) VALUES (?, ?);
+
+-- name: operations
+SELECT * FROM operation WHERE number > ? ORDER BY number;
+
+-- name: put_operations
+INSERT OR REPLACE INTO operation (
+    number, rev, id, kind, process, who, why, created_at, state, total, done, touched, detail,
+    owner, finished_at, request
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: answers
+SELECT person, key, fingerprint, owner, at, status, headers, body, rev FROM answer
+WHERE (person, key) > (?, ?) ORDER BY person, key;
+
+-- name: put_answers
+INSERT OR REPLACE INTO answer (rev, person, key, fingerprint, owner, at, status, headers, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: journal
 SELECT * FROM journal WHERE seq > ? ORDER BY seq;

@@ -1,10 +1,13 @@
 -- name: create
--- Nothing for a unit whose key or id is there already.
+-- Nothing for a unit whose key or id is there already. A free run is superseded from the
+-- beginning: no job asks what its newest unit covers.
 INSERT INTO unit (
     id, process, timeperiod, generation, start_timeperiod, end_timeperiod, start_id, end_id,
     created_at, state, attempt, failures, not_before, published_at, owner, heartbeat,
-    started_at, finished_at, counts, reason
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    started_at, finished_at, counts, reason, superseded
+) VALUES (
+    ?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, length(?3) = 14
+)
 ON CONFLICT DO NOTHING
 RETURNING number, id, process, timeperiod;
 
@@ -25,6 +28,14 @@ SELECT unit.* FROM json_each(?) AS wanted JOIN unit ON unit.id = wanted.value;
 
 -- name: of_jobs
 SELECT * FROM unit WHERE process = ? AND timeperiod BETWEEN ? AND ?
+ORDER BY number DESC;
+
+-- name: newest
+-- Of many units the index alone is read, and the rows of the newest.
+SELECT * FROM unit WHERE number IN (
+    SELECT number FROM unit INDEXED BY unit_key WHERE process = ? AND timeperiod = ?
+    ORDER BY number DESC LIMIT ?
+)
 ORDER BY number DESC;
 
 -- name: find
@@ -56,7 +67,7 @@ GROUP BY process, state;
 
 -- name: claim
 -- Takes a requested unit of this attempt if it is due; nothing while another unit of its job
--- is in progress (index unit_in_progress).
+-- is in progress (index unit_in_progress, which leaves free runs alone).
 UPDATE OR IGNORE unit SET state = 1, owner = ?1, heartbeat = 0, started_at = ?2
 WHERE id = ?3 AND attempt = ?4 AND state = 0 AND (not_before IS NULL OR not_before <= ?2)
 RETURNING *;

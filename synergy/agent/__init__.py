@@ -1,0 +1,1 @@
+"""Agents: one of them decides for all schedules, and all of them deliver."""

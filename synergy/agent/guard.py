@@ -1,0 +1,96 @@
+"""Whether the wall clock may be believed.
+
+Due times are instants of the wall clock, which people and time servers set. A clock that went
+back fires nothing twice, because what was decided is on record. One that went forward would
+fire what is not due yet, so after any jump nothing is fired for two ticks; after one by more
+than an hour not until another box, whose supervisor reports to the store by its own clock,
+agrees within five minutes. Where no other box is at work nobody can know: then the clock is
+believed after a while, and what it says is due is limited by each schedule's catch-up. An
+operator who knows better restarts the agent: one that starts believes its clock.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+from synergy.clock import Clock
+from synergy.model.journal import JournalEntry
+from synergy.runtime.leadership import RENEW
+from synergy.storage.protocol import Store
+
+JUMP = timedelta(seconds=5)  # what the wall clock may differ from the monotonic one
+LARGE = timedelta(hours=1)
+AGREES = timedelta(minutes=5)
+HELD = 2 * RENEW  # seconds
+ALONE = 180.0  # seconds for which another box's report is waited for
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+log = logging.getLogger(__name__)
+
+
+class ClockGuard:
+    """Watches the clock of one agent; `observe` is to be called in each turn."""
+
+    def __init__(self, store: Store, clock: Clock, box: str, who: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._box = box
+        self._who = who
+        self._offset = self._now_offset()
+        self._until = 0.0  # monotonic; nothing is fired before
+        self._doubted_since: float | None = None
+        self._reports: dict[str, datetime | None] = {}
+
+    def observe(self) -> bool:
+        """Whether things may be fired by the clock at this moment."""
+        offset = self._now_offset()
+        jump = offset - self._offset
+        if abs(jump) > JUMP:
+            self._jumped(jump)
+        self._offset = offset
+        monotonic = self._clock.monotonic()
+        if self._doubted_since is not None and self._is_settled(monotonic):
+            self._doubted_since = None
+        return self._doubted_since is None and monotonic >= self._until
+
+    def opens_in(self) -> float:
+        """Seconds until it is worth asking again; 0 if nothing is held."""
+        rest = max(0.0, self._until - self._clock.monotonic())
+        return rest if self._doubted_since is None else max(rest, RENEW)
+
+    def _now_offset(self) -> timedelta:
+        """The wall clock's distance from the monotonic one; it moves when the clock is set."""
+        return self._clock.now() - _EPOCH - timedelta(seconds=self._clock.monotonic())
+
+    def _jumped(self, jump: timedelta) -> None:
+        seconds = jump.total_seconds()
+        told = f"the clock of {self._box or 'this box'} moved by {seconds:+.0f} s"
+        log.warning("Nothing is fired for a while: %s", told, extra={"event": "clock.jumped"})
+        self._store.journal.append(
+            [
+                JournalEntry(
+                    self._clock.now(), "clock.jumped", "", "", "", "", "", 0, told, self._who
+                )
+            ]
+        )
+        self._until = self._clock.monotonic() + HELD
+        if jump > LARGE:
+            self._doubted_since = self._clock.monotonic()
+            self._reports = self._others()
+
+    def _is_settled(self, monotonic: float) -> bool:
+        """Whether another box agrees, or none that is at work can be asked."""
+        now = self._clock.now()
+        fresh = [
+            seen
+            for box, seen in self._others().items()
+            if seen is not None and seen != self._reports.get(box)
+        ]
+        if any(abs(now - seen) <= AGREES for seen in fresh):
+            return True
+        assert self._doubted_since is not None
+        return not fresh and monotonic - self._doubted_since >= ALONE
+
+    def _others(self) -> dict[str, datetime | None]:
+        return {box.id: box.seen_at for box in self._store.boxes.all() if box.id != self._box}

@@ -1,0 +1,80 @@
+"""What happened, as triggers see it: events from outside, ended jobs, ended runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from synergy.model.journal import JournalEntry
+from synergy.model.process import ManagedProcess
+from synergy.model.schedule import Event, RunState
+from synergy.schedule.progress import Occurrence, event_keys
+from synergy.timeperiod.grouping import covered
+
+JOB_ENDS = frozenset({"job.processed", "job.noop", "job.skipped"})
+RUN_ENDS = {f"run.{state.value}": state for state in RunState if state.is_finished}
+
+
+def of_event(event: Event) -> tuple[tuple[str, ...], Occurrence]:
+    """An event from outside, and the keys by which schedules listen to it."""
+    keys = event_keys(event.type, event.resource)
+    partitions = event.body.get("partitions", 1)
+    occurrence = Occurrence(
+        stream="events",
+        seq=event.seq,
+        id=event.id,
+        key=keys[0] if keys else "",
+        type=event.type,
+        resource=event.resource,
+        at=event.timestamp,
+        partitions=partitions if isinstance(partitions, int) else 1,
+    )
+    return keys, occurrence
+
+
+def process_keys(process: str) -> tuple[str, ...]:
+    """The keys by which schedules listen to the ends of a process's jobs and runs."""
+    return (f"program|{process}", f"timetable|{process}")
+
+
+def of_run(entry: JournalEntry, program: str) -> Occurrence:
+    """The end of a run of a free-run process."""
+    return Occurrence(
+        stream="journal",
+        seq=entry.seq,
+        id=entry.unit or "",
+        key=f"program|{program}",
+        type="program",
+        resource=program,
+        at=entry.at,
+        process=program,
+        status=entry.after,
+    )
+
+
+def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Iterator[Occurrence]:
+    """The ends of the neighbouring jobs that an entry tells of, one each."""
+    process = managed.get(entry.process)
+    if process is None:
+        return
+    qualifier = process.qualifier
+    if not (qualifier.names(entry.first) and qualifier.names(entry.last)):
+        return  # of a time when the process had another qualifier
+    first = qualifier.parse(entry.first)
+    for part, ordinal in enumerate(range(first, qualifier.parse(entry.last) + 1)):
+        timeperiod = qualifier.timeperiod(ordinal)
+        begin, end = covered(qualifier, ordinal, process.time_grouping) or (ordinal, ordinal + 1)
+        yield Occurrence(
+            stream="journal",
+            seq=entry.seq,
+            part=part,
+            id=f"{process.name}/{timeperiod}/{entry.generation}",
+            key=f"timetable|{process.name}",
+            type="timetable",
+            resource=process.name,
+            at=entry.at,
+            process=process.name,
+            status=entry.event.removeprefix("job."),
+            timeperiod=timeperiod,
+            start=qualifier.timeperiod(begin),
+            end=qualifier.timeperiod(end),
+        )

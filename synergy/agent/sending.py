@@ -1,0 +1,111 @@
+"""From a claimed run to what a sender sends, and from an answer to the run as it is then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from random import Random
+
+from synergy.delivery.request import JSON, Answer, Outcome, Request
+from synergy.delivery.retry import BUDGET, next_attempt
+from synergy.delivery.target import Target, parse_target
+from synergy.errors import InvalidValue
+from synergy.model.schedule import Run, RunState
+from synergy.schedule.template import fill
+from synergy.storage.protocol import Payloads
+
+ANSWERS_KEPT = 10
+FIRST_ATTEMPT = "first_attempt"  # the number of the first attempt since the launch
+FIRST_ATTEMPT_AT = "first_attempt_at"
+
+
+def claimed(run: Run, owner: str, now: datetime) -> Run:
+    """The run in the hands of an agent, for its next attempt."""
+    detail = dict(run.detail)
+    begun = detail.get(FIRST_ATTEMPT_AT)
+    if not isinstance(begun, str) or _is_of_an_earlier_launch(run, begun):
+        detail |= {FIRST_ATTEMPT_AT: now.isoformat(), FIRST_ATTEMPT: run.attempt + 1}
+    return replace(run, owner=owner, attempt=run.attempt + 1, not_before=None, detail=detail)
+
+
+def request_of(run: Run, payloads: Payloads) -> Request:
+    """What is to be sent; raises InvalidValue if that cannot be."""
+    asked = run.request
+    headers = asked.get("headers")
+    return Request(
+        target=target_of(str(asked.get("target", ""))),
+        body=_body(asked, payloads),
+        content_type=str(asked.get("content_type") or JSON),
+        headers=dict(headers) if isinstance(headers, Mapping) else {},
+        key=run.id,
+        scheduled_at=run.due_at,
+        schedule=run.schedule,
+        attempt=run.attempt,
+    )
+
+
+@lru_cache(10_000)
+def target_of(url: str) -> Target:
+    """Raises InvalidValue with the reason."""
+    return parse_target(url)
+
+
+def answered(run: Run, answer: Answer, now: datetime, random: Random) -> Run:
+    """The run after an attempt: ended, or to be sent again later."""
+    kept = run.detail.get("answers")
+    answers = [*(kept if isinstance(kept, list) else ()), _written(answer, now)][-ANSWERS_KEPT:]
+    run = replace(run, owner=None, not_before=None, detail={**run.detail, "answers": answers})
+    if answer.outcome == Outcome.STOPPED:
+        return run
+    if answer.ok:
+        return replace(run, state=RunState.PROCESSED, reason="", finished_at=now)
+    again = _next(run, answer, now, random)
+    if again is not None:
+        return replace(run, not_before=again)
+    return replace(run, state=RunState.FAILED, reason=answer.error, finished_at=now)
+
+
+def _next(run: Run, answer: Answer, now: datetime, random: Random) -> datetime | None:
+    first = run.detail.get(FIRST_ATTEMPT)
+    begun = run.detail.get(FIRST_ATTEMPT_AT)
+    budget = run.request.get("budget")
+    return next_attempt(
+        run.attempt - (first if isinstance(first, int) else 1) + 1,
+        datetime.fromisoformat(begun) if isinstance(begun, str) else now,
+        now,
+        answer,
+        float(budget) if isinstance(budget, int | float) else BUDGET,
+        random.uniform(-1.0, 1.0),
+    )
+
+
+def _is_of_an_earlier_launch(run: Run, begun: str) -> bool:
+    """Somebody had it sent anew, with a budget of its own."""
+    slack = timedelta(milliseconds=1)  # what instants lose on their way
+    return run.launched_at is not None and datetime.fromisoformat(begun) + slack < run.launched_at
+
+
+def _body(asked: Mapping[str, object], payloads: Payloads) -> bytes:
+    name = asked.get("payload")
+    if name is None:
+        return str(asked.get("body", "")).encode()
+    content = payloads.get(str(name))
+    if content is None:
+        raise InvalidValue(f"its payload {name} is in the store no more")
+    known = asked.get("values")
+    if not isinstance(known, Mapping):
+        return content
+    return fill(content.decode(), {str(n): str(v) for n, v in known.items()}).encode()
+
+
+def _written(answer: Answer, now: datetime) -> dict[str, object]:
+    return {
+        "at": now.isoformat(),
+        "status": answer.status,
+        "outcome": str(answer.outcome),
+        "error": answer.error,
+        "body": answer.body,
+        "seconds": round(answer.seconds, 3),
+    }

@@ -1,0 +1,46 @@
+"""The settings about MX."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+
+from synergy.errors import InvalidValue
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?", re.ASCII)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names, separated by commas; raises InvalidValue with the one that is none."""
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    for word in words:
+        if not (_NAME.fullmatch(word) or _is_address(word)):
+            raise InvalidValue(f"{word!r}: expected the name of a host, without port and path")
+    return words
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody from outside reaches a host, as far as its name tells."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def users_mistake(path: Path | None) -> str:
+    """What is wrong with the file of the users; "" for nothing.
+
+    It is no part of the settings' own check, because a command makes the file.
+    """
+    if path is None or path.is_file():
+        return ""
+    return f"there is no file {path}: launch.py user add NAME --role admin makes it"

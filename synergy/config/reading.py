@@ -1,0 +1,282 @@
+"""Reading settings: plain values by environment, each of which `SYNERGY_<NAME>` overrides.
+
+`read` turns them into one frozen `Settings`; whatever is wrong goes into the findings, and a
+sound value takes its place, so that the rest can still be checked.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from synergy import clock as clocks
+from synergy.clock import Clock, SystemClock
+from synergy.config import mx, stores, webhooks
+from synergy.config.findings import Findings, suggestion
+from synergy.config.settings import NAMES, PREFIX, Settings
+from synergy.config.source import run_file
+from synergy.errors import InvalidValue
+from synergy.messaging import amqp
+from synergy.timeperiod import Qualifier
+
+Word = TypeVar("Word")
+
+# Variables with the prefix that are no settings: what the supervisor gives its processes, what
+# command workers tell their programs, the launcher's switch, and whatever tests hand down.
+_INTERNAL = re.compile(
+    r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|TEST_.*)"
+)
+_BOX_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+_UPDATES = ("create", "sync")
+_ON_OFF = {"on": True, "off": False, True: True, False: False}
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value and where it was found (`SYNERGY_STORE`, `settings/dev.py STORE`)."""
+
+    value: object
+    where: str
+
+
+def read(project: Path, environ: Mapping[str, str], findings: Findings) -> Settings:
+    """The settings of a project; what is wrong goes into the findings."""
+    env = _environment(project, environ, findings)
+    values: dict[str, _Value] = {}
+    for name in dict.fromkeys(("base", env)):
+        values |= _from_file(project, name, findings)
+    values |= _from_environ(environ, findings)
+    return _Reading(project, values, findings).settings(env)
+
+
+def _environment(project: Path, environ: Mapping[str, str], findings: Findings) -> str:
+    env = environ.get("SYNERGY_ENV") or "dev"
+    there = {path.stem for path in (project / "settings").glob("*.py")} - {"base", "__init__"}
+    if env in there:
+        return env
+    findings.mistake("SYNERGY_ENV", f"no settings for {env!r}: {suggestion(env, there)}")
+    return "base"
+
+
+def _from_file(project: Path, name: str, findings: Findings) -> dict[str, _Value]:
+    path = project / "settings" / f"{name}.py"
+    found = run_file(path, project, findings) or {}
+    values = {}
+    for key, value in found.items():
+        if key.isupper() and _is_known(key.lower(), f"settings/{name}.py", findings):
+            values[key.lower()] = _Value(value, f"settings/{name}.py {key}")
+    return values
+
+
+def _from_environ(environ: Mapping[str, str], findings: Findings) -> dict[str, _Value]:
+    """An empty variable is as good as none."""
+    values = {}
+    for key, value in sorted(environ.items()):
+        if not key.startswith(PREFIX) or key == "SYNERGY_ENV" or _INTERNAL.fullmatch(key):
+            continue
+        name = key.removeprefix(PREFIX).lower()
+        if _is_known(name, key, findings) and value:
+            values[name] = _Value(value, key)
+    return values
+
+
+def _is_known(name: str, where: str, findings: Findings) -> bool:
+    if name not in NAMES:
+        findings.mistake(where, f"unknown setting {name}: {suggestion(name, (*NAMES, 'env'))}")
+    return name in NAMES
+
+
+class _Reading:
+    """Reads values one by one, each into what it should be."""
+
+    def __init__(self, project: Path, values: Mapping[str, _Value], findings: Findings) -> None:
+        self._project = project
+        self._values = values
+        self._findings = findings
+
+    def settings(self, env: str) -> Settings:
+        home = self._home()
+        clock = self._clock()
+        users = self._users_file()
+        return Settings(
+            env=env,
+            home=home,
+            store=self._store(home),
+            bus=self._bus(),
+            box_id=self._box_id(),
+            context=self._context(),
+            start_timeperiod=self._start_timeperiod(clock),
+            mx_host=self._mx_host(users),
+            mx_port=self._mx_port(),
+            mx_users_file=users,
+            mx_names=self._words("mx_names", mx.names),
+            mx_certificate=self._half_of_tls("mx_certificate", "mx_key"),
+            mx_key=self._half_of_tls("mx_key", "mx_certificate"),
+            demo_stream=self._demo_stream(),
+            schedules_update=self._schedules_update(),
+            webhook_networks=self._words("webhook_networks", webhooks.networks),
+            webhook_secrets=self._words("webhook_secrets", webhooks.secrets),
+            clock=clock,
+        )
+
+    def _value(self, name: str) -> object:
+        found = self._values.get(name)
+        return None if found is None else found.value
+
+    def _text(self, name: str, default: str) -> str:
+        value = self._value(name)
+        if value is None:
+            return default
+        if isinstance(value, Path):
+            return str(value)
+        if not isinstance(value, str):
+            self._mistake(name, f"expected a text, not {value!r}")
+            return default
+        return value.strip() or default
+
+    def _mistake(self, name: str, what: str) -> None:
+        found = self._values.get(name)
+        self._findings.mistake(PREFIX + name.upper() if found is None else found.where, what)
+
+    def _path(self, name: str, text: str) -> Path:
+        try:
+            return stores.whole_path(self._project, text)
+        except InvalidValue as error:
+            self._mistake(name, str(error))
+            return self._project / "var"
+
+    def _home(self) -> Path:
+        home = self._path("home", self._text("home", "var"))
+        if home.exists() and not home.is_dir():
+            self._mistake("home", f"{home} is not a folder")
+        return home
+
+    def _store(self, home: Path) -> str:
+        try:
+            return stores.store_url(self._text("store", stores.DEFAULT), self._project, home)
+        except InvalidValue as error:
+            self._mistake("store", str(error))
+            return stores.store_url(stores.DEFAULT, self._project, home)
+
+    def _bus(self) -> str:
+        url = self._text("bus", "store:")
+        if url == "store:":
+            return url
+        if url.partition("://")[0] not in amqp.SCHEMES:
+            kept = "store: (messages are kept in the store)"
+            self._mistake("bus", f"{url!r}: expected {kept}, or {amqp.EXAMPLE}")
+            return "store:"
+        try:
+            amqp.Address.parse(url)
+        except InvalidValue as error:
+            self._mistake("bus", str(error))
+            return "store:"
+        return url
+
+    def _box_id(self) -> str:
+        host = re.sub(r"[^A-Za-z0-9_.-]", "-", socket.gethostname())
+        box = self._text("box_id", "dev-<hostname>").replace("<hostname>", host)
+        if not _BOX_ID.fullmatch(box):
+            self._mistake("box_id", f"{box!r}: expected at most 64 letters, digits and . _ -")
+        return box
+
+    def _context(self) -> str:
+        name = self._text("context", "context")
+        if not all(part.isidentifier() for part in name.split(".")):
+            self._mistake("context", f"{name!r}: expected a module's name, for example context")
+            return "context"
+        return name
+
+    def _start_timeperiod(self, clock: Clock) -> str | None:
+        value = self._value("start_timeperiod")
+        if value is None or value == "":
+            return None
+        text = str(value)
+        try:
+            ordinal = Qualifier.HOURLY.parse(text)
+        except InvalidValue as error:
+            self._mistake("start_timeperiod", str(error))
+            return None
+        if ordinal > Qualifier.HOURLY.at(clock.now()):
+            self._mistake("start_timeperiod", f"{text} is in the future: expected a past hour")
+        return text
+
+    def _mx_host(self, users: Path | None) -> str:
+        host = self._text("mx_host", "127.0.0.1")
+        if not _HOST.fullmatch(host):
+            self._mistake("mx_host", f"{host!r}: expected a host name or an address")
+        elif users is None and not mx.is_loopback(host):
+            self._mistake(
+                "mx_host",
+                f"{host} can be reached from outside: set mx_users_file, or use 127.0.0.1",
+            )
+        return host
+
+    def _mx_port(self) -> int:
+        value = self._value("mx_port")
+        if value is None:
+            return 5000
+        text = "" if isinstance(value, bool) else str(value).strip()
+        if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
+            return int(text)
+        self._mistake("mx_port", f"{value!r}: expected a port, 1 to 65535")
+        return 5000
+
+    def _users_file(self) -> Path | None:
+        text = self._text("mx_users_file", "")
+        if not text:
+            return None
+        return self._path("mx_users_file", text)
+
+    def _half_of_tls(self, name: str, other: str) -> Path | None:
+        """Certificate or key: a file, and never one without the other."""
+        text = self._text(name, "")
+        if not text:
+            return None
+        path = self._path(name, text)
+        if not path.is_file():
+            self._mistake(name, f"there is no file {path}")
+        if not self._text(other, ""):
+            self._mistake(name, f"expected {other} as well: TLS needs both")
+        return path
+
+    def _demo_stream(self) -> bool:
+        value = self._value("demo_stream")
+        key = value.strip().lower() if isinstance(value, str) else value
+        if key is None:
+            return False
+        if not isinstance(key, str | bool) or key not in _ON_OFF:
+            self._mistake("demo_stream", f"{value!r}: expected on or off")
+            return False
+        return _ON_OFF[key]
+
+    def _schedules_update(self) -> str:
+        text = self._text("schedules_update", "create")
+        if text not in _UPDATES:
+            self._mistake("schedules_update", f"{text!r}: {suggestion(text, _UPDATES)}")
+        return text
+
+    def _words(self, name: str, read: Callable[[str], tuple[Word, ...]]) -> tuple[Word, ...]:
+        """Words with commas between them. The value is not quoted: it may hold secrets."""
+        value = self._value(name)
+        if value is not None and not isinstance(value, str):
+            self._mistake(name, "expected a text with commas in it")
+            return ()
+        try:
+            return read(value or "")
+        except InvalidValue as error:
+            self._mistake(name, str(error))
+            return ()
+
+    def _clock(self) -> Clock:
+        text = self._text("clock", "")
+        try:
+            return clocks.from_setting(text)
+        except ValueError:
+            self._mistake("clock", f"{text!r}: expected an instant, for example 2026-11-21T13:00Z")
+            return SystemClock()

@@ -1,0 +1,91 @@
+"""From the entries of `schedule_context` to definitions, in their canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from synergy.config.context import Entry
+from synergy.config.findings import Findings
+from synergy.model.process import DaemonProcess, FreerunProcess, Process
+from synergy.schedule import trigger
+from synergy.schedule.definition import Definition, Times, WorkerProgram
+from synergy.schedule.reading import InvalidDefinition, Known, read, warnings, write
+
+AGENT = "synergy.agent.agent.Agent.start"
+
+_NAMES = ("schedule_name", "name")
+
+
+def read_schedules(
+    entries: Mapping[str, object],
+    processes: Mapping[str, Process | None],
+    findings: Findings,
+) -> dict[str, Mapping[str, object]]:
+    """The schedules by name, as far as they make sense, with those of free-run processes."""
+    schedules: dict[str, Mapping[str, object]] = {}
+    against = _against(processes) if entries else Known()
+    for key, entry in entries.items():
+        match entry:
+            case Entry("schedule", values):
+                definition = _read(key, values, against, findings)
+                if definition is not None:
+                    schedules[key] = write(definition)
+            case _:
+                findings.mistake(f"schedule {key}", "expected schedule_context_entry(...)")
+    for name, process in processes.items():
+        if isinstance(process, FreerunProcess) and process.trigger_frequency is not None:
+            if name in entries:
+                findings.mistake(
+                    f"process {name}",
+                    "trigger_frequency: schedule_context has a schedule of that name, too: "
+                    "give one of them",
+                )
+            else:
+                schedules[name] = write(_of_process(name, process.trigger_frequency))
+    if schedules and not _has_agent(processes):
+        findings.warning("schedule_context", f"no process runs {AGENT}: nothing will be triggered")
+    return schedules
+
+
+def _against(processes: Mapping[str, Process | None]) -> Known:
+    """Imported only where something is declared, because every command reads the context."""
+    from synergy.delivery.checking import known
+
+    return known(processes)
+
+
+def _read(
+    key: str, values: Mapping[str, object], against: Known, findings: Findings
+) -> Definition | None:
+    where = f"schedule {key}"
+    given = [name for name in _NAMES if values.get(name) is not None]
+    if not given:
+        findings.mistake(where, "schedule_name is missing")
+    for name in given:
+        if values[name] != key:
+            what = f"{values[name]!r} differs from the key {key!r} that it is filed under"
+            findings.mistake(where, f"{name}: {what}")
+    if values.get("enabled") is False:
+        what = "a declared schedule begins enabled: leave it out, and disable the schedule later"
+        findings.mistake(where, f"enabled: {what}")
+    data = {"from" if name == "from_" else name: value for name, value in values.items()}
+    try:
+        definition = read({**data, "schedule_name": None, "name": key}, against)
+    except InvalidDefinition as error:
+        for mistake in error.mistakes:
+            findings.mistake(where, mistake)
+        return None
+    for warning in warnings(definition):
+        findings.warning(where, warning)
+    return definition
+
+
+def _of_process(name: str, frequency: str) -> Definition:
+    """The schedule of a free-run process with a trigger of its own."""
+    return Definition(
+        name=name, program=WorkerProgram(name), trigger=Times(trigger.parse(frequency))
+    )
+
+
+def _has_agent(processes: Mapping[str, Process | None]) -> bool:
+    return any(isinstance(p, DaemonProcess) and p.classname == AGENT for p in processes.values())

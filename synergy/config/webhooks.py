@@ -1,0 +1,40 @@
+"""The settings about webhooks."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+
+from synergy.errors import InvalidValue
+
+IpNetwork = IPv4Network | IPv6Network
+
+
+def networks(text: str) -> tuple[IpNetwork, ...]:
+    """Networks, separated by commas; raises InvalidValue with the one that is none."""
+    return tuple(_network(word) for word in _words(text))
+
+
+def secrets(text: str) -> tuple[str, ...]:
+    """Up to two secrets, separated by a comma; raises InvalidValue, without quoting any."""
+    words = tuple(_words(text))
+    if words:
+        from synergy.delivery.headers import check_secrets
+
+        check_secrets(words)
+    return words
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _network(word: str) -> IpNetwork:
+    try:
+        return ip_network(word)
+    except ValueError:
+        pass
+    try:
+        whole = ip_interface(word).network
+    except ValueError:
+        raise InvalidValue(f"{word!r}: expected a network such as 10.1.0.0/16") from None
+    raise InvalidValue(f"{word!r} is an address within a network: did you mean {whole}?")

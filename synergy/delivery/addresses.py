@@ -1,0 +1,123 @@
+"""Which addresses a webhook may be sent to.
+
+A URL is given by somebody who may not be allowed to reach what this machine can reach: its own
+services, the private network, a cloud's metadata. So what a name resolves to is judged, all of
+it, and only addresses of the public internet pass. The lists are IANA's registers of special
+addresses, written down here because the standard library's view of them changes between
+versions.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+IpAddress = IPv4Address | IPv6Address
+IpNetwork = IPv4Network | IPv6Network
+
+
+def _named(networks: dict[str, str]) -> tuple[tuple[IpNetwork, str], ...]:
+    return tuple((ip_network(network), what) for network, what in networks.items())
+
+
+_REFUSED = _named(
+    {
+        "0.0.0.0/8": "unspecified",
+        "10.0.0.0/8": "private",
+        "100.64.0.0/10": "shared by a provider",
+        "127.0.0.0/8": "loopback",
+        "168.63.129.16/32": "a cloud's own",
+        "169.254.0.0/16": "link-local",
+        "172.16.0.0/12": "private",
+        "192.0.0.0/24": "reserved",
+        "192.0.2.0/24": "for documentation",
+        "192.88.99.0/24": "reserved",
+        "192.168.0.0/16": "private",
+        "198.18.0.0/15": "for measurements",
+        "198.51.100.0/24": "for documentation",
+        "203.0.113.0/24": "for documentation",
+        "224.0.0.0/4": "multicast",
+        "240.0.0.0/4": "reserved",
+        "::/128": "unspecified",
+        "::1/128": "loopback",
+        "2001::/23": "reserved",
+        "2001:db8::/32": "for documentation",
+        "3fff::/20": "for documentation",
+        "fc00::/7": "private",
+        "fe80::/10": "link-local",
+        "fec0::/10": "private",
+        "ff00::/8": "multicast",
+    }
+)
+_PUBLIC_6 = IPv6Network("2000::/3")
+_LAST_32_BITS = (IPv6Network("::ffff:0:0/96"), IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
+
+
+def resolve(host: str, port: int) -> list[IpAddress]:
+    """The addresses of a host, best first; raises OSError or UnicodeError.
+
+    It takes what the system takes for a number (`127.1`, `0x7f000001`) as the system does. It may
+    take as long as the system lets it.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(where[0]) for *_, where in found))
+
+
+def literal(host: str) -> IpAddress | None:
+    """The address that a host is without being looked up, in whatever way it is written."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        pass
+    try:
+        return IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
+def refusal(addresses: Sequence[IpAddress], allowed: Iterable[IpNetwork]) -> str:
+    """Why nothing may be sent to a host with these addresses; empty if it may."""
+    networks = tuple(allowed)
+    for address in addresses:
+        for facet in _facets(address):
+            what = _refused(facet)
+            if what and not any(facet in one or address in one for one in networks):
+                shown = str(address) if facet == address else f"{address} (that is {facet})"
+                return f"{shown} is {what}"
+    return ""
+
+
+def _facets(address: IpAddress) -> Iterator[IpAddress]:
+    """What is reached through it: the IPv4 address within an IPv6 one, else itself."""
+    if isinstance(address, IPv6Address):
+        within = _embedded(address)
+        if within is not None:
+            yield within
+            return
+    yield address
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    """Of IPv4-mapped, IPv4-compatible, NAT64 and 6to4 addresses."""
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if int(address) > 1 and any(address in network for network in _LAST_32_BITS):
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return None
+
+
+def _refused(address: IpAddress) -> str:
+    for network, what in _REFUSED:
+        if address in network:
+            return what
+    if isinstance(address, IPv6Address) and address not in _PUBLIC_6:
+        return "reserved"
+    return ""

@@ -1,0 +1,187 @@
+"""Requests into SQS queues and SNS topics.
+
+boto3 is an extra, which is imported with the first request of its kind. Credentials, endpoints
+and proxies are those that AWS's own tools find. A queue's URL names the queue; the connection goes
+to the endpoint of its region, or the one that is configured, whatever host the URL has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any
+
+from synergy.delivery import headers
+from synergy.delivery.crew import Crew
+from synergy.delivery.options import Options
+from synergy.delivery.request import JSON, Answer, Outcome, Request, failed, sent
+from synergy.delivery.target import Queue, TargetKind, split_queue, split_topic
+from synergy.errors import ConfigurationError, InvalidValue
+from synergy.runtime.masking import mask
+
+BOTO3 = "1.44.5"
+MOST_ATTRIBUTES = 10  # of a message
+THREADS = 32
+_FIFO = ".fifo"
+_LONGEST_ID = 128
+_THROTTLED = ("throttl", "requestlimitexceeded", "toomanyrequests")
+
+
+def check_boto3() -> None:
+    """Raises ConfigurationError if it is not installed."""
+    try:
+        import boto3  # noqa: F401
+    except ImportError:
+        raise ConfigurationError([f"SQS and SNS need boto3: pip install boto3=={BOTO3}"]) from None
+
+
+class Aws:
+    """One of the two services; to be used in one event loop."""
+
+    def __init__(self, kind: TargetKind, options: Options) -> None:
+        self._service = kind.value
+        self._call = self._to_queue if kind is TargetKind.SQS else self._to_topic
+        self._options = options
+        self._crew = Crew(f"delivery-{kind}", THREADS)
+        self._lock = threading.Lock()
+        self._clients: dict[str | None, Any] = {}
+        self._urls: dict[Queue, str] = {}
+
+    async def send(self, request: Request, tell: Callable[[Answer], None]) -> None:
+        """Tells the answer in time; returns when its thread is free. Raises InvalidValue."""
+        place, limit = request.target.destination, self._options.total
+        headers.about(request)
+        work = self._crew.run(lambda: self._answer(request))
+        try:
+            tell(await asyncio.wait_for(asyncio.shield(work), limit))
+        except TimeoutError:
+            tell(failed(f"{place}: no answer within {limit:g} s", Outcome.TIMEOUT))
+            await work
+
+    def close(self) -> None:
+        self._crew.close()
+        for client in self._clients.values():
+            client.close()
+
+    # In a thread
+
+    def _answer(self, request: Request) -> Answer:
+        place = request.target.destination
+        try:
+            check_boto3()
+        except ConfigurationError as error:
+            return failed(str(error), may_retry=False)
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return sent(HTTPStatus.OK, self._call(request).encode())
+        except InvalidValue as error:
+            return failed(f"{place}: {error}", may_retry=False)
+        except ClientError as error:
+            return _refused(place, error.response, str(error))
+        except BotoCoreError as error:
+            return _broken(place, error)
+
+    def _to_queue(self, request: Request) -> str:
+        queue = split_queue(request.target.url)
+        message = {"MessageBody": _text(request.body), **_beside(request, queue.name)}
+        client = self._client(queue.region)
+        try:
+            done = client.send_message(QueueUrl=self._url(client, queue), **message)
+        except client.exceptions.QueueDoesNotExist:
+            self._urls.pop(queue, None)  # it may have been made anew, elsewhere
+            raise
+        return f"MessageId {done['MessageId']}"
+
+    def _to_topic(self, request: Request) -> str:
+        topic = split_topic(request.target.url)
+        message = {"Message": _text(request.body), **_beside(request, topic.name)}
+        done = self._client(topic.region).publish(TopicArn=topic.arn, **message)
+        return f"MessageId {done['MessageId']}"
+
+    def _url(self, client: Any, queue: Queue) -> str:
+        url = queue.url or self._urls.get(queue)
+        if url is None:
+            url = self._urls[queue] = str(client.get_queue_url(QueueName=queue.name)["QueueUrl"])
+        return url
+
+    def _client(self, region: str | None) -> Any:
+        """Clients may be used by several threads; sessions, which make them, may not."""
+        import boto3
+        from botocore.config import Config
+
+        with self._lock:
+            if region not in self._clients:
+                config = Config(
+                    connect_timeout=self._options.connect,
+                    read_timeout=self._options.read,
+                    retries={"total_max_attempts": 1, "mode": "standard"},
+                    max_pool_connections=THREADS,
+                )
+                self._clients[region] = boto3.session.Session().client(
+                    self._service, region_name=region, config=config
+                )
+            return self._clients[region]
+
+
+def _beside(request: Request, name: str) -> dict[str, Any]:
+    """What goes with the text into a queue or topic of this name.
+
+    One that keeps order does so within a schedule, and takes each run once.
+    """
+    told = headers.about(request)
+    attributes = _attributes(request, told)
+    if not name.endswith(_FIFO):
+        return {"MessageAttributes": attributes}
+    return {
+        "MessageAttributes": attributes,
+        "MessageDeduplicationId": _id(told[headers.KEY]),
+        "MessageGroupId": _id(told[headers.SCHEDULE]),
+    }
+
+
+def _attributes(request: Request, told: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What is told in headers elsewhere; a string that is empty is not allowed."""
+    own = {**told, "Content-Type": request.content_type or JSON}
+    if len(request.headers) > MOST_ATTRIBUTES - len(own):
+        room = MOST_ATTRIBUTES - len(own)
+        raise InvalidValue(f"headers: a message has room for {room} beside Synergy's own")
+    return {
+        name: {"DataType": "String", "StringValue": value}
+        for name, value in {**request.headers, **own}.items()
+        if value
+    }
+
+
+def _id(text: str) -> str:
+    """As it stands if it is not too long for AWS, or else something as unique."""
+    return text if len(text) <= _LONGEST_ID else sha256(text.encode()).hexdigest()
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise InvalidValue("the payload is not text in UTF-8: nothing else is taken here") from None
+
+
+def _refused(place: str, response: Mapping[str, Any], text: str) -> Answer:
+    """What the service said, as a status; that it is too busy comes as 400."""
+    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    code = str(response.get("Error", {}).get("Code", ""))
+    if any(word in code.lower() for word in _THROTTLED):
+        status = HTTPStatus.TOO_MANY_REQUESTS
+    return failed(mask(f"{place}: {text}"), Outcome.REFUSED, status=status)
+
+
+def _broken(place: str, error: Exception) -> Answer:
+    from botocore import exceptions
+
+    text = mask(f"{place}: {error}")
+    if isinstance(error, exceptions.ConnectTimeoutError | exceptions.ReadTimeoutError):
+        return failed(text, Outcome.TIMEOUT)
+    mistakes = exceptions.ParamValidationError | exceptions.NoRegionError
+    return failed(text, may_retry=not isinstance(error, mistakes))

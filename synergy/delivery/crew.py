@@ -1,0 +1,62 @@
+"""Threads for calls that block, waited for in an event loop.
+
+They are daemons: a name server that never answers must not keep a process from ending, as an
+executor of the standard library would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_Call = tuple[Future[Any], Callable[[], object]]
+
+
+class Crew:
+    """At most `most` threads, made when they are needed."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name = name
+        self._most = most
+        self._lock = threading.Lock()
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._open = 0  # calls that wait or run
+        self._threads = 0
+
+    def run(self, act: Callable[[], T]) -> asyncio.Future[T]:
+        """The result of `act`, which begins when a thread is free; to be called in a loop."""
+        future: Future[T] = Future()
+        with self._lock:
+            self._open += 1
+            if self._open > self._threads and self._threads < self._most:
+                self._threads += 1
+                name = f"{self._name}-{self._threads}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+        self._calls.put((future, act))
+        return asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Threads end with what they do now; nobody waits for them."""
+        with self._lock:
+            for _ in range(self._threads):
+                self._calls.put(None)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            future, act = call
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = act()
+                except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+            del call, future, act
+            with self._lock:
+                self._open -= 1

@@ -1,0 +1,150 @@
+"""What a receiver is told beside the body: who sends, for when, and how to tell repetitions.
+
+Webhooks get it as headers, signed as by the Standard Webhooks specification; AMQP and the
+services of AWS get the same names as headers and attributes of the message.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from synergy import __version__
+from synergy.delivery.request import JSON, Request
+from synergy.errors import InvalidValue
+
+KEY = "Idempotency-Key"
+SCHEDULED_TIME = "X-Synergy-Scheduled-Time"
+SCHEDULE = "X-Synergy-Schedule"
+ATTEMPT = "X-Synergy-Attempt"
+USER_AGENT = f"synergy/{__version__}"
+MOST = 50
+LONGEST = 8_192
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
+_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
+_TYPE = re.compile(r"[!#$&^_.+0-9A-Za-z-]+/[!#$&^_.+0-9A-Za-z-]+(\s*;[\t\x20-\x7e]*)?", re.ASCII)
+_OURS = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "idempotency-key",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+        "webhook-id",
+        "webhook-signature",
+        "webhook-timestamp",
+    }
+)
+_SEEN = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
+_WHSEC = "whsec_"
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raises InvalidValue if the user's own headers cannot be sent, or are not his to set."""
+    if len(headers) > MOST:
+        raise InvalidValue(f"headers: {len(headers)} of them: the most is {MOST}")
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name):
+            raise InvalidValue(f"header {name[:40]!r}: not a name that a header can have")
+        if name.lower() in _OURS or name.lower().startswith("x-synergy-"):
+            raise InvalidValue(f"header {name}: Synergy sets it itself")
+        if not _VALUE.fullmatch(value):
+            raise InvalidValue(
+                f"header {name}: its value is one line of ASCII characters, without blanks around"
+            )
+        if len(value) > LONGEST:
+            raise InvalidValue(f"header {name}: longer than {LONGEST} characters")
+    names = [name.lower() for name in headers]
+    if len(set(names)) < len(names):
+        raise InvalidValue("headers: one is said twice, in capital and small letters")
+
+
+def check_content_type(content_type: str) -> None:
+    """Raises InvalidValue; empty means JSON."""
+    if content_type and not _TYPE.fullmatch(content_type):
+        raise InvalidValue(f"content type {content_type[:40]!r}: expected, for example, {JSON}")
+
+
+def check_secrets(secrets: Sequence[str]) -> None:
+    """Raises InvalidValue, without the secret."""
+    if len(secrets) > 2:
+        raise InvalidValue("signing secrets: two at most, the old and the new one")
+    for secret in secrets:
+        try:
+            if not _bytes_of(secret):
+                raise InvalidValue("signing secrets: one is empty")
+        except ValueError:
+            raise InvalidValue(f"signing secrets: what follows {_WHSEC} is not base64") from None
+
+
+def about(request: Request) -> dict[str, str]:
+    """What all kinds of receivers are told; may raise InvalidValue for the user's own."""
+    check_headers(request.headers)
+    check_content_type(request.content_type)
+    return {
+        KEY: plain(request.key),
+        SCHEDULED_TIME: iso(request.scheduled_at),
+        SCHEDULE: plain(request.schedule),
+        ATTEMPT: str(request.attempt),
+    }
+
+
+def of_webhook(request: Request, now: datetime, secrets: Sequence[str]) -> dict[str, str]:
+    """All headers but those that only the connection knows; raises InvalidValue."""
+    told = about(request)
+    timestamp = str(int(now.timestamp()))
+    signed = signature(secrets, told[KEY], timestamp, request.body)
+    is_said = any(name.lower() == "accept" for name in request.headers)
+    return {
+        **({} if is_said else {"Accept": "*/*"}),
+        **request.headers,
+        **told,
+        "Content-Type": request.content_type or JSON,
+        "User-Agent": USER_AGENT,
+        "Accept-Encoding": "identity",
+        "webhook-id": told[KEY],
+        "webhook-timestamp": timestamp,
+        **({"webhook-signature": signed} if signed else {}),
+    }
+
+
+def signature(secrets: Sequence[str], key: str, timestamp: str, body: bytes) -> str:
+    """One for each secret, so that a receiver may know either; empty without secrets."""
+    message = f"{key}.{timestamp}.".encode() + body
+    return " ".join(
+        "v1," + base64.b64encode(hmac.digest(_bytes_of(secret), message, "sha256")).decode()
+        for secret in secrets
+    )
+
+
+def plain(text: str) -> str:
+    """Text that a header can carry: blanks, %, and all but ASCII are percent-encoded."""
+    return quote(text, safe=_SEEN)
+
+
+def iso(instant: datetime) -> str:
+    """In UTC, such as `2026-11-21T12:00:00Z`."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _bytes_of(secret: str) -> bytes:
+    """`whsec_…` is base64, as the specification writes secrets; anything else is as it stands."""
+    if secret.startswith(_WHSEC):
+        return base64.b64decode(secret.removeprefix(_WHSEC), validate=True)
+    return secret.encode()

@@ -1,0 +1,31 @@
+"""How requests are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from synergy.delivery.addresses import IpNetwork
+from synergy.delivery.headers import check_secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Raises InvalidValue for secrets that are of no use.
+
+    `secrets`: none, one, or two (an old and a new one) to sign webhooks with.
+    `allowed_networks`: where webhooks may go although it is no part of the public internet.
+    `connect`, `read`, `total`: seconds for a connection with TLS, between two pieces of an
+    answer, and for everything from the look-up of the name to the end of the answer.
+    `per_destination`, `most`: how many are under way at once.
+    """
+
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    allowed_networks: tuple[IpNetwork, ...] = ()
+    connect: float = 3.0
+    read: float = 10.0
+    total: float = 10.0
+    per_destination: int = 8
+    most: int = 500
+
+    def __post_init__(self) -> None:
+        check_secrets(self.secrets)

@@ -1,0 +1,81 @@
+"""Answers that are kept, so that what is asked twice under one key is done once.
+
+Who asks under a new key begins to act; who asks the same while he acts is put off, and who asks
+it later is answered the same again. Of one who is dead, or takes far too long, the key is taken
+over, and what was asked for is acted on again: it is not known how far he came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from synergy.errors import InvalidValue, Refused
+from synergy.model.answer import Answer
+from synergy.runtime import identity
+from synergy.storage.protocol import Store
+
+KEPT = timedelta(hours=24)
+ACTING = timedelta(minutes=10)  # that an answer may take
+AT_ONCE = 500  # answers that are forgotten in one step
+
+
+class UnderWay(Refused):
+    """The same is being done just now."""
+
+
+class Answering:
+    """The kept answers of a deployment; `owner` is the incarnation of this process."""
+
+    def __init__(self, store: Store, owner: str) -> None:
+        self._answers = store.answers
+        self._owner = owner
+
+    def begin(self, person: str, key: str, fingerprint: str, now: datetime) -> tuple[Answer, bool]:
+        """An answer, and whether it is still to be found: then the caller acts.
+
+        Raises InvalidValue if the key was used for something else, UnderWay if the same is
+        being done.
+        """
+        wanted = Answer(person, key, fingerprint, self._owner, now)
+        found, is_new = self._answers.begin(wanted)
+        if is_new:
+            return found, True
+        if _is_old(found, now):
+            return self._take_over(found, wanted), True
+        if found.fingerprint != fingerprint:
+            raise InvalidValue(
+                "this Idempotency-Key was used for another request: take a new one for each"
+            )
+        if found.status is not None:
+            return found, False
+        if not _is_abandoned(found, now):
+            raise UnderWay("the same request is under way: ask again in a moment")
+        return self._take_over(found, wanted), True
+
+    def keep(self, begun: Answer, status: int, headers: dict[str, str], body: bytes | None) -> None:
+        """What was answered; not, if it was taken over meanwhile. No body: it is too long."""
+        self._answers.change(replace(begun, status=status, headers=headers, body=body))
+
+    def drop(self, begun: Answer) -> None:
+        """Whoever asks the same again is to be answered anew."""
+        self._answers.drop(begun)
+
+    def prune(self, now: datetime) -> int:
+        """Forgets the old ones; how many."""
+        return self._answers.prune(now - KEPT, AT_ONCE)
+
+    def _take_over(self, found: Answer, wanted: Answer) -> Answer:
+        taken = self._answers.change(replace(wanted, rev=found.rev))
+        if taken is None:
+            raise UnderWay("somebody else asks under this key just now: ask again in a moment")
+        return taken
+
+
+def _is_old(answer: Answer, now: datetime) -> bool:
+    return now - answer.at >= KEPT
+
+
+def _is_abandoned(answer: Answer, now: datetime) -> bool:
+    owner = identity.parse(answer.owner)
+    return now - answer.at >= ACTING or (owner is not None and owner.is_provably_dead)

@@ -1,0 +1,48 @@
+"""What keeps a period from being done, in words and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from synergy.insight.helps import Help
+from synergy.model.job import JobState
+
+
+class Kind(Enum):
+    """What sort of cause it is, for programs."""
+
+    FINISHED = "finished"
+    LATE_DATA = "late_data"
+    OPEN = "open"
+    SETTLING = "settling"
+    SWITCHED_OFF = "switched_off"
+    BLOCKED = "blocked"
+    IMPOSSIBLE = "impossible"
+    WAITS_FOR_WORKER = "waits_for_worker"
+    RUNNING = "running"
+    FAILED = "failed"
+    NO_SCHEDULER = "no_scheduler"
+    NO_SLOT = "no_slot"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a job is as it is: in words, what would help, and what is behind it."""
+
+    kind: Kind
+    process: str
+    timeperiod: str
+    state: JobState | None
+    text: str
+    helps: tuple[Help, ...] = ()
+    causes: tuple[Cause, ...] = ()
+
+    def leaves(self) -> Iterator[Cause]:
+        """The causes behind which there is no other."""
+        if not self.causes:
+            yield self
+        for cause in self.causes:
+            yield from cause.leaves()

@@ -1,0 +1,46 @@
+"""Messages in quarantine, as people read them: page by page, and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from synergy.messaging.protocol import Bus
+from synergy.model.cursor import number_of
+from synergy.storage.protocol import DeadMessage
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message in quarantine; of a long `body` only the beginning. `size` is all of it, in bytes.
+
+    What is not UTF-8 is replaced.
+    """
+
+    seq: int
+    queue: str
+    at: datetime
+    reason: str
+    body: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadPage:
+    """Messages, newest first, and the cursor of the next page or None."""
+
+    items: tuple[DeadLetter, ...]
+    next: str | None
+
+
+def dead_page(bus: Bus, limit: int, cursor: str | None, longest: int) -> DeadPage:
+    """A page, each with so many characters at most; raises InvalidValue for what is no cursor."""
+    found = bus.dead(limit + 1, None if cursor is None else number_of(cursor))
+    items = tuple(_letter(dead, longest) for dead in found[:limit])
+    return DeadPage(items, str(items[-1].seq) if len(found) > limit else None)
+
+
+def _letter(dead: DeadMessage, longest: int) -> DeadLetter:
+    beginning = dead.body[: longest * 4]  # a character has four bytes at most
+    body = beginning.decode(errors="replace")[:longest]
+    return DeadLetter(dead.seq, dead.queue, dead.at, dead.reason, body, len(dead.body))

@@ -1,0 +1,140 @@
+"""All metrics: what agents counted, what the journal tells, and how everything stands now.
+
+What stands is looked up when somebody asks; the timetable is that which `Reads` has at hand, so
+that the cost is that of the processes and boxes, not of the history. No label is a timeperiod, a
+unit, a schedule or a person.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from synergy import __version__
+from synergy.errors import Refused
+from synergy.insight.audits import AuditResult
+from synergy.insight.exposition import Labels, gauge
+from synergy.insight.reads import Reads
+from synergy.insight.tree_runs import closed_before, late_count
+from synergy.insight.views import BoxView
+from synergy.model.job import JobState
+from synergy.model.process import Deployment, WorkingProcess
+from synergy.model.unit_of_work import UnitState
+from synergy.timetable.timetable import Timetable
+
+_OPEN = [state.value for state in UnitState if not state.is_finished]
+
+Samples = Iterator[tuple[Labels, float]]
+
+
+def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[str]:
+    """Everything but what MX counts of itself, in Prometheus' text form."""
+    yield from gauge("build_info", "Which version this is.", [({"version": __version__}, 1)])
+    yield from reads.agent_metrics()
+    yield from reads.activity.lines()
+    yield from _timetable(reads, now)
+    yield from gauge("units", "Unfinished units.", _units(reads, deployment))
+    yield from gauge(
+        "queue_messages",
+        "Messages that wait in a queue.",
+        (({"queue": queue.name}, queue.waiting) for queue in reads.queues()),
+    )
+    yield from gauge(
+        "part_led",
+        "Whether a scheduler leads a tree, or the collector, as far as can be seen from here.",
+        (({"part": part.part}, int(part.is_led)) for part in reads.leaders()),
+    )
+    yield from _boxes(reads.boxes(), deployment)
+    yield from _audit(reads.audits.standing().result)
+
+
+def _timetable(reads: Reads, now: datetime) -> Iterator[str]:
+    try:
+        timetable = reads.timetable()
+    except Refused:  # it has no start yet
+        return
+    yield from gauge("jobs", "Jobs of a process.", _jobs(timetable))
+    yield from gauge(
+        "jobs_late",
+        "Jobs that are not finished, although their period closed longer than resubmit_after ago.",
+        (({"process": n}, late_count(p.level, now)) for n, p in timetable.places.items()),
+    )
+    yield from gauge(
+        "oldest_unfinished_timestamp_seconds",
+        "When the oldest period began that has closed and is not finished; none if there is none.",
+        _oldest(timetable, now),
+    )
+
+
+def _jobs(timetable: Timetable) -> Samples:
+    for name, place in timetable.places.items():
+        for state in JobState:
+            yield {"process": name, "state": state.word}, place.level.counts[state]
+
+
+def _oldest(timetable: Timetable, now: datetime) -> Samples:
+    for name, place in timetable.places.items():
+        process, frontier = place.process, place.level.frontier
+        if frontier < min(closed_before(process, now), place.level.end):
+            yield {"process": name}, process.qualifier.start(frontier).timestamp()
+
+
+def _units(reads: Reads, deployment: Deployment) -> Samples:
+    units = reads.collector().units
+    for name, process in deployment.processes.items():
+        if isinstance(process, WorkingProcess):
+            for state in _OPEN:
+                yield {"process": name, "state": state}, units.get(name, {}).get(state, 0)
+
+
+def _boxes(boxes: list[BoxView], deployment: Deployment) -> Iterator[str]:
+    up, wanted, memory, restarts = (Counter[_Place]() for _ in range(4))
+    for box in boxes:
+        for seen in box.processes:
+            declared = deployment.processes.get(seen.process)
+            place = (box.id, seen.process)
+            wanted[place] = declared.instances if declared is not None and seen.is_on else 0
+            states = [one.state for one in seen.observed]
+            up[place] = 0 if box.is_silent else states.count("running")
+            memory[place] = 0 if box.is_silent else sum(filter(None, seen.memory))
+            restarts[place] = sum(one.restarts for one in seen.observed)
+    yield from gauge("process_up", "Instances of a process that run on a box.", _placed(up))
+    yield from gauge("process_wanted", "Instances that shall run there.", _placed(wanted))
+    yield from gauge(
+        "process_memory_bytes", "Resident memory of those at the last report.", _placed(memory)
+    )
+    yield from gauge("process_restarts", "Restarts of those after failures.", _placed(restarts))
+    yield from gauge(
+        "box_seen_timestamp_seconds",
+        "When the supervisor of a box last reported.",
+        (({"box": b.id}, b.seen_at.timestamp()) for b in boxes if b.seen_at is not None),
+    )
+
+
+_Place = tuple[str, str]  # a box, and a process
+
+
+def _placed(numbers: Counter[_Place]) -> Samples:
+    for (box, process), number in numbers.items():
+        yield {"box": box, "process": process}, number
+
+
+def _audit(result: AuditResult | None) -> Iterator[str]:
+    if result is None:
+        return
+    audit = result.audit
+    numbers = {
+        "accounted": audit.accounted,
+        "unexplained": audit.expected - audit.accounted,
+        "unfinished": audit.unfinished,
+    }
+    yield from gauge(
+        "audit_periods",
+        "Closed periods at the newest audit; those that are unfinished may be accounted for.",
+        (({"result": name}, number) for name, number in numbers.items()),
+    )
+    yield from gauge(
+        "audit_timestamp_seconds", "When the newest audit was done.", [({}, result.at.timestamp())]
+    )
+    yield from gauge("audit_seconds", "How long it took.", [({}, result.took)])

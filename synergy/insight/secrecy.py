@@ -1,0 +1,109 @@
+"""What of a schedule, or of a run, is not shown: passwords, tokens, and headers that hold such.
+
+A value that is not shown reads `***`. Whoever sends a definition back with `***` where it was
+means the value that is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from synergy.runtime.masking import mask
+from synergy.schedule.definition import DeliveryProgram, Program
+
+HIDDEN = "***"
+SHORTEST = 4  # characters of a secret that is looked for in texts: shorter ones are everywhere
+
+_SECRET = re.compile(r"auth|cookie|token|secret|passw|api-?key|signature|credential", re.IGNORECASE)
+_OPTION = re.compile(
+    r"([?&](?:[^=&#]{0,64}(?:auth|token|secret|passw|sig|credential)[^=&#]{0,64}"
+    r"|(?!routing_)(?:[^=&#]{0,64}[-_])?(?:api|access)?[-_]?key|code)=)[^&#\s]+",
+    re.IGNORECASE,
+)
+_HIDDEN_IN_URL = re.compile(r"[:=]\*{3}(?=[@&]|$)")
+_URLS = ("target",)  # fields that hold a URL
+
+
+def shown(value: object) -> object:
+    """A definition, or a request, as plain values without what is secret in it."""
+    if isinstance(value, Mapping):
+        return {name: _field(str(name), inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(item) for item in value]
+    return value
+
+
+def _field(name: str, value: object) -> object:
+    if name == "headers" and isinstance(value, Mapping):
+        return {
+            header: HIDDEN if _SECRET.search(str(header)) else text
+            for header, text in value.items()
+        }
+    if name in _URLS and isinstance(value, str):
+        return shown_url(value)
+    return shown(value)
+
+
+def shown_url(url: str) -> str:
+    """A target without passwords, and without what its options say of tokens and keys."""
+    return _OPTION.sub(rf"\1{HIDDEN}", mask(url))
+
+
+def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
+    """What is not shown of a request, for who shows texts in which it may come back."""
+    headers, target = request.get("headers"), request.get("target")
+    values = [
+        str(text)
+        for header, text in (headers.items() if isinstance(headers, Mapping) else ())
+        if _SECRET.search(str(header))
+    ]
+    words = [word for value in values for word in (value, value.rpartition(" ")[2])]
+    if isinstance(target, str):
+        words += [found[0].partition("=")[2] for found in _OPTION.finditer(target)]
+    return frozenset(word for word in words if len(word) >= SHORTEST)
+
+
+def without(secrets: frozenset[str], value: object) -> object:
+    """Texts, and texts in mappings, without these."""
+    if isinstance(value, Mapping):
+        return {name: without(secrets, inner) for name, inner in value.items()}
+    if isinstance(value, str):
+        for secret in sorted(secrets, key=len, reverse=True):
+            value = value.replace(secret, HIDDEN)
+    return value
+
+
+def _receiver(target: object) -> tuple[str, str]:
+    """Who receives what is sent to a target: all before its path, without a password."""
+    if not isinstance(target, str):
+        return "", ""
+    scheme, _, rest = target.partition("://")
+    return scheme.lower(), re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].lower()
+
+
+def hidden(program: Program) -> list[str]:
+    """What is wrong with a program in which `***` stands for nothing that is known."""
+    if not isinstance(program, DeliveryProgram):
+        return []
+    found = [f"headers: {name}" for name, value in program.headers.items() if value == HIDDEN]
+    if shown_url(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
+        found.append("target")
+    return [f"{place}: {HIDDEN} is shown in the place of a secret: write it out" for place in found]
+
+
+def kept(sent: object, present: object) -> object:
+    """What was sent, with `***` replaced by what is there now at the same place.
+
+    Not so the headers of a schedule whose target is somebody else now: who may not see a secret
+    must not have it sent to a place of his own either.
+    """
+    if isinstance(sent, Mapping) and isinstance(present, Mapping):
+        is_moved = _receiver(sent.get("target")) != _receiver(present.get("target"))
+        return {
+            name: value if is_moved and name == "headers" else kept(value, present.get(name))
+            for name, value in sent.items()
+        }
+    if not isinstance(sent, str) or not isinstance(present, str) or HIDDEN not in sent:
+        return sent
+    return present if sent in (HIDDEN, shown_url(present)) else sent

@@ -1,0 +1,139 @@
+"""Boxes: which processes run on which, and switching them there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel
+
+from synergy.errors import NotFound
+from synergy.insight.views import BoxProcess, BoxView
+from synergy.mx.access import Operator, Viewer
+from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["boxes"])
+
+BoxId = Annotated[str, Path(max_length=200, description="the id of a box")]
+Name = Annotated[str, Path(max_length=200, description="the name of a process")]
+
+
+class Instance(BaseModel):
+    """One instance of a process as the supervisor of its box last saw it.
+
+    `memory` are its resident bytes, null if it did not run.
+    """
+
+    instance: int
+    state: str
+    pid: int | None
+    since: datetime | None
+    restarts: int
+    memory: int | None
+
+
+class ProcessOnBox(BaseModel):
+    """A process on a box; `is_on` is null if it is not assigned there (any more)."""
+
+    process: str
+    is_on: bool | None
+    instances: list[Instance]
+
+    @staticmethod
+    def of(seen: BoxProcess) -> ProcessOnBox:
+        return ProcessOnBox(
+            process=seen.process,
+            is_on=seen.is_on,
+            instances=[
+                Instance(
+                    instance=one.instance,
+                    state=one.state,
+                    pid=one.pid,
+                    since=one.since,
+                    restarts=one.restarts,
+                    memory=memory,
+                )
+                for one, memory in zip(seen.observed, seen.memory, strict=True)
+            ],
+        )
+
+
+class Box(BaseModel):
+    """A box. Its supervisor last reported `age` seconds ago; null if it never did.
+
+    What is shown of a box that `is_silent` may be over.
+    """
+
+    id: str
+    seen_at: datetime | None
+    age: float | None
+    is_silent: bool
+    processes: list[ProcessOnBox]
+
+    @staticmethod
+    def of(view: BoxView) -> Box:
+        return Box(
+            id=view.id,
+            seen_at=view.seen_at,
+            age=view.age,
+            is_silent=view.is_silent,
+            processes=[ProcessOnBox.of(one) for one in view.processes],
+        )
+
+
+class Switch(Asked):
+    """Whether the process shall run on the box."""
+
+    is_on: bool
+
+
+class Switched(BaseModel):
+    """A process that was switched on a box."""
+
+    box: str
+    process: str
+    is_on: bool
+
+
+@router.get("/boxes", response_model=Page[Box])
+def list_boxes(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+    """All boxes that ever reported or have something assigned, and what runs there."""
+    return page_of([Box.of(view) for view in at.reads.boxes()], limit, cursor)
+
+
+@router.get("/boxes/{box}/processes/{name}", response_model=ProcessOnBox, responses=answers(404))
+def show_process_on_box(at: AtDesk, _: Viewer, box: BoxId, name: Name) -> Any:
+    """A process on a box."""
+    return _of(at, box, name)
+
+
+@router.put(
+    "/boxes/{box}/processes/{name}",
+    response_model=Touched[Switched],
+    responses=answers(404),
+)
+def switch_process_on_box(
+    at: AtDesk, person: Operator, box: BoxId, name: Name, body: Switch
+) -> Any:
+    """Starts or stops a process on a box, for as long as nobody says otherwise.
+
+    Nothing is touched if it is so already.
+    """
+    at.upkeep.refuse_if_unknown_box(box)
+    is_change = at.upkeep.switch_on_box(
+        box, name, body.is_on, person.asks(body.reason), at.now, dry_run=body.dry_run
+    )
+    switched = Switched(box=box, process=name, is_on=body.is_on)
+    return Touched(dry_run=body.dry_run, touched=[switched] if is_change else [])
+
+
+def _of(at: Desk, box: str, name: str) -> ProcessOnBox:
+    at.upkeep.refuse_if_unknown_box(box)
+    for view in at.reads.boxes():
+        for process in view.processes:
+            if (view.id, process.process) == (box, name):
+                return ProcessOnBox.of(process)
+    raise NotFound("assignment", f"{name} on box {box}", "GET /boxes shows which there are")

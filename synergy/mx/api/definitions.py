@@ -1,0 +1,103 @@
+"""What a schedule is defined as, in the bodies of requests: the fields of a schedule file.
+
+`insight` reads them, and says all that is wrong at once; what is here describes them for OpenAPI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Path
+from pydantic import ConfigDict
+
+from synergy.mx.bodies import Asked, Body
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+
+Name = Annotated[str, Path(pattern=NAME, description="the name of a schedule")]
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 256}
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 10_000}}
+_DURATION = {
+    "oneOf": [{"type": "string", "pattern": r"^[0-9]{1,12}\s*[smhd]?$"}, {"type": "number"}],
+    "description": "seconds, or a text such as 5m; at most ten years",
+}
+_INSTANT = {"type": "string", "description": "such as 2026-11-22T00:00:00Z"}
+_ZONE = {"type": "string", "minLength": 1, "description": "such as Europe/Berlin"}
+_CRON = {"type": "string", "minLength": 9, "maxLength": 995}
+_DEPENDENCY = {
+    "type": "object",
+    "properties": {
+        "type": {"enum": ["FILE", "TABLE", "TIME BASED", "TIME_BASED", "TIME_BASED_CRON"]},
+        "resourceId": {"type": "string", "minLength": 1, "maxLength": 2048},
+        "lifeDuration": _DURATION,
+    },
+    "required": ["type", "resourceId", "lifeDuration"],
+    "additionalProperties": False,
+}
+FIELDS: dict[str, Any] = {
+    "name": {"type": "string", "pattern": NAME},
+    "schedule_name": {"type": "string", "pattern": NAME, "description": "another word for name"},
+    "process": {**_TEXT, "description": "the free-run process that it runs"},
+    "arguments": {"type": "object", "description": "for the worker"},
+    "target": {**_TEXT, "maxLength": 2048, "description": "what it sends to"},
+    "payload": {"description": "a text, which may be a template, or any other value"},
+    "content_type": _TEXT,
+    "headers": _TEXTS,
+    "budget": _DURATION,
+    "trigger": {
+        "oneOf": [
+            {"type": "string", "minLength": 1, "maxLength": 1000},
+            {"type": "object", "minProperties": 1, "maxProperties": 1},
+        ],
+        "description": "`cron 0 2 * * *`, `every 60`, `at 02:30`, or an object of one kind",
+    },
+    "cron": {"oneOf": [_CRON, {"type": "array", "items": _CRON, "minItems": 1, "maxItems": 100}]},
+    "when": _INSTANT,
+    "dependencies": {"type": "array", "items": _DEPENDENCY, "minItems": 1, "maxItems": 100},
+    "zone": _ZONE,
+    "template_zone": _ZONE,
+    "from": _INSTANT,
+    "first_run": {"enum": ["on_schedule", "immediately"]},
+    "catchup": {"enum": ["all", "latest", "none"]},
+    "catchup_max": {"type": "integer", "minimum": 1, "maximum": 10_000},
+    "constraints": {
+        "type": "array",
+        "items": {"type": "object", "minProperties": 1, "maxProperties": 1},
+        "maxItems": 50,
+    },
+    "timeout": _DURATION,
+    "timeout_policy": {"enum": ["discard", "force"]},
+    "priority": {"type": "integer", "minimum": -1_000_000, "maximum": 1_000_000},
+    "group": {**_TEXT, "maxLength": 100},
+    "properties": _TEXTS,
+    "external_id": _TEXT,
+    "by": _TEXT,
+    "enabled": {"type": "boolean", "description": "whether a new schedule begins at once"},
+}
+ONE_OF = (("process", "target"), ("trigger", "cron", "when", "dependencies"))
+
+
+def _described(schema: dict[str, Any]) -> None:
+    """A definition with fields that OpenAPI knows by name."""
+    schema.setdefault("properties", {}).update(FIELDS)
+    schema["additionalProperties"] = False
+    schema["allOf"] = [{"oneOf": [{"required": [name]} for name in names]} for names in ONE_OF]
+
+
+class Written(Body):
+    """A schedule, as docs/schedule-files.md describes it."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_described)
+
+    @property
+    def definition(self) -> Mapping[str, object]:
+        """What was written of the schedule itself."""
+        return self.model_extra or {}
+
+
+class WrittenDown(Written, Asked):
+    """A schedule that is to be stored; what no definition has says why, and whether to try only."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_described)

@@ -1,0 +1,128 @@
+"""Events from outside: telling that something happened, and what was told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from synergy.insight.happenings import (
+    LONGEST_ID,
+    LONGEST_RESOURCE,
+    MOST_PARTITIONS,
+    Effects,
+    Taken,
+    doubts,
+)
+from synergy.model.schedule import Event
+from synergy.mx.access import Teller, Viewer
+from synergy.mx.api.runs import TouchedRun
+from synergy.mx.bodies import WHOLE, Asked, Cursor, Limit, Page
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["events"])
+
+Type = Literal["FILE", "TABLE", "TIME BASED", "TIME_BASED", "TIME_BASED_CRON", "PARTITION"]
+Partitions = Annotated[int, Field(ge=1, le=MOST_PARTITIONS), WHOLE]
+
+
+class Told(Asked):
+    """Something that happened. The same `id` again is the same event, and does nothing."""
+
+    type: Type = Field(alias="eventType")
+    timestamp: str = Field(
+        alias="eventTimestamp",
+        min_length=1,
+        max_length=LONGEST_ID,
+        description="when it happened, with a time of day; UTC unless it says otherwise",
+        examples=["2026-11-21T12:00:00Z"],
+    )
+    resource: str = Field(
+        alias="eventResourceId",
+        min_length=1,
+        max_length=LONGEST_RESOURCE,
+        description="a path, or a name",
+    )
+    id: str | None = Field(None, min_length=1, max_length=LONGEST_ID)
+    partitions: Partitions | None = Field(None, description="of a PARTITION; 1 if nothing is said")
+
+    def item(self) -> Mapping[str, object]:
+        """The event alone."""
+        return self.model_dump(by_alias=True, exclude={"reason", "dry_run"}, exclude_none=True)
+
+
+class EventView(BaseModel):
+    """An event as it was taken; `at` is when, `timestamp` when it happened."""
+
+    number: int
+    id: str
+    type: str
+    resource: str
+    timestamp: datetime
+    at: datetime
+    who: str
+    partitions: int | None
+
+    @staticmethod
+    def of(event: Event) -> EventView:
+        partitions = event.body.get("partitions")
+        return EventView(
+            number=event.seq,
+            id=event.id,
+            type=event.type,
+            resource=event.resource,
+            timestamp=event.timestamp,
+            at=event.at,
+            who=event.who,
+            partitions=partitions if isinstance(partitions, int) else None,
+        )
+
+
+class CameOf(BaseModel):
+    """An event that was taken, and what it did.
+
+    `touched` are the runs that it caused, or helped to cause; there may come more as long as it
+    is not decided, because no agent has looked at it. `schedules` listen to it. It is not new
+    if its id was there before.
+    """
+
+    dry_run: bool
+    touched: list[TouchedRun]
+    event: EventView
+    is_new: bool
+    is_decided: bool
+    schedules: list[str]
+    warnings: list[str]
+
+
+@router.get("/events", response_model=Page[EventView], responses=answers(422))
+def list_events(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+    """Events, newest first."""
+    events, following = at.schedules.events(limit, cursor)
+    return {"items": list(map(EventView.of, events)), "next": following}
+
+
+@router.post("/events", status_code=202, response_model=CameOf, responses=answers(415, 422))
+def tell_event(at: AtDesk, person: Teller, body: Told) -> Any:
+    """Takes an event, and waits a moment to say what it did."""
+    who = person.asks(body.reason)
+    taken = at.schedule_actions.tell(body.item(), who, at.now, dry_run=body.dry_run)
+    effects = at.schedules.came_of([taken], threading.Event().wait)
+    return _told(taken, effects, dry_run=body.dry_run)
+
+
+def _told(taken: Taken, effects: Effects, *, dry_run: bool) -> CameOf:
+    return CameOf(
+        dry_run=dry_run,
+        touched=list(map(TouchedRun.of, effects.runs)),
+        event=EventView.of(taken.event),
+        is_new=taken.is_new,
+        is_decided=effects.is_decided,
+        schedules=list(effects.schedules),
+        warnings=doubts([taken.event]),
+    )

@@ -1,0 +1,48 @@
+"""Health: whether MX is alive, and whether everything is well that work needs.
+
+Both are told without the threads of other handlers, which may all be waiting for a store.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from synergy.insight.health import Readiness
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["health"])
+
+_NOT_WELL = "Something is not well; or, as a problem, nobody can be let in to ask"
+
+
+class Alive(BaseModel):
+    """That MX answers."""
+
+    alive: Literal[True] = True
+
+
+@router.get("/livez", response_model=Alive)
+@router.get("/healthz", response_model=Alive)
+async def tell_alive(_: Viewer) -> Any:
+    """That MX answers. Nothing else is asked."""
+    return Alive()
+
+
+@router.get(
+    "/readyz",
+    response_model=Readiness,
+    responses={503: {**answers(503)[503], "model": Readiness, "description": _NOT_WELL}},
+)
+async def tell_ready(at: AtDesk, _: Viewer, response: Response) -> Any:
+    """Whether store and bus answer within 2 s, and schedulers and agents are at work."""
+    found = await anyio.to_thread.run_sync(at.health.look, limiter=CapacityLimiter(1))
+    if not found.ready:
+        response.status_code = 503
+    return found

@@ -1,0 +1,227 @@
+"""Jobs: found, looked at, explained, started over and given up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import BaseModel, Field
+
+from synergy.insight import actions
+from synergy.insight.bulk import BulkRequest, BulkVerb, Range
+from synergy.insight.causes import Cause, Kind
+from synergy.insight.helps import Help
+from synergy.insight.job_list import JobPage, ListedJob, Wanted
+from synergy.insight.job_view import JobDetail
+from synergy.insight.views import Window
+from synergy.model.job import JobState
+from synergy.mx.access import Operator, Person, Viewer
+from synergy.mx.api.operations import ACCEPTED, LONG, Prefer, accepted, is_to_be_async
+from synergy.mx.api.trees import Word
+from synergy.mx.bodies import (
+    SPELLED,
+    TIMEPERIOD,
+    Asked,
+    Body,
+    From,
+    Limit,
+    NamedCursor,
+    Page,
+    Timeperiod,
+    To,
+    Touched,
+)
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.problems import answers
+
+NAMED = 1000  # jobs that a body, or the answer of an action, names at most
+
+router = APIRouter(tags=["jobs"])
+
+Process = Annotated[str, Path(max_length=200, description="the name of a managed process")]
+OfProcess = Annotated[str | None, Query(max_length=200, description="only jobs of this process")]
+InState = Annotated[Word | None, Query(description="only jobs in this state")]
+Name = Annotated[str, Field(max_length=200, description="the name of a managed process")]
+Period = Annotated[
+    str, Field(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=SPELLED)
+]
+
+
+class Why(BaseModel):
+    """Why a job is as it is, what would help, and the causes behind that."""
+
+    kind: Kind
+    process: str
+    timeperiod: str
+    state: Word | None
+    text: str
+    helps: list[Help]
+    causes: list[Why]
+
+    @staticmethod
+    def of(cause: Cause) -> Why:
+        return Why.model_validate(
+            {
+                "kind": cause.kind,
+                "process": cause.process,
+                "timeperiod": cause.timeperiod,
+                "state": None if cause.state is None else cause.state.word,
+                "text": cause.text,
+                "helps": list(cause.helps),
+                "causes": [Why.of(behind) for behind in cause.causes],
+            }
+        )
+
+
+class TouchedJob(BaseModel):
+    """A job that was, or would be, changed."""
+
+    process: str
+    timeperiod: str
+    before: Word
+    after: Word
+    generation: int
+
+    @staticmethod
+    def of(touched: actions.Touched) -> TouchedJob:
+        return TouchedJob.model_validate(
+            {
+                "process": touched.process,
+                "timeperiod": touched.timeperiod,
+                "before": touched.before.word,
+                "after": touched.after.word,
+                "generation": touched.generation,
+            }
+        )
+
+
+class TouchedJobs(Touched[TouchedJob]):
+    """The jobs that an action touched, or would touch; `processes` has how many of each process.
+
+    `touched` names at most 1,000 of them.
+    """
+
+    processes: dict[str, int]
+
+    @classmethod
+    def of(
+        cls, counts: Mapping[str, int], first: Sequence[actions.Touched], *, dry_run: bool
+    ) -> Self:
+        return cls(
+            dry_run=dry_run,
+            count=sum(counts.values()),
+            touched=list(map(TouchedJob.of, first)),
+            processes=dict(counts),
+        )
+
+
+class JobsInRange(Asked):
+    """The jobs of a process from `from` to `to`, which is not included; without `to`, that one."""
+
+    process: Name
+    from_: Period = Field(alias="from")
+    to: Period | None = None
+
+    def request(self, verb: BulkVerb, desk: Desk) -> BulkRequest:
+        return BulkRequest.of_range(desk.deployment, verb, self.process, self.from_, self.to)
+
+
+class NamedJob(Body):
+    """A job."""
+
+    process: Name
+    timeperiod: Period
+
+
+class NamedJobs(Asked):
+    """Jobs by name."""
+
+    jobs: list[NamedJob] = Field(min_length=1, max_length=NAMED)
+
+    def request(self, verb: BulkVerb, _desk: Desk) -> BulkRequest:
+        ranges = (Range(job.process, job.timeperiod, job.timeperiod) for job in self.jobs)
+        return BulkRequest(verb, tuple(ranges))
+
+
+SomeJobs = JobsInRange | NamedJobs
+
+
+def _wanted(
+    process: OfProcess = None,
+    state: InState = None,
+    from_: From = None,
+    to: To = None,
+    late: Annotated[bool, Query(description="only jobs that are late")] = False,
+    stale: Annotated[bool, Query(description="only jobs that are stale")] = False,
+) -> Wanted:
+    return Wanted(
+        process,
+        None if state is None else JobState[state.upper()],
+        Window.between(from_ or "", to or ""),
+        is_late=late,
+        is_stale=stale,
+    )
+
+
+WantedJobs = Annotated[Wanted, Depends(_wanted)]
+
+
+@router.get("/jobs", response_model=Page[ListedJob], responses=answers(404, 409, 422))
+def list_jobs(
+    desk: AtDesk, _: Viewer, wanted: WantedJobs, limit: Limit = 100, cursor: NamedCursor = None
+) -> JobPage:
+    """Jobs by process, oldest first."""
+    return desk.reads.jobs(wanted, limit, cursor)
+
+
+@router.get(
+    "/jobs/{process}/{timeperiod}", response_model=JobDetail, responses=answers(404, 409, 422)
+)
+def show_job(desk: AtDesk, _: Viewer, process: Process, timeperiod: Timeperiod) -> JobDetail:
+    """A job with its units, its story, what it is made from, and what is made from it."""
+    return desk.reads.job(process, timeperiod)
+
+
+@router.get(
+    "/jobs/{process}/{timeperiod}/why", response_model=Why, responses=answers(404, 409, 422)
+)
+def explain_job(desk: AtDesk, _: Viewer, process: Process, timeperiod: Timeperiod) -> Why:
+    """Why a job is as it is, down to the leaf causes, each with what would help.
+
+    A help is a command, and where it can be done from here as well, the request that does it.
+    """
+    return Why.of(desk.reads.why(process, timeperiod))
+
+
+@router.post(
+    "/jobs/reprocess",
+    response_model=TouchedJobs,
+    responses={**ACCEPTED, **answers(404, 409, 422)},
+)
+def reprocess_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+    """Starts jobs over, with all that was made from them; those not begun pass through."""
+    return _act(desk, person, body, BulkVerb.REPROCESS, prefer)
+
+
+@router.post(
+    "/jobs/skip",
+    response_model=TouchedJobs,
+    responses={**ACCEPTED, **answers(404, 409, 422)},
+)
+def skip_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+    """Gives up jobs that are not finished, with all that would have been made from them."""
+    return _act(desk, person, body, BulkVerb.SKIP, prefer)
+
+
+def _act(desk: Desk, person: Person, body: SomeJobs, verb: BulkVerb, prefer: str | None) -> Any:
+    request, actor = body.request(verb, desk), person.asks(body.reason)
+    if body.dry_run:
+        seen = desk.bulk.preview(request, NAMED)
+        return TouchedJobs.of(seen.counts, seen.first, dry_run=True)
+    if is_to_be_async(prefer) or desk.bulk.plan(request) > LONG:
+        return accepted(desk.operations.accept(request, actor, desk.now))
+    touched = desk.bulk.act(request, actor, desk.now)
+    counts = Counter(job.process for job in touched)
+    return TouchedJobs.of(counts, touched[:NAMED], dry_run=False)

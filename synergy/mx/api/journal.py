@@ -1,0 +1,47 @@
+"""The journal: what happened, when, why, and who did it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from synergy.model.journal import JournalEntry
+from synergy.mx.access import Viewer
+from synergy.mx.bodies import Cursor, Limit, Page
+from synergy.mx.desk import AtDesk
+
+router = APIRouter(tags=["journal"])
+
+Process = Annotated[
+    str | None, Query(max_length=200, description="a process or schedule, also one that was")
+]
+Timeperiod = Annotated[
+    str | None,
+    Query(pattern=r"^([0-9]{10}|[0-9]{14})$", description="with `process`: one job, or run"),
+]
+Event = Annotated[
+    str | None,
+    Query(max_length=100, description="`job.skipped`; or `job`, for all that concern jobs"),
+]
+Who = Annotated[
+    str | None, Query(max_length=200, description="a part of the name of who did it, in any case")
+]
+
+
+@router.get("/journal", response_model=Page[JournalEntry])
+def list_entries(
+    at: AtDesk,
+    _: Viewer,
+    process: Process = None,
+    timeperiod: Timeperiod = None,
+    event: Event = None,
+    who: Who = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Any:
+    """Entries, newest first.
+
+    A page of an event that is rare may be short, or even empty, and have a next one.
+    """
+    return at.reads.journal(process, timeperiod, event, limit, cursor, who)

@@ -1,0 +1,120 @@
+"""Log files of this box, and what reading a log looks like, whoever wrote it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, Field
+
+from synergy.errors import InvalidValue
+from synergy.insight import log_lines
+from synergy.insight.log_files import LogFileView
+from synergy.insight.log_lines import Log, LogSlice, Matches, Wanted
+from synergy.mx.access import Viewer
+from synergy.mx.bodies import MOST, Cursor, Limit, Page, page_of
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["logs"])
+
+Raw = TypeVar("Raw")
+
+HIGHEST = 1 << 53  # number of a line; what JavaScript counts to
+
+Name = Annotated[
+    str, Path(min_length=1, max_length=300, description="a process, or process.instance")
+]
+
+
+class Looking(BaseModel):
+    """Which lines are wanted, and in which log the numbers were counted."""
+
+    q: str = Field("", max_length=200, description="what the lines hold, in any case")
+    level: Literal["", "debug", "info", "warning", "error", "critical"] = Field(
+        "", description="only lines of at least this level"
+    )
+    start: str = Field(
+        "",
+        max_length=40,
+        description="id of the part that a log file began with when its lines were counted; "
+        "409 if it is gone by now",
+    )
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.q, self.level)
+
+
+class Reading(Looking):
+    """Which lines, and how many; the newest without `after` and `before`."""
+
+    after: int | None = Field(
+        None, ge=0, le=HIGHEST, description="lines behind the one of this number"
+    )
+    before: int | None = Field(
+        None, ge=1, le=HIGHEST, description="lines before the one of this number"
+    )
+    limit: int = Field(100, ge=1, le=1000, description="how many lines at most")
+    format: Literal["json", "text"] = Field(
+        "json", description="text: all of the log, whatever else is asked for"
+    )
+
+
+class Finding(Looking):
+    """Which lines, and how many numbers."""
+
+    after: int = Field(0, ge=0, le=HIGHEST, description="lines behind the one of this number")
+    limit: int = Field(10_000, ge=1, le=50_000, description="how many numbers at most")
+
+
+ToRead = Annotated[Reading, Query()]
+ToFind = Annotated[Finding, Query()]
+READ: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Lines, oldest first; without `after` and `before` the newest",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/logs", response_model=Page[LogFileView])
+def list_logs(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+    """The log files that the box of this MX has."""
+    return page_of(at.logs.all(), limit, cursor)
+
+
+@router.get("/logs/{name}", response_model=LogSlice, responses=READ | answers(404, 409, 422))
+def read_log(at: AtDesk, _: Viewer, name: Name, ask: ToRead) -> Any:
+    """Lines of a log, its rotated parts included."""
+    if ask.format == "text":
+        return as_text(at.logs.download(name), name)
+    with at.logs.open(name, ask.start) as log:
+        return read(log, ask)
+
+
+@router.get("/logs/{name}/matches", response_model=Matches, responses=answers(404, 409, 422))
+def find_in_log(at: AtDesk, _: Viewer, name: Name, ask: ToFind) -> Any:
+    """The numbers of the lines that hold a text, or are of a level."""
+    with at.logs.open(name, ask.start) as log:
+        return log_lines.matches(log, ask.after, ask.limit, ask.wanted)
+
+
+def read(log: Log[Raw], ask: Reading) -> LogSlice:
+    """Lines to one side; raises InvalidValue if both are asked for."""
+    if ask.after is None:
+        return log_lines.before(log, ask.before or HIGHEST, ask.limit, ask.wanted)
+    if ask.before is not None:
+        raise InvalidValue("after and before: give one of them, or neither for the newest lines")
+    return log_lines.after(log, ask.after, ask.limit, ask.wanted)
+
+
+def as_text(chunks: Any, name: str) -> Response:
+    """A log as a file to keep."""
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
+    return StreamingResponse(
+        chunks,
+        media_type="text/plain; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{safe}.log"'},
+    )

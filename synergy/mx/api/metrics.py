@@ -1,0 +1,29 @@
+"""Metrics, in Prometheus' text form."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse
+
+from synergy.insight.exported import exported
+from synergy.insight.exposition import MEDIA_TYPE
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+
+router = APIRouter(tags=["metrics"])
+
+
+class Metrics(PlainTextResponse):
+    """Lines for Prometheus."""
+
+    media_type = MEDIA_TYPE
+
+
+@router.get("/metrics", response_class=Metrics)
+def tell_metrics(at: AtDesk, _: Viewer) -> Metrics:
+    """All metrics; docs/operations.md says which one answers which question."""
+    lines = [
+        *exported(at.reads, at.deployment, at.now),
+        *at.traffic.lines(at.stream.listeners),
+    ]
+    return Metrics("\n".join(lines) + "\n")

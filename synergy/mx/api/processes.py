@@ -1,0 +1,89 @@
+"""Processes: how they stand, switching them, and having them run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import ConfigDict, Field
+
+from synergy.errors import InvalidValue
+from synergy.insight.process_actions import ProcessChange, Triggered
+from synergy.insight.views import ProcessView
+from synergy.mx.access import Operator, Viewer
+from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["processes"])
+
+Name = Annotated[str, Path(max_length=200, description="the name of a process")]
+
+
+class Change(Asked):
+    """What shall become of a process; null leaves it as it is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["is_on"], "properties": {"is_on": {"type": "boolean"}}},
+                {
+                    "required": ["trigger_frequency"],
+                    "properties": {"trigger_frequency": {"type": "string"}},
+                },
+            ]
+        }
+    )
+    is_on: bool | None = None
+    trigger_frequency: str | None = Field(
+        None, max_length=200, description="every N, at [D-]HH:MM, or cron ..."
+    )
+
+
+@router.get("/processes", response_model=Page[ProcessView])
+def list_processes(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+    """All processes that are declared, in the order of their declaration."""
+    return page_of(at.reads.processes(), limit, cursor)
+
+
+@router.get("/processes/{name}", response_model=ProcessView, responses=answers(404))
+def show_process(at: AtDesk, _: Viewer, name: Name) -> Any:
+    """How a process stands."""
+    return at.reads.process(name)
+
+
+@router.patch(
+    "/processes/{name}", response_model=Touched[ProcessChange], responses=answers(404, 409)
+)
+def change_process(at: AtDesk, person: Operator, name: Name, body: Change) -> Any:
+    """Switches a process on or off, everywhere, or changes when it looks at its jobs or runs.
+
+    What runs, runs to its end. Nothing is touched that is so already.
+    """
+    if body.is_on is None and body.trigger_frequency is None:
+        raise InvalidValue("say what to change: is_on, trigger_frequency or both")
+    who = person.asks(body.reason)
+
+    def changes(*, dry_run: bool) -> list[ProcessChange]:
+        act, made = at.process_actions, []
+        if body.trigger_frequency is not None:
+            text = body.trigger_frequency
+            made.append(act.set_trigger(name, text, who, at.now, dry_run=dry_run))
+        if body.is_on is not None:
+            made.append(act.switch(name, body.is_on, who, at.now, dry_run=dry_run))
+        return [change for change in made if change is not None]
+
+    touched = changes(dry_run=True)  # all of it can be done, or none of it is
+    if not body.dry_run:
+        touched = changes(dry_run=False)
+    return Touched(dry_run=body.dry_run, touched=touched)
+
+
+@router.post(
+    "/processes/{name}/trigger", response_model=Touched[Triggered], responses=answers(404, 409)
+)
+def trigger_process(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+    """Has a managed process look at its jobs now; runs a free-run process now."""
+    who = person.asks(body.reason)
+    done = at.process_actions.trigger(name, who, at.now, dry_run=body.dry_run)
+    return Touched(dry_run=body.dry_run, touched=[done])

@@ -1,0 +1,79 @@
+"""Queues: how many messages wait in each, and those that nobody could make sense of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, Field
+
+from synergy.insight.dead_letters import DeadLetter
+from synergy.insight.views import QueueView
+from synergy.mx.access import Admin, Operator, Viewer
+from synergy.mx.bodies import MOST, WHOLE, Asked, Cursor, Limit, Page, Touched, page_of
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["queues"])
+
+Name = Annotated[str, Path(max_length=200, description="the name of a queue")]
+Seq = Annotated[int, Field(ge=1, le=2**53), WHOLE]  # JSON has no greater whole numbers
+
+LONGEST = 10_000  # characters of a message that are shown
+QUARANTINE = "quarantine"
+
+
+class Replay(Asked):
+    """Which messages to send again: null for all."""
+
+    seqs: list[Seq] | None = Field(None, min_length=1, max_length=1000)
+
+
+class Moved(BaseModel):
+    """Messages of a queue that were sent to it again, or dropped."""
+
+    queue: str
+    messages: int
+
+
+@router.get("/queues", response_model=Page[QueueView])
+def list_queues(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+    """The queue of each process, and any other that holds messages."""
+    return page_of(at.reads.queues(), limit, cursor)
+
+
+@router.get("/queues/dead", response_model=Page[DeadLetter])
+def list_dead_letters(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+    """Messages that nobody could make sense of, newest first."""
+    return at.reads.dead_letters(limit, cursor, LONGEST)
+
+
+@router.post("/queues/dead/replay", response_model=Touched[Moved], responses=answers(404, 409))
+def replay_dead_letters(at: AtDesk, person: Operator, body: Replay) -> Any:
+    """Sends messages in quarantine to their queues again: all that are named, or none."""
+    who = person.asks(body.reason)
+    counts = at.upkeep.replay(body.seqs, who, at.now, dry_run=body.dry_run)
+    return _touched(counts, dry_run=body.dry_run)
+
+
+@router.post("/queues/dead/purge", response_model=Touched[Moved], responses=answers(409))
+def purge_dead_letters(at: AtDesk, person: Admin, body: Asked) -> Any:
+    """Drops all messages in quarantine."""
+    dropped = at.upkeep.purge_dead(person.asks(body.reason), at.now, dry_run=body.dry_run)
+    return _touched({QUARANTINE: dropped}, dry_run=body.dry_run)
+
+
+@router.post("/queues/{name}/purge", response_model=Touched[Moved], responses=answers(404, 409))
+def purge_queue(at: AtDesk, person: Admin, name: Name, body: Asked) -> Any:
+    """Drops all messages that wait in a queue.
+
+    Messages for workers are only hints, which the collector says again; events are lost.
+    """
+    dropped = at.upkeep.purge(name, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    return _touched({name: dropped}, dry_run=body.dry_run)
+
+
+def _touched(counts: Mapping[str, int], *, dry_run: bool) -> Touched[Moved]:
+    moved = [Moved(queue=queue, messages=number) for queue, number in counts.items() if number]
+    return Touched(dry_run=dry_run, touched=moved)

@@ -1,0 +1,109 @@
+"""Runs of schedules: what was sent or worked on, and what came of it; launching again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from synergy.insight.schedule_views import RunDetail, RunView
+from synergy.model.schedule import Run, RunState
+from synergy.mx.access import Operator, Viewer
+from synergy.mx.api.definitions import NAME
+from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["runs"])
+
+
+class _NoWord(StringConvertor):
+    """An id; what is done with runs is none, so that GET /runs/replay is no run."""
+
+    regex = r"(?!(?:dead|replay)(?:/|\Z))[^/]+"
+
+
+register_url_convertor("run", _NoWord())
+
+RunId = Annotated[str, Path(min_length=1, max_length=100, description="the id of a run")]
+State = Annotated[RunState | None, Query(description="only those in this state")]
+OfSchedule = Annotated[
+    str | None, Query(alias="schedule", pattern=NAME, description="only those of this schedule")
+]
+
+
+class TouchedRun(BaseModel):
+    """A run as it is after a change; `id` is None for one that a dry run would make."""
+
+    id: str | None
+    schedule: str
+    state: str
+
+    @staticmethod
+    def of(run: Run) -> TouchedRun:
+        return TouchedRun(id=run.id, schedule=run.schedule, state=run.state.value)
+
+
+class Replay(Asked):
+    """Which runs to launch again: all that failed, or those of one schedule."""
+
+    name: str | None = Field(None, alias="schedule", pattern=NAME)
+
+
+@router.get("/runs", response_model=Page[RunView], responses=answers(404, 422))
+def list_runs(
+    at: AtDesk,
+    _: Viewer,
+    schedule: OfSchedule = None,
+    state: State = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Any:
+    """Runs of all schedules, newest first."""
+    return at.schedules.runs(schedule, state, limit, cursor)
+
+
+@router.get("/runs/dead", response_model=Page[RunView], responses=answers(422))
+def list_dead_runs(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+    """Runs that have failed and were not launched again, newest first.
+
+    A page may be shorter than `limit` and have a next one.
+    """
+    return at.schedules.dead_page(limit, cursor)
+
+
+@router.post("/runs/replay", response_model=Touched[TouchedRun], responses=answers(404, 422))
+def replay(at: AtDesk, person: Operator, body: Replay) -> Any:
+    """Launches all again that failed and were not launched again."""
+    runs = at.schedule_actions.replay(
+        body.name, person.asks(body.reason), at.now, dry_run=body.dry_run
+    )
+    return Touched(dry_run=body.dry_run, touched=list(map(TouchedRun.of, runs)))
+
+
+@router.get("/runs/{id:run}", response_model=RunDetail, responses=answers(404, 422))
+def show_run(at: AtDesk, _: Viewer, id: RunId) -> Any:
+    """All that is known of a run: its request and the answers, without what is secret in them."""
+    return at.schedules.run(id)
+
+
+@router.post(
+    "/runs/{id}/retry", response_model=Touched[TouchedRun], responses=answers(404, 409, 422)
+)
+def retry_run(at: AtDesk, person: Operator, id: RunId, body: Asked) -> Any:
+    """Launches a failed run again, with a fresh budget."""
+    who = person.asks(body.reason)
+    run = at.schedule_actions.retry(id, who, at.now, dry_run=body.dry_run)
+    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
+
+
+@router.post(
+    "/runs/{id}/cancel", response_model=Touched[TouchedRun], responses=answers(404, 409, 422)
+)
+def cancel_run(at: AtDesk, person: Operator, id: RunId, body: Asked) -> Any:
+    """Cancels a run that waits, or that was launched and has not begun."""
+    who = person.asks(body.reason)
+    run = at.schedule_actions.cancel(id, who, at.now, dry_run=body.dry_run)
+    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])

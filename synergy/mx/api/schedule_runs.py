@@ -1,0 +1,127 @@
+"""What comes of one schedule: its due times, what waits, its runs; and launching it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from synergy.errors import InvalidValue, NotFound
+from synergy.insight.schedule_views import Preview, RunView
+from synergy.mx.access import Operator, Viewer
+from synergy.mx.api.definitions import Name, Written
+from synergy.mx.api.runs import RunId, State, TouchedRun
+from synergy.mx.bodies import Asked, Cursor, Limit, Page, StagedCursor, Touched
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.problems import answers
+from synergy.schedule.phrases import instant
+
+router = APIRouter(tags=["schedules"])
+
+Start = Annotated[
+    str | None, Query(alias="from", max_length=64, description="an instant, or a day; default: now")
+]
+End = Annotated[
+    str | None, Query(alias="to", max_length=64, description="an instant, or a day; default: none")
+]
+Few = Annotated[int, Query(ge=1, le=1000, description="how many due times at most")]
+
+_RUN = Touched[TouchedRun]
+
+
+@router.get("/schedules/{name}/runs", response_model=Page[RunView], responses=answers(404, 422))
+def list_runs_of_schedule(
+    at: AtDesk,
+    _: Viewer,
+    name: Name,
+    state: State = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Any:
+    """Its runs, newest first; a schedule that was removed may still have some."""
+    return at.schedules.runs(name, state, limit, cursor)
+
+
+@router.get("/schedules/{name}/pending", response_model=Page[RunView], responses=answers(404, 422))
+def list_pending_of_schedule(
+    at: AtDesk, _: Viewer, name: Name, limit: Limit = 100, cursor: StagedCursor = None
+) -> Any:
+    """What waits to be launched, and for what.
+
+    The job that collects events is in the state `pending_trigger`, and has no id.
+    """
+    return at.schedules.pending_page(name, limit, cursor)
+
+
+@router.get("/schedules/{name}/preview", response_model=Preview, responses=answers(404, 422))
+def preview_schedule(
+    at: AtDesk, _: Viewer, name: Name, start: Start = None, end: End = None, limit: Few = 10
+) -> Any:
+    """When it is due, and what it would send."""
+    return at.schedules.preview(name, *_range(start, end), limit)
+
+
+@router.post("/schedules/preview", response_model=Preview, responses=answers(422))
+def preview_definition(
+    at: AtDesk, _: Operator, body: Written, start: Start = None, end: End = None, limit: Few = 10
+) -> Any:
+    """The same of a schedule that is only written; nothing is stored."""
+    return at.schedules.preview(body.definition, *_range(start, end), limit)
+
+
+@router.post("/schedules/{name}/trigger", response_model=_RUN, responses=answers(404, 409, 422))
+def trigger_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+    """Runs a schedule now, enabled or not, whatever its constraints say."""
+    who = person.asks(body.reason)
+    id_ = at.schedule_actions.trigger(name, who, at.now, dry_run=body.dry_run)
+    run = TouchedRun(id=None if body.dry_run else id_, schedule=name, state="launched")
+    return Touched(dry_run=body.dry_run, touched=[run])
+
+
+@router.post("/schedules/{name}/cancel", response_model=_RUN, responses=answers(404, 409, 422))
+def cancel_job(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+    """Cancels a one-off job that has not begun."""
+    who = person.asks(body.reason)
+    run = at.schedule_actions.cancel_job(name, who, at.now, dry_run=body.dry_run)
+    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
+
+
+@router.post(
+    "/schedules/{name}/runs/{id}/retry", response_model=_RUN, responses=answers(404, 409, 422)
+)
+def retry_run_of_schedule(at: AtDesk, person: Operator, name: Name, id: RunId, body: Asked) -> Any:
+    """Launches a failed run again, with a fresh budget."""
+    _require(at, name, id)
+    run = at.schedule_actions.retry(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
+
+
+@router.post(
+    "/schedules/{name}/runs/{id}/cancel", response_model=_RUN, responses=answers(404, 409, 422)
+)
+def cancel_run_of_schedule(at: AtDesk, person: Operator, name: Name, id: RunId, body: Asked) -> Any:
+    """Cancels a run that waits, or that was launched and has not begun."""
+    _require(at, name, id)
+    run = at.schedule_actions.cancel(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
+
+
+def _require(at: Desk, schedule: str, id_: str) -> None:
+    """Raises NotFound for a run that is not of this schedule."""
+    if at.schedule_actions.run(id_).schedule != schedule:
+        raise NotFound("run", id_, f"no run of {schedule} has this id")
+
+
+def _range(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
+    since, until = _instant(start, "from"), _instant(end, "to")
+    if since is not None and until is not None and until < since:
+        raise InvalidValue("from comes after to: nothing can be due in between")
+    return since, until
+
+
+def _instant(text: str | None, name: str) -> datetime | None:
+    try:
+        return None if text is None else instant(text)
+    except InvalidValue as error:
+        raise InvalidValue(f"{name}: {error}") from None

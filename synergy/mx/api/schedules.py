@@ -1,0 +1,110 @@
+"""Schedules: which there are, and changing them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from synergy.insight.schedule_reads import touched_schedule
+from synergy.insight.schedule_views import ScheduleDetail, ScheduleView, TouchedSchedule
+from synergy.model.schedule import Schedule
+from synergy.mx.access import Operator, Viewer
+from synergy.mx.api.definitions import Name, WrittenDown
+from synergy.mx.bodies import Asked, Limit, NamedCursor, Page, Touched
+from synergy.mx.desk import AtDesk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["schedules"])
+
+PLACE = "/api/v1/schedules/"
+
+Prefix = Annotated[str, Query(max_length=100, description="how its name begins")]
+Enabled = Annotated[bool | None, Query(description="only those that are, or that are not")]
+Reason = Annotated[str, Query(max_length=1000, description="why, for the journal")]
+DryRun = Annotated[bool, Query(description="whether only to say what it would do")]
+
+
+TOUCHED = Touched[TouchedSchedule]
+
+_CREATED: dict[int | str, dict[str, Any]] = {
+    200: {"model": TOUCHED, "description": "A dry run; or a one-off job that is there already"},
+    201: {"headers": {"Location": {"schema": {"type": "string"}}}},
+}
+
+
+@router.get("/schedules", response_model=Page[ScheduleView], responses=answers(422))
+def list_schedules(
+    at: AtDesk,
+    _: Viewer,
+    q: Prefix = "",
+    enabled: Enabled = None,
+    limit: Limit = 100,
+    cursor: NamedCursor = None,
+) -> Any:
+    """Schedules by name."""
+    return at.schedules.list_schedules(limit, cursor, q, enabled)
+
+
+@router.post(
+    "/schedules", status_code=201, response_model=TOUCHED, responses=_CREATED | answers(409, 422)
+)
+def create_schedule(at: AtDesk, person: Operator, body: WrittenDown, response: Response) -> Any:
+    """Stores a schedule; disabled, unless it says `enabled`, or is a one-off job.
+
+    The body is the schedule as a file has it, and `reason` and `dry_run` if wanted.
+    """
+    who = person.asks(body.reason)
+    schedule = at.schedule_actions.create(body.definition, who, at.now, dry_run=body.dry_run)
+    is_there = schedule.rev > 0
+    if body.dry_run or is_there:
+        response.status_code = 200
+    if not body.dry_run:
+        response.headers["Location"] = f"{PLACE}{schedule.name}"
+    return _touched(schedule, dry_run=body.dry_run)
+
+
+@router.get("/schedules/{name}", response_model=ScheduleDetail, responses=answers(404, 422))
+def show_schedule(at: AtDesk, _: Viewer, name: Name) -> Any:
+    """All that is known of a schedule, without what is secret in its definition."""
+    return at.schedules.show_schedule(name)
+
+
+@router.put("/schedules/{name}", response_model=TOUCHED, responses=answers(404, 409, 422))
+def replace_schedule(at: AtDesk, person: Operator, name: Name, body: WrittenDown) -> Any:
+    """Defines a schedule anew; its runs are kept, and what it had pending is dropped.
+
+    `***` in a definition means what is there now. Whether it is enabled stays as it is.
+    """
+    who, what = person.asks(body.reason), body.definition
+    schedule = at.schedule_actions.replace(name, what, who, at.now, dry_run=body.dry_run)
+    return _touched(schedule, dry_run=body.dry_run)
+
+
+@router.delete("/schedules/{name}", response_model=TOUCHED, responses=answers(404, 409, 422))
+def remove_schedule(
+    at: AtDesk, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
+) -> Any:
+    """Forgets a schedule; its runs are kept, and what it had pending is dropped."""
+    schedule = at.schedule_actions.remove(name, person.asks(reason), at.now, dry_run=dry_run)
+    return _touched(schedule, dry_run=dry_run)
+
+
+@router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=answers(404, 409, 422))
+def enable_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+    """Lets a schedule begin, from zero."""
+    who = person.asks(body.reason)
+    schedule = at.schedule_actions.enable(name, who, at.now, dry_run=body.dry_run)
+    return _touched(schedule, dry_run=body.dry_run)
+
+
+@router.post("/schedules/{name}/disable", response_model=TOUCHED, responses=answers(404, 409, 422))
+def disable_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+    """Stops a schedule, and drops what it has pending; what was launched runs to its end."""
+    who = person.asks(body.reason)
+    schedule = at.schedule_actions.disable(name, who, at.now, dry_run=body.dry_run)
+    return _touched(schedule, dry_run=body.dry_run)
+
+
+def _touched(schedule: Schedule, *, dry_run: bool) -> Touched[TouchedSchedule]:
+    return Touched(dry_run=dry_run, touched=[touched_schedule(schedule)])

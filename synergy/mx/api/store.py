@@ -1,0 +1,42 @@
+"""The store: which it is, and how much is in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+from synergy.runtime.masking import mask
+
+router = APIRouter(tags=["store"])
+
+
+class StoreView(BaseModel):
+    """What the store says of itself; `rows` by table or collection.
+
+    `warnings` say what it cannot promise as it is set up. Where it is, is not told.
+    """
+
+    engine: str
+    version: str
+    schema_version: int
+    size_bytes: int
+    rows: dict[str, int]
+    warnings: list[str]
+
+
+@router.get("/store", response_model=StoreView)
+def show_store(at: AtDesk, _: Viewer) -> Any:
+    """How the store is."""
+    found = at.reads.store_status()
+    return StoreView(
+        engine=found.engine,
+        version=found.version,
+        schema_version=found.schema,
+        size_bytes=found.size_bytes,
+        rows=dict(found.rows),
+        warnings=[mask(warning) for warning in found.warnings],
+    )

@@ -1,0 +1,60 @@
+"""The stream of what happens, as server-sent events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
+
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+
+router = APIRouter(tags=["stream"])
+
+MEDIA_TYPE = "text/event-stream"
+NUMBER = r"^[0-9]{1,18}$"
+
+LastSeen = Annotated[
+    str | None, Header(alias="Last-Event-ID", pattern=NUMBER, description="as browsers send it")
+]
+Since = Annotated[
+    str | None, Query(pattern=NUMBER, description="`seq` of the last entry that was seen")
+]
+Process = Annotated[str, Query(max_length=200, description="only what concerns it")]
+Nouns = Annotated[
+    str, Query(pattern=r"^[a-z,]{0,200}$", description="`job,unit`: only these; all without")
+]
+
+
+class EventStream(StreamingResponse):
+    """Answers that go on until one of both sides ends them."""
+
+    media_type = MEDIA_TYPE
+
+
+@router.get(
+    "/stream",
+    response_class=EventStream,
+    responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
+)
+async def stream(
+    at: AtDesk,
+    _: Viewer,
+    last_seen: LastSeen = None,
+    since: Since = None,
+    process: Process = "",
+    nouns: Nouns = "",
+) -> EventStream:
+    """The journal from now on, or from after the entry that was seen last.
+
+    A message has the entry's `seq` as id, what stands before the dot of its `event` as event
+    (`job`, `unit`, ...), and the entry as data. `behind` stands for more than 500 entries at
+    once: read again what you show. A comment comes every 15 s. Who is too slow is cut off, and
+    may come back with `Last-Event-ID`.
+    """
+    at.stream.refuse_if_full()
+    begin = last_seen or since
+    chosen = frozenset(filter(None, nouns.split(",")))
+    told = at.stream.listen(None if begin is None else int(begin), process, chosen)
+    return EventStream(told, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

@@ -1,0 +1,158 @@
+"""Units of work: which there are, what happened to one, its log; canceling and retrying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+
+from synergy.insight import log_lines
+from synergy.insight.launching import is_free_run
+from synergy.insight.log_lines import LogSlice, Matches
+from synergy.insight.unit_logs import UnitLog
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.mx.access import Operator, Person, Viewer
+from synergy.mx.api.logs import READ, ToFind, ToRead, as_text, read
+from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.problems import answers
+
+router = APIRouter(tags=["units"])
+
+Id = Annotated[str, Path(min_length=1, max_length=100, description="the id of a unit")]
+OfProcess = Annotated[
+    str | None, Query(min_length=1, max_length=200, description="only those of this process")
+]
+State = Annotated[UnitState | None, Query(description="only those in this state")]
+
+
+class UnitView(BaseModel):
+    """A unit of work: one request to a worker, for `[start_timeperiod, end_timeperiod)`.
+
+    `attempt` rises each time it is handed out; `failures` are attempts that failed or were lost.
+    `owner` is the worker that holds it, or did last. Of a unit of a job `run` is null; one that
+    carries out a run has the run's id, and belongs to no job.
+    """
+
+    id: str
+    process: str
+    timeperiod: str
+    generation: int
+    start_timeperiod: str
+    end_timeperiod: str
+    start_id: int
+    end_id: int
+    created_at: datetime
+    state: str = Field(json_schema_extra={"enum": [state.value for state in UnitState]})
+    attempt: int
+    failures: int
+    not_before: datetime | None
+    published_at: datetime | None
+    owner: str | None
+    heartbeat: int
+    started_at: datetime | None
+    finished_at: datetime | None
+    counts: Mapping[str, int]
+    reason: str
+    run: str | None
+
+    @classmethod
+    def of(cls, unit: UnitOfWork, **more: Any) -> Self:
+        names = [name for name in UnitOfWork.__slots__ if name != "state"]
+        fields = {name: getattr(unit, name) for name in names}
+        run = unit.id if is_free_run(unit) else None
+        return cls(state=unit.state.value, run=run, **fields, **more)
+
+
+class UnitDetail(UnitView):
+    """A unit and what the journal tells of it, oldest first."""
+
+    story: list[JournalEntry]
+    log_lines: int
+
+
+class TouchedUnit(BaseModel):
+    """A unit that was changed, or would be."""
+
+    id: str
+    process: str
+    timeperiod: str
+    before: str
+    after: str
+
+
+@router.get("/units", response_model=Page[UnitView], responses=answers(422))
+def list_units(
+    at: AtDesk,
+    _: Viewer,
+    process: OfProcess = None,
+    state: State = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Any:
+    """Units, newest first."""
+    page = at.reads.units(process, state, limit, cursor)
+    return {"items": list(map(UnitView.of, page.items)), "next": page.next}
+
+
+@router.get("/units/{id}", response_model=UnitDetail, responses=answers(404, 422))
+def show_unit(at: AtDesk, _: Viewer, id: Id) -> Any:
+    """All that is known of a unit, with what happened to each of its attempts."""
+    unit = at.reads.unit(id)
+    story, lines = at.reads.unit_story(unit), at.reads.unit_lines(id).total
+    return UnitDetail.of(unit, story=story, log_lines=lines)
+
+
+@router.get("/units/{id}/log", response_model=LogSlice, responses=READ | answers(404, 422))
+def read_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToRead) -> Any:
+    """What workers wrote while they carried a unit out; `event` says in which attempt."""
+    log = at.reads.unit_lines(id)
+    return as_text(_text(log), f"unit-{id}") if ask.format == "text" else read(log, ask)
+
+
+@router.get("/units/{id}/log/matches", response_model=Matches, responses=answers(404, 422))
+def find_in_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToFind) -> Any:
+    """The numbers of the lines that hold a text, or are of a level."""
+    return log_lines.matches(at.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
+
+
+@router.post(
+    "/units/{id}/cancel", response_model=Touched[TouchedUnit], responses=answers(404, 409, 422)
+)
+def cancel_unit(at: AtDesk, person: Operator, id: Id, body: Asked) -> Any:
+    """Cancels a unit that is not finished; its job will be skipped, its run canceled."""
+    return _move(at, person, id, body, UnitState.CANCELED)
+
+
+@router.post(
+    "/units/{id}/retry", response_model=Touched[TouchedUnit], responses=answers(404, 409, 422)
+)
+def retry_unit(at: AtDesk, person: Operator, id: Id, body: Asked) -> Any:
+    """Hands a unit that failed out again at once, with its failures forgiven."""
+    return _move(at, person, id, body, UnitState.REQUESTED)
+
+
+def _move(
+    at: Desk, person: Person, id_: str, body: Asked, after: UnitState
+) -> Touched[TouchedUnit]:
+    unit = at.reads.unit(id_)
+    act = at.actions.cancel_unit if after is UnitState.CANCELED else at.actions.retry_unit
+    act(unit, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    touched = TouchedUnit(
+        id=unit.id,
+        process=unit.process,
+        timeperiod=unit.timeperiod,
+        before=unit.state.value,
+        after=after.value,
+    )
+    return Touched(dry_run=body.dry_run, touched=[touched])
+
+
+def _text(log: UnitLog) -> Iterator[str]:
+    for number, raw in enumerate(log.after(0), 1):
+        line = log.line(number, raw)
+        yield f"{line.at} {line.event} {line.level}: {line.message.rstrip()}\n"

@@ -1,0 +1,102 @@
+"""The web application: routes, and what stands before all of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+
+import anyio.to_thread
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from synergy.mx import failures, openapi
+from synergy.mx.api import ROUTERS as API
+from synergy.mx.api import health, metrics
+from synergy.mx.api.audit import auditing
+from synergy.mx.assets import Assets
+from synergy.mx.desk import Desk
+from synergy.mx.idempotency import Idempotency
+from synergy.mx.operations import operating
+from synergy.mx.pages import router as pages
+from synergy.mx.problems import answers
+from synergy.mx.security.crossing import CrossSite
+from synergy.mx.security.endings import Ending, Endings
+from synergy.mx.security.guard import Guard
+from synergy.mx.security.headers import StrictHeaders
+from synergy.mx.security.hosts import Hosts
+from synergy.mx.security.identity import Identity
+from synergy.mx.security.limits import Bodies, Heads
+from synergy.mx.security.methods import Heading
+from synergy.mx.security.requestlog import RequestLog
+from synergy.mx.stream import streaming
+from synergy.mx.traffic import Counting
+from synergy.mx.troubles import Troubles
+
+PREFIX = "/api/v1"
+ANYWHERE = (400, 401, 403, 414, 422, 429, 431, 503)  # what any request to the API may come to
+THREADS = 16  # for handlers; each opens a connection of its own to an embedded store
+COMPRESSED = 1024  # bytes from which on answers are compressed
+
+SERVICES: tuple[Callable[[FastAPI], AbstractContextManager[object]], ...] = (
+    operating,
+    streaming,
+    auditing,
+)
+"""What runs beside the handlers, as long as the application does: entered at its start."""
+
+
+def create_app(desk: Desk, guard: Guard | None = None) -> FastAPI:
+    """The application over a desk; without a guard, everybody at this machine is let in."""
+    guard = guard or Guard()
+    app = FastAPI(
+        title="Synergy",
+        summary="A timetable for time-partitioned data processing",
+        version="1",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_life,
+        middleware=_middleware(desk, guard, ending := Ending()),
+    )
+    app.state.desk = desk
+    app.state.troubles = Troubles(desk.health, desk.clock)
+    app.state.guard = guard
+    app.state.ending = ending
+    failures.install(app)
+    for router in API:
+        app.include_router(router, prefix=PREFIX, responses=answers(*ANYWHERE))
+    for router in (openapi.router, health.router, metrics.router, pages):
+        app.include_router(router, include_in_schema=False)
+    app.mount("/static", Assets(), name="static")
+    openapi.install(app)
+    return app
+
+
+def _middleware(desk: Desk, guard: Guard, ending: Ending) -> list[Middleware]:
+    """What each request passes, in this order."""
+    return [
+        Middleware(Counting, traffic=desk.traffic, clock=desk.clock),
+        Middleware(RequestLog, clock=desk.clock),
+        Middleware(StrictHeaders),
+        Middleware(GZipMiddleware, minimum_size=COMPRESSED, compresslevel=5),
+        Middleware(failures.Failures),
+        Middleware(Endings, ending=ending),
+        Middleware(Heading),
+        Middleware(Heads),
+        Middleware(Hosts, names=guard.names),
+        Middleware(Identity, guard=guard),
+        Middleware(CrossSite),
+        Middleware(Bodies),
+        Middleware(Idempotency, answering=desk.answering, clock=desk.clock),
+    ]
+
+
+@asynccontextmanager
+async def _life(app: FastAPI) -> AsyncIterator[None]:
+    anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+    with ExitStack() as running:
+        for service in SERVICES:
+            running.enter_context(service(app))
+        yield

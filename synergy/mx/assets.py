@@ -1,0 +1,92 @@
+"""The files that pages need: scripts, styles, the icon.
+
+Their addresses name their version (`/static/@1f2e3d/app.js`), so that browsers keep them and ask
+for none twice; what scripts import lies beside them, so it has the same version. Without a
+version they are asked for again by ETag. They are few and small, and a page asks for thirty of
+them at once: they are kept in memory, and compressed once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from synergy.mx.security.headers import FOREVER
+
+FOLDER = Path(__file__).resolve().parent / "static"
+_PLACE = "/static/"
+_LEVEL = 9  # of compression, which happens once
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file, with its compressed form."""
+
+    media_type: str
+    etag: str
+    plain: bytes
+    packed: bytes
+
+    @staticmethod
+    def read(path: Path) -> _File:
+        """Reads a file."""
+        plain = path.read_bytes()
+        media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        etag = f'W/"{hashlib.blake2b(plain, digest_size=8).hexdigest()}"'
+        return _File(media_type, etag, plain, gzip.compress(plain, _LEVEL, mtime=0))
+
+
+_FILES = {path.name: _File.read(path) for path in sorted(FOLDER.iterdir()) if path.is_file()}
+
+
+def _version() -> str:
+    """The version of all files together: a hash of what is in them."""
+    digest = hashlib.blake2b(digest_size=6)
+    for name, file in _FILES.items():
+        digest.update(name.encode() + b"\0" + file.plain)
+    return f"@{digest.hexdigest()}"
+
+
+VERSION = _version()
+ADDRESS = f"{_PLACE}{VERSION}"  # of the present files
+
+
+class Assets:
+    """The files, with their version in the path or without.
+
+    Of other versions the present files are answered, and not kept: a page may be older than the
+    process that it asks.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        asked = scope["path"].removeprefix(_PLACE)
+        version, _, rest = asked.partition("/")
+        file = _FILES.get(rest if version.startswith("@") else asked)
+        if request.method not in ("GET", "HEAD"):
+            raise HTTPException(405)
+        if file is None:
+            raise HTTPException(404)
+        answer = _answer(file, request)
+        if version == VERSION:
+            answer.headers["Cache-Control"] = FOREVER
+        await answer(scope, receive, send)
+
+
+def _answer(file: _File, request: Request) -> Response:
+    headers = {"ETag": file.etag, "Vary": "Accept-Encoding"}
+    known = [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]
+    if file.etag in known:
+        return Response(status_code=304, headers=headers)
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(file.plain, headers=headers, media_type=file.media_type)
+    headers["Content-Encoding"] = "gzip"
+    return Response(file.packed, headers=headers, media_type=file.media_type)

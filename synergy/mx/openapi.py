@@ -1,0 +1,73 @@
+"""What OpenAPI says of all routes alike, and where it is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse
+
+from synergy.mx.access import Viewer
+from synergy.mx.idempotency import describe
+from synergy.mx.problems import Problem, answers
+from synergy.mx.security.guard import OPEN
+
+router = APIRouter()
+
+_SCHEMES = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "a token, made by `launch.py user token`",
+    },
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "synergy_session",
+        "description": "the session of a browser; `__Host-synergy_session` where MX has TLS",
+    },
+}
+_BODIES = answers(408, 413, 415)
+
+
+def install(app: FastAPI) -> None:
+    """Has the app describe its routes, with what holds for all of them."""
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _completed(
+                get_openapi(
+                    title=app.title, version=app.version, summary=app.summary, routes=app.routes
+                )
+            )
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+@router.get("/api/openapi.json")
+def described(request: Request, _: Viewer) -> JSONResponse:
+    """The description of the REST API."""
+    return JSONResponse(request.app.openapi())
+
+
+def _completed(found: dict[str, Any]) -> dict[str, Any]:
+    components = found.setdefault("components", {})
+    components["securitySchemes"] = _SCHEMES
+    schemas = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    mistakes = schemas.pop("$defs")
+    components.setdefault("schemas", {}).update({**mistakes, "Problem": schemas})
+    for path, operations in found["paths"].items():
+        without: list[dict[str, list[str]]] = [{}] if path in OPEN else []  # from this machine
+        for operation in operations.values():
+            operation["security"] = [*({name: []} for name in _SCHEMES), *without]
+            if "requestBody" in operation:
+                operation["responses"].update(_by_text(_BODIES))
+        if "post" in operations:
+            describe(operations["post"])
+    return found
+
+
+def _by_text(responses: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(status): response for status, response in responses.items()}

@@ -1,0 +1,44 @@
+"""The pages, a module for each."""
+
+from fastapi import APIRouter, Depends
+
+from synergy.mx.pages import (
+    audit,
+    boxes,
+    events,
+    jobs,
+    journal,
+    login,
+    logs,
+    overview,
+    processes,
+    queues,
+    runs,
+    schedule_form,
+    schedules,
+    timetable,
+    units,
+)
+from synergy.mx.pages.render import note_present
+
+_LIVE = (
+    overview.router,
+    boxes.router,
+    processes.router,
+    timetable.router,
+    jobs.router,
+    schedule_form.router,
+    schedules.router,
+    runs.router,
+    units.router,
+    logs.router,
+    events.router,
+    queues.router,
+    journal.router,
+    audit.router,
+)
+
+router = APIRouter()
+router.include_router(login.router)
+for _live in _LIVE:
+    router.include_router(_live, dependencies=[Depends(note_present)])

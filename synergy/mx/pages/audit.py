@@ -1,0 +1,28 @@
+"""The audit: whether every closed period is accounted for."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+from synergy.mx.pages.render import page
+
+router = APIRouter()
+
+SHORTLY = 1.0  # seconds in which the audit of a small timetable is done
+SHOWN = 200  # unexplained periods on the page
+
+
+@router.get("/audit")
+def show_audit(request: Request, at: AtDesk, _: Viewer, fresh: bool = False) -> Response:
+    """The newest audit; with `fresh` a new one is begun, which takes nothing but time."""
+    audits = at.reads.audits
+    if fresh:
+        audits.begin()
+        audits.wait(SHORTLY)
+        return RedirectResponse("/audit", 303)
+    if audits.standing().result is None:
+        audits.wait(SHORTLY)
+    return page(request, "audit.html", standing=audits.standing(), most=SHOWN)

@@ -1,0 +1,24 @@
+"""The boxes: when each was seen, and what runs on it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+from synergy.mx.pages.render import page
+
+router = APIRouter()
+
+
+@router.get("/boxes")
+def show_boxes(request: Request, at: AtDesk, _: Viewer, part: bool = False) -> HTMLResponse:
+    """All boxes; `part`: without what is around them, for a page that is there already."""
+    return page(
+        request,
+        "_boxes.html" if part else "boxes.html",
+        boxes=at.reads.boxes(),
+        declared=at.deployment.processes,
+        here=at.box,
+    )

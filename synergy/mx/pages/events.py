@@ -1,0 +1,67 @@
+"""Events from outside: what was told, and what came of it; telling one by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from synergy.insight.event_list import matching
+from synergy.insight.happenings import Taken, causes
+from synergy.model.schedule import Event, Run
+from synergy.mx.access import Role, Viewer
+from synergy.mx.bodies import Cursor
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.addresses import address
+from synergy.mx.pages.render import page
+from synergy.runtime.identity import short_name
+
+router = APIRouter()
+
+PAGE = 50  # events on a page
+TYPES = ("FILE", "TABLE", "PARTITION", "TIME BASED")
+
+Kind = Annotated[Literal["", "FILE", "TABLE", "PARTITION", "TIME BASED"], Query(alias="type")]
+Text = Annotated[str, Query(alias="q", max_length=200)]
+
+
+@router.get("/events")
+def show_events(
+    request: Request,
+    at: AtDesk,
+    person: Viewer,
+    kind: Kind = "",
+    text: Text = "",
+    cursor: Cursor = None,
+) -> HTMLResponse:
+    """Events, newest first, each with the runs that it caused."""
+    events, following = matching(at.schedules.events, kind, text, PAGE, cursor or None)
+    runs, is_decided = _effects(at, events)
+    filters = {"type": kind, "q": text}
+    return page(
+        request,
+        "events.html",
+        events=events,
+        runs=runs,
+        is_decided=is_decided,
+        filters=filters,
+        types=TYPES,
+        short_name=short_name,
+        may=person.role.may(Role.EVENTS),
+        here=address("/events", **filters, cursor=cursor),
+        first=address("/events", **filters),
+        following=address("/events", **filters, cursor=following) if following else "",
+        cursor=cursor,
+    )
+
+
+def _effects(at: Desk, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
+    """The runs of each event by its id, and whether an agent has looked at all of them."""
+    came = at.schedules.came_of([Taken(event, False) for event in events], lambda seconds: None)
+    runs: dict[str, list[Run]] = {event.id: [] for event in events}
+    for run in came.runs:
+        for id_ in causes(run) & runs.keys():
+            runs[id_].append(run)
+    return runs, came.is_decided

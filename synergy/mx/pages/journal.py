@@ -1,0 +1,59 @@
+"""The journal, newest first, with filters."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from synergy.insight.journal import JournalPage
+from synergy.mx.access import Viewer
+from synergy.mx.bodies import Cursor
+from synergy.mx.desk import AtDesk
+from synergy.mx.pages.addresses import address
+from synergy.mx.pages.render import page
+from synergy.mx.pages.tales import tell
+
+router = APIRouter()
+
+PAGE = 100  # entries on a page
+NOUNS = (
+    "job", "unit", "run", "schedule", "process", "box", "gc", "queue", "timetable", "operation",
+    "scheduler", "agent", "clock",
+)  # fmt: skip
+
+Name = Annotated[str, Query(max_length=200)]
+Period = Annotated[str, Query(pattern="^([0-9]{10}|[0-9]{14})?$")]
+
+
+@router.get("/journal")
+def show_journal(
+    request: Request,
+    at: AtDesk,
+    _: Viewer,
+    process: Name = "",
+    timeperiod: Period = "",
+    event: Name = "",
+    who: Name = "",
+    cursor: Cursor = None,
+) -> HTMLResponse:
+    """A page of entries; a timeperiod alone names no job, and finds nothing."""
+    filters = {"process": process, "timeperiod": timeperiod, "event": event, "who": who}
+    found = JournalPage((), None)
+    if process or not timeperiod:
+        found = at.reads.journal(
+            process or None, timeperiod or None, event or None, PAGE, cursor or None, who or None
+        )
+    return page(
+        request,
+        "journal.html",
+        filters=filters,
+        here=address("/journal", **filters, cursor=cursor),
+        first=address("/journal", **filters),
+        following=address("/journal", **filters, cursor=found.next) if found.next else "",
+        cursor=cursor,
+        tales=tell(found.items, at.deployment),
+        processes=list(at.deployment.processes),
+        nouns=NOUNS,
+    )

@@ -1,0 +1,104 @@
+"""Logs: the files of this box, and the page on which any log is read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from synergy.insight import log_lines
+from synergy.insight.log_lines import LEVELS, Log, LogSlice, Wanted
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk
+from synergy.mx.pages.addresses import address
+from synergy.mx.pages.render import page, segment
+
+router = APIRouter()
+
+Raw = TypeVar("Raw")
+
+PAGE = 500  # lines on a page for reading without script
+HIGHEST = 1 << 53  # number of a line; what JavaScript counts to
+
+Number = Annotated[int | None, Field(ge=1, le=HIGHEST)]
+
+
+class Look(BaseModel):
+    """What of a log is shown: from a line on, before or behind one, the newest without these.
+
+    `all` keeps the lines that are not wanted; only the script can.
+    """
+
+    q: str = Field("", max_length=200)
+    level: Literal["", "debug", "info", "warning", "error", "critical"] = ""
+    all: bool = False
+    line: Number = None
+    before: Number = None
+    after: Annotated[int | None, Field(ge=0, le=HIGHEST)] = None
+
+
+ToLook = Annotated[Look, Query()]
+
+
+@router.get("/logs")
+def list_logs(request: Request, at: AtDesk, _: Viewer) -> HTMLResponse:
+    """The log files of this box."""
+    return page(request, "logs.html", logs=at.logs.all(), box=at.box)
+
+
+@router.get("/logs/{name}")
+def show_log(request: Request, at: AtDesk, _: Viewer, name: str, look: ToLook) -> HTMLResponse:
+    """A log file."""
+    with at.logs.open(name) as log:
+        return log_page(
+            request,
+            log,
+            look,
+            place=f"/logs/{segment(name)}",
+            title=f"Log of {name}",
+            crumbs=(("Logs", "/logs"),),
+            is_live=True,
+        )
+
+
+def log_page(
+    request: Request,
+    log: Log[Raw],
+    look: Look,
+    *,
+    place: str,
+    title: str,
+    crumbs: tuple[tuple[str, str], ...],
+    is_live: bool,
+) -> HTMLResponse:
+    """The page of a log that lies at `place`; to one that `is_live` lines may be added."""
+    found = _slice(log, look)
+    filters = {"q": look.q, "level": look.level}
+    return page(
+        request,
+        "log.html",
+        slice=found,
+        look=look,
+        place=place,
+        title=title,
+        crumbs=crumbs,
+        is_live=is_live,
+        levels=LEVELS,
+        newest=address(place, **filters),
+        older=_side(place, filters, "before", found.previous),
+        newer=_side(place, filters, "after", found.next),
+    )
+
+
+def _slice(log: Log[Raw], look: Look) -> LogSlice:
+    wanted = Wanted(look.q, look.level)
+    after = look.after if look.line is None else look.line - 1
+    if after is not None:
+        return log_lines.after(log, after, PAGE, wanted)
+    return log_lines.before(log, look.before or HIGHEST, PAGE, wanted)
+
+
+def _side(place: str, filters: dict[str, str], side: str, number: int | None) -> str:
+    return "" if number is None else address(place, **filters, **{side: str(number)})

@@ -1,0 +1,134 @@
+"""The first page: how everything stands, and each number a link to what explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from synergy.errors import Refused
+from synergy.insight.overview import MOST, Overview, overview
+from synergy.insight.throughput import MINUTES
+from synergy.insight.tree_runs import TreeProgress
+from synergy.insight.views import BoxProcess, BoxView, ProcessView
+from synergy.model.job import JobState
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.render import page
+
+router = APIRouter()
+
+SHOWN = 6  # of a list, with a link to all of it
+AHEAD = 8  # processes of which a new deployment is told when they begin
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A process, and what it is on each of the boxes; None where it does not belong."""
+
+    process: str
+    places: tuple[BoxProcess | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a deployment will do in which nothing has happened yet.
+
+    `start` is the first hour of its timetable, None while no scheduler has fixed it.
+    """
+
+    start: str | None
+    ahead: tuple[ProcessView, ...]
+
+
+@router.get("/")
+def show_overview(request: Request, at: AtDesk, _: Viewer, part: bool = False) -> HTMLResponse:
+    """Everything at one glance; `part`: only what changes, for a page that is there already."""
+    seen, boxes = overview(at.reads, at.schedules, at.now), at.reads.boxes()
+    return page(
+        request,
+        "_glance.html" if part else "overview.html",
+        seen=seen,
+        verdict=verdict(seen),
+        late=sum(one.count for one in seen.late),
+        waiting=sum(one.count for one in seen.waiting),
+        behind={one.process: one.count for one in seen.late},
+        messages=sum(queue.waiting for queue in seen.queues),
+        columns=columns(seen),
+        beginning=beginning(at, seen),
+        progress=progress(at),
+        boxes=boxes,
+        matrix=matrix(boxes, list(at.deployment.processes)),
+        declared=at.deployment.processes,
+        most=MOST,
+        shown=SHOWN,
+    )
+
+
+@router.get("/troubles")
+def show_troubles(request: Request, _: Viewer) -> HTMLResponse:
+    """What isn't well, for a page that is left open."""
+    return page(request, "_troubles.html", troubles=request.app.state.troubles.lately())
+
+
+def verdict(seen: Overview) -> list[str]:
+    """What somebody should look at, the worst first; nothing if all is well."""
+    silent = [box.id for box in seen.boxes if box.is_silent]
+    result = seen.audit.result
+    unexplained = len(result.audit.unexplained) if result is not None else 0
+    found = (
+        (unexplained, "period is not accounted for", "periods are not accounted for"),
+        (len(seen.late), "process is late", "processes are late"),
+        (seen.units.get("invalid", 0), "unit has failed", "units have failed"),
+        (len(seen.schedules.failing), "schedule fails", "schedules fail"),
+        (len(silent), "box is silent", "boxes are silent"),
+        (seen.dead, "message is in quarantine", "messages are in quarantine"),
+    )
+    return [f"{count:,} {one if count == 1 else many}" for count, one, many in found if count]
+
+
+def columns(seen: Overview) -> list[tuple[int, str]]:
+    """The units that were finished in each minute, with words for each column."""
+    found = zip(seen.throughput.units, seen.throughput.jobs, strict=True)
+    return [
+        (units, f"{MINUTES - 1 - at} min ago: {units:,} units, {jobs:,} jobs")
+        for at, (units, jobs) in enumerate(found)
+    ]
+
+
+def matrix(boxes: Sequence[BoxView], declared: Iterable[str]) -> list[Row]:
+    """Processes by boxes: those that are declared, then those that are still seen somewhere."""
+    places = {(box.id, one.process): one for box in boxes for one in box.processes}
+    names = dict.fromkeys([*declared, *(process for _, process in sorted(places))])
+    return [Row(name, tuple(places.get((box.id, name)) for box in boxes)) for name in names]
+
+
+def beginning(at: Desk, seen: Overview) -> Beginning | None:
+    """What will happen, as long as nothing has."""
+    if any(seen.units.values()) or any(seen.throughput.jobs):
+        return None
+    try:
+        timetable = at.reads.timetable()
+    except Refused:
+        return Beginning(None, ())
+    levels = [place.level for place in timetable.places.values()]
+    if any(sum(level.counts[JobState.IN_PROGRESS :]) for level in levels):
+        return None
+    due = [process for process in at.reads.processes() if process.next_due is not None]
+    return Beginning(timetable.start, tuple(sorted(due, key=_next_due)[:AHEAD]))
+
+
+def progress(at: Desk) -> list[TreeProgress]:
+    """How far all trees are; none while there is no timetable."""
+    try:
+        return at.reads.progress()
+    except Refused:
+        return []
+
+
+def _next_due(process: ProcessView) -> datetime:
+    assert process.next_due is not None
+    return process.next_due

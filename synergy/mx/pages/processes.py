@@ -1,0 +1,132 @@
+"""The processes: what is declared, what operators set, and how each stands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from synergy.errors import Refused
+from synergy.insight.views import BoxProcess, BoxView, LevelView, ProcessView
+from synergy.model.process import (
+    Deployment,
+    FreerunProcess,
+    ManagedProcess,
+    Process,
+    WorkingProcess,
+)
+from synergy.mx.access import Role, Viewer
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.render import page
+from synergy.mx.pages.tales import tell
+from synergy.schedule.phrases import told_duration
+
+router = APIRouter()
+
+ENTRIES = 12  # of the journal that are shown with a process
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Processes that are shown together: those of a tree, or of one kind."""
+
+    title: str
+    tree: str | None
+    processes: tuple[ProcessView, ...]
+
+
+@router.get("/processes")
+def show_processes(request: Request, at: AtDesk, _: Viewer, part: bool = False) -> HTMLResponse:
+    """All processes; `part`: without what is around them, for a page that is there already."""
+    template = "_processes.html" if part else "processes.html"
+    return page(request, template, groups=grouped(at.reads.processes(), at.deployment))
+
+
+@router.get("/processes/{name}")
+def show_process(
+    request: Request, at: AtDesk, person: Viewer, name: str, part: bool = False
+) -> HTMLResponse:
+    """All that is known of a process, and what may be asked of it."""
+    view = at.reads.process(name)
+    declared = at.deployment.processes[name]
+    return page(
+        request,
+        "_process_part.html" if part else "process.html",
+        is_part=part,
+        has_log=not part and any(log.name == name for log in at.logs.all()),
+        process=view,
+        may=person.role.may(Role.OPERATOR),
+        command=_command(declared),
+        facts=facts(declared),
+        level=_level(at, view),
+        boxes=_placed(at.reads.boxes(), name),
+        tales=tell(at.reads.journal(name, limit=ENTRIES).items, at.deployment),
+    )
+
+
+def grouped(views: Iterable[ProcessView], deployment: Deployment) -> list[Group]:
+    """By tree, from coarse to fine; then those that run freely, then the daemons."""
+    named = {view.name: view for view in views}
+    groups = [
+        Group(tree.mx_name or tree.name, tree.name, tuple(named[name] for name in tree.processes))
+        for tree in deployment.trees.values()
+    ]
+    for kind, title in (("freerun", "By schedule, or when asked"), ("daemon", "Always")):
+        some = tuple(view for view in named.values() if view.kind == kind)
+        groups.append(Group(title, None, some))
+    return [group for group in groups if group.processes]
+
+
+def facts(process: Process) -> list[tuple[str, str]]:
+    """What `context.py` declares of a process, in words."""
+    found = [("Instances on a box", str(process.instances))]
+    if process.classname:
+        found.append(("Program", process.classname))
+    if isinstance(process, ManagedProcess):
+        found += _managed_facts(process)
+    if isinstance(process, ManagedProcess | FreerunProcess):
+        found += [
+            ("Attempts", str(process.max_attempts)),
+            ("Life support", _told(process.life_support)),
+        ]
+    return [*found, ("Runs on boxes", ", ".join(process.present_on_boxes))]
+
+
+def _managed_facts(process: ManagedProcess) -> list[tuple[str, str]]:
+    return [
+        ("Reads", process.source or "nothing"),
+        ("Writes", process.sink or "nothing"),
+        ("Works", f"{process.state_machine.value}, {process.max_active} periods at once"),
+        ("Waits for", f"{process.blocking.value} dependencies"),
+        ("Settles", _told(process.settle)),
+        ("Is late after", _told(process.settle + process.resubmit_after)),
+        ("Late data", process.late_data.value),
+    ]
+
+
+def _command(process: Process) -> str:
+    """The program that carries out its units, as a shell takes it; "" if it is a Python worker."""
+    return shlex.join(process.command or ()) if isinstance(process, WorkingProcess) else ""
+
+
+def _told(seconds: float) -> str:
+    return told_duration(timedelta(seconds=seconds))
+
+
+def _level(at: Desk, view: ProcessView) -> LevelView | None:
+    """How the jobs of a managed process stand; None while there is no timetable."""
+    if view.tree is None:
+        return None
+    try:
+        trees = at.reads.trees(view.tree)
+    except Refused:
+        return None
+    return next(level for tree in trees for level in tree.processes if level.name == view.name)
+
+
+def _placed(boxes: Iterable[BoxView], name: str) -> list[tuple[BoxView, BoxProcess]]:
+    return [(box, one) for box in boxes for one in box.processes if one.process == name]

@@ -1,0 +1,135 @@
+"""Pages from templates: what every one of them knows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from synergy.errors import StorageUnavailable
+from synergy.mx import assets
+from synergy.mx.access import person_of
+from synergy.mx.desk import AtDesk, Desk
+
+HERE = Path(__file__).resolve().parent.parent
+
+PAGES = (
+    ("/", "Overview", "o"),
+    ("/timetable", "Timetable", "t"),
+    ("/processes", "Processes", "p"),
+    ("/boxes", "Boxes", "b"),
+    ("/schedules", "Schedules", "s"),
+    ("/units", "Units", "u"),
+    ("/events", "Events", "e"),
+    ("/queues", "Queues", "q"),
+    ("/journal", "Journal", "j"),
+    ("/audit", "Audit", "a"),
+    ("/logs", "Logs", "l"),
+)
+"""Of every page in the navigation: its address, its name, and its key after `g`."""
+
+_BELOW = {"/jobs": "/timetable", "/runs": "/schedules"}
+"""Pages without a place of their own in the navigation, and where they belong."""
+
+_LENGTHS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """How far an instant is from now: "3 min ago", "in 2 h". `times.js` words it alike."""
+    seconds = (now - at).total_seconds()
+    told = duration(abs(seconds))
+    if abs(seconds) < 1:
+        return "now"
+    return f"{told} ago" if seconds > 0 else f"in {told}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest unit, rounded down."""
+    name, length = next(((n, size) for n, size in _LENGTHS if seconds >= size), _LENGTHS[-1])
+    return f"{int(seconds // length)} {name}"
+
+
+def size(count: float) -> str:
+    """A number of bytes, in the unit that keeps it short."""
+    for unit in _UNITS:
+        if count < 1000 or unit == _UNITS[-1]:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def number(count: float) -> str:
+    """A number with its thousands apart."""
+    return f"{count:,}"
+
+
+def segment(text: str) -> str:
+    """A name as one segment of an address, whatever is in it."""
+    return quote(text, safe="")
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def island(json: bytes) -> Markup:
+    """JSON as all that a script element holds: nothing in it ends the element."""
+    return Markup(json.decode().replace("<", "\\u003c"))
+
+
+def section(path: str) -> str:
+    """The address in the navigation to which a page belongs."""
+    first = f"/{path.split('/')[1]}"
+    return _BELOW.get(first, first)
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        ago=ago, duration=duration, size=size, number=number, segment=segment, shortened=shortened
+    )
+    made.globals["pages"] = PAGES
+    made.globals["static"] = assets.ADDRESS
+    return made
+
+
+_templates = _environment()
+
+
+def note_present(request: Request, desk: AtDesk) -> None:
+    """Notes the journal's newest entry before a page is made: its stream goes on from there."""
+    with suppress(StorageUnavailable):
+        request.state.seq = desk.reads.last_entry()
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A template with these values; what `common` holds is there in each.
+
+    A part of a page, whose template begins with an underscore, tells no troubles.
+    """
+    desk: Desk = request.app.state.desk
+    person = person_of(request)
+    is_told = person is not None and not template.startswith("_")
+    common = {
+        "person": person,
+        "now": desk.now,
+        "section": section(request.url.path),
+        "seq": getattr(request.state, "seq", None),
+        "troubles": request.app.state.troubles.lately() if is_told else (),
+    }
+    return HTMLResponse(_templates.get_template(template).render({**common, **values}), status)

@@ -1,0 +1,120 @@
+"""The pages of runs: which there were, and what one sent and was answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from synergy.errors import NotFound
+from synergy.insight.schedule_views import RunDetail, RunView
+from synergy.model.schedule import RunState
+from synergy.mx.access import Role, Viewer
+from synergy.mx.bodies import Cursor
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.addresses import address
+from synergy.mx.pages.render import page
+from synergy.mx.pages.schedules import DEAD as COUNTED
+
+router = APIRouter()
+
+PAGE = 50  # runs on a page
+MOST_DEAD = 500
+LONGEST = 4096  # characters of a body that are shown
+
+DEAD = "dead"
+STATES = (*(state.value for state in RunState), DEAD)
+
+OfSchedule = Annotated[str, Query(alias="schedule", max_length=100)]
+State = Annotated[str, Query(pattern=f"^({'|'.join(STATES)})?$")]
+
+
+@router.get("/runs")
+def list_runs(
+    request: Request,
+    at: AtDesk,
+    person: Viewer,
+    schedule: OfSchedule = "",
+    state: State = "",
+    cursor: Cursor = None,
+) -> Response:
+    """Runs, newest first; `dead` are those that failed and were not launched again."""
+    runs, following = _runs(at, schedule, state, cursor)
+    return page(
+        request,
+        "runs.html",
+        runs=runs,
+        here=address("/runs", schedule=schedule, state=state, cursor=cursor),
+        following=following and address("/runs", schedule=schedule, state=state, cursor=following),
+        of=schedule,
+        state=state,
+        states=STATES,
+        dead=len(at.schedules.dead(COUNTED)),
+        may=person.role.may(Role.OPERATOR),
+    )
+
+
+@router.get("/runs/{id}")
+def show_run(request: Request, at: AtDesk, person: Viewer, id: str) -> Response:
+    """All that is known of a run."""
+    run = at.schedules.run(id)
+    return page(
+        request,
+        "run.html",
+        run=run,
+        request_of=_request(run),
+        cause=_cause(run),
+        answers=[_answer(answer) for answer in reversed(run.answers)],
+        may=person.role.may(Role.OPERATOR),
+    )
+
+
+def _runs(
+    at: Desk, schedule: str, state: str, cursor: str | None
+) -> tuple[list[RunView], str | None]:
+    of = schedule or None
+    if state == DEAD:
+        dead = at.schedules.dead(MOST_DEAD)
+        return [run for run in dead if of in (None, run.schedule)], None
+    try:
+        found = at.schedules.runs(of, RunState(state) if state else None, PAGE, cursor)
+    except NotFound:  # a name that no schedule has is a filter that nothing matches
+        return [], None
+    return list(found.items), found.next
+
+
+def _request(run: RunDetail) -> Mapping[str, str]:
+    """What was sent, or worked on, as texts by name; long ones cut."""
+    given = run.request if isinstance(run.request, Mapping) else {}
+    return {str(name): _told(value) for name, value in given.items() if value not in ("", {}, None)}
+
+
+def _cause(run: RunDetail) -> list[tuple[str, str]]:
+    """What the run came from: who asked for it, what ended, which events."""
+    named = [(str(name), value) for name, value in run.cause.items() if name != "events" and value]
+    events = [("events", ", ".join(run.events))] if run.events else []
+    return [*((name.replace("_", " "), _told(value)) for name, value in named), *events]
+
+
+def _told(value: object) -> str:
+    if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+        return _cut("\n".join(f"{name}: {text}" for name, text in value.items()))
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _answer(answer: Mapping[str, object]) -> dict[str, object]:
+    """An answer with its instant as one."""
+    at = answer.get("at")
+    return {
+        **{name: answer.get(name) for name in ("outcome", "status", "error", "seconds")},
+        "body": _cut(str(answer.get("body") or "")),
+        "at": datetime.fromisoformat(at) if isinstance(at, str) else None,
+    }

@@ -1,0 +1,38 @@
+"""The form in which schedules are written: fields for what is common, a text for all of it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from synergy.mx.access import Operator
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.render import page
+from synergy.mx.pages.schedules import name_of
+from synergy.schedule.zones import names
+
+router = APIRouter()
+
+
+@router.get("/schedules/new")
+def new_schedule(request: Request, at: AtDesk, _: Operator) -> Response:
+    """An empty form."""
+    return _form(request, at, "", {})
+
+
+@router.get("/schedules/{name}/edit")
+def edit_schedule(request: Request, at: AtDesk, _: Operator, name: str) -> Response:
+    """The form with what a schedule is defined as now, without what is secret in it."""
+    seen = at.schedules.show_schedule(name_of(name))
+    return _form(request, at, seen.name, dict(seen.definition))
+
+
+def _form(request: Request, at: Desk, name: str, definition: dict[str, object]) -> Response:
+    return page(
+        request,
+        "schedule_form.html",
+        name=name,
+        definition=definition,
+        free=sorted(at.deployment.freerun()),
+        managed=sorted(at.deployment.managed()),
+        zones=names(),
+    )

@@ -1,0 +1,112 @@
+"""The pages of schedules: which there are, and all that is known of one."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, Query, Request, Response
+
+from synergy.errors import NotFound
+from synergy.insight.schedule_views import Preview, RunView, ScheduleDetail
+from synergy.model.schedule import RunState
+from synergy.mx.access import Role, Viewer
+from synergy.mx.bodies import Cursor
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.addresses import address
+from synergy.mx.pages.render import page
+from synergy.schedule.reading import InvalidDefinition
+
+router = APIRouter()
+
+PAGE = 50  # schedules on a page
+DEAD = 100  # dead runs that are counted
+MOST_PENDING = 20  # that are shown with a schedule
+LAST_RUNS = 10
+LOOKED_AT = 100  # newest runs among which those are looked for
+
+Prefix = Annotated[str, Query(max_length=100)]
+Shown = Annotated[Literal["all", "enabled", "disabled", "failing"], Query()]
+
+
+@router.get("/schedules")
+def list_schedules(
+    request: Request,
+    at: AtDesk,
+    person: Viewer,
+    q: Prefix = "",
+    show: Shown = "all",
+    cursor: Cursor = None,
+) -> Response:
+    """Schedules by name; on the first page those that fail come first."""
+    is_first = cursor is None and not q and show == "all"
+    failing = at.schedules.failing(PAGE) if is_first or show == "failing" else []
+    following = None
+    if show == "failing":
+        schedules = [one for one in failing if one.name.startswith(q)]
+    else:
+        is_enabled = None if show == "all" else show == "enabled"
+        found = at.schedules.list_schedules(PAGE, cursor, q, is_enabled)
+        following = found.next
+        failed = {one.name for one in failing}
+        schedules = [*failing, *(one for one in found.items if one.name not in failed)]
+    return page(
+        request,
+        "schedules.html",
+        schedules=schedules,
+        failing=len(failing) if is_first else 0,
+        here=address("/schedules", q=q, show=show, cursor=cursor),
+        following=following and address("/schedules", q=q, show=show, cursor=following),
+        q=q,
+        show=show,
+        dead=len(at.schedules.dead(DEAD)),
+        local=local,
+        may=person.role.may(Role.OPERATOR),
+    )
+
+
+@router.get("/schedules/{name}")
+def show_schedule(request: Request, at: AtDesk, person: Viewer, name: str) -> Response:
+    """All that is known of one."""
+    seen = at.schedules.show_schedule(name_of(name))
+    preview, why_none = _preview(at, seen)
+    return page(
+        request,
+        "schedule.html",
+        schedule=seen,
+        preview=preview,
+        why_none=why_none,
+        runs=_last_runs(at, seen.name),
+        most=MOST_PENDING,
+        definition=json.dumps(seen.definition, indent=2, ensure_ascii=False),
+        local=local,
+        may=person.role.may(Role.OPERATOR),
+    )
+
+
+def name_of(place: str) -> str:
+    """The name in an address: `~` before it says that it is no page of ours, such as `new`."""
+    return place.removeprefix("~")
+
+
+def local(at: datetime, zone: str) -> str:
+    """An instant on the clock of a zone."""
+    return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %z}"
+
+
+def _last_runs(at: Desk, name: str) -> list[RunView]:
+    """Its newest runs, without those that still wait to be launched."""
+    newest = at.schedules.runs(name, limit=LOOKED_AT).items
+    return [run for run in newest if not RunState(run.state).is_pending][:LAST_RUNS]
+
+
+def _preview(at: Desk, seen: ScheduleDetail) -> tuple[Preview | None, str]:
+    """Its next due times; or none, and why, of one that cannot be read any more."""
+    try:
+        return at.schedules.preview(seen.name), ""
+    except InvalidDefinition as error:
+        return None, str(error)
+    except NotFound:  # it was removed just now
+        return None, "it was removed"

@@ -1,0 +1,100 @@
+"""Entries of the journal as pages tell them: in words, and with links to what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from synergy.model.journal import JournalEntry
+from synergy.model.process import Deployment, ManagedProcess
+from synergy.runtime.identity import short_name
+
+_JOB, _RUN = 10, 14  # digits of the timeperiod of a job, and of the second of a run
+
+_WORDS = {
+    "agent.decides": "an agent decides about schedules from now on",
+    "agent.leaves": "an agent has stopped deciding about schedules",
+    "box.process_off": "was switched off on a box",
+    "box.process_on": "was switched on on a box",
+    "box.synced": "processes were assigned to a box",
+    "delivery.failed": "could not be delivered",
+    "gc.flush": "the collector was asked to run without waiting",
+    "gc.requested": "the collector was asked to run",
+    "gc.run": "the collector has run",
+    "job.final_run": "does its final run",
+    "job.in_progress": "was begun",
+    "job.noop": "had nothing to do",
+    "job.processed": "is done",
+    "job.skipped": "was given up",
+    "job.stale": "its source was written to after it was done",
+    "job.started_over": "was started over",
+    "operation.accepted": "a long operation was accepted",
+    "operation.done": "a long operation is done",
+    "operation.failed": "a long operation has failed",
+    "process.failed": "a process keeps ending",
+    "process.off": "was switched off",
+    "process.on": "was switched on",
+    "process.started": "was started",
+    "process.stopped": "was stopped",
+    "process.trigger_frequency": "got another trigger",
+    "process.triggered": "was triggered by hand",
+    "queue.purged": "messages were dropped",
+    "queue.replayed": "messages were sent again",
+    "schedule.changed": "was changed",
+    "schedule.created": "was created",
+    "schedule.declared": "was created, as context.py declares it",
+    "schedule.disabled": "was disabled",
+    "schedule.enabled": "was enabled",
+    "schedule.removed": "was removed",
+    "scheduler.leads": "a scheduler took the lead",
+    "scheduler.released": "a scheduler gave up the lead",
+    "timetable.extended": "the timetable begins earlier now",
+    "unit.canceled": "was canceled",
+    "unit.extended": "covers more of its source",
+    "unit.in_progress": "a worker took it",
+    "unit.invalid": "an attempt failed",
+    "unit.noop": "had nothing to do",
+    "unit.processed": "was carried out",
+    "unit.requested": "waits for a worker",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tale:
+    """An entry, what it means, who did it in short, and the addresses of what it is about.
+
+    `about` is the page of its process or schedule, `jobs` what stands before the timeperiod in
+    the address of a job of it, `unit` and `run` are pages; "" where there is none.
+    """
+
+    entry: JournalEntry
+    words: str
+    by: str
+    about: str
+    jobs: str
+    unit: str
+    run: str
+
+
+def tell(entries: Iterable[JournalEntry], deployment: Deployment) -> list[Tale]:
+    """All of them, in their order."""
+    return [_told(entry, deployment) for entry in entries]
+
+
+def _told(entry: JournalEntry, deployment: Deployment) -> Tale:
+    noun = entry.event.partition(".")[0]
+    declared, name = deployment.processes.get(entry.process), quote(entry.process, safe="")
+    about = jobs = unit = run = ""
+    if declared is not None:
+        about = f"/processes/{name}"
+    elif entry.process and noun in ("schedule", "run"):
+        about = f"/schedules/{name}"
+    if isinstance(declared, ManagedProcess) and len(entry.first) == _JOB:
+        jobs = f"/jobs/{name}/"
+    if entry.unit and noun == "unit":
+        unit = f"/units/{quote(entry.unit, safe='')}"
+    if entry.unit and (noun == "run" or len(entry.first) == _RUN):
+        run = f"/runs/{quote(entry.unit, safe='')}"
+    words = _WORDS.get(entry.event, "")
+    return Tale(entry, words, short_name(entry.who), about, jobs, unit, run)

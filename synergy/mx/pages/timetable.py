@@ -1,0 +1,154 @@
+"""The timetable: all trees, and one tree as a calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from synergy.errors import InvalidValue, NotFound, Refused
+from synergy.insight.calendar import calendar
+from synergy.insight.tree_overview import overview
+from synergy.insight.tree_runs import TreeProgress, tree_runs
+from synergy.insight.views import Window
+from synergy.model.job import JobState
+from synergy.model.process import Tree
+from synergy.mx.access import Viewer
+from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.render import island, page
+from synergy.mx.tree_body import body_of, lanes_of
+from synergy.timeperiod import Qualifier
+
+router = APIRouter()
+
+MARKS = ("late", "failing", "stale")
+FIRST_MODULES = (
+    "timetable",
+    "calendar",
+    "timetable_bars",
+    "timetable_cells",
+    "timetable_grid",
+    "tree_model",
+)
+"""Scripts that paint the calendar, so that the browser need not find out one after another."""
+
+MODULES = (
+    "timetable_page", "ask", "dialog", "operation", "touched", "toast", "live", "times", "glue",
+    "keys", "parts", "timetable_keys", "timetable_live", "timetable_panel", "timetable_pointer",
+    "timetable_selection", "timetable_tip",
+)  # fmt: skip
+"""Scripts that are needed after that."""
+
+At = Annotated[
+    str | None,
+    Query(max_length=16, description="where to begin: 2026, 2026-11, 2026112103"),
+]
+AsTable = Annotated[bool, Query(description="as a table, which needs no script")]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A tree in the list: `waits_for` are the trees that it depends on, by name and label."""
+
+    progress: TreeProgress
+    label: str
+    waits_for: tuple[tuple[str, str], ...]
+
+
+@router.get("/timetable")
+def trees(request: Request, desk: AtDesk, _person: Viewer, part: bool = False) -> HTMLResponse:
+    """All trees, by the page that `context.py` puts them on; `part`: only what changes."""
+    groups: dict[str, list[TreeRow]] = {}
+    template = "_timetables.html" if part else "timetables.html"
+    try:
+        progress = desk.reads.progress()
+    except Refused as refusal:  # it has no start yet
+        return page(request, template, groups=groups, refusal=str(refusal))
+    for each in progress:
+        groups.setdefault(each.mx_page, []).append(_row(desk, each))
+    return page(request, template, groups=groups, refusal="")
+
+
+@router.get("/timetable/{name}")
+def tree(
+    request: Request,
+    desk: AtDesk,
+    _person: Viewer,
+    name: str,
+    at: At = None,
+    table: AsTable = False,
+) -> HTMLResponse:
+    """A tree as a calendar, or as a table, which is a window of it."""
+    declared, begin = _declared(desk, name), _timeperiod(at)
+    try:
+        timetable = desk.reads.timetable()
+    except Refused as refusal:  # it has no start yet
+        return page(request, "timetables.html", groups={}, refusal=str(refusal))
+    now = desk.now
+    places = [timetable.places[process] for process in declared.processes]
+    totals = {state.word: sum(place.level.counts[state] for place in places) for state in JobState}
+    runs = tree_runs(declared, timetable, Window.between("", ""), now)
+    return page(
+        request,
+        "timetable.html",
+        tree=declared,
+        label=_label(declared),
+        waits_for=_named(desk, declared.dependent_on),
+        awaited_by=_named(desk, _dependants(desk, name)),
+        calendar=calendar(places, now, begin) if table else None,
+        jobs=None if table else island(body_of(runs, lanes_of(runs))),
+        overview=overview(places, now),
+        totals=totals,
+        marks=MARKS,
+        at=at or "",
+        begin=begin or "",
+        first_modules=FIRST_MODULES,
+        modules=MODULES,
+    )
+
+
+@router.get("/timetable/{name}/overview")
+def strip(request: Request, desk: AtDesk, _person: Viewer, name: str) -> HTMLResponse:
+    """The overview above the calendar, to be read again."""
+    timetable = desk.reads.timetable()
+    places = [timetable.places[process] for process in _declared(desk, name).processes]
+    found = overview(places, desk.now)
+    return page(request, "_overview.html", tree=_declared(desk, name), overview=found)
+
+
+def _declared(desk: Desk, name: str) -> Tree:
+    found = desk.deployment.trees.get(name)
+    if found is None:
+        raise NotFound("tree", name, f"there are: {', '.join(desk.deployment.trees)}")
+    return found
+
+
+def _label(tree: Tree) -> str:
+    return tree.mx_name or tree.name
+
+
+def _named(desk: Desk, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, _label(desk.deployment.trees[name])) for name in names)
+
+
+def _dependants(desk: Desk, name: str) -> list[str]:
+    return [other.name for other in desk.deployment.trees.values() if name in other.dependent_on]
+
+
+def _row(desk: Desk, tree: TreeProgress) -> TreeRow:
+    return TreeRow(tree, tree.mx_name or tree.name, _named(desk, tree.dependent_on))
+
+
+def _timeperiod(typed: str | None) -> str | None:
+    """A timeperiod from what a person wrote: 2026, 2026-11, 2026-11-21 or all ten digits."""
+    if not typed:
+        return None
+    digits = "".join(part for part in typed if part not in "-: T")
+    if not digits.isdigit() or len(digits) not in (4, 6, 8, 10):
+        raise InvalidValue(f"{typed!r} is no timeperiod: write 2026, 2026-11 or 2026112103")
+    named = digits.ljust(10, "0")
+    Qualifier.HOURLY.cast(named)  # whether there is such a month, day and hour
+    return named

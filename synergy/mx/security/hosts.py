@@ -1,0 +1,76 @@
+"""The names by which MX may be called: a page elsewhere must not reach it by a name of its own.
+
+A name that somebody else owns may point to this machine (DNS rebinding), and a browser would
+then show what is here to the pages of that name. So the `Host` of a request has to be one of
+the machine's own names, or the address that was connected to.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?", re.ASCII)
+
+
+def own_names(more: Iterable[str] = ()) -> frozenset[str]:
+    """The names of this machine, and those that a setting adds, in lower case."""
+    host = socket.gethostname()
+    return frozenset(name.lower().rstrip(".") for name in ("localhost", host, *more) if name)
+
+
+def parted(host: str) -> tuple[str, str] | None:
+    """Name and port ("" for none) of a `Host`; None if it is none."""
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return None
+    return (found[1] or found[2]).lower().rstrip("."), found[3] or ""
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address (never a name) is one of this machine to itself."""
+    try:
+        return _address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.ip_address(text.partition("%")[0])
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+class Hosts:
+    """Refuses requests that call MX by a name that is not its own."""
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        self.app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._is_own(scope):
+            raise HTTPException(
+                400, "MX is not called by this name here: the setting mx_names says which it has"
+            )
+        await self.app(scope, receive, send)
+
+    def _is_own(self, scope: Scope) -> bool:
+        hosts = Headers(scope=scope).getlist("host")
+        found = parted(hosts[0]) if len(hosts) == 1 else None
+        if found is None:
+            return False
+        name = found[0]
+        return name in self._names or is_loopback(name) or _is_same(name, scope.get("server"))
+
+
+def _is_same(name: str, server: tuple[str, int] | None) -> bool:
+    try:
+        return server is not None and _address(name) == _address(server[0])
+    except ValueError:
+        return False

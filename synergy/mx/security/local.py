@@ -1,0 +1,15 @@
+"""Ways within MX: where somebody may be sent after he logged in."""
+
+from __future__ import annotations
+
+import re
+
+_PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
+_NEVER = ("/login", "/logout", "/api/")
+
+
+def local_path(text: str) -> str:
+    """A path of this site, with its query; "/" for everything else."""
+    if len(text) <= 2000 and _PATH.fullmatch(text) and not text.startswith(_NEVER):
+        return text
+    return "/"

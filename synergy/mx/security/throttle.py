@@ -1,0 +1,97 @@
+"""How often somebody may try to log in: whoever fails waits, twice as long each time.
+
+A browser in which he logged in before has a mark, and is counted by that alone: what strangers
+try by his name, or from his address, does not keep him out.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from synergy.clock import Clock
+
+FREE: Final = 5  # failures that cost nothing
+LONGEST: Final = 900.0  # seconds that an address waits at most
+LONGEST_NAME: Final = 60.0  # that a name does: others must not be able to lock somebody out
+FORGOTTEN: Final = 3600.0  # seconds after which a failure counts no longer
+MOST: Final = 10_000  # names and addresses that are remembered; the oldest go
+
+
+@dataclass(slots=True)
+class _Failures:
+    number: int = 0
+    until: float = 0.0  # on the monotonic clock
+    last: float = 0.0
+
+
+class Throttle:
+    """Counts failures by name and by address, or by mark. May be used by several threads."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures: OrderedDict[str, _Failures] = OrderedDict()
+
+    def attempt(self, name: str, address: str, mark: str = "") -> float:
+        """Counts an attempt as failed, until it is said to have succeeded.
+
+        Returns the seconds to wait, and counts nothing, where it comes too early.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            keys = _keys(name, address, mark)
+            wait = max(map(self._until, keys)) - now
+            if wait > 0:
+                return wait
+            for key, longest in keys.items():
+                each = self._of(key, now)
+                each.number += 1
+                each.last = now
+                if each.number >= FREE:
+                    each.until = now + min(2.0 ** min(each.number - FREE, 20), longest)
+            return 0.0
+
+    def succeeded(self, name: str, address: str, mark: str = "") -> None:
+        """The attempt was none that failed; earlier ones of the address still count."""
+        first, *by_address = _keys(name, address, mark)
+        with self._lock:
+            self._failures.pop(first, None)
+            for found in filter(None, map(self._failures.get, by_address)):
+                found.number -= 1
+                found.until = 0.0
+
+    def _until(self, key: str) -> float:
+        """Remembers nothing: who waits must not push out what is known of others."""
+        found = self._failures.get(key)
+        return 0.0 if found is None else found.until
+
+    def _of(self, key: str, now: float) -> _Failures:
+        found = self._failures.get(key)
+        if found is None or now - found.last > FORGOTTEN:
+            found = self._failures[key] = _Failures()
+        self._failures.move_to_end(key)
+        while len(self._failures) > MOST:
+            self._failures.popitem(last=False)
+        return found
+
+
+def _keys(name: str, address: str, mark: str) -> dict[str, float]:
+    """By what an attempt is counted, and the longest wait of each."""
+    if mark:
+        return {f"mark {mark}": LONGEST}
+    return {f"name {name[:64]}": LONGEST_NAME, f"address {_network(address)}": LONGEST}
+
+
+def _network(address: str) -> str:
+    """An address of IPv6 stands for all that its owner has."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 6 and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)

@@ -1,0 +1,144 @@
+// The one dialog in which every change is confirmed: why, what it would touch, how it went.
+
+import { ask, explain, newKey } from "./ask.js";
+import { followed } from "./operation.js";
+import { preview, told } from "./touched.js";
+import { toast } from "./toast.js";
+
+const $ = (id) => document.getElementById(id);
+
+/**
+ * Asks a person, then MX. `request`: {label, verb, method, path, body, confirm, preview, danger},
+ * where `label` is the title, and `verb` what its button says if not the same; resolves to the answer's data once it is done, or to null if he thought better of it.
+ */
+export function perform(request) {
+  const dialog = $("ask");
+  const opener = document.activeElement;
+  return new Promise((resolve) => {
+    const state = { request, key: newKey(), sent: "", result: null };
+    fill(dialog, state);
+    const form = dialog.querySelector("form");
+    form.onsubmit = (event) => {
+      event.preventDefault();
+      send(dialog, state);
+    };
+    dialog.onclose = () => {
+      state.closed = true;
+      form.onsubmit = null;
+      giveBackFocus(opener);
+      resolve(state.result);
+    };
+    dialog.showModal();
+    $("ask-reason").focus();
+    if (request.preview) look(state);
+  });
+}
+
+function fill(dialog, { request }) {
+  $("ask-title").textContent = request.label;
+  $("ask-text").textContent = request.confirm ?? "";
+  $("ask-text").hidden = !request.confirm;
+  $("ask-reason").value = "";
+  const go = $("ask-go");
+  go.textContent = request.verb || request.label;
+  go.className = `btn ${request.danger ? "btn-danger" : "btn-primary"}`;
+  go.disabled = Boolean(request.preview);
+  go.hidden = false;
+  $("ask-cancel").textContent = "Cancel";
+  $("ask-preview").replaceChildren();
+  $("ask-preview").hidden = !request.preview;
+  $("ask-progress").hidden = true;
+  $("ask-form").hidden = false;
+  showProblem(null);
+}
+
+async function look(state) {
+  const { method, path, body } = state.request;
+  $("ask-preview").textContent = "Looking what this would touch…";
+  try {
+    const { data } = await ask(method, path, body, { dryRun: true });
+    if (state.closed) return;
+    $("ask-preview").replaceChildren(preview(data));
+    $("ask-go").disabled = false;
+  } catch (problem) {
+    if (state.closed) return;
+    $("ask-preview").hidden = true;
+    showProblem(problem);
+  }
+}
+
+async function send(dialog, state) {
+  const { method, path, body, label } = state.request;
+  const full = { ...body, reason: $("ask-reason").value.trim() };
+  const text = JSON.stringify(full);
+  if (state.sent && state.sent !== text) state.key = newKey(); // another request needs another key
+  state.sent = text;
+  showProblem(null);
+  $("ask-go").disabled = true;
+  try {
+    const answer = await ask(method, path, full, { key: state.key });
+    if (answer.status === 202 && answer.data?.id && answer.data?.kind) {
+      await follow(dialog, state, answer);
+    } else {
+      state.result = answer.data ?? {};
+      toast(`${label}: ${told(answer.data)}`, "ok");
+      finish(dialog, state);
+    }
+  } catch (problem) {
+    if (state.closed) toast(`${label}: ${problem.detail ?? problem}`, "danger");
+    else showProblem(problem);
+  } finally {
+    if (!state.closed) $("ask-go").disabled = false;
+  }
+}
+
+async function follow(dialog, state, answer) {
+  const { label } = state.request;
+  if (!state.closed) showFollowing();
+  state.result = answer.data;
+  const operation = await followed(answer, (at) => state.closed || showProgress(at));
+  state.result = operation;
+  toast(`${label}: done, ${count(operation.touched)} touched.`, "ok");
+  finish(dialog, state);
+}
+
+/** Whoever has closed the dialog meanwhile may have another one open in its place. */
+function finish(dialog, state) {
+  if (state.closed) document.dispatchEvent(new CustomEvent("synergy:behind", { detail: {} }));
+  else dialog.close();
+}
+
+function showFollowing() {
+  $("ask-form").hidden = true;
+  $("ask-go").hidden = true;
+  $("ask-cancel").textContent = "Close; it goes on";
+  $("ask-progress").hidden = false;
+}
+
+function showProgress({ done, total, detail }) {
+  const bar = $("ask-bar");
+  if (total) {
+    bar.max = total;
+    bar.value = done;
+  } else bar.removeAttribute("value");
+  $("ask-told").textContent = detail || (total ? `${count(done)} of ${count(total)}` : "Waiting to begin…");
+}
+
+function showProblem(problem) {
+  const box = $("ask-problem");
+  box.hidden = problem === null;
+  box.replaceChildren(...(problem === null ? [] : [explain({ ...problem, detail: problem.detail ?? problem.message })]));
+}
+
+const count = (number) => Number(number ?? 0).toLocaleString("en");
+
+/** Focus goes back to what opened the dialog, or to what took its place meanwhile. */
+function giveBackFocus(opener) {
+  if (opener?.isConnected) return opener.focus();
+  const again = opener?.dataset?.api
+    ? [...document.querySelectorAll("[data-api]")].find(
+        (one) => one.dataset.api === opener.dataset.api && one.dataset.method === opener.dataset.method,
+      )
+    : null;
+  (again ?? $("main")).focus();
+}

@@ -1,0 +1,106 @@
+// What ties it all to the page: buttons that ask, copying, tables that scroll, and the start.
+
+import { perform } from "./dialog.js";
+import { startKeys } from "./keys.js";
+import { listenIfAsked } from "./live.js";
+import { readAgain } from "./parts.js";
+import { startTimes } from "./times.js";
+import { toast } from "./toast.js";
+
+/* Actions: any element with data-api, a button or a form */
+
+function requestOf(element, body) {
+  const { api, method, label, verb, confirm } = element.dataset;
+  const text = (element.querySelector("[type=submit]") ?? element).textContent.trim();
+  return {
+    label: label || text || "Do it",
+    verb: verb || text,
+    method: method || "POST",
+    path: api,
+    body,
+    confirm,
+    preview: "preview" in element.dataset,
+    danger: element.classList.contains("btn-danger"),
+  };
+}
+
+async function act(element, body) {
+  const done = element.dataset.done || "reload";
+  const result = await perform(requestOf(element, body));
+  if (result !== null) finish(done, result);
+}
+
+function finish(done, result) {
+  const at = done.indexOf(":");
+  const [what, rest] = at < 0 ? [done, ""] : [done.slice(0, at), done.slice(at + 1)];
+  if (what === "refresh") document.querySelectorAll(rest).forEach(readAgain);
+  else if (what === "goto") location.assign(rest);
+  else if (what === "reload") location.reload();
+  document.dispatchEvent(new CustomEvent("synergy:done", { detail: result }));
+}
+
+/** The fields of a form as a body; numbers and ticks as such, and without what is empty. */
+function bodyOf(form) {
+  const body = JSON.parse(form.dataset.body || "{}");
+  for (const field of form.elements) {
+    if (!field.name || field.disabled) continue;
+    if (field.type === "checkbox") body[field.name] = field.checked;
+    else if (field.type === "radio" && !field.checked) continue;
+    else if (field.value !== "") body[field.name] = field.type === "number" ? field.valueAsNumber : field.value;
+  }
+  return body;
+}
+
+document.addEventListener("click", (event) => {
+  const asker = event.target.closest("[data-api]:not(form)");
+  if (asker) act(asker, JSON.parse(asker.dataset.body || "{}"));
+  const copied = event.target.closest("[data-copy]");
+  if (copied) copy(copied);
+  const closer = event.target.closest("[data-close]");
+  if (closer) closer.closest("dialog").close();
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-api]");
+  if (!form) return;
+  event.preventDefault();
+  act(form, bodyOf(form));
+});
+
+async function copy(button) {
+  const was = button.textContent;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = was), 1500);
+  } catch {
+    toast("The browser does not let this page copy: select the text and copy it yourself.", "danger");
+  }
+}
+
+/* Wide tables can be scrolled with the keyboard */
+
+function letScroll() {
+  for (const wrap of document.querySelectorAll(".table-wrap")) {
+    const isWide = wrap.scrollWidth > wrap.clientWidth + 1;
+    if (!isWide) {
+      wrap.removeAttribute("tabindex");
+      continue;
+    }
+    wrap.tabIndex = 0;
+    wrap.setAttribute("role", "region");
+    if (!wrap.hasAttribute("aria-label")) {
+      const name = wrap.querySelector("caption") ?? wrap.closest("section")?.querySelector("h1, h2, h3");
+      const words = name?.textContent.trim();
+      wrap.setAttribute("aria-label", words ? `${words}, as a table` : "Table"); // the section has the name itself
+    }
+  }
+}
+
+addEventListener("resize", letScroll);
+document.addEventListener("htmx:afterSwap", letScroll);
+startTimes();
+startKeys();
+letScroll();
+document.addEventListener("DOMContentLoaded", listenIfAsked); // all scripts of the page hear by then
+document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });

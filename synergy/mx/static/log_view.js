@@ -1,0 +1,251 @@
+// A window onto a log of any length: only the lines that can be seen are in the page.
+//
+// `top` is the place of the first line that can be seen, with a fraction for what of it is above
+// the edge. The scroll bar is as long as all lines together, or, beyond what browsers can show,
+// stands for them. Where lines are wrapped each still takes one line of it.
+
+import { rowOf } from "./log_row.js";
+
+const TALLEST = 8e6; // pixels; browsers lose count of more
+const AHEAD = 100; // lines beyond the edges that are to be there already
+
+export class LogView {
+  constructor(place, source, { picked, moved }) {
+    this.source = source;
+    this.picked = picked; // a line was chosen
+    this.moved = moved; // somebody scrolled
+    this.top = 0;
+    this.chosen = null; // number of a line
+    this.isWrapped = false;
+    this.set = -1; // where the scroll bar was put, and not by hand
+    this.rows = new Map();
+    this.build(place);
+    this.rowHeight = this.measure();
+    this.ask = 0;
+  }
+
+  build(place) {
+    this.box = element("div", "lv");
+    this.box.tabIndex = 0;
+    this.box.id = "log-lines";
+    this.box.setAttribute("role", "listbox");
+    this.box.setAttribute("aria-label", "Lines");
+    this.space = element("div", "lv-space");
+    this.window = element("div", "lv-window");
+    this.list = element("div", "lv-rows");
+    for (const one of [this.space, this.window, this.list]) one.setAttribute("role", "presentation");
+    this.window.append(this.list);
+    this.space.append(this.window);
+    this.box.append(this.space);
+    place.replaceChildren(this.box);
+    this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.box.addEventListener("wheel", (event) => this.wheeled(event), { passive: false });
+    this.box.addEventListener("click", (event) => this.clicked(event));
+    new ResizeObserver(() => this.resized()).observe(this.box);
+  }
+
+  measure() {
+    const row = rowOf({ number: 1, at: "", level: "", event: "", message: "x", more: {} }, {});
+    this.list.append(row);
+    const height = row.getBoundingClientRect().height || 20;
+    row.remove();
+    return height;
+  }
+
+  get height() {
+    return this.box.clientHeight;
+  }
+
+  /** How many lines there is room for, if none is wrapped. */
+  get room() {
+    return this.height / this.rowHeight;
+  }
+
+  get lastTop() {
+    return Math.max(0, this.isWrapped ? this.source.count - 1 : this.source.count - this.room);
+  }
+
+  get isAtEnd() {
+    return this.isWrapped ? this.endIsSeen : this.top >= this.lastTop - 0.5;
+  }
+
+  /** Draws what can be seen, soon. */
+  draw() {
+    if (!this.ask) this.ask = requestAnimationFrame(() => {
+      this.ask = 0;
+      this.drawNow();
+    });
+  }
+
+  drawNow() {
+    const { source } = this;
+    this.top = Math.min(Math.max(0, this.top), this.lastTop);
+    const first = Math.floor(this.top);
+    const end = Math.min(source.count, first + Math.ceil(this.room) + 1);
+    const extent = this.isWrapped ? (source.count - 1) * this.rowHeight + this.height : source.count * this.rowHeight;
+    this.space.style.height = `${Math.max(this.height, Math.min(TALLEST, extent))}px`;
+    this.window.style.height = `${this.height}px`;
+    this.place(first, end);
+    this.putBar();
+    source.want(first - AHEAD, end + AHEAD);
+  }
+
+  /** Puts the rows from `first` to before `end`, and keeps those that are there already. */
+  place(first, end) {
+    const kept = new Map();
+    let before = null;
+    for (let index = first; index < end; index += 1) {
+      const number = this.source.numberAt(index);
+      const line = this.source.line(index);
+      const old = this.rows.get(number);
+      const row = old && (old.isFull || !line) ? old.row : rowOf(line ?? { number }, this.source.filter);
+      kept.set(number, { row, isFull: Boolean(line) || Boolean(old?.isFull) });
+      this.dress(row, number, index);
+      const next = before ? before.nextSibling : this.list.firstChild;
+      if (next !== row) this.list.insertBefore(row, next);
+      before = row;
+    }
+    for (const [number, { row }] of this.rows) if (kept.get(number)?.row !== row) row.remove();
+    this.rows = kept;
+    const height = this.isWrapped ? (this.list.firstChild?.getBoundingClientRect().height ?? 0) : this.rowHeight;
+    this.list.style.transform = `translateY(${-(this.top - first) * height}px)`;
+    const edge = this.box.getBoundingClientRect().bottom;
+    const last = this.list.lastChild?.getBoundingClientRect().bottom ?? 0;
+    this.endIsSeen = end >= this.source.count && last <= edge + 1;
+  }
+
+  dress(row, number, index) {
+    const isChosen = number === this.chosen;
+    row.setAttribute("aria-posinset", String(index + 1));
+    row.setAttribute("aria-setsize", String(this.source.count));
+    row.setAttribute("aria-selected", String(isChosen));
+    row.classList.toggle("is-match", !this.source.isFiltered && this.source.isMatch(number));
+  }
+
+  /* The scroll bar */
+
+  get scrollable() {
+    return Math.max(1, parseFloat(this.space.style.height) - this.height);
+  }
+
+  putBar() {
+    const wanted = this.lastTop ? (this.top / this.lastTop) * this.scrollable : 0;
+    if (Math.abs(this.box.scrollTop - wanted) < 1) return;
+    this.box.scrollTop = wanted;
+    this.set = this.box.scrollTop;
+  }
+
+  scrolled() {
+    const at = this.box.scrollTop;
+    if (Math.abs(at - this.set) < 1) return;
+    this.set = -1;
+    const top = (at / this.scrollable) * this.lastTop;
+    if (Math.abs(top - this.top) * this.rowHeight < 1) return;
+    this.top = top;
+    this.draw();
+    this.moved();
+  }
+
+  /** Where the bar stands for more than it is long, the wheel moves by lines all the same. */
+  wheeled(event) {
+    if (this.source.count * this.rowHeight <= TALLEST || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    const unit = [1, this.rowHeight, this.height][event.deltaMode];
+    this.top += (event.deltaY * unit) / this.rowHeight;
+    this.draw();
+    this.moved();
+  }
+
+  /* Going somewhere */
+
+  toEnd() {
+    this.top = this.lastTop;
+    if (this.isWrapped) this.fitEnd();
+    this.draw();
+  }
+
+  /** Wrapped lines are taller: goes back as far as the last ones fill the window. */
+  fitEnd() {
+    this.top = Math.max(0, this.source.count - Math.ceil(this.room));
+    this.drawNow();
+    let left = this.height;
+    let fit = 0;
+    for (const row of [...this.list.children].reverse()) {
+      left -= row.getBoundingClientRect().height;
+      if (left < 0) break;
+      fit += 1;
+    }
+    this.top = Math.max(0, this.source.count - Math.max(1, fit));
+  }
+
+  toLine(number) {
+    const index = this.source.indexOf(number);
+    this.top = index - this.room / 3;
+    this.choose(number);
+  }
+
+  /** Chooses a line, and scrolls as far as it takes to see it. */
+  choose(number) {
+    this.chosen = number;
+    this.reveal();
+    this.box.setAttribute("aria-activedescendant", `row-${number}`);
+    this.picked();
+  }
+
+  reveal() {
+    const number = this.chosen;
+    const index = this.source.indexOf(number);
+    if (index < this.top) this.top = index;
+    else if (index > this.top + this.room - 1) this.top = index - this.room + 1;
+    this.drawNow();
+    const row = this.rows.get(number)?.row;
+    if (this.isWrapped && row && row.getBoundingClientRect().bottom > this.box.getBoundingClientRect().bottom) {
+      this.top = index;
+      this.drawNow();
+    }
+  }
+
+  /** The chosen line is seen afterwards if it was before. */
+  resized() {
+    if (this.rows.has(this.chosen)) this.reveal();
+    else this.draw();
+  }
+
+  step(by) {
+    if (!this.source.count) return;
+    const index = this.chosen === null ? Math.floor(this.top) - Math.sign(by) : this.source.indexOf(this.chosen);
+    const next = Math.min(this.source.count - 1, Math.max(0, index + by));
+    this.choose(this.source.numberAt(next));
+  }
+
+  clicked(event) {
+    const row = event.target.closest(".lv-row");
+    if (!row || !getSelection().isCollapsed) return;
+    this.choose(Number(row.dataset.number));
+  }
+
+  wrap(isWrapped) {
+    const first = Math.floor(this.top);
+    const isChosenSeen = this.rows.has(this.chosen);
+    const wasAtEnd = this.isAtEnd;
+    this.isWrapped = isWrapped;
+    this.box.classList.toggle("is-wrapped", isWrapped);
+    this.top = first;
+    this.drawNow();
+    if (isChosenSeen) this.reveal();
+    else if (wasAtEnd) this.toEnd();
+  }
+
+  /** Everything is different: no row is as it was. */
+  forget() {
+    for (const { row } of this.rows.values()) row.remove();
+    this.rows.clear();
+    this.draw();
+  }
+}
+
+function element(name, className) {
+  const made = document.createElement(name);
+  made.className = className;
+  return made;
+}

@@ -1,0 +1,180 @@
+// Parts of pages that htmx reads again: when something happened that they show, when an action was
+// done, and what is not told by the stream every few seconds.
+//
+// htmx drops what comes while it throttles, so the last thing that happened would not be shown.
+// Here is remembered what was heard and when each part was read, and who is behind is read again.
+
+import { logIn } from "./ask.js";
+import { listenIfAsked, NOUNS } from "./live.js";
+import { refreshTimes } from "./times.js";
+import { toast } from "./toast.js";
+
+const LOOK = 500; // milliseconds between two looks at which parts are behind
+const AGAIN = 3000; // milliseconds after which a part is read again that MX did not answer for
+const LIVE = '[hx-trigger*="synergy:"]';
+const POLLED = '[hx-trigger*="every "]';
+
+const heard = new Map(); // noun: when something of it happened last
+const asked = new WeakMap(); // part: from when on somebody wants it to be read again
+const read = new WeakMap(); // part: when it was last read, 0 if it came with the page
+const begun = new WeakMap(); // request: when it was sent
+
+const allParts = () => document.querySelectorAll(`${LIVE}, [hx-trigger*="refresh"]`);
+const triggerOf = (part) => part.getAttribute("hx-trigger") ?? "";
+const nounsOf = (part) => [...triggerOf(part).matchAll(/synergy:(\w+)/g)].map((found) => found[1]);
+const pauseOf = (part) => Math.max(0, ...[...triggerOf(part).matchAll(/throttle:(\d+)s/g)].map((found) => 1000 * found[1]));
+
+/** Has a part be read again: at once, or as soon as htmx lets it. */
+export function readAgain(part) {
+  asked.set(part, performance.now());
+  htmx.trigger(part, "refresh");
+}
+
+function isBehind(part, now) {
+  const since = read.get(part);
+  const wanted = asked.get(part) ?? -1;
+  if (wanted > since && wanted <= now) return true;
+  return now - since >= pauseOf(part) && nounsOf(part).some((noun) => (heard.get(noun) ?? -1) > since);
+}
+
+function catchUp() {
+  if (document.hidden) return;
+  const now = performance.now();
+  for (const part of allParts()) {
+    if (isBehind(part, now) && !isInUse(part)) htmx.trigger(part, "refresh");
+  }
+}
+
+for (const noun of NOUNS) {
+  document.addEventListener(`synergy:${noun}`, () => heard.set(noun, performance.now()));
+}
+document.addEventListener("synergy:behind", () => document.querySelectorAll(LIVE).forEach(readAgain));
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  refreshTimes();
+  document.querySelectorAll(POLLED).forEach(readAgain);
+});
+for (const part of allParts()) read.set(part, 0);
+setInterval(catchUp, LOOK);
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const part = event.target;
+  // Nobody looks: what is polled is read again when somebody does.
+  if (document.hidden && part.matches(POLLED)) return event.preventDefault();
+  read.set(part, performance.now());
+  begun.set(event.detail.xhr, performance.now());
+});
+
+/** Parts that came with an answer were read when it was asked for; one may stand for its asker. */
+function welcome({ xhr, requestConfig }) {
+  for (const part of allParts()) {
+    if (read.has(part)) continue;
+    read.set(part, begun.get(xhr));
+    if (part.id === requestConfig.elt.id) asked.set(part, asked.get(requestConfig.elt) ?? -1);
+  }
+}
+
+/* What somebody has in hand stays there */
+
+const SCROLLING = ".table-wrap, pre";
+const openDetails = new Map();
+const scrolled = new Map(); // place of what scrolls: how far it is, and whether it has the focus
+let focused = null;
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, elt, xhr, requestConfig } = event.detail;
+  if (xhr.status >= 400) return;
+  if (requestConfig.verb === "get" && isInUse(target)) {
+    event.detail.shouldSwap = false;
+    asked.set(elt, performance.now());
+    return;
+  }
+  for (const one of target.querySelectorAll("details[id]")) openDetails.set(one.id, one.open);
+  const at = document.activeElement;
+  focused = target.contains(at) && !at.id ? at : null;
+  for (const [place, one] of scrollingIn(target)) {
+    if (one.scrollLeft || one.scrollTop || one === at) {
+      scrolled.set(place, { left: one.scrollLeft, top: one.scrollTop, hadFocus: one === at });
+    }
+  }
+});
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  welcome(event.detail);
+  for (const [id, wasOpen] of openDetails) {
+    const again = document.getElementById(id);
+    if (again) again.open = wasOpen;
+  }
+  openDetails.clear();
+  for (const [place, one] of scrolled.size ? scrollingIn(document) : []) scrollAgain(one, scrolled.get(place));
+  scrolled.clear();
+  if (focused && !focused.isConnected) twinOf(focused)?.focus({ preventScroll: true });
+  focused = null;
+  refreshTimes();
+  listenIfAsked();
+});
+
+/** What scrolls there, by its section and how many of them come before it. */
+function scrollingIn(root) {
+  const found = new Map();
+  for (const one of root.querySelectorAll(SCROLLING)) {
+    const part = one.closest("section, [id]");
+    const name = part.id || part.getAttribute("aria-labelledby");
+    let nth = 0;
+    while (found.has(`${name} ${nth}`)) nth += 1;
+    found.set(`${name} ${nth}`, one);
+  }
+  return found;
+}
+
+function scrollAgain(one, was) {
+  if (!was) return;
+  if (was.hadFocus) {
+    one.tabIndex = 0;
+    one.focus({ preventScroll: true });
+  }
+  one.scrollTo(was.left, was.top);
+}
+
+/** The element that took the place of one that was swapped out: it asks, or leads to, the same. */
+function twinOf(gone) {
+  const name = gone.dataset.api ? "data-api" : "href";
+  const value = gone.getAttribute(name);
+  return value && document.querySelector(`main [${name}="${CSS.escape(value)}"]`);
+}
+
+/** Whether somebody is selecting text there, or has a field of it in hand. */
+function isInUse(part) {
+  const chosen = getSelection();
+  if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return true;
+  const at = document.activeElement;
+  return part.contains(at) && at !== part && at.matches("input, textarea, select");
+}
+
+/* What went wrong is said, once as long as it lasts */
+
+let isAway = false;
+
+document.addEventListener("htmx:responseError", (event) => {
+  const { elt, xhr } = event.detail;
+  if (xhr.status >= 500) asked.set(elt, performance.now() + AGAIN);
+  if (xhr.status === 401) logIn();
+  else if (!isAway) toast(detailOf(xhr), "danger");
+  isAway = true;
+});
+document.addEventListener("htmx:sendError", (event) => {
+  asked.set(event.detail.elt, performance.now() + AGAIN);
+  if (!isAway) toast("MX does not answer. What you see may be old.", "danger");
+  isAway = true;
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.successful) isAway = false;
+});
+
+function detailOf(xhr) {
+  try {
+    return JSON.parse(xhr.responseText).detail;
+  } catch {
+    return `MX answered ${xhr.status}.`;
+  }
+}

@@ -1,0 +1,242 @@
+// Between the fields of the form and a schedule as it is written down. What has no field is
+// carried along as it is.
+
+export class Unreadable extends Error {
+  /** `field` is the one whose text is no JSON. */
+  constructor(field, detail) {
+    super(detail);
+    this.field = field;
+  }
+}
+
+const FIELDS = [
+  "name", "process", "arguments", "target", "payload", "content_type", "headers", "budget",
+  "trigger", "cron", "when", "dependencies", "zone", "from", "catchup", "first_run",
+  "constraints", "timeout", "priority",
+];
+const PLAIN = ["content_type", "budget", "zone", "from", "timeout"]; // texts; empty is left out
+const EXAMPLES = {
+  http: "https://example.com/hook",
+  amqp: "amqp://host/vhost?exchange=NAME&routing_key=KEY",
+  sqs: "sqs:queue-name",
+  sns: "sns:arn:aws:sns:eu-central-1:123456789012:topic",
+};
+
+const $ = (id) => document.getElementById(id);
+const text = (id) => $(id).value.trim();
+
+/** A placeholder for the target of this kind of program. */
+export const example = (program) => EXAMPLES[program] ?? "";
+
+/** The schedule in the fields, over what of `carried` has none; throws Unreadable. */
+export function compose(carried, name) {
+  const made = Object.fromEntries(Object.entries(carried).filter(([field]) => !FIELDS.includes(field)));
+  const called = name || text("name");
+  return {
+    ...(called ? { name: called } : {}),
+    ...program(carried),
+    ...trigger(),
+    ...Object.fromEntries(PLAIN.filter((field) => isMeant(field) && text(field)).map((field) => [field, text(field)])),
+    ...($("catchup").value === "all" ? {} : { catchup: $("catchup").value }),
+    ...($("first_run").value === "on_schedule" ? {} : { first_run: $("first_run").value }),
+    ...constraints(),
+    ...(text("priority") ? { priority: Number(text("priority")) } : {}),
+    ...made,
+  };
+}
+
+const isMeant = (field) => !["content_type", "budget"].includes(field) || $("program").value !== "process";
+
+function program(carried) {
+  if ($("program").value === "process") {
+    const given = json("arguments", null);
+    return { process: $("process").value, ...(given === null ? {} : { arguments: given }) };
+  }
+  const headers = headersOf(text("headers"));
+  const isKept = $("payload").disabled; // one that is stored beside the schedule
+  const payload = isKept ? carried.payload : $("payload").value;
+  return {
+    target: text("target"),
+    ...(payload ? { payload } : {}),
+    ...(Object.keys(headers).length ? { headers } : {}),
+  };
+}
+
+function headersOf(lines) {
+  const headers = {};
+  for (const line of lines.split("\n").filter((one) => one.trim())) {
+    const at = line.indexOf(":");
+    if (at < 1) throw new Unreadable("headers", `expected Name: value, not ${line}`);
+    headers[line.slice(0, at).trim()] = line.slice(at + 1).trim();
+  }
+  return headers;
+}
+
+function trigger() {
+  switch ($("kind").value) {
+    case "cron": {
+      const lines = text("cron").split("\n").map((line) => line.trim()).filter(Boolean);
+      return lines.length ? { cron: lines.length === 1 ? lines[0] : lines } : {};
+    }
+    case "at": return text("at") ? { trigger: `at ${text("at")}` } : {};
+    case "every": return text("every") ? { trigger: `every ${text("every")}` } : {};
+    case "once": return text("once") ? { trigger: { once: text("once") } } : {};
+    case "events": return events();
+    case "timetable": return { trigger: { timetable: $("managed").value } };
+    default: {
+      const given = json("other", null);
+      return given === null ? {} : { trigger: given };
+    }
+  }
+}
+
+function events() {
+  const legs = [...document.querySelectorAll(".leg")].map((leg) => ({
+    type: leg.querySelector(".leg-type").value,
+    resource: leg.querySelector(".leg-resource").value.trim(),
+    life: leg.querySelector(".leg-life").value.trim() || "0",
+  }));
+  if (!legs.length) return {};
+  const made = legs.map((event) => ({ event }));
+  return { trigger: made.length === 1 ? made[0] : { all_of: made } };
+}
+
+function constraints() {
+  const made = [];
+  if (text("concurrency")) {
+    made.push({ concurrency: { n: Number(text("concurrency")), when_unmet: $("concurrency-unmet").value } });
+  }
+  const [start, end] = [text("window-start"), text("window-end")];
+  if (start || end) made.push({ time_window: { ...(start && { start }), ...(end && { end }) } });
+  const [n, per] = [text("rate-n"), text("rate-per")];
+  if (n || per) made.push({ at_most: { ...(n && { n: Number(n) }), ...(per && { per }) } });
+  const others = json("constraints", []);
+  if (!Array.isArray(others)) throw new Unreadable("constraints", "expected a JSON list");
+  made.push(...others);
+  return made.length ? { constraints: made } : {};
+}
+
+function json(id, none) {
+  if (!text(id)) return none;
+  try {
+    return JSON.parse(text(id));
+  } catch (error) {
+    throw new Unreadable(id, `this is no JSON: ${error.message}`);
+  }
+}
+
+/** Puts a schedule that was written down into the fields. */
+export function spread(definition) {
+  const shown = (id, value) => ($(id).value = value ?? "");
+  if ($("name")) shown("name", definition.name);
+  const target = String(definition.target ?? "");
+  const kind = definition.process !== undefined ? "process" : Object.keys(EXAMPLES).find((one) => target.startsWith(one));
+  if (kind) $("program").value = kind;
+  if (definition.process) choose($("process"), definition.process);
+  shown("arguments", definition.arguments && JSON.stringify(definition.arguments, null, 2));
+  shown("target", definition.target);
+  spreadPayload(definition.payload);
+  shown("headers", Object.entries(definition.headers ?? {}).map(([name, value]) => `${name}: ${value}`).join("\n"));
+  for (const field of [...PLAIN, "priority"]) shown(field, definition[field]);
+  $("catchup").value = definition.catchup ?? "all";
+  $("first_run").value = definition.first_run ?? "on_schedule";
+  spreadTrigger(definition);
+  spreadConstraints(definition.constraints ?? []);
+}
+
+function spreadPayload(payload) {
+  const field = $("payload");
+  const isKept = payload !== null && typeof payload === "object" && Object.keys(payload).join() === "stored";
+  field.disabled = isKept;
+  field.placeholder = isKept ? "It is long, and kept as it is; the JSON says under which name." : "";
+  field.value = isKept ? "" : typeof payload === "string" ? payload : payload === undefined ? "" : JSON.stringify(payload);
+}
+
+/** Picks an option, which is added where it is none of those offered. */
+function choose(select, value) {
+  if (![...select.options].some((option) => option.value === value)) select.add(new Option(value, value));
+  select.value = value;
+}
+
+function spreadTrigger({ trigger, cron, when, dependencies }) {
+  const events = eventsIn(trigger, dependencies);
+  const lines = cronLines(trigger, cron);
+  const once = when ?? trigger?.once;
+  const timetable = trigger?.timetable?.process ?? trigger?.timetable;
+  let kind = "other";
+  $("legs").replaceChildren();
+  if (lines) {
+    kind = "cron";
+    $("cron").value = lines.join("\n");
+  } else if (typeof trigger === "string" && /^(at|every) /.test(trigger)) {
+    kind = trigger.split(" ", 1)[0];
+    $(kind).value = trigger.slice(kind.length + 1);
+  } else if (typeof once === "string") {
+    kind = "once";
+    $("once").value = once;
+  } else if (typeof timetable === "string") {
+    kind = "timetable";
+    choose($("managed"), timetable);
+  } else if (events) {
+    kind = "events";
+    events.forEach(addLeg);
+  } else if (trigger === undefined) kind = "cron";
+  else $("other").value = JSON.stringify(trigger, null, 2);
+  $("kind").value = kind;
+}
+
+function cronLines(trigger, cron) {
+  const given = cron ?? trigger?.cron;
+  if (given !== undefined) return Array.isArray(given) ? given : [given];
+  const lines = typeof trigger === "string" ? [trigger] : trigger?.any_of;
+  const isCron = (line) => typeof line === "string" && line.startsWith("cron ");
+  return Array.isArray(lines) && lines.every(isCron) ? lines.map((line) => line.slice(5)) : null;
+}
+
+function eventsIn(trigger, dependencies) {
+  if (Array.isArray(dependencies)) {
+    return dependencies.map(({ type, resourceId, lifeDuration }) => ({ type, resource: resourceId, life: lifeDuration }));
+  }
+  const legs = trigger?.all_of ?? (trigger?.event ? [trigger] : null);
+  return Array.isArray(legs) && legs.every((leg) => leg?.event) ? legs.map((leg) => leg.event) : null;
+}
+
+export function addLeg({ type = "FILE", resource = "", life = "" } = {}) {
+  const leg = $("leg").content.firstElementChild.cloneNode(true);
+  leg.querySelector(".leg-type").value = type.replaceAll("_", " ").replace(" CRON", "");
+  leg.querySelector(".leg-resource").value = resource;
+  leg.querySelector(".leg-life").value = life;
+  $("legs").append(leg);
+}
+
+function spreadConstraints(all) {
+  const others = [];
+  for (const id of ["concurrency", "window-start", "window-end", "rate-n", "rate-per"]) $(id).value = "";
+  for (const one of all) if (!spreadConstraint(one)) others.push(one);
+  $("constraints").value = others.length ? JSON.stringify(others, null, 2) : "";
+  $("more-constraints").open = others.length > 0;
+}
+
+/** False if the fields cannot say it, or say another of its kind already. */
+function spreadConstraint(constraint) {
+  const [[kind, given] = []] = Object.entries(constraint ?? {});
+  if (kind === "concurrency" && !text("concurrency")) {
+    const { n = given, scope = "program", when_unmet = "abort" } = Object(given);
+    if (scope !== "program" || !Number.isInteger(n)) return false;
+    $("concurrency").value = n;
+    $("concurrency-unmet").value = when_unmet;
+    return true;
+  }
+  const { when_unmet = "wait", ...rest } = Object(given);
+  if (when_unmet !== "wait") return false;
+  if (kind === "time_window" && !text("window-start") && !text("window-end")) {
+    if (rest.zone !== undefined && rest.zone !== (text("zone") || "UTC")) return false;
+    $("window-start").value = rest.start ?? "";
+    $("window-end").value = rest.end ?? "";
+    return true;
+  }
+  if (kind !== "at_most" || text("rate-n")) return false;
+  $("rate-n").value = rest.n ?? "";
+  $("rate-per").value = rest.per ?? "";
+  return true;
+}

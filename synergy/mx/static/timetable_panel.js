@@ -1,0 +1,55 @@
+// The side panel of a job: a part that the server renders, and the address that names it.
+
+import { element } from "./timetable_cells.js";
+
+export class Panel {
+  // `closed` is called after the panel was closed by a person.
+  constructor(aside, closed) {
+    this.aside = aside;
+    this.shown = "";
+    aside.addEventListener("click", (event) => {
+      if (event.target.closest("[data-panel-close]")) closed();
+    });
+    aside.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") closed();
+    });
+  }
+
+  get isOpen() { return !this.aside.hidden; }
+
+  // Shows a job; `focus` takes the reader there.
+  async open(process, timeperiod, focus = false) {
+    const name = `${process}/${timeperiod}`;
+    history.replaceState(null, "", `#${name}`);
+    this.shown = name;
+    if (this.aside.hidden) this.aside.replaceChildren(element("p", "muted", {}, "Looking…"));
+    this.aside.hidden = false;
+    this.aside.parentElement.classList.add("has-panel");
+    const path = `/jobs/${encodeURIComponent(process)}/${timeperiod}`;
+    const asked = htmx.ajax("GET", `${path}?panel=1`, { source: this.aside, target: this.aside, swap: "innerHTML" });
+    await asked.catch(() => {}); // parts.js says that MX does not answer
+    if (this.shown === name && this.aside.querySelector("h2 a")?.getAttribute("href") !== path) this.tellOfNone(name);
+    if (focus && this.shown === name) this.aside.querySelector("h2")?.focus();
+  }
+
+  // Another job must not stand for one that could not be read.
+  tellOfNone(name) {
+    const words = `MX did not answer for ${name}: choose it again in a moment.`;
+    const close = element("button", "btn btn-small", { type: "button", "data-panel-close": "" }, "Close");
+    this.aside.replaceChildren(element("p", "muted", {}, words), close);
+  }
+
+  close() {
+    this.shown = "";
+    this.aside.hidden = true;
+    this.aside.parentElement.classList.remove("has-panel");
+    this.aside.replaceChildren();
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+
+  // The job that the address names: [process, timeperiod], or null.
+  static named() {
+    const found = /^#([^/]+)\/(\d{10})$/.exec(decodeURIComponent(location.hash));
+    return found && found.slice(1);
+  }
+}

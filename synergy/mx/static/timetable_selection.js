@@ -1,0 +1,191 @@
+// The bar below the calendar: what is selected, and what can be done with it. Before anything is
+// done, the calendar shows what else it would touch, and the bar counts it.
+
+import { ask, explain, newKey } from "./ask.js";
+import { followed } from "./operation.js";
+import { element } from "./timetable_cells.js";
+import { toast } from "./toast.js";
+
+const ACTIONS = {
+  reprocess: { verb: "Reprocess", path: "/api/v1/jobs/reprocess", nothing: "Nothing to start over: none of these periods has begun." },
+  skip: { verb: "Skip", path: "/api/v1/jobs/skip", nothing: "Nothing to skip: all of these periods are finished." },
+};
+
+export class Selection {
+  // `changed` is called when the calendar has to be painted again, `say` to have something read out.
+  constructor(bar, tree, changed, say) {
+    this.bar = bar;
+    this.tree = tree;
+    this.changed = changed;
+    this.say = say;
+    this.range = null;
+    this.anchor = null;
+    this.touched = new Map();
+    this.part = (name) => bar.querySelector(`[data-part="${name}"]`);
+    for (const name of Object.keys(ACTIONS)) this.part(name).addEventListener("click", () => this.look(name));
+    this.part("clear").addEventListener("click", () => this.clear());
+    this.part("back").addEventListener("click", () => this.forget());
+    this.part("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.act();
+    });
+    bar.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.clear();
+    });
+  }
+
+  // Classes for a cell.
+  marks(level, ordinal) {
+    let names = "";
+    if (this.range?.level === level && ordinal >= this.range.from && ordinal <= this.range.to) names += " sel";
+    if (this.touched.get(level)?.has(ordinal)) names += " touched";
+    return names;
+  }
+
+  select(level, one, other) {
+    this.anchor = { level, ordinal: one };
+    const [from, to] = one < other ? [one, other] : [other, one];
+    this.range = { level, from, to };
+    this.forget(false);
+    this.show();
+  }
+
+  // From where the selection began, or from `from` if there is none, to another job.
+  extend(from, level, ordinal) {
+    const anchor = this.range && this.anchor.level === level ? this.anchor.ordinal : from;
+    this.select(level, anchor, ordinal);
+  }
+
+  clear() {
+    if (!this.range) return false;
+    this.range = this.anchor = null;
+    this.bar.hidden = true;
+    this.forget(false);
+    this.say("Nothing is selected.");
+    this.changed();
+    return true;
+  }
+
+  // The periods as the API and the command line take them: the end is not included.
+  periods() {
+    const { level, from, to } = this.range;
+    return { process: level.name, from: level.timeperiod(from), to: level.timeperiod(to + 1) };
+  }
+
+  show() {
+    const { level, from, to } = this.range;
+    const counts = Object.entries(level.counts(from, to)).map(([word, count]) => `${number(count)} ${word.replace("_", " ")}`);
+    const many = to - from + 1;
+    const span = many === 1 ? level.timeperiod(from) : `${level.timeperiod(from)} to ${level.timeperiod(to)}`;
+    const text = `${level.name}, ${span}, ${number(many)} period${many === 1 ? "" : "s"}: ${counts.join(", ")}`;
+    const isNew = this.bar.hidden || this.part("told").textContent !== text;
+    this.part("told").textContent = text;
+    this.bar.hidden = false;
+    const { process, from: first, to: end } = this.periods();
+    for (const name of Object.keys(ACTIONS)) {
+      this.part(`copy-${name}`).dataset.copy = `launch.py timetable ${name} ${process} ${first}..${end}`;
+    }
+    if (isNew) this.say(`Selected: ${text}`);
+    this.changed();
+  }
+
+  // The data has changed: what is counted is counted again.
+  refresh() {
+    if (this.range && this.part("form").hidden) this.show();
+  }
+
+  // Back to the selection alone.
+  forget(paint = true) {
+    this.asked = null;
+    this.touched = new Map();
+    this.part("form").hidden = true;
+    this.part("choose").hidden = false;
+    if (paint) this.changed();
+  }
+
+  // Asks what an action would touch, and shows it.
+  async look(name) {
+    const asked = { name, body: this.periods(), key: newKey() };
+    this.asked = asked;
+    this.part("problem").hidden = true;
+    try {
+      const { data } = await ask("POST", ACTIONS[name].path, asked.body, { dryRun: true });
+      if (this.asked === asked) this.preview(data);
+    } catch (problem) {
+      if (this.asked === asked) this.fail(problem);
+    }
+  }
+
+  preview(data) {
+    const { verb, nothing } = ACTIONS[this.asked.name];
+    for (const { process, timeperiod } of data.touched) {
+      const level = this.tree.byName.get(process);
+      if (!level) continue;
+      if (!this.touched.has(level)) this.touched.set(level, new Set());
+      this.touched.get(level).add(level.ordinal(timeperiod));
+    }
+    const names = new Set([...this.tree.byName.keys(), ...Object.keys(data.processes)]);
+    const counts = [...names].filter((name) => data.processes[name]).map((name) => [name, data.processes[name]]);
+    this.part("cascade").replaceChildren(...counts.map(([process, count]) => this.line(process, count)));
+    this.part("partly").hidden = data.touched.length === data.count;
+    this.part("partly").textContent = `The calendar marks the first ${number(data.touched.length)} of them.`;
+    const said = data.count ? `${verb} touches ${number(data.count)} job${data.count === 1 ? "" : "s"}` : nothing;
+    this.part("cascade-told").textContent = data.count ? `${said}:` : said;
+    this.part("go").textContent = data.count ? `${verb} ${number(data.count)} job${data.count === 1 ? "" : "s"}` : verb;
+    this.part("go").disabled = !data.count;
+    this.part("go").classList.toggle("btn-danger", this.asked.name === "skip");
+    this.part("go").classList.toggle("btn-primary", this.asked.name !== "skip");
+    this.part("choose").hidden = true;
+    this.part("form").hidden = false;
+    this.part("progress").hidden = true;
+    this.part("reason").focus();
+    this.say(`${said}. ${counts.map(([process, count]) => `${process} ${number(count)}`).join(", ")}`);
+    this.changed();
+  }
+
+  line(process, count) {
+    const line = element("li", "", {});
+    line.append(element("b", "", {}, number(count)), ` ${process}`);
+    if (!this.tree.byName.has(process)) line.append(element("span", "muted", {}, " (another tree)"));
+    return line;
+  }
+
+  async act() {
+    const { name, body, key } = this.asked;
+    const { verb, path } = ACTIONS[name];
+    const go = this.part("go");
+    go.disabled = true;
+    this.part("problem").hidden = true;
+    try {
+      const answer = await ask("POST", path, { ...body, reason: this.part("reason").value.trim() }, { key });
+      const count = answer.status === 202
+        ? (await followed(answer, (operation) => this.progress(operation))).touched
+        : answer.data.count;
+      toast(`${verb}: ${number(count)} job${count === 1 ? "" : "s"}.`, "ok");
+      this.part("reason").value = "";
+      this.forget();
+      this.show();
+    } catch (problem) {
+      this.fail(problem);
+    } finally {
+      go.disabled = false;
+    }
+  }
+
+  progress({ done, total }) {
+    const bar = this.part("progress");
+    bar.hidden = false;
+    if (!total) return bar.removeAttribute("value");
+    bar.max = total;
+    bar.value = done;
+  }
+
+  fail(problem) {
+    const box = this.part("problem");
+    if (this.asked && problem.status) this.asked.key = newKey(); // what was answered is not asked again
+    box.replaceChildren(explain(problem));
+    box.hidden = false;
+  }
+}
+
+const number = (value) => Number(value ?? 0).toLocaleString("en");

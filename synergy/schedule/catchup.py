@@ -1,0 +1,167 @@
+"""Which due times of a window are run, and why the others are not (semantics, C4).
+
+The window is `(last processed, now]`. Each due time in it is decided once, oldest first:
+
+- `all`: the newest `catchup_max` are run. Where there are several, each waits its turn.
+- `latest`: the newest is run.
+- `none`: one is run only if it is not missed: it is the newest, and handled within `GRACE`. A
+  decider that is a little late misses nothing; one that is later than the next due time does.
+- A due time that has no local time is skipped, and counts as none of the newest.
+
+At most `STEP` due times (and one) are decided at a time, so that a decision stays small; the
+window then begins where that ended. A window of more than twice `EACH` due times is a year of
+`every 1`, and nobody reads so many records: its oldest due times get one record together, which
+names the first of them and the instant up to which it stands for all. What remains, between
+`EACH` and twice as many, get one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import merge
+from itertools import groupby, islice
+from zoneinfo import ZoneInfo
+
+from synergy.schedule.definition import CatchUp, Definition, Times
+from synergy.schedule.due import Due, dues, next_due
+from synergy.schedule.zones import zone
+
+STEP = 1_000
+EACH = 10_000
+GRACE = timedelta(seconds=60)
+NO_SUCH_TIME = "no such local time"
+
+_SECOND = timedelta(seconds=1)  # due times are whole seconds
+_GAPS = 2  # due times without a local time are one a gap, and gaps are years apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What becomes of a due time: run, or skipped if there is a `reason`.
+
+    With `until` it stands for all due times from `at` to there.
+    """
+
+    at: datetime
+    reason: str = ""
+    remark: str = ""
+    in_turn: bool = False
+    until: datetime | None = None
+
+    @property
+    def is_run(self) -> bool:
+        return not self.reason
+
+
+def decide(
+    definition: Definition, lines: Sequence[Times], after: datetime, now: datetime
+) -> list[Decided]:
+    """Decides about the oldest due times of several lines in `(after, now]`.
+
+    A due time of two lines is one.
+    """
+    local = zone(definition.zone)
+    keep = definition.catchup_max if definition.catchup is CatchUp.ALL else 1
+    limit = STEP + 1 + keep + _GAPS
+    window = union(lines, local, after, now, limit)
+    if len(window) == limit:
+        each = max(EACH, keep)
+        start = _start_of_newest(lines, local, window[0].at, now, each)
+        if start is not None:
+            reason = f"missed: more than {each} due times; stands for all up to {start:%FT%TZ}"
+            return [Decided(at=window[0].at, reason=reason, until=start)]
+    newest = [due.at for due in window if not due.is_skipped][-keep:]
+    first = newest[0] if newest else now
+    batch = window if len(window) <= STEP + 1 else window[:STEP]
+    return [_decided(definition, due, first, now, in_turn=len(newest) > 1) for due in batch]
+
+
+def _decided(
+    definition: Definition, due: Due, first: datetime, now: datetime, *, in_turn: bool
+) -> Decided:
+    """What becomes of a due time, if those from `first` on are the newest."""
+    is_missed = definition.catchup is CatchUp.NONE and now - due.at > GRACE
+    if due.is_skipped:
+        return Decided(at=due.at, reason=NO_SUCH_TIME, remark=due.remark)
+    if due.at < first or is_missed:
+        return Decided(at=due.at, reason=_missed(definition), remark=due.remark)
+    return Decided(at=due.at, remark=due.remark, in_turn=in_turn)
+
+
+def _missed(definition: Definition) -> str:
+    match definition.catchup:
+        case CatchUp.ALL:
+            return f"missed: more than {definition.catchup_max} due times"
+        case CatchUp.LATEST:
+            return "missed: only the latest is run"
+        case CatchUp.NONE:
+            return "missed"
+
+
+def union(
+    lines: Sequence[Times], local: ZoneInfo, after: datetime, until: datetime, limit: int
+) -> list[Due]:
+    """The first `limit` due times of several lines in `(after, until]`, each instant once.
+
+    If only one of two lines has a local time there, that one counts.
+    """
+    each = [dues(line.trigger, local, after, until, limit) for line in lines]
+    ordered = merge(*each, key=lambda due: (due.at, due.is_skipped))
+    distinct = (next(same) for _, same in groupby(ordered, key=lambda due: due.at))
+    return list(islice(distinct, limit))
+
+
+def _start_of_newest(
+    lines: Sequence[Times], local: ZoneInfo, first: datetime, now: datetime, each: int
+) -> datetime | None:
+    """An instant after which there are `each` to twice `each` due times, up to now.
+
+    None if from `first` on there are not more than that. The first guess supposes that they come
+    evenly, which is mostly so; then it is halved.
+    """
+    many = union(lines, local, first, now, 2 * each)
+    if len(many) < 2 * each:
+        return None
+    low, high = first, now
+    middle = max(now - (many[-1].at - first) * 3 / 4, first)
+    while True:
+        middle = middle.replace(microsecond=0)
+        count = len(union(lines, local, middle, now, 2 * each + 1))
+        if each <= count <= 2 * each:
+            return middle
+        low, high = (middle, high) if count > each else (low, middle)
+        middle = low + (high - low) / 2
+
+
+def latest(line: Times, local: ZoneInfo, after: datetime, until: datetime) -> datetime | None:
+    """The newest due time of a line in `(after, until]` that has a local time; None if none has."""
+    due = next_due(line.trigger, local, after)
+    if due is None or due.at > until:
+        return None
+    low, high = due, until
+    while high - low.at >= _SECOND:
+        middle = low.at + (high - low.at) / 2
+        due = next_due(line.trigger, local, middle)
+        if due is None or due.at > until:
+            high = middle
+        else:
+            low = due
+    if low.is_skipped:
+        return latest(line, local, after, low.at - _SECOND)
+    return low.at
+
+
+def next_any(line: Times, local: ZoneInfo, after: datetime) -> datetime | None:
+    """The first due time of a line strictly later than `after`."""
+    due = next_due(line.trigger, local, after)
+    return due.at if due is not None else None
+
+
+def next_of(line: Times, local: ZoneInfo, after: datetime) -> datetime | None:
+    """The first due time of a line strictly later than `after` that has a local time."""
+    due = next_due(line.trigger, local, after)
+    while due is not None and due.is_skipped:
+        due = next_due(line.trigger, local, due.at)
+    return due.at if due is not None else None

@@ -1,0 +1,229 @@
+"""Run constraints: whether a pending job may be launched now, and if not, because of what.
+
+Semantics C3 and C5. A job is judged in this order:
+
+1. What was triggered by hand runs now, whatever holds others back: somebody wants it.
+2. The timeout: a job that is as old as that is aborted, or launched all the same.
+3. Its turn: of several runs of one catch-up each waits for the end of the one before it, and
+   nothing else is asked before that.
+4. All constraints. Any that is unmet and aborts, aborts; any that is unmet and waits, waits.
+
+Without a `concurrency` a worker program runs once at a time for each schedule. A due time that
+comes during a run then does nothing (`UNDER_WAY`); what events triggered waits for its end,
+because an event that is not acted upon is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import assert_never
+
+from synergy.model.schedule import Run
+from synergy.schedule import window
+from synergy.schedule.definition import (
+    AtMost,
+    Concurrency,
+    Constraint,
+    Definition,
+    Delay,
+    Load,
+    LoadOf,
+    Scope,
+    SinceLastRun,
+    TimeoutPolicy,
+    TimeWindow,
+    WhenUnmet,
+    WorkerProgram,
+)
+from synergy.schedule.phrases import spelled_instant, told_duration, told_earliest
+
+UNDER_WAY = "a run is under way"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What constraints look at.
+
+    Active runs are launched and have not ended. `last_success_at` and `launches` (newest first)
+    are those of the schedule; `depth` is that of the program's queue.
+    """
+
+    active_of_program: int = 0
+    active_of_group: int = 0
+    active_of_schedule: int = 0
+    last_success_at: datetime | None = None
+    launches: Sequence[datetime] = ()
+    load: float = 0.0
+    depth: int = 0
+
+
+class Verdict(Enum):
+    """What becomes of a pending job."""
+
+    MET = "met"
+    WAIT = "wait"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with all its reasons.
+
+    A job that waits is to be judged again at `again_at`, the first instant at which time alone
+    changes the verdict or a reason, and when one of `awaits` changes: `program:X`, `group:G`,
+    `schedule:S` (the runs of those), `load`.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    again_at: datetime | None = None
+    awaits: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Unmet:
+    """One constraint that is unmet; `until` is when time alone changes that, if it does."""
+
+    when: WhenUnmet
+    reason: str
+    until: datetime | None = None
+    awaits: frozenset[str] = field(default=frozenset())
+
+
+def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judgement:
+    """Whether a pending job is launched, waits, or comes to nothing."""
+    if run.key.startswith("trigger:"):
+        return Judgement(Verdict.MET)
+    ends_at = run.created_at + definition.timeout
+    if now >= ends_at:
+        if definition.timeout_policy is TimeoutPolicy.FORCE:
+            return Judgement(Verdict.MET)
+        reason = f"timed out: not launched within {told_duration(definition.timeout)}"
+        return Judgement(Verdict.ABORT, (reason,))
+    if run.detail.get("in_turn") and facts.active_of_schedule:
+        awaits = frozenset({f"schedule:{run.schedule}"})
+        return Judgement(Verdict.WAIT, ("the run before it is under way",), ends_at, awaits)
+    unmet = [*_one_at_a_time(definition, run, facts), *_unmet(definition, run, facts, now)]
+    reasons = tuple(one.reason for one in unmet)
+    if any(one.when is WhenUnmet.ABORT for one in unmet):
+        return Judgement(Verdict.ABORT, reasons)
+    if not unmet:
+        return Judgement(Verdict.MET)
+    changes = [ends_at, *(one.until for one in unmet if one.until), *_closing(definition, now)]
+    awaits = frozenset().union(*(one.awaits for one in unmet))
+    return Judgement(Verdict.WAIT, reasons, min(changes), awaits)
+
+
+def _one_at_a_time(definition: Definition, run: Run, facts: Facts) -> Iterator[_Unmet]:
+    """What holds a worker program to one run at a time."""
+    has_own = any(isinstance(one, Concurrency) for one in definition.constraints)
+    if has_own or not isinstance(definition.program, WorkerProgram):
+        return
+    if facts.active_of_schedule:
+        is_by_time = run.key.startswith(("due:", "first"))
+        when = WhenUnmet.ABORT if is_by_time else WhenUnmet.WAIT
+        yield _Unmet(when, UNDER_WAY, awaits=frozenset({f"schedule:{run.schedule}"}))
+
+
+def _closing(definition: Definition, now: datetime) -> Iterator[datetime]:
+    """When the windows that are open now close: who waits for something else may miss them."""
+    for one in definition.constraints:
+        if isinstance(one, TimeWindow) and window.is_open(one, now):
+            yield window.next_change(one, now)
+
+
+def _unmet(definition: Definition, run: Run, facts: Facts, now: datetime) -> Iterator[_Unmet]:
+    for constraint in definition.constraints:
+        found = _look(constraint, run, facts, now)
+        if found is not None:
+            yield found
+
+
+def _look(constraint: Constraint, run: Run, facts: Facts, now: datetime) -> _Unmet | None:
+    match constraint:
+        case Concurrency():
+            return _concurrency(constraint, run, facts)
+        case Delay():
+            return _delay(constraint, run, now)
+        case TimeWindow():
+            return _window(constraint, now)
+        case SinceLastRun():
+            return _since_last_run(constraint, run, facts, now)
+        case AtMost():
+            return _at_most(constraint, facts, now)
+        case Load():
+            return _load(constraint, facts)
+        case _:
+            assert_never(constraint)
+
+
+def _concurrency(constraint: Concurrency, run: Run, facts: Facts) -> _Unmet | None:
+    if constraint.scope is Scope.GROUP:
+        active, whose = facts.active_of_group, f"group:{run.group}"
+    else:
+        active, whose = facts.active_of_program, f"program:{run.program}"
+    if active < constraint.n:
+        return None
+    word, _, name = whose.partition(":")
+    reason = f"{active} of at most {constraint.n} runs of {word} {name} are active"
+    return _Unmet(constraint.when_unmet, reason, awaits=frozenset({whose}))
+
+
+def _delay(constraint: Delay, run: Run, now: datetime) -> _Unmet | None:
+    until = run.created_at + constraint.duration
+    if now >= until:
+        return None
+    return _Unmet(WhenUnmet.WAIT, f"delayed until {told_earliest(until)}", until)
+
+
+def _window(constraint: TimeWindow, now: datetime) -> _Unmet | None:
+    if window.is_open(constraint, now):
+        return None
+    hours = f"{constraint.start:%H:%M}-{constraint.end:%H:%M} {constraint.zone}"
+    return _Unmet(constraint.when_unmet, f"outside of {hours}", window.next_change(constraint, now))
+
+
+def _since_last_run(
+    constraint: SinceLastRun, run: Run, facts: Facts, now: datetime
+) -> _Unmet | None:
+    if facts.active_of_schedule:
+        awaits = frozenset({f"schedule:{run.schedule}"})
+        return _Unmet(constraint.when_unmet, "the last run has not ended", awaits=awaits)
+    if facts.last_success_at is None:
+        return None
+    until = facts.last_success_at + constraint.duration
+    if now >= until:
+        return None
+    last = spelled_instant(facts.last_success_at.replace(microsecond=0))
+    reason = f"the last run succeeded at {last}: not before {told_earliest(until)}"
+    return _Unmet(constraint.when_unmet, reason, until)
+
+
+def _at_most(constraint: AtMost, facts: Facts, now: datetime) -> _Unmet | None:
+    """The window rolls: a launch counts until it is exactly `per` ago."""
+    recent = [at for at in facts.launches if at + constraint.per > now]
+    if len(recent) < constraint.n:
+        return None
+    until = recent[constraint.n - 1] + constraint.per
+    launched = "1 run was" if constraint.n == 1 else f"{constraint.n:,} runs were"
+    reason = (
+        f"{launched} launched within {told_duration(constraint.per)}: "
+        f"not before {told_earliest(until)}"
+    )
+    return _Unmet(constraint.when_unmet, reason, until)
+
+
+def _load(constraint: Load, facts: Facts) -> _Unmet | None:
+    is_queue = constraint.of is LoadOf.QUEUE
+    load = facts.depth if is_queue else facts.load
+    if load <= constraint.maximum:
+        return None
+    if is_queue:
+        what = f"{load:,} {'message waits' if load == 1 else 'messages wait'} in the queue"
+    else:
+        what = f"{load:.2f} is the load of the box"
+    reason = f"{what}, above {constraint.maximum:,.15g}"
+    return _Unmet(constraint.when_unmet, reason, awaits=frozenset({"load"}))

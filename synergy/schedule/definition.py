@@ -1,0 +1,258 @@
+"""What a schedule is defined as: frozen values, no behaviour beyond questions.
+
+`schedule.reading` makes them from what people write and says what is wrong with it,
+`schedule.progress` decides with them. Durations are `timedelta`, instants UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from enum import Enum
+
+from synergy.schedule import trigger as time_trigger
+
+# Triggers
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Due at certain times: `every`, `at` or `cron`, in the schedule's zone."""
+
+    trigger: time_trigger.Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Due at an instant; at once, if that is past."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Due so long after the schedule's last run; so long after it began, before its first."""
+
+    duration: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Met by at least `n` new partitions of a dataset, summed over the events collected."""
+
+    dataset: str
+    n: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnded:
+    """Met when a run, or a job, of another process ended in one of these states."""
+
+    process: str
+    statuses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodFinished:
+    """Met when a period of a managed process is finished."""
+
+    process: str
+
+
+class EventType(Enum):
+    """The types of events with a lifetime (semantics, part F)."""
+
+    FILE = "FILE"
+    TABLE = "TABLE"
+    TIME_BASED = "TIME BASED"
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A dependency on an event that stays alive for `life` (semantics, part F)."""
+
+    type: EventType
+    resource: str
+    life: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Met when each leg is; a leg that was met stays met, in whatever order they come."""
+
+    legs: tuple[Trigger, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Met when one of the legs is."""
+
+    legs: tuple[Trigger, ...]
+
+
+Leaf = Times | Once | Elapsed | Partition | ProgramEnded | PeriodFinished | Happened
+Trigger = Leaf | AllOf | AnyOf
+
+
+def leaves(trigger: Trigger, path: str = "") -> Iterator[tuple[str, Leaf]]:
+    """The leaves of a trigger with their places: "" for a lone one, else "0", "1.0", ..."""
+    if isinstance(trigger, AllOf | AnyOf):
+        for number, leg in enumerate(trigger.legs):
+            yield from leaves(leg, f"{path}.{number}" if path else str(number))
+    else:
+        yield path, trigger
+
+
+# Run constraints
+
+
+class WhenUnmet(Enum):
+    """What an unmet constraint does to a pending job."""
+
+    WAIT = "wait"
+    ABORT = "abort"
+
+
+class Scope(Enum):
+    """What a concurrency counts the active runs of."""
+
+    PROGRAM = "program"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Unmet while `n` or more runs of the program, or of the group, are active."""
+
+    n: int
+    scope: Scope = Scope.PROGRAM
+    when_unmet: WhenUnmet = WhenUnmet.ABORT
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Unmet until so long after the pending job was created by its first event."""
+
+    duration: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Unmet outside of `[start, end)` on the local clock of `zone`; may cross midnight."""
+
+    start: time
+    end: time
+    zone: str = "UTC"
+    when_unmet: WhenUnmet = WhenUnmet.WAIT
+
+
+@dataclass(frozen=True, slots=True)
+class SinceLastRun:
+    """Unmet while a run is active, or less than `duration` after one completed successfully."""
+
+    duration: timedelta
+    when_unmet: WhenUnmet = WhenUnmet.ABORT
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """Unmet while `n` runs were launched within the last `per`."""
+
+    n: int
+    per: timedelta
+    when_unmet: WhenUnmet = WhenUnmet.WAIT
+
+
+class LoadOf(Enum):
+    """What a load constraint looks at."""
+
+    BOX = "box"  # the one-minute load average of the deciding agent's box, per core
+    QUEUE = "queue"  # messages that wait in the program's queue
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Unmet while the load is above the limit."""
+
+    maximum: float
+    of: LoadOf = LoadOf.BOX
+    when_unmet: WhenUnmet = WhenUnmet.WAIT
+
+
+Constraint = Concurrency | Delay | TimeWindow | SinceLastRun | AtMost | Load
+
+
+# Programs
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProgram:
+    """A free-run process of `context.py`, with arguments over its own."""
+
+    process: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryProgram:
+    """A request that is sent to a target (semantics, part E); `payload` may be a template."""
+
+    target: str
+    payload: str = ""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Program = WorkerProgram | DeliveryProgram
+
+
+class CatchUp(Enum):
+    """What becomes of due times that were missed."""
+
+    ALL = "all"  # each is run, oldest first, at most the newest `catchup_max`
+    LATEST = "latest"
+    NONE = "none"
+
+
+class TimeoutPolicy(Enum):
+    """What becomes of a pending job that waited too long."""
+
+    DISCARD = "discard"
+    FORCE = "force"
+
+
+class FirstRun(Enum):
+    """When a schedule first runs."""
+
+    ON_SCHEDULE = "on_schedule"
+    IMMEDIATELY = "immediately"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A schedule as people define it.
+
+    `start` is an instant before which nothing is due. A higher `priority` is launched first.
+    `zone` is the trigger's, `template_zone` the template's. `budget` is how long sending is
+    tried. `external_id` and `by` are the user's own words.
+    """
+
+    name: str
+    program: Program
+    trigger: Trigger
+    constraints: tuple[Constraint, ...] = ()
+    timeout: timedelta = timedelta(hours=24)
+    timeout_policy: TimeoutPolicy = TimeoutPolicy.DISCARD
+    priority: int = 0
+    group: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    zone: str = "UTC"
+    template_zone: str = "America/Los_Angeles"
+    catchup: CatchUp = CatchUp.ALL
+    catchup_max: int = 60
+    first_run: FirstRun = FirstRun.ON_SCHEDULE
+    start: datetime | None = None
+    budget: timedelta = timedelta(minutes=5)
+    external_id: str = ""
+    by: str = ""

@@ -1,0 +1,218 @@
+"""When a schedule is due in its zone, where clocks are set forward and back.
+
+A trigger matches local times; local times do not all exist, and some come twice. The rule:
+
+- A *rhythm* (a cron line whose second, minute or hour begins with `*` or with Quartz's `a/n`)
+  follows elapsed time: it is due whenever the clock shows a matching time. What the clock
+  leaves out is not made up for, what it shows twice is due twice.
+- Anything *fixed* (`at`, other cron lines) is due once for each matching local time: the first
+  time that the clock shows it, or, if the clock leaves it out, at the first instant after the
+  gap. Several times that fall into one gap, or onto its end, are one due time.
+- A gap of more than three hours is no summer time but a day that a country skipped. What falls
+  into it is not run, but reported as skipped, once for the gap.
+- `every` knows no clock.
+
+The search goes from one matching local time to the next and asks the zone about that time
+only, twice: before and after a possible change of the clock (PEP 495). So it cannot loop, and
+its cost does not depend on the length of the wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from synergy.errors import InvalidValue
+from synergy.schedule.cron import HORIZON, Cron
+from synergy.schedule.trigger import At, Every, Trigger
+
+_TICK = timedelta(seconds=1)
+_LONGEST_MOVE = timedelta(hours=3)
+_NAMED = 3  # so many times are named in a remark, then "and more"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A due time.
+
+    `at` is the instant, in UTC; `local` is what the clock of the zone shows then, or None if
+    the due time `is_skipped`, because there was no such local time. `remark` says in words what
+    the setting of the clock did to this due time; mostly it is empty.
+    """
+
+    at: datetime
+    local: datetime | None
+    is_skipped: bool
+    remark: str
+
+
+class _Change(NamedTuple):
+    """A moment at which the clock is set: the instant, and what the clock shows around it."""
+
+    at: datetime
+    old: datetime  # naive; what it would have shown
+    new: datetime  # naive; what it shows
+
+
+def next_due(trigger: Trigger, zone: ZoneInfo, after: datetime) -> Due | None:
+    """The first due time strictly later than `after`.
+
+    None if the trigger is not due in the next hundred years, as after the last year it names.
+    """
+    return _next_due(trigger, zone, after.astimezone(UTC))
+
+
+@lru_cache(10_000)
+def _next_due(trigger: Trigger, zone: ZoneInfo, after: datetime) -> Due | None:
+    """The same for an instant in UTC. Each is asked for several times, and by many schedules."""
+    if isinstance(trigger, Every):
+        at = trigger.next_after(after)
+        return Due(at, at.astimezone(zone), False, "")
+    wall = after.astimezone(zone)
+    if isinstance(trigger, Cron) and trigger.is_rhythm:
+        due = _rhythmic(trigger, zone, wall)
+    else:
+        due = _fixed(trigger, zone, wall)
+    assert due is None or due.at > after  # or a schedule would never rest
+    return due
+
+
+def dues(
+    trigger: Trigger, zone: ZoneInfo, after: datetime, until: datetime, limit: int
+) -> Iterator[Due]:
+    """The due times in `(after, until]`, strictly increasing; the first `limit` of them."""
+    for _ in range(limit):
+        due = next_due(trigger, zone, after)
+        if due is None or due.at > until:
+            return
+        yield due
+        after = due.at
+
+
+def require_due(trigger: Trigger, zone: ZoneInfo, now: datetime) -> Due:
+    """The next due time; raises InvalidValue if there is none, as when a year is over.
+
+    For new and edited triggers. One that is already stored may well have come to its end.
+    """
+    due = next_due(trigger, zone, now)
+    if due is None:
+        year = trigger.year if isinstance(trigger, Cron) else None
+        reason = f"the year {year.text} is over" if year else "its local time never comes"
+        raise InvalidValue(f"trigger '{trigger}' is never due in {zone.key}: {reason}")
+    return due
+
+
+def _next_local(trigger: At | Cron, start: datetime, last_year: int) -> datetime | None:
+    if isinstance(trigger, At):
+        return trigger.next_local(start)
+    return trigger.next_local(start, last_year)
+
+
+def _fixed(trigger: At | Cron, zone: ZoneInfo, wall: datetime) -> Due | None:
+    start = _naive(wall)
+    if wall.fold:
+        start = _change(start, zone).old - _TICK  # all of the second pass is over already
+    found = _next_local(trigger, start + _TICK, wall.year + HORIZON)
+    if found is None:
+        return None
+    before, behind = _offsets(found, zone)
+    if before < behind:
+        return _in_gap(trigger, found, _change(found, zone), zone)
+    remark = f"{_clock(found)} comes twice, runs the first time" if before > behind else ""
+    return _due(found, before, zone, remark)
+
+
+def _in_gap(trigger: At | Cron, found: datetime, gap: _Change, zone: ZoneInfo) -> Due:
+    """The due time of all that falls into the gap, of which `found` is the first."""
+    also_due = _next_local(trigger, gap.new, gap.new.year) == gap.new
+    if gap.new - gap.old <= _LONGEST_MOVE:
+        return Due(gap.at, _aware(gap, zone), False, _moved(trigger, found, gap, also_due))
+    if also_due:
+        remark = f"{_clock(found)} on {found.date()} does not exist and is skipped"
+        return Due(gap.at, _aware(gap, zone), False, remark)
+    return Due(gap.at, None, True, "no such local time")
+
+
+def _moved(trigger: At | Cron, found: datetime, gap: _Change, also_due: bool) -> str:
+    missing: list[str] = []
+    local: datetime | None = found
+    while local is not None and local < gap.new and len(missing) <= _NAMED:
+        missing.append(_clock(local))
+        local = _next_local(trigger, local + _TICK, gap.new.year)
+    if len(missing) > _NAMED:
+        missing[_NAMED - 1 :] = ["more"]
+    *firsts, last = missing
+    names = f"{', '.join(firsts)} and {last} do" if firsts else f"{last} does"
+    once = "once " if firsts or also_due else ""
+    other_day = f" on {gap.new.date()}" if gap.new.date() != found.date() else ""
+    return f"{names} not exist on {found.date()}, runs {once}at {_clock(gap.new)}{other_day}"
+
+
+def _rhythmic(trigger: Cron, zone: ZoneInfo, wall: datetime) -> Due | None:
+    last_year = wall.year + HORIZON
+    start = _naive(wall) + _TICK
+    before, behind = _offsets(_naive(wall), zone)
+    if before > behind:
+        # Within a fold: what is left of this pass, then, after the first one, all of the second.
+        fold = _change(_naive(wall), zone)
+        passes = ((start, behind),) if wall.fold else ((start, before), (fold.new, behind))
+        for begin, offset in passes:
+            found = trigger.next_local(begin, last_year)
+            if found is not None and found < fold.old:
+                return _due(found, offset, zone, f"{_clock(found)} comes twice, runs both times")
+        start = fold.old
+    found = trigger.next_local(start, last_year)
+    while found is not None:
+        before, behind = _offsets(found, zone)
+        if before >= behind:
+            remark = f"{_clock(found)} comes twice, runs both times" if before > behind else ""
+            return _due(found, before, zone, remark)
+        found = trigger.next_local(_change(found, zone).new, last_year)
+    return None
+
+
+def _due(local: datetime, offset: timedelta, zone: ZoneInfo, remark: str) -> Due:
+    at = (local - offset).replace(tzinfo=UTC)
+    return Due(at, at.astimezone(zone), False, remark)
+
+
+def _naive(wall: datetime) -> datetime:
+    return wall.replace(microsecond=0, tzinfo=None, fold=0)
+
+
+def _aware(change: _Change, zone: ZoneInfo) -> datetime:
+    return change.at.astimezone(zone)
+
+
+def _offsets(local: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
+    """The offsets on both sides of the change of the clock that concerns this local time.
+
+    They are equal almost always; the second is greater in a gap and less in a fold.
+    """
+    before, behind = zone.utcoffset(local), zone.utcoffset(local.replace(fold=1))
+    assert before is not None
+    assert behind is not None
+    return before, behind
+
+
+def _change(local: datetime, zone: ZoneInfo) -> _Change:
+    """The change of the clock that leaves out `local`, or lets it come twice."""
+    before, behind = _offsets(local, zone)
+    low = (local - max(before, behind)).replace(tzinfo=UTC)  # still before the change
+    high = (local - min(before, behind)).replace(tzinfo=UTC)  # the change, or after it
+    while high - low > _TICK:
+        middle = low + (high - low) // _TICK // 2 * _TICK
+        if middle.astimezone(zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    naive = high.replace(tzinfo=None)
+    return _Change(high, naive + before, naive + behind)
+
+
+def _clock(local: datetime) -> str:
+    return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"

@@ -1,0 +1,153 @@
+"""The words and numbers of which definitions are written: durations, instants, suggestions.
+
+What reads raises InvalidValue with what was expected; what spells writes the one form that is
+read back to an equal value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
+
+from synergy.errors import InvalidValue
+
+LONGEST = timedelta(days=3660)
+"""Ten years: a longer duration is a slip, and would overflow dates."""
+
+_SENSELESS = 10**15  # seconds; no number, too, is not less
+_DURATION = re.compile(r"([0-9]{1,12})\s*([smhd])", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?", re.ASCII)
+_UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+_INSTANT = re.compile(
+    r"(\d{4}-\d\d-\d\d)"
+    r"(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?\s?([Zz]|[+-]\d\d:?\d\d)?)?",
+    re.ASCII,
+)
+_ALMOST_A_SECOND = timedelta(microseconds=999_999)
+_FIRST_YEAR, _LAST_YEAR = 1970, 2999
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a word that is not among those known."""
+    words = sorted(known)
+    near = get_close_matches(word, words, 1) or [w for w in words if w.lower() == word.lower()]
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"expected one of {', '.join(words)}" if words else "there are none"
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: never long, and as JSON and YAML call it."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value!r:.40}"
+        case str():
+            return repr(value) if len(value) <= 60 else f"{value[:60]!r}..."
+        case date():
+            return f"the date {value}"
+        case Mapping():
+            return "a mapping"
+        case Sequence():
+            return "a list"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def shown_clock(value: object) -> str:
+    """The same, where a time of day was expected: YAML 1.1 reads 22:00 as the number 1320."""
+    if isinstance(value, int) and not isinstance(value, bool) and 60 <= value < 1440:
+        return f"{shown(value)}, as which YAML reads {value // 60}:{value % 60:02} without quotes"
+    return shown(value)
+
+
+def duration(value: object) -> timedelta:
+    """From seconds, as a number or a text, or from a text such as '5m'; at most `LONGEST`."""
+    seconds = _seconds(value)
+    if seconds is None:
+        raise InvalidValue(
+            f"expected a duration such as '60s', '5m', '48h', '7d', not {shown(value)}"
+        )
+    if not 0 <= seconds <= LONGEST.total_seconds():
+        raise InvalidValue(f"expected at least 0 and at most ten years, not {shown(value)}")
+    return timedelta(seconds=seconds)
+
+
+def spelled_duration(value: timedelta) -> str | float:
+    """In the largest unit that leaves no rest; as a number, if it is not whole seconds."""
+    seconds = value.total_seconds()
+    if not seconds.is_integer():
+        return seconds
+    unit = next((u for u, size in _UNITS.items() if seconds and seconds % size == 0), "s")
+    return f"{int(seconds) // _UNITS[unit]}{unit}"
+
+
+def told_duration(value: timedelta) -> str:
+    """For people: in days, hours, minutes and seconds, such as '1d' or '1h30m'."""
+    rest, told = value.total_seconds(), []
+    for unit in "dhm":
+        number, rest = divmod(rest, _UNITS[unit])
+        told += [f"{number:.0f}{unit}"] if number else []
+    return "".join([*told, *([f"{rest:g}s"] if rest or not told else [])])
+
+
+def instant(value: object) -> datetime:
+    """An instant in UTC, from a text such as '2026-11-22T00:00:00Z' or from a date.
+
+    `T`, fraction, `Z` and the time of day may be missing; what has no offset is UTC.
+    """
+    try:
+        found = _instant(value)
+        if found is None:
+            raise InvalidValue(
+                f"expected an instant such as '2026-11-22T00:00:00Z', not {shown(value)}"
+            )
+        read = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidValue(f"there is no such instant as {shown(value)}") from None
+    if not _FIRST_YEAR <= read.year <= _LAST_YEAR:
+        raise InvalidValue(f"expected a year from {_FIRST_YEAR} to {_LAST_YEAR}, not {read.year}")
+    return read
+
+
+def spelled_instant(value: datetime) -> str:
+    """In UTC, such as '2026-11-22T00:00:00Z'."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def told_earliest(value: datetime) -> str:
+    """For people: the first whole second that is not before it."""
+    return spelled_instant((value + _ALMOST_A_SECOND).replace(microsecond=0))
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if abs(value) < _SENSELESS else None
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    found = _DURATION.fullmatch(text)
+    return None if found is None else float(int(found[1]) * _UNITS[found[2]])
+
+
+def _instant(value: object) -> datetime | None:
+    """With or without its zone; None for what is no date at all."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):  # as YAML reads 2026-11-22 without quotes
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    found = _INSTANT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    day, clock, fraction, zone = found.groups()
+    if fraction and (clock is None or len(clock) == 5):
+        return None  # a fraction of a minute
+    micros = f".{fraction[:6]:0<6}" if fraction else ""
+    return datetime.fromisoformat(f"{day}T{clock or '00:00'}{micros}{(zone or 'Z').upper()}")

@@ -1,0 +1,62 @@
+"""Windows of local time, `[start, end)` on the clock of a zone, across midnight or not.
+
+What counts is what the clock shows. So a window is open twice when its time comes twice, and
+opens at the end of a gap, or not at all that day, when its time is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from synergy.schedule.definition import TimeWindow
+from synergy.schedule.zones import zone
+
+_DAY = timedelta(days=1)
+_DAYS = 4  # a country may skip a day; then the window may open as late as two days on
+_SECOND = timedelta(seconds=1)
+
+
+def is_open(window: TimeWindow, at: datetime) -> bool:
+    """Whether the clock shows a time within the window."""
+    clock = at.astimezone(zone(window.zone)).time()
+    if window.start < window.end:
+        return window.start <= clock < window.end
+    return clock >= window.start or clock < window.end
+
+
+def next_change(window: TimeWindow, now: datetime) -> datetime:
+    """The first instant after `now` at which the window opens, or closes."""
+    utc = now.astimezone(UTC)
+    is_open_now = is_open(window, utc)
+    later = sorted(at for at in _candidates(window, utc) if at > utc)
+    return next(at for at in later if is_open(window, at) != is_open_now)
+
+
+def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
+    """When the clock shows an edge of the window, or is set, around the next days."""
+    local = zone(window.zone)
+    today = utc.astimezone(local).date()
+    for day in (today + number * _DAY for number in range(-1, _DAYS)):
+        for edge in (window.start, window.end):
+            for fold in (0, 1):
+                wall = datetime.combine(day, edge, local).replace(fold=fold)
+                yield wall.astimezone(UTC)
+    for day_on in (utc + number * _DAY for number in range(_DAYS)):
+        yield from _clock_set(local, day_on, day_on + _DAY)
+
+
+def _clock_set(local: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
+    """When the clock of a zone is set within `(low, high]`, a day; none is set twice in it."""
+    before = low.astimezone(local).utcoffset()
+    if high.astimezone(local).utcoffset() == before:
+        return
+    low, high = low.replace(microsecond=0), high.replace(microsecond=0)
+    while high - low > _SECOND:
+        middle = low + (high - low) // _SECOND // 2 * _SECOND
+        if middle.astimezone(local).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    yield high

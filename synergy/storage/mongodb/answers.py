@@ -1,0 +1,58 @@
+"""Answers that are kept: each step is one compare-and-set on the version that was seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.model.answer import Answer
+from synergy.storage.encoding import micros
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.operation_documents import (
+    answer_document,
+    answer_fields,
+    answer_id,
+    answer_of,
+)
+from synergy.storage.mongodb.swap import insert_new
+
+
+class MongoAnswers:
+    """See `synergy.storage.protocol.Answers`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._answers = database["answers"]
+
+    def begin(self, answer: Answer) -> tuple[Answer, bool]:
+        document = answer_document(answer, 1)
+        with self._database.calling():
+            while not insert_new(self._answers, [document]):
+                found = self._answers.find_one({"_id": document["_id"]})
+                if found is not None:  # else it was dropped just now
+                    return answer_of(found), False
+        return replace(answer, rev=1), True
+
+    def change(self, answer: Answer) -> Answer | None:
+        rev = answer.rev + 1
+        change = {"$set": {**answer_fields(answer), "v": rev}}
+        with self._database.calling():
+            done = self._answers.update_one(_seen(answer), change).matched_count
+        return replace(answer, rev=rev) if done else None
+
+    def drop(self, answer: Answer) -> bool:
+        with self._database.calling():
+            return self._answers.delete_one(_seen(answer)).deleted_count == 1
+
+    def prune(self, before: datetime, limit: int) -> int:
+        wanted = {"at": {"$lt": micros(before)}}
+        with self._database.calling():
+            found = self._answers.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
+            old = [one["_id"] for one in found]
+            if not old:
+                return 0
+            return self._answers.delete_many({"_id": {"$in": old}, **wanted}).deleted_count
+
+
+def _seen(answer: Answer) -> Doc:
+    return {"_id": answer_id(answer.person, answer.key), "v": answer.rev}

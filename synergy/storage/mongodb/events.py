@@ -1,0 +1,91 @@
+"""Events that were taken, numbered without gaps (see `sequence`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import takewhile
+
+from synergy.model.schedule import Event
+from synergy.storage.encoding import micros
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.run_documents import event_document, event_of
+from synergy.storage.mongodb.sequence import extend, newest
+
+
+class MongoEvents:
+    """See `synergy.storage.protocol.Events`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
+        wanted: dict[str, Doc] = {}
+        for event in events:
+            wanted.setdefault(event.id, event_document(event))
+        with self._database.calling():
+            known = self._known(wanted)
+            new = self._insert([one for id_, one in wanted.items() if id_ not in known])
+            lost = [id_ for id_ in wanted if id_ not in known and id_ not in new]
+            known |= self._known(lost) if lost else {}  # somebody else was faster with these
+        return [_given(event.id, known, new) for event in events]
+
+    def since(self, seq: int, limit: int) -> list[Event]:
+        with self._database.calling():
+            found = self._database["events"].find({"_id": {"$gt": seq}}).sort("_id", 1)
+            return [event_of(document) for document in found.limit(limit)]
+
+    def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
+        with self._database.calling():
+            documents, following = page(self._database["events"], {}, "_id", limit, cursor)
+        return [event_of(document) for document in documents], following
+
+    def last_seq(self) -> int:
+        with self._database.calling():
+            return self._last()
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.calling():
+            events = self._database["events"]
+            oldest = events.find({}, {"at": 1}).sort("_id", 1).limit(limit)
+            old = [one["_id"] for one in takewhile(lambda one: one["at"] < micros(before), oldest)]
+            kept = self._last()
+            forgotten = [number for number in old if number != kept]
+            if not forgotten:
+                return 0
+            return events.delete_many({"_id": {"$in": forgotten}}).deleted_count
+
+    def _insert(self, documents: Sequence[Doc]) -> dict[str, Doc]:
+        """Inserts those whose ids nobody else brings meanwhile; returns these by id."""
+        rest, given = list(documents), list[Doc]()
+        new: list[Doc] = []
+
+        def numbered(last: int, inserted: int) -> list[Doc]:
+            nonlocal rest, given
+            new.extend(given[:inserted])
+            if given:
+                known = self._known(document["id"] for document in rest)
+                rest = [document for document in rest if document["id"] not in known]
+            given = [{**document, "_id": number} for number, document in enumerate(rest, last + 1)]
+            return given
+
+        extend(self._database["events"], self._last, numbered)
+        new.extend(given)
+        return {document["id"]: document for document in new}
+
+    def _known(self, ids: Iterable[str]) -> dict[str, Doc]:
+        found = self._database["events"].find({"id": {"$in": list(ids)}})
+        return {document["id"]: document for document in found}
+
+    def _last(self) -> int:
+        last = newest(self._database["events"])
+        return 0 if last is None else int(last["_id"])
+
+
+def _given(id_: str, known: dict[str, Doc], new: dict[str, Doc]) -> tuple[Event, bool]:
+    """The event of that id, which is new only to who asks first."""
+    if id_ in known:
+        return event_of(known[id_]), False
+    known[id_] = new[id_]
+    return event_of(new[id_]), True

@@ -1,0 +1,92 @@
+"""Operations. Every change is a compare-and-set on the version that it was decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.model.operation import Operation, OperationState
+from synergy.storage import entries
+from synergy.storage.encoding import micros
+from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.journal import document_of as entry_document
+from synergy.storage.mongodb.operation_documents import (
+    FINISHED,
+    UNFINISHED,
+    document_of,
+    fields_of,
+    operation_of,
+    told,
+)
+from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.mongodb.telling import Telling
+
+COUNTER = "operation"  # gives operations their numbers
+
+
+class MongoOperations:
+    """See `synergy.storage.protocol.Operations`."""
+
+    def __init__(self, database: Database, journal: MongoJournal) -> None:
+        self._database = database
+        self._telling = Telling(database, "operations", journal, told)
+
+    def accept(self, operation: Operation) -> Operation:
+        document = document_of(operation)
+        with self._database.calling():
+            document["number"] = numbers.take(self._database, COUNTER, 1)
+            if insert_new(self._telling.collection, [document]):
+                self._telling.tell([document])
+                return replace(operation, rev=1)
+        stored = self.get(operation.id)
+        assert stored is not None, "what could not be stored is there"
+        return stored
+
+    def change(self, operation: Operation) -> Operation | None:
+        with self._database.calling():
+            changed = self._telling.change([operation.id], lambda one: _changed(operation, one))
+        return replace(operation, rev=operation.rev + 1) if changed else None
+
+    def get(self, id_: str) -> Operation | None:
+        with self._database.calling():
+            found = self._telling.collection.find_one({"_id": id_})
+        return None if found is None else operation_of(found)
+
+    def find(
+        self, limit: int = 100, cursor: str | None = None
+    ) -> tuple[list[Operation], str | None]:
+        with self._database.calling():
+            documents, following = page(self._telling.collection, {}, "number", limit, cursor)
+        return [operation_of(document) for document in documents], following
+
+    def unfinished(self) -> Sequence[Operation]:
+        with self._database.calling():
+            wanted = {"state": {"$in": UNFINISHED}}
+            found = self._telling.collection.find(wanted).sort("number", 1)
+            return [operation_of(document) for document in found]
+
+    def prune(self, before: datetime, limit: int) -> int:
+        wanted = {"state": {"$in": FINISHED}, "finished_at": {"$lt": micros(before)}}
+        with self._database.calling():
+            operations = self._telling.collection
+            found = operations.find(wanted, {"_id": 1}).sort("finished_at", 1).limit(limit)
+            old = [one["_id"] for one in found]
+            return operations.delete_many({"_id": {"$in": old}}).deleted_count if old else 0
+
+    def recover(self) -> int:
+        """Tells the journal what writers had no time to."""
+        with self._database.calling():
+            return self._telling.recover()
+
+
+def _changed(operation: Operation, document: Doc) -> Swap | None:
+    if document["v"] != operation.rev:
+        return None
+    before, entry = OperationState(document["state"]), None
+    if operation.state.is_finished and not before.is_finished:
+        entry = entry_document(entries.operation_finished(operation, before))
+    return Swap(document["_id"], document["v"], fields_of(operation), entry=entry)

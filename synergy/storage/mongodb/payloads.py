@@ -1,0 +1,92 @@
+"""Bodies too long for a row.
+
+A document holds at most 16 MiB with all that is around them, so a body lies in parts, which have
+words as ids. The document of its name is written last and says which parts are its: so whoever
+finds it finds all, whoever else puts or forgets the same.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import pymongo
+
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.swap import insert_new
+from synergy.storage.payload import name_of
+
+PART = 8 << 20  # bytes
+PATIENCE = 60  # seconds that a body may take; nobody else waits for it
+
+_PARTS = "payload_parts"
+
+
+class MongoPayloads:
+    """See `synergy.storage.protocol.Payloads`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._stuck: set[str] = set()
+
+    def put(self, content: bytes) -> str:
+        name = name_of(content)
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            payloads = self._database["payloads"]
+            if payloads.find_one({"_id": name}) is not None:
+                return name
+            parts = [self._put(content[at : at + PART]) for at in range(0, len(content), PART)]
+            if not insert_new(payloads, [{"_id": name, "parts": parts}]):
+                self._forget(parts)
+        return name
+
+    def get(self, name: str) -> bytes | None:
+        with self._database.calling(), pymongo.timeout(PATIENCE):
+            missed = None
+            while (payload := self._database["payloads"].find_one({"_id": name})) is not None:
+                wanted = {"_id": {"$in": payload["parts"]}}
+                found = {one["_id"]: one["content"] for one in self._database[_PARTS].find(wanted)}
+                if len(found) == len(payload["parts"]):
+                    return b"".join(found[part] for part in payload["parts"])
+                if payload == missed:
+                    break
+                missed = payload  # forgotten since, and maybe put again
+        return None
+
+    def names(self, after: str) -> list[str]:
+        """The names that follow another one, in order."""
+        with self._database.calling():
+            found = self._database["payloads"].find({"_id": {"$gt": after}}, {"_id": 1})
+            return [one["_id"] for one in found.sort("_id", 1)]
+
+    def prune(self, kept: Sequence[str]) -> int:
+        with self._database.calling():
+            payloads = self._database["payloads"]
+            wanted = set(kept)
+            old = {one["_id"]: one["parts"] for one in payloads.find() if one["_id"] not in wanted}
+            if not old:
+                return 0
+            forgotten = payloads.delete_many({"_id": {"$in": list(old)}}).deleted_count
+            self._forget([part for parts in old.values() for part in parts])
+        return forgotten
+
+    def recover(self) -> int:
+        """Forgets parts that belonged to nothing at the last call either; returns how many."""
+        with self._database.calling():
+            parts = self._database[_PARTS].find({}, {"_id": 1}).sort("_id", 1)  # by the index alone
+            alone = {one["_id"] for one in parts}
+            for payload in self._database["payloads"].find():
+                alone.difference_update(payload["parts"])
+            left = alone & self._stuck
+            self._stuck = alone
+            self._forget(list(left))
+        return len(left)
+
+    def _put(self, content: bytes) -> str:
+        part: Doc = {"_id": secrets.token_hex(12), "content": content}
+        self._database[_PARTS].insert_one(part)
+        return str(part["_id"])
+
+    def _forget(self, parts: Sequence[str]) -> None:
+        if parts:
+            self._database[_PARTS].delete_many({"_id": {"$in": list(parts)}})

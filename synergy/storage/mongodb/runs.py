@@ -1,0 +1,137 @@
+"""Runs of schedules. Every change is a compare-and-set on the version that it was decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from synergy.model.schedule import Run, RunChange, RunState
+from synergy.storage import entries
+from synergy.storage.encoding import micros
+from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.journal import document_of as entry_document
+from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.run_documents import (
+    FINISHED,
+    UNFINISHED,
+    document_of,
+    fields_of,
+    run_of,
+    told,
+)
+from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.mongodb.telling import Telling, without_first
+
+COUNTER = "run"  # gives runs their numbers
+
+
+class MongoRuns:
+    """See `synergy.storage.protocol.Runs`."""
+
+    def __init__(self, database: Database, journal: MongoJournal) -> None:
+        self._database = database
+        self._telling = Telling(database, "runs", journal, told)
+
+    def create(self, runs: Sequence[Run], who: str) -> list[Run]:
+        if not runs:
+            return []
+        unique: dict[str, Run] = {}
+        for run in runs:
+            unique.setdefault(run.id, run)
+        new = [document_of(run, who) for run in unique.values()]
+        with self._database.calling():
+            first = numbers.take(self._database, COUNTER, len(new))
+            new = [{**one, "number": number} for number, one in enumerate(new, first)]
+            created = insert_new(self._telling.collection, new)
+            self._telling.tell(one for one in new if one["_id"] in created)
+            known = self._twins([run for run in runs if run.id not in created])
+        stored = {one["_id"]: run_of(one) for one in new if one["_id"] in created}
+        return [stored[run.id] if run.id in stored else known[run.id] for run in runs]
+
+    def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
+        wanted = {change.run.id: change for change in reversed(changes)}
+        with self._database.calling():
+            changed = self._telling.change(
+                [change.run.id for change in changes],
+                lambda document: _changed(wanted[document["_id"]], document),
+            )
+        return without_first(changes, [one.run.id for one in changes], changed)
+
+    def get(self, ids: Sequence[str]) -> list[Run]:
+        return self._runs({"_id": {"$in": list(ids)}})
+
+    def find(
+        self,
+        schedule: str | None = None,
+        state: RunState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[Run], str | None]:
+        wanted: Doc = {}
+        if schedule is not None:
+            wanted["schedule"] = schedule
+        if state is not None:
+            wanted["state"] = state.value
+        with self._database.calling():
+            documents, following = page(self._telling.collection, wanted, "number", limit, cursor)
+        return [run_of(document) for document in documents], following
+
+    def unfinished(self) -> list[Run]:
+        return self._runs({"state": {"$in": UNFINISHED}})
+
+    def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
+        wanted = {
+            "schedule": schedule,
+            "state": {"$in": [state.value for state in states]},
+            "launched_at": {"$ne": None},
+        }
+        with self._database.calling():
+            found = self._telling.collection.find(wanted)
+            newest = next(iter(found.sort([("launched_at", -1), ("number", -1)]).limit(1)), None)
+        return None if newest is None else run_of(newest)
+
+    def prune(self, before: datetime, limit: int) -> int:
+        wanted = {"state": {"$in": FINISHED}, "finished_at": {"$lt": micros(before)}}
+        with self._database.calling():
+            runs = self._telling.collection
+            found = runs.find(wanted, {"_id": 1}).sort("finished_at", 1).limit(limit)
+            old = [run["_id"] for run in found]
+            if not old:
+                return 0
+            return runs.delete_many({"_id": {"$in": old}, **wanted}).deleted_count
+
+    def recover(self) -> int:
+        """Tells the journal what writers had no time to."""
+        with self._database.calling():
+            return self._telling.recover()
+
+    def _runs(self, wanted: Doc) -> list[Run]:
+        with self._database.calling():
+            found = self._telling.collection.find(wanted).sort("number", 1)
+            return [run_of(document) for document in found]
+
+    def _twins(self, runs: Sequence[Run]) -> dict[str, Run]:
+        """By the id that was wanted, the runs that are there: of that id, else of that key."""
+        if not runs:
+            return {}
+        collection = self._telling.collection
+        wanted = {"_id": {"$in": [run.id for run in runs]}}
+        found = {document["_id"]: run_of(document) for document in collection.find(wanted)}
+        for run in runs:  # an id is a function of the key: nobody but a test gets in here
+            if run.id not in found:
+                twin = collection.find_one({"schedule": run.schedule, "key": run.key})
+                assert twin is not None, "what could not be created is there"
+                found[run.id] = run_of(twin)
+        return found
+
+
+def _changed(change: RunChange, document: Doc) -> Swap | None:
+    if document["v"] != change.run.rev:
+        return None
+    entry = None
+    before = RunState(document["state"])
+    if before is not change.run.state:
+        entry = entry_document(entries.run_changed(change, before))
+    return Swap(document["_id"], document["v"], fields_of(change.run), entry=entry)

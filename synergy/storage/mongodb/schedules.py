@@ -1,0 +1,181 @@
+"""Schedules. Every change is a compare-and-set on the version that it was decided on.
+
+A version is kept in the history when it is followed by another: before that, because its
+content is certain as long as it is the present one, and whoever is cut off leaves nothing that
+is wrong. A schedule is removed in steps: it is hidden by compare-and-set, the journal is told,
+and it is deleted; `recover`, or who wants the name, goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from synergy.model.schedule import Schedule, ScheduleChange, ScheduleVersion
+from synergy.storage import entries
+from synergy.storage.encoding import instant, micros
+from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.journal import MongoJournal, document_of
+from synergy.storage.mongodb.schedule_documents import document_of as new_document
+from synergy.storage.mongodb.schedule_documents import (
+    edit_of,
+    fields_of,
+    history_of,
+    schedule_of,
+    told,
+    version_of,
+)
+from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.mongodb.telling import Telling, without_first
+
+HISTORY = "schedule_versions"
+SEEN = {"is_removed": False}
+
+
+class MongoSchedules:
+    """See `synergy.storage.protocol.Schedules`."""
+
+    def __init__(self, database: Database, journal: MongoJournal) -> None:
+        self._database = database
+        self._telling = Telling(database, "schedules", journal, told)
+
+    def create(self, schedules: Sequence[Schedule], who: str) -> list[str]:
+        new: dict[str, Doc] = {}
+        for schedule in schedules:
+            new.setdefault(schedule.name, new_document(schedule, who))
+        with self._database.calling():
+            free = self._insert(list(new.values()))
+        taken = []
+        for schedule in schedules:
+            if schedule.name in free:
+                free.remove(schedule.name)
+            else:
+                taken.append(schedule.name)
+        return taken
+
+    def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
+        wanted = {change.schedule.name: change for change in reversed(changes)}
+        with self._database.calling():
+            decided = self._telling.decide(
+                [change.schedule.name for change in changes],
+                lambda document: _changed(wanted[document["_id"]], document),
+            )
+            edited = [history_of(document) for document, made in decided if "version" in made.set]
+            insert_new(self._database[HISTORY], edited)
+            changed = self._telling.carry_out(decided)
+        return without_first(changes, [one.schedule.name for one in changes], changed)
+
+    def remove(self, schedule: Schedule, why: str, who: str, now: datetime) -> bool:
+        entry = document_of(entries.schedule_removed(schedule, why, who, now))
+
+        def hide(document: Doc) -> Swap | None:
+            if not _is_as_seen(document, schedule):
+                return None
+            fields: Doc = {"is_removed": True, "wake_at": None, "keys": []}
+            return Swap(document["_id"], document["v"], fields, entry=entry)
+
+        with self._database.calling():
+            hidden = self._telling.change([schedule.name], hide)
+            self._delete(hidden)
+        return bool(hidden)
+
+    def get(self, names: Sequence[str]) -> list[Schedule]:
+        return self._schedules({"_id": {"$in": list(names)}})
+
+    def find(
+        self, limit: int = 100, cursor: str | None = None
+    ) -> tuple[list[Schedule], str | None]:
+        found = self._schedules(
+            {} if cursor is None else {"_id": {"$gt": cursor}}, "_id", limit + 1
+        )
+        page = found[:limit]
+        return page, page[-1].name if len(found) > limit and page else None
+
+    def due(self, until: datetime, limit: int) -> list[Schedule]:
+        return self._schedules({"wake_at": {"$lte": micros(until)}}, "wake_at", limit)
+
+    def next_wake(self) -> datetime | None:
+        with self._database.calling():
+            wanted = {"wake_at": {"$ne": None}}
+            found = self._telling.collection.find(wanted, {"wake_at": 1}).sort("wake_at", 1)
+            document = next(iter(found.limit(1)), None)
+        return None if document is None else instant(document["wake_at"])
+
+    def listening(self, keys: Sequence[str]) -> list[Schedule]:
+        return self._schedules({"keys": {"$in": list(keys)}})
+
+    def versions(self, name: str) -> list[ScheduleVersion]:
+        with self._database.calling():
+            present = self._telling.collection.find_one({"_id": name, **SEEN})
+            if present is None:
+                return []
+            older = {"birth": present["birth"], "version": {"$lt": present["version"]}}
+            found = self._database[HISTORY].find(older).sort("version", -1)
+            return [version_of(one) for one in (history_of(present), *found)]
+
+    def count(self) -> int:
+        with self._database.calling():
+            return self._telling.collection.count_documents(SEEN)
+
+    def recover(self) -> int:
+        """Tells the journal what writers had no time to, and deletes what was removed."""
+        with self._database.calling():
+            count = self._telling.recover()
+            hidden = list(self._telling.collection.find({"is_removed": True}))
+            return count + self._finish(hidden)
+
+    def _insert(self, documents: Sequence[Doc]) -> set[str]:
+        """Inserts those whose names are free, or were removed; returns their names."""
+        schedules = self._telling.collection
+        created = insert_new(schedules, documents)
+        refused = [document for document in documents if document["_id"] not in created]
+        if refused:
+            ids = [document["_id"] for document in refused]
+            hidden = list(schedules.find({"_id": {"$in": ids}, "is_removed": True}))
+            self._finish(hidden)
+            free = {document["_id"] for document in hidden}
+            created |= insert_new(schedules, [one for one in refused if one["_id"] in free])
+        self._telling.tell(document for document in documents if document["_id"] in created)
+        return created
+
+    def _finish(self, hidden: Sequence[Doc]) -> int:
+        """What the one who removed them had no time to do; returns how much was told."""
+        count = self._telling.tell_all(hidden) if hidden else 0
+        self._delete(hidden)
+        return count
+
+    def _delete(self, hidden: Sequence[Doc]) -> None:
+        """Only these, and no schedule that has the name of one by now."""
+        if hidden:
+            births = {"birth": {"$in": [document["birth"] for document in hidden]}}
+            self._database[HISTORY].delete_many(births)
+            self._telling.collection.delete_many({**births, "is_removed": True})
+
+    def _schedules(self, wanted: Doc, order: str | None = None, limit: int = 0) -> list[Schedule]:
+        with self._database.calling():
+            found = self._telling.collection.find({**wanted, **SEEN}).limit(limit)
+            if order is not None:
+                found = found.sort(order, 1)
+            return [schedule_of(document) for document in found]
+
+
+def _changed(change: ScheduleChange, document: Doc) -> Swap | None:
+    schedule = change.schedule
+    if not _is_as_seen(document, schedule):
+        return None
+    fields: dict[str, Any] = fields_of(schedule)
+    version = document["version"]
+    if schedule.version > version:
+        fields |= edit_of(schedule, fields["changed_at"], change.who)
+        version = schedule.version
+    entry = None
+    if change.event:
+        entry = document_of(entries.schedule_changed(change, document["version"], version))
+    return Swap(document["_id"], document["v"], fields, entry=entry)
+
+
+def _is_as_seen(document: Doc, schedule: Schedule) -> bool:
+    """Whether it is the schedule that was seen, and not one of its name that came later."""
+    seen = (schedule.rev, micros(schedule.created_at), False)
+    return (document["v"], document["created_at"], document["is_removed"]) == seen

@@ -1,0 +1,66 @@
+"""The storage contract, by noun.
+
+Each docstring states the guarantee, never the means; one conformance suite
+(`tests/contract/test_store_*.py`) holds every engine to it. A store never decides: it
+compares, swaps and remembers. Every method may raise StorageUnavailable; after that the
+write may or may not have happened, and the caller reads before it writes again.
+
+Every change of state writes its journal entries in the same step as itself, so that the
+journal is at once the record for people and the feed that schedulers follow.
+"""
+
+from __future__ import annotations
+
+from synergy.storage.protocol.documents import (
+    Bounds,
+    Documents,
+    Merge,
+    SourceChange,
+    unique_documents,
+)
+from synergy.storage.protocol.journal import Journal
+from synergy.storage.protocol.messages import (
+    DeadMessage,
+    LogLine,
+    Messages,
+    StoredMessage,
+    UnitLogs,
+)
+from synergy.storage.protocol.operating import Boxes, Controls, Facts, Leases
+from synergy.storage.protocol.operations import Answers, Operations
+from synergy.storage.protocol.schedules import Events, Payloads, Runs, Schedules
+from synergy.storage.protocol.store import Batch, Store, StoreStatus
+from synergy.storage.protocol.transfer import Key, Record, Transfer
+from synergy.storage.protocol.work import Jobs, Units
+
+__all__ = [
+    "Answers",
+    "Batch",
+    "Bounds",
+    "Boxes",
+    "Controls",
+    "DeadMessage",
+    "Documents",
+    "Events",
+    "Facts",
+    "Jobs",
+    "Journal",
+    "Key",
+    "Leases",
+    "LogLine",
+    "Merge",
+    "Messages",
+    "Operations",
+    "Payloads",
+    "Record",
+    "Runs",
+    "Schedules",
+    "SourceChange",
+    "Store",
+    "StoreStatus",
+    "StoredMessage",
+    "Transfer",
+    "UnitLogs",
+    "Units",
+    "unique_documents",
+]

@@ -1,0 +1,120 @@
+"""Jobs and units of work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from synergy.model.job import JobMove, JobRun
+from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+
+
+class Jobs(Protocol):
+    """The states of all jobs. A job that was never moved is an embryo of generation 1."""
+
+    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
+        """All jobs that were ever moved, in runs of neighbours, each job once."""
+        ...
+
+    def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:
+        """Applies each move whose jobs are all as it expects; returns those refused.
+
+        One journal entry a move: `job.<after>`, or `job.started_over`, or `job.stale` when
+        only the flag changes (`before` equals `after`).
+        """
+        ...
+
+
+class Units(Protocol):
+    """Units of work, unique by (process, timeperiod, generation, start_id, end_id)."""
+
+    def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
+        """Stores those that are new (journal `unit.requested`); returns for each the stored one.
+
+        Where a unit of the same key exists, that one is returned as it is.
+        """
+        ...
+
+    def get(self, ids: Sequence[str]) -> list[UnitOfWork]:
+        """Those that exist, in no particular order."""
+        ...
+
+    def of_jobs(self, process: str, first: str, last: str) -> list[UnitOfWork]:
+        """All units of jobs `first` to `last` (inclusive), newest creation first."""
+        ...
+
+    def newest(self, process: str, timeperiod: str, limit: int) -> list[UnitOfWork]:
+        """The newest units of one job, newest creation first; an open year has many thousands."""
+        ...
+
+    def find(
+        self,
+        process: str | None = None,
+        state: UnitState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[UnitOfWork], str | None]:
+        """A page of units, newest creation first, and the cursor of the next page or None."""
+        ...
+
+    def unfinished(self) -> list[UnitOfWork]:
+        """All that are requested, in progress or invalid, oldest creation first."""
+        ...
+
+    def claim(self, hints: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
+        """Takes those that are requested, of the hinted attempt, and due (`not_before`).
+
+        Two callers never receive the same attempt; nor is a unit handed out while another
+        unit of the same process and timeperiod is in progress, except free runs: units whose
+        timeperiod has 14 digits, a second, belong to no job. Journal `unit.in_progress`.
+        """
+        ...
+
+    def heartbeat(self, claims: Sequence[Hint], owner: str) -> list[Hint]:
+        """Advances the heartbeat of those in progress that `owner` holds; returns the lost ones."""
+        ...
+
+    def give_back(self, claims: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
+        """Returns claims that were not begun: requested again, attempt + 1, not a failure."""
+        ...
+
+    def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
+        """Ends each attempt that is still its owner's; returns those refused.
+
+        A refused conclusion writes nothing. Otherwise its sink writes are visible exactly
+        when the conclusion is; rows that do not change keep their number. INVALID adds a
+        failure. Journal `unit.processed`, `unit.noop` or `unit.invalid`.
+        """
+        ...
+
+    def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
+        """Applies each move whose unit is as it expects; returns those refused.
+
+        Journal `unit.<after>`. Requested again means: never published for this attempt.
+        """
+        ...
+
+    def extend(self, unit: str, attempt: int, end_id: int, now: datetime) -> bool:
+        """Raises the upper bound of a unit that no worker holds; False if one does by now.
+
+        Journal `unit.extended`.
+        """
+        ...
+
+    def published(self, hints: Sequence[Hint], now: datetime) -> None:
+        """Notes that messages for these attempts were confirmed."""
+        ...
+
+    def counts(self) -> dict[tuple[str, UnitState], int]:
+        """How many units each process has in each state that is not finished."""
+        ...
+
+    def prune(self, before: datetime, limit: int) -> int:
+        """Forgets at most `limit` superseded finished units older than `before`, with their logs.
+
+        A job's newest unit is kept, because it says what the job's result covers. A free run,
+        whose timeperiod has 14 digits, belongs to no job and counts as superseded from the
+        beginning.
+        """
+        ...

@@ -1,0 +1,46 @@
+"""Answers that are kept: each step is one compare-and-set statement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.model.answer import Answer
+from synergy.storage.encoding import micros
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.operation_rows import answer, answer_row
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import fetch_one
+
+_SQL = queries("answers")
+
+
+class SqliteAnswers:
+    """See `synergy.storage.protocol.Answers`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, answer_: Answer) -> tuple[Answer, bool]:
+        with self._database.writing() as connection:
+            if fetch_one(connection, _SQL["begin"], answer_row(answer_)) is not None:
+                return replace(answer_, rev=1), True
+            row = fetch_one(connection, _SQL["get"], (answer_.person, answer_.key))
+        assert row is not None, "what could not be stored is there"
+        return answer(row), False
+
+    def change(self, answer_: Answer) -> Answer | None:
+        person, key, *fields = answer_row(answer_)
+        with self._database.writing() as connection:
+            changed = fetch_one(connection, _SQL["change"], (*fields, person, key, answer_.rev))
+        return None if changed is None else replace(answer_, rev=answer_.rev + 1)
+
+    def drop(self, answer_: Answer) -> bool:
+        place = (answer_.person, answer_.key, answer_.rev)
+        with self._database.writing() as connection:
+            return fetch_one(connection, _SQL["drop"], place) is not None
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["prune"], (micros(before), limit))
+            return connection.changes()

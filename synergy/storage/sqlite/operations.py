@@ -1,0 +1,68 @@
+"""Operations. A change is compared with what is stored within its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.model.operation import Operation, OperationState
+from synergy.storage import entries
+from synergy.storage.encoding import micros
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.journal import record_entries
+from synergy.storage.sqlite.operation_rows import changing, operation, operation_row
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import fetch, fetch_one, place
+
+_SQL = queries("operations")
+
+
+class SqliteOperations:
+    """See `synergy.storage.protocol.Operations`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def accept(self, operation_: Operation) -> Operation:
+        row = operation_row(operation_)
+        with self._database.writing() as connection:
+            if fetch_one(connection, _SQL["accept"], row) is not None:
+                record_entries(connection, [entries.operation_accepted(operation_)])
+            stored = fetch_one(connection, _SQL["get"], (operation_.id,))
+        assert stored is not None, "what could not be stored is there"
+        return operation(stored)
+
+    def change(self, operation_: Operation) -> Operation | None:
+        with self._database.writing() as connection:
+            present = fetch_one(connection, _SQL["present"], (operation_.id, operation_.rev))
+            if present is None:
+                return None
+            before = OperationState(present[0])
+            connection.execute(_SQL["change"], (*changing(operation_), operation_.id))
+            if operation_.state.is_finished and not before.is_finished:
+                record_entries(connection, [entries.operation_finished(operation_, before)])
+        return replace(operation_, rev=operation_.rev + 1)
+
+    def get(self, id_: str) -> Operation | None:
+        with self._database.reading() as connection:
+            row = fetch_one(connection, _SQL["get"], (id_,))
+        return None if row is None else operation(row)
+
+    def find(
+        self, limit: int = 100, cursor: str | None = None
+    ) -> tuple[list[Operation], str | None]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL["find"], (place(cursor), limit + 1))
+        page = rows[:limit]
+        following = str(page[-1][0]) if len(rows) > limit and page else None
+        return [operation(row) for row in page], following
+
+    def unfinished(self) -> Sequence[Operation]:
+        with self._database.reading() as connection:
+            return [operation(row) for row in fetch(connection, _SQL["unfinished"])]
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["prune"], (micros(before), limit))
+            return connection.changes()

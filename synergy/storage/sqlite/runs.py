@@ -1,0 +1,122 @@
+"""Runs of schedules. A change is compared with what is stored within its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import apsw
+
+from synergy.model.schedule import Run, RunChange, RunState
+from synergy.storage import entries
+from synergy.storage.encoding import micros
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.journal import record_entries
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import Row, array, fetch, fetch_each, fetch_one, place
+from synergy.storage.sqlite.schedule_rows import code, run, run_changing, run_row, state
+
+_SQL = queries("runs")
+
+
+class SqliteRuns:
+    """See `synergy.storage.protocol.Runs`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, runs: Sequence[Run], who: str) -> list[Run]:
+        rows = [run_row(run) for run in runs]
+        with self._database.writing() as connection:
+            new = {row[0] for row in fetch_each(connection, _SQL["create"], rows)}
+            told, stored = [], []
+            for run_ in runs:
+                if run_.id in new:
+                    new.remove(run_.id)
+                    told.append(entries.run_created(run_, who))
+                    stored.append(replace(run_, rev=1))
+                else:
+                    stored.append(_twin(connection, run_))
+            record_entries(connection, told)
+        return stored
+
+    def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
+        refused, rows, told = [], [], []
+        ids = array(change.run.id for change in changes)
+        with self._database.writing() as connection:
+            present = {id_: row for id_, *row in fetch(connection, _SQL["present"], (ids,))}
+            for change in changes:
+                number, rev, stored = present.pop(change.run.id, (0, None, 0))
+                if rev != change.run.rev:
+                    refused.append(change)
+                    continue
+                rows.append((*run_changing(change.run), number))
+                before = state(stored)
+                if before is not change.run.state:
+                    told.append(entries.run_changed(change, before))
+            connection.executemany(_SQL["change"], rows)
+            record_entries(connection, told)
+        return refused
+
+    def get(self, ids: Sequence[str]) -> list[Run]:
+        return self._runs("get", (array(set(ids)),))
+
+    def find(
+        self,
+        schedule: str | None = None,
+        state: RunState | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[list[Run], str | None]:
+        bindings = {
+            "schedule": schedule,
+            "state": None if state is None else code(state),
+            "cursor": place(cursor),
+            "limit": limit + 1,
+        }
+        with self._database.reading() as connection:
+            rows = fetch(connection, _find(schedule, state), bindings)
+        page = rows[:limit]
+        following = str(page[-1][0]) if len(rows) > limit and page else None
+        return [run(row) for row in page], following
+
+    def unfinished(self) -> list[Run]:
+        return self._runs("unfinished", ())
+
+    def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
+        with self._database.reading() as connection:
+            rows = [
+                row
+                for state in set(states)
+                if (row := fetch_one(connection, _SQL["last"], (schedule, code(state))))
+            ]
+        newest = max(rows, key=_launch, default=None)
+        return None if newest is None else run(newest)
+
+    def prune(self, before: datetime, limit: int) -> int:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["prune"], (micros(before), limit))
+            return connection.changes()
+
+    def _runs(self, query: str, bindings: Row) -> list[Run]:
+        with self._database.reading() as connection:
+            rows = fetch(connection, _SQL[query], bindings)
+        return [run(row) for row in rows]
+
+
+def _find(schedule: str | None, state: RunState | None) -> str:
+    if schedule is None:
+        return _SQL["find"] if state is None else _SQL["find_in_state"]
+    return _SQL["find_of_schedule"] if state is None else _SQL["find_of_schedule_in_state"]
+
+
+def _launch(row: Row) -> tuple[int, int]:
+    number, launched_at = row[0], row[15]
+    return launched_at, number
+
+
+def _twin(connection: apsw.Connection, run_: Run) -> Run:
+    row = fetch_one(connection, _SQL["twin"], (run_.id, run_.schedule, run_.key))
+    assert row is not None, "what could not be created is there"
+    return run(row)

@@ -1,0 +1,9 @@
+-- name: put
+INSERT INTO payload (name, content) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: get
+SELECT content FROM payload WHERE name = ?;
+
+-- name: prune
+-- All but those named in a JSON array.
+DELETE FROM payload WHERE name NOT IN (SELECT value FROM json_each(?));

@@ -1,0 +1,51 @@
+-- name: create
+-- Nothing for a run whose key or id is there already.
+INSERT INTO run (
+    id, schedule, key, due_at, version, state, program, created_at, "group", priority, reason,
+    attempt, owner, not_before, launched_at, finished_at, rev, request, detail
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)
+ON CONFLICT DO NOTHING RETURNING id;
+
+-- name: twin
+SELECT * FROM run WHERE schedule = ?2 AND key = ?3
+UNION ALL SELECT * FROM run WHERE id = ?1 LIMIT 1;
+
+-- name: present
+-- What changes are compared with, by id, from a JSON array.
+SELECT run.id, number, rev, state FROM json_each(?) AS wanted JOIN run ON run.id = wanted.value;
+
+-- name: change
+UPDATE run SET version = ?, state = ?, program = ?, "group" = ?, priority = ?, reason = ?,
+    attempt = ?, owner = ?, not_before = ?, launched_at = ?, finished_at = ?, request = ?,
+    detail = ?, rev = rev + 1
+WHERE number = ?;
+
+-- name: get
+-- By id, from a JSON array.
+SELECT run.* FROM json_each(?) AS wanted JOIN run ON run.id = wanted.value;
+
+-- name: find
+SELECT * FROM run WHERE number < :cursor ORDER BY number DESC LIMIT :limit;
+
+-- name: find_of_schedule
+SELECT * FROM run WHERE schedule = :schedule AND number < :cursor
+ORDER BY number DESC LIMIT :limit;
+
+-- name: find_in_state
+SELECT * FROM run WHERE state = :state AND number < :cursor ORDER BY number DESC LIMIT :limit;
+
+-- name: find_of_schedule_in_state
+SELECT * FROM run WHERE schedule = :schedule AND state = :state AND number < :cursor
+ORDER BY number DESC LIMIT :limit;
+
+-- name: unfinished
+SELECT * FROM run WHERE state < 3 ORDER BY +number;
+
+-- name: last
+SELECT * FROM run WHERE schedule = ? AND state = ? AND launched_at IS NOT NULL
+ORDER BY launched_at DESC, number DESC LIMIT 1;
+
+-- name: prune
+DELETE FROM run WHERE number IN (
+    SELECT number FROM run WHERE state > 2 AND finished_at < ? ORDER BY finished_at LIMIT ?
+);

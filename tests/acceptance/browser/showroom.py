@@ -1,0 +1,223 @@
+"""A home in which there is something to see on every page: work done, under way, late and failed.
+
+Six weeks of the suite with the stream of visits going on, the programs of `shown` beside it,
+schedules of every sort with receivers that answer and that refuse, and people who log in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from synergy.clock import SystemClock
+from synergy.insight.memory import fact_of, written
+from synergy.messaging.message import EventsMessage
+from synergy.model.box import ObservedProcess
+from synergy.model.unit_of_work import UnitState
+from synergy.mx.access import Role
+from synergy.mx.security.users import UserBook, Users, new_token, new_user
+from tests.acceptance.api_client import Client
+from tests.acceptance.deployments.shown import ORDERS
+from tests.acceptance.kit import STEP, Home, kill, until
+from tests.delivery.receivers import answers, receiving
+from tests.mx.house import QUICK
+from workers import imagined_visits
+
+NOW = SystemClock().now()
+TODAY = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
+DAYS = 40  # of history
+STREAM = 48  # hours that the generator makes up itself
+EVERY = 24  # of so many minutes one has visits, before the stream begins
+QUIET = range(2, 5)  # hours of the day without visits, before the stream begins
+BATCH = 250  # events in a message
+SESSIONS = "SingleSessionWorker"
+BOX = "dev-1"
+PEOPLE = (("anna", Role.ADMIN), ("otto", Role.OPERATOR), ("vera", Role.VIEWER))
+
+
+def period(days: int, hour: int = 0) -> str:
+    """A timeperiod so many days ago."""
+    return f"{TODAY - timedelta(days=days):%Y%m%d}{hour:02}"
+
+
+@contextmanager
+def showroom(folder: Path) -> Iterator[Home]:
+    """The home, at work; it has ended afterwards."""
+    users = folder / "users.json"
+    secret = _people(UserBook(users))
+    home = Home(
+        folder / "home",
+        box_id=BOX,
+        context="tests.acceptance.deployments.shown",
+        start_timeperiod=period(DAYS),
+        demo_stream="on",
+        mx_users_file=str(users),
+        webhook_networks="127.0.0.0/8",
+    )
+    home.patience = 300.0
+    with ExitStack() as ends:
+        thankful = ends.enter_context(receiving(answers(body=b'{"taken": true}')))
+        strict = ends.enter_context(
+            receiving(answers("400 Bad Request", b'{"error": "day is missing"}'))
+        )
+        ends.callback(home.end)
+        _before(home)
+        home.start()
+        with closing(Client(address(home), {"Authorization": f"Bearer {secret}"})) as otto:
+            _schedules(otto, thankful.port, strict.port)
+            _until_done(home)
+            _otto_acts(otto, home)
+            _what_goes_wrong(home)
+            until(lambda: _is_accounted_for(otto), home.patience, lambda: Event().wait(STEP))
+        yield home
+
+
+def address(home: Home) -> str:
+    return f"http://localhost:{home.variables['mx_port']}"
+
+
+def _people(book: UserBook) -> str:
+    """Writes the users file; the secret of a token of the operator's."""
+    for name, role in PEOPLE:
+        book.change(lambda users, n=name, r=role: new_user(users, n, r, QUICK, NOW))
+    for what, role, days in (("nightly backup", Role.OPERATOR, 30), ("wallboard", Role.VIEWER, 90)):
+        _token(book, "anna", role, what, days)
+    return _token(book, "otto", Role.OPERATOR, "laptop", 7)
+
+
+def _token(book: UserBook, owner: str, scope: Role, name: str, days: int) -> str:
+    secrets: list[str] = []
+
+    def with_token(users: Users) -> Users:
+        changed, _, secret = new_token(users, owner, scope, name, (NOW, NOW + timedelta(days=days)))
+        secrets.append(secret)
+        return changed
+
+    book.change(with_token)
+    return secrets[-1]
+
+
+def _before(home: Home) -> None:
+    """What is there when the supervisor starts."""
+    home.launch("store", "init")
+    with home.store() as store:
+        rows = [
+            ("customer", period(day, hour)) for day in range(DAYS, -1, -1) for hour in range(24)
+        ]
+        store.documents.update(ORDERS, [row for row in rows if row[1] < f"{NOW:%Y%m%d%H}"], _order)
+        events = list(_history())
+        messages = [
+            EventsMessage(events[first : first + BATCH]) for first in range(0, len(events), BATCH)
+        ]
+        with home.bus(store) as bus, store.batch() as batch:
+            bus.publish(SESSIONS, messages, batch)
+        _another_box(store)
+
+
+def _order(key: tuple[str, str], old: dict[str, object] | None) -> dict[str, object]:
+    count = int(str(old["orders"])) + 1 if old else 1
+    return {"domain": key[0], "timeperiod": key[1], "orders": count}
+
+
+def _history() -> Iterator[dict[str, Any]]:
+    """Visits of the days before the stream begins, thinned out."""
+    first = int((TODAY - timedelta(days=DAYS)).timestamp()) // 60
+    last = int((NOW - timedelta(hours=STREAM)).timestamp()) // 60
+    for minute in range(first, last, EVERY):
+        if minute % 1440 // 60 in QUIET:
+            continue
+        for site in imagined_visits.SITES:
+            yield from imagined_visits.visits_of(site, minute)
+
+
+def _another_box(store: Any) -> None:
+    """A machine that was switched off over night."""
+    seen_at = NOW - timedelta(hours=7)
+    names = ("SiteHourlyAggregator", "SiteDailyAggregator", "InvoiceHourly")
+    store.boxes.assign("batch-2", names)
+    report = [
+        ObservedProcess("batch-2", name, 1, "running", "", pid, since=seen_at - timedelta(days=3))
+        for pid, name in enumerate(names, 2210)
+    ]
+    store.boxes.report("batch-2", report, seen_at)
+    sizes = dict.fromkeys(((name, 1) for name in names), 48_700_000)
+    store.facts.set(fact_of("batch-2"), written(sizes))
+
+
+def _schedules(otto: Client, thankful: int, strict: int) -> None:
+    hook = f"http://127.0.0.1:{thankful}/hook"
+    definitions: list[dict[str, object]] = [
+        {"name": "import-customers", "process": "CustomerImport", "cron": "*/5 * * * *",
+         "first_run": "immediately"},
+        {"name": "after-files", "process": "CustomerImport", "dependencies": [
+            {"type": "FILE", "resourceId": "/data/customers", "lifeDuration": 7200},
+            {"type": "TABLE", "resourceId": "rates", "lifeDuration": "1d"}]},
+        {"name": "daily-numbers", "target": hook, "cron": "30 6 * * 1-5", "zone": "Europe/Berlin",
+         "payload": {"day": "${yesterdaysDate}"}, "first_run": "immediately"},
+        {"name": "heartbeat", "target": hook, "trigger": "every 60", "payload": "${scheduledTime}"},
+        {"name": "site-done", "target": hook, "trigger": {"timetable": "SiteDailyAggregator"},
+         "payload": {"day": "${timeperiod}"}},
+        {"name": "partner-report", "target": f"http://127.0.0.1:{strict}/partner",
+         "cron": "0 5 * * *", "payload": {"report": "daily"}, "first_run": "immediately"},
+        {"name": "night-only", "target": hook, "trigger": "every 900", "first_run": "immediately",
+         "payload": "{}", "constraints": [{"time_window": _window()}]},
+        {"name": "newsletter", "target": hook, "cron": "0 8 * * 1", "enabled": False},
+    ]  # fmt: skip
+    for each in definitions:
+        otto.post("/schedules", {"enabled": True, **each}, 201)
+
+
+def _window() -> dict[str, str]:
+    """Two hours of the day that have not begun for long."""
+    start = NOW + timedelta(hours=9)
+    return {"start": f"{start:%H}:00", "end": f"{start + timedelta(hours=2):%H}:00"}
+
+
+def _until_done(home: Home) -> None:
+    for day in range(DAYS, 0, -1):
+        home.wait_for("SiteDailyAggregator", period(day))
+        home.wait_for("ClientDailyAggregator", period(day))
+    home.until_unit("InvoiceHourly", UnitState.INVALID)
+
+
+def _otto_acts(otto: Client, home: Home) -> None:
+    """What an operator did; hours of a day are started over, and done again."""
+    otto.post("/jobs/reprocess", {
+        "process": "SiteHourlyAggregator", "from": period(4, 9), "to": period(4, 12),
+        "reason": "visits of a crawler were counted",
+    })  # fmt: skip
+    otto.post("/jobs/skip", {
+        "process": "RefundHourly", "from": period(DAYS), "to": period(DAYS, 6),
+        "reason": "refunds began in the morning",
+    })  # fmt: skip
+    for kind, resource in (("FILE", "/data/customers/new.csv"), ("TABLE", "prices")):
+        at = f"{SystemClock().now():%Y-%m-%dT%H:%M:%SZ}"
+        event = {"eventType": kind, "eventResourceId": resource, "eventTimestamp": at}
+        otto.post("/events", event, 202)
+    off = {"is_on": False, "reason": "the disk is full"}
+    otto.ask("PUT", "/boxes/{box}/processes/{name}", off, box=BOX, name="YearlyReportExporter")
+    home.wait_for("SiteDailyAggregator", period(4))
+
+
+def _what_goes_wrong(home: Home) -> None:
+    """Late orders for hours that are done, unreadable messages, and a worker that is lost."""
+    with home.store() as store:
+        late = [("customer", period(3, hour)) for hour in (10, 11)]
+        store.documents.update(ORDERS, late, _order)
+        for body, why in (
+            (b'{"v": 1, "type": "unit"', "not JSON: unexpected end of data"),
+            (b'{"v": 2, "type": "events"}', "version 2, expected 1"),
+        ):
+            store.messages.bury(SESSIONS, body, why, SystemClock().now())
+    kill(home.leaders()["CustomerImport/1"])
+    home.until_all_run("CustomerImport/1")
+
+
+def _is_accounted_for(client: Client) -> bool:
+    """Whether an audit finds nothing that is on its way still."""
+    result = client.ask("GET", "/audit", status=None, fresh=True).body["result"]
+    return result is not None and not result["audit"]["unexplained"]

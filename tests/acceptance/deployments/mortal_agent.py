@@ -1,0 +1,90 @@
+"""An agent that kills itself with SIGKILL at a step, when a file asks for it.
+
+The step's file lies in the folder `SYNERGY_TEST_DEATHS`. It is taken away before the agent dies,
+so that each file is one death, whichever agent comes there first. With `SYNERGY_TEST_MESSAGES`
+nobody claims a run as it is launched: messages tell all agents of it.
+"""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from synergy.agent.agent import Agent
+from synergy.model.schedule import RunState
+
+BEFORE_THE_RECORD = "before-the-record"  # the due time is decided, nothing is written
+WITH_THE_RECORD = "with-the-record"  # the run is written; not committed, or the rest is not
+AFTER_THE_RECORD = "after-the-record"  # all is written; nobody was told of it, nothing was sent
+AFTER_THE_CLAIM = "after-the-claim"  # claimed, not sent
+BEFORE_THE_RESULT = "before-the-result"  # sent and answered, not written
+AFTER_THE_RESULT = "after-the-result"  # written and committed
+
+WITH_THE_LAUNCH = (
+    BEFORE_THE_RECORD, WITH_THE_RECORD, AFTER_THE_RECORD, BEFORE_THE_RESULT, AFTER_THE_RESULT,
+)  # fmt: skip
+BY_MESSAGES = (AFTER_THE_RECORD, AFTER_THE_CLAIM)
+
+
+def die_if_asked(step):
+    file = Path(os.environ["SYNERGY_TEST_DEATHS"]) / step
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _Runs:
+    """The store's runs; each step is recognised by what is written."""
+
+    def __init__(self, store):
+        self._store = store
+        self._runs = store.runs
+
+    def __getattr__(self, name):
+        return getattr(self._runs, name)
+
+    def create(self, runs, who):
+        if not runs:
+            return self._runs.create(runs, who)
+        die_if_asked(BEFORE_THE_RECORD)
+        with self._store.batch() as batch:
+            batch.after_commit(lambda: die_if_asked(AFTER_THE_RECORD))
+            made = self._runs.create(runs, who)
+            die_if_asked(WITH_THE_RECORD)
+            return made
+
+    def change(self, changes):
+        if any(change.run.state is RunState.PROCESSED for change in changes):
+            return self._conclude(changes)
+        if any(change.run.owner for change in changes):
+            return self._claim(changes)
+        return self._runs.change(changes)
+
+    def _conclude(self, changes):
+        die_if_asked(BEFORE_THE_RESULT)
+        with self._store.batch() as batch:
+            batch.after_commit(lambda: die_if_asked(AFTER_THE_RESULT))
+            return self._runs.change(changes)
+
+    def _claim(self, changes):
+        with self._store.batch() as batch:
+            batch.after_commit(lambda: die_if_asked(AFTER_THE_CLAIM))
+            return self._runs.change(changes)
+
+
+class _Store:
+    def __init__(self, store):
+        self._store = store
+        self.runs = _Runs(store)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+class MortalAgent(Agent):
+    def __init__(self, workplace):
+        super().__init__(replace(workplace, store=_Store(workplace.store)))
+        if os.environ.get("SYNERGY_TEST_MESSAGES"):
+            self.deliverer.own = list

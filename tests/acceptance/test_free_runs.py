@@ -1,0 +1,133 @@
+"""Runs of free-run processes by real workers, some of which are killed in the midst of one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from synergy.insight.launching import outcome_of
+from synergy.model.schedule import RunState
+from synergy.model.unit_of_work import UnitState
+from tests.acceptance.deployments.gates import let_through
+from tests.acceptance.kit import end_of, kill
+
+
+@pytest.fixture
+def gates(tmp_path):
+    folder = tmp_path / "gates"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def home(homes, gates):
+    return homes(context="tests.acceptance.deployments.free", test_gates=str(gates))
+
+
+def trigger(home, process):
+    return home.ask("process", "trigger", process)["run"]
+
+
+def ended(home, run):
+    """The row of the run once an agent has ended it."""
+
+    def look(store):
+        [row] = store.runs.get([run])
+        return row if row.state.is_finished else None
+
+    return home.until(look)
+
+
+def until(home, run, state, attempt=1):
+    def look(store):
+        [unit] = store.units.get([run])
+        return unit if (unit.state, unit.attempt) == (state, attempt) else None
+
+    return home.until(look)
+
+
+def test_a_run_of_a_worker_that_is_killed_has_failed_and_the_next_one_is_fresh(home, gates):
+    home.start()
+    os.mkfifo(gates / "Once")
+    lost = trigger(home, "Once")
+    until(home, lost, UnitState.IN_PROGRESS)
+    kill(home.leaders()["Once/1"])
+    done = until(home, lost, UnitState.CANCELED, attempt=2)
+    assert outcome_of(done) == (RunState.FAILED, "its worker is gone")
+    row = ended(home, lost)
+    assert (row.state, row.reason) == (RunState.FAILED, "its worker is gone")
+
+    (gates / "Once").unlink()
+    fresh = trigger(home, "Once")
+    assert fresh != lost
+    done = until(home, fresh, UnitState.PROCESSED)
+    assert done.counts == {"arguments": 2}
+    assert ended(home, fresh).state is RunState.PROCESSED
+    home.story()
+
+
+def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
+    home.start()
+    gate = gates / "Twice"
+    os.mkfifo(gate)
+    run = trigger(home, "Twice")
+    held = until(home, run, UnitState.IN_PROGRESS)
+    beside = trigger(home, "Twice")  # the other instance has no reason to wait
+    until(home, beside, UnitState.IN_PROGRESS)
+    kill(int(held.owner.split("/")[2]))
+    again = until(home, run, UnitState.IN_PROGRESS, attempt=2)
+    assert again.owner != held.owner
+    let_through(gate)
+    done = until(home, run, UnitState.PROCESSED, attempt=2)
+    assert outcome_of(done) == (RunState.PROCESSED, "")
+    until(home, beside, UnitState.PROCESSED)
+    assert {ended(home, one).state for one in (run, beside)} == {RunState.PROCESSED}
+    home.story()
+
+
+def test_what_runs_is_shown_with_its_kind(home):
+    home.start()
+    shown = {p["name"]: p for p in home.ask("process", "list")["processes"]}
+    assert {name: p["kind"] for name, p in shown.items()} == {
+        "Scheduler": "daemon", "Agent": "daemon", "Once": "freerun", "Twice": "freerun",
+        "Program": "freerun", "Ticking": "freerun",
+    }  # fmt: skip
+    status = home.ask("supervisor", "status")["processes"]
+    assert sorted((p["name"], p["state"]) for p in status) == [
+        ("Agent", "running"), ("Once", "running"), ("Program", "running"),
+        ("Scheduler", "running"), ("Ticking", "running"), ("Twice", "running"),
+        ("Twice", "running"),
+    ]  # fmt: skip
+
+
+def test_a_worker_in_a_terminal_carries_out_what_was_triggered(home):
+    home.launch("store", "init")
+    runs = [trigger(home, "Program"), trigger(home, "Program")]
+    worker = home.begin("process", "start", "Program", "--console")
+    for run in runs:
+        done = until(home, run, UnitState.PROCESSED)
+        lines = home.ask("unit", "log", run)["lines"]
+        assert [line["text"] for line in lines] == [f"{run} {done.timeperiod}"]
+    worker.terminate()
+    assert end_of(worker).code == 0
+
+
+def test_a_process_with_a_trigger_runs_by_itself_until_it_is_told_otherwise(home):
+    home.start()
+
+    def look(store):
+        runs, _ = store.runs.find("Ticking", RunState.PROCESSED)
+        return runs if len(runs) >= 3 else None
+
+    runs = home.until(look)
+    assert len({run.due_at for run in runs}) == len(runs)
+    assert {run.key for run in runs if not run.key.startswith("due:")} == set()
+    told = home.ask("process", "interval", "Ticking", "every 3600")
+    assert (told["before"], told["trigger"]) == ("every 1", "every 3600")
+    with home.store() as store:
+        [schedule] = store.schedules.get(["Ticking"])
+    assert (schedule.version, schedule.is_enabled) == (2, True)
+    by_hand = trigger(home, "Ticking")
+    row = ended(home, by_hand)
+    assert (row.schedule, row.version, row.state) == ("Ticking", 2, RunState.PROCESSED)

@@ -1,0 +1,352 @@
+"""The run of the access log, watched and driven by a client that knows only the description.
+
+The log is ingested by command, for which there is no API; what its reports hold in the end is
+read from the store, to judge what was done. All else is asked of MX.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from threading import Event
+
+import pytest
+
+from synergy.clock import SystemClock
+from tests.acceptance import visits
+from tests.acceptance.api_client import Client, Told
+from tests.acceptance.deployments.watched import STAMP
+from tests.acceptance.kit import STEP, Home, until
+from tests.acceptance.test_access_log import expected
+from tests.acceptance.visits import LOG, SITE
+from tests.mx.prometheus import parse
+
+pytestmark = pytest.mark.skipif(
+    not LOG.is_file() and "CI" not in os.environ, reason="the shared access log is not here"
+)
+
+START = "2015051700"
+END = "2015052100"  # the log has four days
+PATIENCE = 120.0  # seconds
+OFTEN = 150  # messages after which the watcher is cut off
+ME = "local (mx)"
+SITES = ("SiteYearlyAggregator", "SiteMonthlyAggregator", "SiteDailyAggregator")
+CLIENTS = ("ClientDailyAggregator", "ClientMonthlyAggregator", "ClientYearlyAggregator")
+HOURLY = "SiteHourlyAggregator"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The run when everything is done, and all that was told meanwhile."""
+
+    home: Home
+    client: Client
+    told: list[Told]
+    connections: int
+
+
+@pytest.fixture(scope="module")
+def watched(module_homes):
+    home = module_homes(start_timeperiod=START, context="tests.acceptance.deployments.watched")
+    home.ingest_at_rest(LOG, SITE)
+    home.start()
+    with closing(Client(f"http://127.0.0.1:{home.variables['mx_port']}")) as client:
+        yield Watched(home, client, *watch(client))
+
+
+@pytest.fixture
+def client(watched):
+    return watched.client
+
+
+def watch(client):
+    """All that is told from the beginning until all is done, and how often it was begun to."""
+    told = []
+    with client.listen(since=0) as listener:
+
+        def is_done(message):
+            if message is not None:
+                told.append(message)
+                if len(told) % OFTEN == 0:
+                    listener.cut()
+            return caught_up(message)
+
+        caught_up = catching_up(client)
+        listener.until(is_done, PATIENCE)
+        return told, listener.connections
+
+
+def catching_up(client):
+    """Tells of each message whether every period that is closed is done since."""
+    behind = [
+        lane for tree in client.get("/trees")["items"] for lane in lanes(client, tree["name"])
+    ]
+
+    def is_done(message):
+        while behind:
+            tree, process = behind[0]
+            if message is not None and process not in (message.data.get("process"), ""):
+                return False
+            (lane,) = (lane for lane in last_of(client, tree) if lane["name"] == process)
+            if (lane["frontier"] or lane["closed"]) < lane["closed"]:
+                return False
+            behind.pop(0)
+            message = None  # the next one may be done for long
+        return True
+
+    return is_done
+
+
+def last_of(client, tree):
+    return client.get("/trees/{tree}", tree=tree, from_="2026010100")["processes"]
+
+
+def lanes(client, tree):
+    return [(tree, lane["name"]) for lane in last_of(client, tree)]
+
+
+def job(client, process, timeperiod):
+    return client.get("/jobs/{process}/{timeperiod}", process=process, timeperiod=timeperiod)
+
+
+def wait_for(client, process, timeperiod, generation):
+    """Until a job is done, as it is told."""
+
+    def look(_):
+        found = job(client, process, timeperiod)["job"]
+        return found if (found["state"], found["generation"]) == ("processed", generation) else None
+
+    with client.listen(process=process, nouns="job") as listener:
+        return listener.until(look)
+
+
+def leaves(cause):
+    """The causes behind which there is no other."""
+    return [leaf for each in cause["causes"] for leaf in leaves(each)] or [cause]
+
+
+def periods(entry):
+    """The timeperiods of an entry: neighbours are hours of a day."""
+    return [str(each) for each in range(int(entry["first"]), int(entry["last"]) + 1)]
+
+
+def test_it_is_told_once_and_in_order_from_the_first_entry_on(watched):
+    entries = list(watched.client.items("/journal", limit=1000))[::-1]
+    assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
+    by_number = {entry["seq"]: entry for entry in entries}
+    seen = 0
+    for told in watched.told:
+        if told.event == "behind":
+            assert told.data["from"] == seen
+        else:
+            assert told.id == seen + 1
+            assert told.data.items() <= by_number[told.id].items()
+        seen = told.id
+    assert watched.connections >= len(watched.told) // OFTEN > 1
+    assert {told.event for told in watched.told} >= {"job", "unit"}
+
+
+def test_the_timetable_holds_the_figures_of_the_log(client):
+    site = {
+        lane["name"]: lane
+        for lane in client.get("/trees/{tree}", tree="site", from_=START, to=END)["processes"]
+    }
+    assert {name: site[name]["runs"] for name in SITES} == {
+        "SiteYearlyAggregator": [["processed", 1]],
+        "SiteMonthlyAggregator": [["processed", 1]],
+        "SiteDailyAggregator": [["processed", 4]],
+    }
+    hours = Counter()
+    for state, number in site[HOURLY]["runs"]:
+        hours[state] += number
+    assert hours == {"processed": 84, "noop": 12}
+
+    listed = client.items("/jobs", process=HOURLY, state="processed", from_=START, to=END, limit=50)
+    found = [job(client, HOURLY, each["timeperiod"]) for each in listed]
+    assert len(found) == 84
+    assert sum(each["source"]["rows"] for each in found) == 3223  # sessions
+    assert {each["generation"] for each in client.items("/jobs", from_=START, to=END)} == {1}
+
+
+def test_the_audit_explains_everything(client):
+    client.ask("GET", "/audit", status=None, fresh=True)
+    result = until(
+        lambda: None if (found := client.get("/audit"))["is_running"] else found["result"],
+        pause=lambda: Event().wait(STEP),
+    )
+    audit = result["audit"]
+    assert audit["unexplained"] == []
+    assert audit["expected"] == audit["accounted"] > 100_000
+
+
+def test_a_period_that_is_open_says_so(client):
+    for process in ("SiteYearlyAggregator", "ClientDailyAggregator", "AlertDailyWorker"):
+        tree = client.get("/processes/{name}", name=process)["tree"]
+        (last,) = (lane["last"] for lane in last_of(client, tree) if lane["name"] == process)
+        why = client.get("/jobs/{process}/{timeperiod}/why", process=process, timeperiod=last)
+        assert {leaf["kind"] for leaf in leaves(why)} == {"open"}, why
+
+
+def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
+    client = watched.client
+    wanted = {
+        HOURLY: 3, "SiteDailyAggregator": 1, "SiteMonthlyAggregator": 1, "SiteYearlyAggregator": 1,
+        **dict.fromkeys(CLIENTS, 1),
+        "AlertDailyWorker": 2,  # the day, and a week later
+        "YearlyReportExporter": 1,
+    }  # fmt: skip
+    asked = {
+        "process": HOURLY, "from": "2015051810", "to": "2015051813", "reason": "a new rule",
+    }  # fmt: skip
+    last = client.get("/journal", limit=1)["items"][0]["seq"]
+    planned = client.post("/jobs/reprocess", {**asked, "dry_run": True})
+    assert (planned["dry_run"], planned["count"], planned["processes"]) == (True, 12, wanted)
+    assert client.get("/journal", limit=1)["items"][0]["seq"] == last
+    states = {(each["process"], each["timeperiod"]): each["before"] for each in planned["touched"]}
+
+    finished = set()
+
+    def all_are_finished(told):
+        is_end = told is not None and told.data["event"] in ("job.processed", "job.noop")
+        if is_end and told.data["generation"] == 2:
+            finished.update((told.data["process"], each) for each in periods(told.data))
+        return finished == set(states)
+
+    mine = {"Idempotency-Key": "the-rule", "prefer": "respond-async"}
+    with client.listen(nouns="job") as listener:
+        accepted = client.ask("POST", "/jobs/reprocess", asked, 202, **mine)
+        operation = client.follow(accepted)
+        assert (operation["state"], operation["total"], operation["touched"]) == ("done", 3, 12)
+        again = client.ask("POST", "/jobs/reprocess", asked, 202, **mine)
+        assert (again.body, again.headers["Idempotency-Replayed"]) == (accepted.body, "true")
+        client.ask("POST", "/jobs/reprocess", {**asked, "to": "2015051814"}, 422, **mine)
+        assert listener.until(all_are_finished)
+
+    for (process, timeperiod), state in states.items():
+        found = job(client, process, timeperiod)["job"]
+        assert (found["state"], found["generation"]) == (state, 2)
+    day = client.items("/jobs", process=HOURLY, from_="2015051800", to="2015051900")
+    again = [each["timeperiod"] for each in day if each["generation"] == 2]
+    assert again == ["2015051810", "2015051811", "2015051812"]
+    entries = list(client.items("/journal", event="job.started_over", process=HOURLY))
+    assert {(entry["who"], entry["why"]) for entry in entries} == {(ME, "a new rule")}
+    with LOG.open(encoding="latin-1") as lines:
+        wanted = expected(visits.visits(lines))
+    with watched.home.store() as store:
+        rows = {name: store.documents.read(name, "", "") for name in wanted}
+        assert {name: visits.reported(found) for name, found in rows.items()} == wanted
+
+
+def test_who_waits_for_a_process_that_is_off_is_told_how_to_switch_it_on(client):
+    daily, yearly = CLIENTS[0], CLIENTS[2]
+    generation = job(client, yearly, "2015000000")["job"]["generation"]
+    place = client.ask(
+        "PATCH", "/processes/{name}", {"is_on": False, "reason": "lunch"}, name=daily
+    )
+    assert [change["after"] for change in place.body["touched"]] == [False]
+    asked = {"process": daily, "from": "2015051700", "reason": "once more"}
+    assert client.post("/jobs/reprocess", asked)["processes"] == dict.fromkeys(CLIENTS, 1)
+
+    why = client.get("/jobs/{process}/{timeperiod}/why", process=yearly, timeperiod="2015000000")
+    (leaf,) = leaves(why)
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
+        "switched_off", daily, "2015051700",
+    )  # fmt: skip
+    (help_,) = leaf["helps"]
+    body = {**help_["body"], "reason": "lunch is over"}
+    assert client.ask(help_["method"], help_["path"], body).body["count"] == 1
+
+    wait_for(client, yearly, "2015000000", generation + 1)
+    switched = [
+        (entry["event"], entry["who"], entry["why"])
+        for entry in client.items("/journal", process=daily, event="process")
+        if entry["event"] in ("process.on", "process.off")
+    ]
+    assert switched == [("process.on", ME, "lunch is over"), ("process.off", ME, "lunch")]
+
+
+def test_a_schedule_is_made_triggered_and_told_of_an_event(client):
+    written = {
+        "name": "stamps", "process": STAMP, "arguments": {"word": "twice"}, "enabled": True,
+        "dependencies": [{"type": "FILE", "resourceId": "/in/", "lifeDuration": "3600"}],
+        "reason": "a test",
+    }  # fmt: skip
+    assert client.ask("POST", "/schedules", {**written, "dry_run": True}).body["count"] == 1
+    made = client.ask("POST", "/schedules", written, 201)
+    assert client.get(made.headers["location"])["name"] == "stamps"
+
+    (run,) = client.post("/schedules/{name}/trigger", {"reason": "now"}, name="stamps")["touched"]
+    triggered = run_of(client, run["id"])
+    told = {
+        "eventType": "FILE", "eventResourceId": "/in/a", "id": "a", "reason": "it is there",
+        "eventTimestamp": SystemClock().now().isoformat(),
+    }  # fmt: skip
+    came = client.post("/events", told, 202)
+    assert (came["is_new"], came["is_decided"], came["schedules"]) == (True, True, ["stamps"])
+    (run,) = came["touched"]
+    caused = run_of(client, run["id"])
+    assert client.post("/events", told, 202)["is_new"] is False
+
+    assert [triggered["state"], caused["state"]] == ["processed", "processed"]
+    runs = list(client.items("/schedules/{name}/runs", name="stamps"))
+    assert {run["id"] for run in runs} == {triggered["id"], caused["id"]}
+    assert [event["id"] for event in client.items("/events")] == ["a"]
+    units = list(client.items("/units", process=STAMP))
+    assert {unit["run"] for unit in units} == {run["id"] for run in runs}
+    for unit in units:
+        log = client.get("/units/{id}/log", id=unit["id"])
+        assert "stamped twice" in [line["message"] for line in log["items"]]
+
+    client.ask("DELETE", "/schedules/{name}", name="stamps", reason="done")
+    client.get("/schedules/{name}", 404, name="stamps")
+
+
+def run_of(client, id):
+    """A run when it has ended."""
+    with client.listen(nouns="run") as listener:
+        return listener.until(
+            lambda _: found if (found := client.get("/runs/{id}", id=id))["finished_at"] else None
+        )
+
+
+def test_metrics_count_what_happens(client):
+    daily = CLIENTS[0]
+    generation = job(client, CLIENTS[2], "2015000000")["job"]["generation"]
+    with client.listen(nouns="gc"):
+        before = parse(client.get("/metrics"))
+        assert before["synergy_mx_stream_listeners"].value() == 1
+    asked = {"process": daily, "from": "2015051900"}
+    client.post("/jobs/reprocess", asked)
+    wait_for(client, CLIENTS[2], "2015000000", generation + 1)
+    client.get("/units/{id}", 404, id="none")
+    after = parse(client.get("/metrics"))
+
+    def rise(name, suffix="", **labels):
+        sample = f"synergy_{name}{suffix}", tuple(labels.items())
+        return after[f"synergy_{name}"].samples[sample] - (
+            before[f"synergy_{name}"].samples.get(sample, 0)
+        )
+
+    for process in CLIENTS:
+        assert rise("journal_entries_total", event="job.started_over", process=process) == 1
+        assert rise("journal_entries_total", event="job.processed", process=process) == 1
+        assert rise("unit_duration_seconds", "_count", process=process, outcome="processed") == 1
+        assert rise("dispatch_latency_seconds", "_count", process=process) == 1
+    assert rise("mx_requests_total", method="POST", status="200") == 1
+    assert rise("mx_requests_total", method="GET", status="404") == 1
+    for tree in client.get("/trees")["items"]:
+        for process in tree["processes"]:
+            for state, number in process["counts"].items():
+                labels = {"process": process["name"], "state": state}
+                assert after["synergy_jobs"].value(**labels) == number
+
+
+def test_everything_is_well(client):
+    assert client.get("/livez") == client.get("/healthz") == {"alive": True}
+    ready = client.get("/readyz")
+    assert ready["ready"] is True
+    assert {check["name"] for check in ready["checks"]} == {
+        "store", "bus", "scheduler", "collector", "agent",
+    }  # fmt: skip

@@ -1,0 +1,303 @@
+"""MX killed, restarted, run twice, and in bad company: nobody else notices, nobody misses a thing.
+
+Sessions, streams and requests are those of a client that knows only the description.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from html import unescape
+
+import httpx
+import pytest
+
+from synergy.clock import SystemClock
+from synergy.insight.leaders import COLLECTOR, lease_of, part_of_tree
+from synergy.mx.access import Role
+from synergy.mx.security.users import UserBook, new_user
+from tests.acceptance.api_client import Client
+from tests.acceptance.kit import LIMIT, STEP, end_of, free_port, kill, until
+from tests.acceptance.test_failures import write
+from tests.mx.house import PASSWORD, QUICK
+from tests.servers.wire import wire
+
+DEPLOYMENT = "tests.acceptance.deployments.attended"
+YESTERDAY = f"{SystemClock().now() - timedelta(days=1):%Y%m%d}"
+DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
+LEASES = (lease_of(part_of_tree("copies")), lease_of(COLLECTOR))
+KILLS = 2
+FOLLOWERS = 3
+SLOW = 300.0  # seconds: the stand-in for MongoDB reads whole collections
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture(params=["one file", "MongoDB and RabbitMQ"])
+def servers(request):
+    """The embedded default, and the production engines: two settings."""
+    if request.param == "one file":
+        return {}
+    url = request.getfixturevalue
+    return {"store": url("mongodb_url"), "bus": url("rabbitmq_url")}
+
+
+def a_home(homes, **settings):
+    """A home with two hours of data, at work."""
+    home = homes(start_timeperiod=START, context=DEPLOYMENT, test_gates="none", **settings)
+    home.patience = SLOW if "store" in settings else LIMIT
+    home.launch("store", "init")
+    write(home, START, 5)
+    write(home, HOUR, 1)
+    home.start()
+    return home
+
+
+@pytest.fixture(scope="module")
+def running(module_homes):
+    """A home for all tests that leave it as it was."""
+    home = a_home(module_homes)
+    home.wait_for("CopyDaily", DAY)
+    return home
+
+
+def address(home, port=None):
+    return f"http://127.0.0.1:{port or home.variables['mx_port']}"
+
+
+def epochs(home):
+    """The terms of those who lead."""
+    with home.store() as store:
+        return {name: store.leases.read(name).epoch for name in LEASES}
+
+
+def others(home):
+    """The pids of all processes but MX."""
+    return {slot: pid for slot, pid in home.leaders().items() if slot != "MX/1"}
+
+
+def log_in(base):
+    """The headers of somebody who logged in with a browser, for what scripts of a page ask."""
+    with httpx.Client(base_url=base, trust_env=False) as browser:
+        (form,) = re.findall(r'name="csrf" value="([^"]*)"', browser.get("/login").text)
+        fields = {"csrf": unescape(form), "name": "ada", "password": PASSWORD, "next": "/"}
+        assert browser.post("/login", data=fields).status_code == 303
+        (secret,) = re.findall(r'<meta name="csrf" content="([^"]*)"', browser.get("/account").text)
+        cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    return {"Cookie": cookies, "X-CSRF-Token": unescape(secret), "Origin": base}
+
+
+class Follower(threading.Thread):
+    """Follows the stream until it is told of `end`, wherever the stream breaks off."""
+
+    def __init__(self, client, end):
+        super().__init__(daemon=True)
+        self._listener = client.listen()
+        self._end = end
+        self.begin = int(self._listener.last)
+        self.seen = []
+        self.connections = 0
+
+    def run(self):
+        with self._listener:
+            for told in self._listener.messages():
+                if told is not None:
+                    self.seen.append(told.id)
+                    if told.data.get("why") == self._end:
+                        break
+        self.connections = self._listener.connections
+
+
+@contextmanager
+def asking(client):
+    """Somebody asks all the time; yields how often he was answered, each time as described."""
+    is_over, answered = threading.Event(), []
+
+    def ask():
+        while not is_over.is_set():
+            with suppress(httpx.TransportError):
+                client.get("/trees/{tree}", tree="copies")
+                answered.append(client.get("/jobs", process="CopyHourly", limit=3))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield answered
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join(LIMIT)
+
+
+def until_back(home, client, pid):
+    """Until another MX than `pid` answers."""
+
+    def look():
+        if home.leaders().get("MX/1") in (pid, None):
+            return None
+        with suppress(httpx.TransportError):
+            return client.get("/livez")
+
+    until(look, home.patience, lambda: threading.Event().wait(STEP))
+
+
+def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(homes, servers, tmp_path):
+    users = tmp_path / "users.json"
+    UserBook(users).change(
+        lambda users: new_user(users, "ada", Role.ADMIN, QUICK, SystemClock().now())
+    )
+    home = a_home(homes, mx_users_file=str(users), **servers)
+    with closing(Client(address(home))) as stranger:
+        stranger.get("/trees", 401)
+    with closing(Client(address(home), log_in(address(home)))) as client:
+        home.wait_for("CopyDaily", DAY)
+        terms, pids = epochs(home), others(home)
+        followers = [Follower(client, "that is all") for _ in range(FOLLOWERS)]
+        for follower in followers:
+            follower.start()
+        with asking(client) as answered:
+            for n in range(KILLS):
+                until(lambda n=n: len(answered) > n, pause=lambda: threading.Event().wait(STEP))
+                mx = home.leaders()["MX/1"]
+                write(home, HOUR, 10 + n)
+                kill(mx)
+                home.launch("timetable", "reprocess", "CopyHourly", HOUR)
+                home.wait_for("CopyDaily", DAY)
+                until_back(home, client, mx)
+        assert (epochs(home), others(home)) == (terms, pids)
+        day = client.get("/jobs/{process}/{timeperiod}", process="CopyDaily", timeperiod=DAY)
+        assert (day["job"]["state"], day["job"]["generation"]) == ("processed", 1 + KILLS)
+
+        body = {"is_on": False, "reason": "that is all"}
+        client.ask("PATCH", "/processes/{name}", body, name="CopyDaily")
+        for follower in followers:
+            follower.join(LIMIT)
+            assert not follower.is_alive()
+            first, last = follower.begin + 1, follower.seen[-1]
+            assert follower.seen == list(range(first, last + 1))
+            assert follower.connections > KILLS
+        found = client.get("/journal", limit=1, event="process.off")["items"]
+        assert [(entry["who"], entry["seq"]) for entry in found] == [("ada (mx)", last)]
+        restarts = {
+            seen["name"]: seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]
+        }
+        assert restarts == dict.fromkeys(restarts, 0) | {"MX": KILLS}
+        home.story()
+
+        with client.listen() as one, client.listen(nouns="job") as other:
+            home.stop()
+            for listener in (one, other):
+                assert list(listener.rest()) == []
+        assert home.marked() == {}
+    last = (home.path / "logs" / "MX.log").read_text().splitlines()[-1]
+    assert '"process.stopped"' in last  # it was not killed
+
+
+def by_the_second(told):
+    return told if told is not None and told.data.get("why") == "by the second" else None
+
+
+def test_a_second_one_at_another_port_is_as_good(running):
+    terms, pids, port = epochs(running), running.leaders(), free_port()
+    second = running.begin("process", "start", "MX", "--console", mx_port=str(port))
+    with (
+        closing(Client(address(running))) as client,
+        closing(Client(address(running, port))) as beside,
+        client.listen() as one,
+        beside.listen() as other,
+    ):
+        asked = {"process": "CopyHourly", "from": HOUR, "reason": "by the second"}
+        assert beside.post("/jobs/reprocess", asked)["count"] == 2
+        heard = [listener.until(by_the_second) for listener in (one, other)]
+        assert heard[0] == heard[1]
+        running.wait_for("CopyDaily", DAY)
+        second.terminate()
+        assert end_of(second).code == 0
+        assert client.get("/readyz")["ready"] is True
+    assert (epochs(running), running.leaders()) == (terms, pids)
+
+
+def test_a_second_one_at_the_same_port_is_refused(running):
+    terms, pids = epochs(running), running.leaders()
+    refused = running.launch("process", "start", "MX", "--console", code=None)
+    port = running.variables["mx_port"]
+    assert refused.code != 0
+    assert f"MX cannot listen on 127.0.0.1 port {port}: Address already in use" in refused.err
+    assert "Traceback" not in refused.err
+    with closing(Client(address(running))) as client:
+        assert client.get("/livez") == {"alive": True}
+    assert (epochs(running), running.leaders()) == (terms, pids)
+
+
+def wrong(client):
+    """What isn't well, by name; an answer has to come within the patience of a probe."""
+    answer = client.ask("GET", "/readyz", status=None)
+    found = {check["name"]: check["detail"] for check in answer.body["checks"] if not check["ok"]}
+    assert (answer.status, answer.body["ready"]) == ((503, False) if found else (200, True))
+    return found
+
+
+def until_wrong(client, *names):
+    """Until those are not well, whoever else is; what is said of them."""
+
+    def look():
+        found = wrong(client)
+        return found if set(names) <= set(found) else None
+
+    return until(look, LIMIT, lambda: threading.Event().wait(STEP))
+
+
+def until_well(client, limit=LIMIT):
+    until(lambda: not wrong(client), limit, lambda: threading.Event().wait(STEP))
+
+
+def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
+    with closing(Client(address(running))) as client:
+        place = {"box": running.box, "name": "Scheduler"}
+        client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": False}, **place)
+        said = until_wrong(client, "scheduler", "collector")
+        assert said == {
+            "scheduler": "tree copies is led by nobody",
+            "collector": "the collector is led by nobody",
+        }  # fmt: skip
+        assert client.get("/livez") == {"alive": True}
+        until(lambda: said["scheduler"] in client.http.get("/", headers=HTML).text, 20)
+        client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": True}, **place)
+        until_well(client)
+        asked = {"process": "CopyHourly", "from": START}
+        client.post("/jobs/reprocess", asked)
+        running.wait_for("CopyDaily", DAY)
+
+
+def test_a_store_and_a_bus_that_hang_are_named_and_all_recovers(homes, mongodb_url, rabbitmq_url):
+    with wire(mongodb_url) as (to_store, store), wire(rabbitmq_url) as (to_bus, bus):
+        home = a_home(homes, store=store, bus=bus)
+        with closing(Client(address(home))) as client:
+            home.wait_for("CopyDaily", DAY)
+            until_well(client)
+            pids = home.leaders()
+
+            to_bus.go_dead()
+            assert "store" not in until_wrong(client, "bus")
+            to_bus.revive()
+            until_well(client, home.patience)
+
+            to_store.go_dead()
+            assert "bus" not in until_wrong(client, "store")
+            assert client.get("/livez") == {"alive": True}
+            client.get("/jobs", 503, process="CopyHourly")
+            page = client.http.get("/", headers=HTML)
+            assert page.status_code == 503
+            assert "The store does not answer" in page.text
+            assert "Traceback" not in page.text
+            to_store.revive()
+            until_well(client, home.patience)
+
+            write(home, HOUR, 10)
+            client.post("/jobs/reprocess", {"process": "CopyHourly", "from": HOUR})
+            home.wait_for("CopyDaily", DAY)
+            assert home.leaders() == pids  # nobody had to be started again
+        home.story()
+        home.stop()

@@ -1,0 +1,111 @@
+"""kill -9 of MX while it works on an operation of 100,000 jobs: it is done, and done once."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+
+from synergy.model.job import JobMove, JobState
+from synergy.model.operation import OperationState
+from synergy.timeperiod import Qualifier
+from tests.acceptance.kit import free_port, kill, until
+
+JOBS = 100_000
+PROCESS = "SiteHourlyAggregator"
+START = "2014010100"
+FIRST = Qualifier.HOURLY.parse(START)
+
+
+class Web:
+    """MX of a home, in the foreground; each has a port of its own."""
+
+    def __init__(self, home):
+        port = str(free_port())
+        self._base = f"http://127.0.0.1:{port}"
+        self.process = home.begin("process", "start", "MX", "--console", mx_port=port)
+        until(self._answers)
+
+    def ask(self, path, body=None, **headers):
+        """The status and the JSON of an answer."""
+        data = None if body is None else json.dumps(body).encode()
+        given = {"Content-Type": "application/json", **headers}
+        request = urllib.request.Request(self._base + path, data, given)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.loads(answer.read())
+
+    def kill(self):
+        kill(self.process.pid)
+
+    def _answers(self):
+        assert self.process.poll() is None, self.process.communicate()
+        with suppress(OSError):
+            return self.ask("/api/v1/operations")
+
+
+@pytest.fixture
+def home(homes):
+    """The first 100,000 hours of a long timetable are done; nobody makes time pass."""
+    home = homes(start_timeperiod=START)
+    home.launch("store", "init")
+    with home.store() as store:
+        store.facts.set("timetable.start", START)
+        done = JobMove(
+            PROCESS, Qualifier.HOURLY, FIRST, FIRST + JOBS - 1, JobState.EMBRYO,
+            JobState.PROCESSED, 1, "", "a test",
+        )  # fmt: skip
+        assert store.jobs.move([done], datetime.now(UTC)) == []
+    return home
+
+
+def test_an_operation_survives_its_mx_and_is_done_once(home):
+    first = Web(home)
+    body = {
+        "process": PROCESS, "from": START, "reason": "a new rule",
+        "to": Qualifier.HOURLY.timeperiod(FIRST + JOBS),
+    }  # fmt: skip
+    status, operation = first.ask("/api/v1/jobs/reprocess", body, **{"Idempotency-Key": "k"})
+    assert (status, operation["total"]) == (202, JOBS)
+
+    def row(done=0, state=None):
+        """The operation, once it is so far."""
+
+        def look(store):
+            found = store.operations.get(operation["id"])
+            return found if found.done >= done and state in (None, found.state) else None
+
+        return home.until(look)
+
+    row(10_000)
+    first.kill()
+    killed = row()
+    assert killed.state is OperationState.RUNNING
+    assert killed.done < JOBS
+
+    second, beside = Web(home), Web(home)
+    row(killed.done + 10_000)
+    worker = next(web for web in (second, beside) if f"/{web.process.pid}/" in row().owner)
+    worker.kill()
+    other = beside if worker is second else second
+    ended = row(state=OperationState.DONE)
+    assert (ended.done, ended.touched, ended.detail) == (JOBS, JOBS, "")
+
+    counted = Counter(home.generations().values())
+    assert counted == {2: JOBS}
+    with home.store() as store:
+        told = [e for e in store.journal.since(0, 10 * JOBS) if e.event != "job.processed"]
+    assert Counter(entry.event for entry in told) == {
+        "operation.accepted": 1, "job.started_over": len(told) - 2, "operation.done": 1,
+    }  # fmt: skip
+    assert {(entry.who, entry.why) for entry in told} == {("local (mx)", "a new rule")}
+
+    status, again = other.ask("/api/v1/jobs/reprocess", body, **{"Idempotency-Key": "k"})
+    assert (status, again) == (202, operation)
+    assert other.ask(f"/api/v1/operations/{operation['id']}")[1]["state"] == "done"
+    other.process.terminate()
+    other.process.communicate(timeout=60)
+    assert other.process.returncode == 0

@@ -1,0 +1,297 @@
+"""Schedules with real agents: what is due is recorded once and sent, whoever dies on the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.clock import SystemClock
+from synergy.insight.actions import Actor
+from synergy.insight.schedules import ScheduleActions
+from synergy.model.schedule import RunState
+from tests.acceptance.boxes.seconds import Seconds
+from tests.acceptance.boxes.show import lasting
+from tests.acceptance.deployments import mortal_agent, scheduled
+from tests.acceptance.kit import kill, until
+from tests.delivery.receivers import answers, receiving
+from tests.servers import rabbitmq
+from tests.servers.wire import wire
+
+LOOPBACK = "127.0.0.0/8"
+PATIENCE = 120.0  # seconds
+HANGS = 20.0  # seconds: longer than any lease lasts
+
+
+@pytest.fixture
+def deaths(tmp_path):
+    folder = tmp_path / "deaths"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def stamps(tmp_path):
+    return tmp_path / "stamps"
+
+
+@pytest.fixture
+def receiver():
+    with receiving(answers(body=b"thank you")) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def at_home(homes, deaths, stamps):
+    """A home with so many agents."""
+
+    def make(agents=2, **variables):
+        home = homes(
+            context="tests.acceptance.deployments.scheduled",
+            webhook_networks=LOOPBACK,
+            test_deaths=str(deaths),
+            test_stamps=str(stamps),
+            test_agents=str(agents),
+            **variables,
+        )
+        home.patience = PATIENCE
+        home.start()
+        return home
+
+    return make
+
+
+@pytest.fixture(params=["one file", "MongoDB and RabbitMQ"])
+def servers(request):
+    """The embedded default, and the production engines: two settings."""
+    if request.param == "one file":
+        return {}
+    url = request.getfixturevalue
+    return {"store": url("mongodb_url"), "bus": url("rabbitmq_url")}
+
+
+def add(home, tmp_path, data, *options):
+    file = tmp_path / "schedule.json"
+    file.write_text(json.dumps(data))
+    return home.ask("schedule", "add", file, *options)
+
+
+def soon(seconds=2.0):
+    """A whole second that is not past in a moment."""
+    return (SystemClock().now() + timedelta(seconds=seconds)).replace(microsecond=0)
+
+
+def hook(receiver, **more):
+    return {"target": f"http://127.0.0.1:{receiver.port}/hook", "payload": "${runId}", **more}
+
+
+def runs_until(home, schedule, is_it):
+    """The runs of a schedule once `is_it` says of them that it is."""
+
+    def look(store):
+        found, _ = store.runs.find(schedule=schedule, limit=1000)
+        return found if is_it(found) else None
+
+    return home.until(look, home.patience)
+
+
+def ended(*states):
+    """Whether there is a run, and all have ended like this."""
+    return lambda runs: bool(runs) and all(run.state in states for run in runs)
+
+
+def keys(receiver):
+    return [call.headers["idempotency-key"] for call in receiver.calls]
+
+
+@pytest.mark.parametrize("step", mortal_agent.WITH_THE_LAUNCH)
+def test_an_agent_killed_at_any_step_loses_nothing(step, servers, at_home, deaths, receiver):
+    """What there is room for is claimed as it is launched."""
+    run = run_with_a_death(step, at_home(**servers), deaths, receiver)
+
+    is_kept = step == mortal_agent.WITH_THE_RECORD and "store" in servers  # no transaction
+    is_claimed_anew = is_kept or step in (
+        mortal_agent.AFTER_THE_RECORD, mortal_agent.BEFORE_THE_RESULT,
+    )  # fmt: skip
+    assert run.attempt == 1 + is_claimed_anew
+
+
+@pytest.mark.parametrize("step", mortal_agent.BY_MESSAGES)
+def test_an_agent_that_is_told_by_messages_and_killed_loses_nothing(
+    step, servers, at_home, deaths, receiver
+):
+    home = at_home(**servers, test_messages="1")
+    run = run_with_a_death(step, home, deaths, receiver)
+    assert run.attempt == 1 + (step == mortal_agent.AFTER_THE_CLAIM)
+
+
+def run_with_a_death(step, home, deaths, receiver):
+    """The run of a due time, at which an agent dies; it was sent as often as it must be."""
+    (deaths / step).touch()
+    with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
+        actions, due = ScheduleActions(store, bus, home.deployment()), soon()
+        job = hook(receiver, name="job", when=due.isoformat())
+        actions.create(job, Actor("a test", ""), SystemClock().now(), enable=True)
+
+    (run,) = runs_until(home, "job", ended(RunState.PROCESSED))
+
+    until(lambda: not (deaths / step).exists())  # somebody died, perhaps only now
+    assert run.due_at == due
+    assert set(keys(receiver)) == {run.id}
+    assert len(receiver.calls) == 1 + (step == mortal_agent.BEFORE_THE_RESULT)
+    assert {call.headers["x-synergy-scheduled-time"] for call in receiver.calls} == {
+        receiver.calls[0].headers["x-synergy-scheduled-time"]
+    }
+    return run
+
+
+def test_ten_agents_make_one_delivery_of_one_job(at_home, tmp_path, receiver):
+    home = at_home(agents=10)
+    when = soon().isoformat()
+    add(home, tmp_path, hook(receiver, name="job", when=when), "--enable")
+
+    (run,) = runs_until(home, "job", ended(RunState.PROCESSED))
+
+    assert run.attempt == 1
+    assert keys(receiver) == [run.id]
+
+
+def test_who_holds_a_claim_and_is_killed_is_taken_over_once(servers, at_home, tmp_path):
+    """The receiver says nothing until the agent that asked it is dead."""
+
+    def behave(wire, receiver):
+        if receiver.connections == 1:
+            receiver.gate.wait(60)
+        answers()(wire, receiver)
+
+    home = at_home(agents=3, **servers)
+    with receiving(behave) as receiver:
+        add(home, tmp_path, hook(receiver, name="job", when=soon().isoformat()), "--enable")
+        receiver.wait_for(1)
+        (held,) = runs_until(home, "job", lambda runs: runs[:1] and runs[0].owner)
+        kill(_pid_of(home, held.owner))
+        receiver.wait_for(2)
+        (run,) = runs_until(home, "job", ended(RunState.PROCESSED))
+
+    assert run.attempt == 2
+    assert keys(receiver) == [run.id, run.id]
+
+
+def _pid_of(home, owner):
+    (pid,) = [
+        pid
+        for slot, pid in home.leaders().items()
+        if slot.startswith(f"{scheduled.AGENT}/") and str(pid) in owner.split("/")
+    ]
+    return pid
+
+
+def test_a_program_runs_each_second_with_its_arguments_one_at_a_time(
+    servers, at_home, tmp_path, stamps
+):
+    home = at_home(**servers)
+    data = {"name": "ticks", "process": scheduled.STAMP, "arguments": {"word": "$(touch no)"}}
+    add(home, tmp_path, data | {"trigger": "cron * * * * * ?"}, "--enable")
+
+    def three(runs):
+        return sum(run.state is RunState.PROCESSED for run in runs) >= 3
+
+    runs_until(home, "ticks", three)
+    home.ask("schedule", "disable", "ticks")
+    runs = runs_until(
+        home, "ticks", lambda runs: all(run.state.is_finished for run in runs) and runs
+    )
+
+    dues = sorted(run.due_at for run in runs)
+    seconds = int((dues[-1] - dues[0]).total_seconds())
+    assert dues == [dues[0] + timedelta(seconds=n) for n in range(seconds + 1)]
+    done = {run.id: run for run in runs if run.state is RunState.PROCESSED}
+    lines = [line.split(" ", 2) for line in stamps.read_text().splitlines()]
+    assert {line[0] for line in lines} == set(done)
+    assert len(lines) == len(done)
+    for run, timeperiod, word in lines:
+        assert timeperiod == f"{done[run].due_at:%Y%m%d%H%M%S}"
+        assert word == "$(touch no)"
+
+
+def test_events_with_a_lifetime_start_what_depends_on_them(at_home, tmp_path, receiver):
+    """The example of semantics, part F."""
+    home = at_home(agents=1)
+    dependencies = [
+        {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": "3600"},
+        {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},
+    ]
+    add(home, tmp_path, hook(receiver, name="fresh", dependencies=dependencies), "--enable")
+
+    def emit(kind, resource, at):
+        answer = home.ask("event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
+        effects = answer["effects"]
+        assert effects["is_decided"] or not effects["schedules"]
+        return [run["due_at"] for run in effects["runs"]]
+
+    for at in ("11:59:59", "12:04:59", "12:14:50"):
+        assert emit("FILE", "/dir/path/part-1", at) == []
+    assert emit("FILE", "/dir/an_other_path/x", "12:20:00") == []
+    assert emit("TIME BASED", "cron", "12:30:00") == ["2026-11-20T12:30:00Z"]
+    assert emit("TIME_BASED_CRON", "cron", "13:10:00") == ["2026-11-20T13:10:00Z"]
+    assert emit("TIME BASED", "cron", "13:30:00") == []
+
+    runs = runs_until(home, "fresh", lambda runs: ended(RunState.PROCESSED)(runs) and runs)
+    stamps = sorted(run.due_at for run in runs)
+    assert stamps == [
+        datetime(2026, 11, 20, 12, 30, tzinfo=UTC),
+        datetime(2026, 11, 20, 13, 10, tzinfo=UTC),
+    ]
+    receiver.wait_for(2)
+
+
+@pytest.fixture(scope="module")
+def own_broker(tmp_path_factory):
+    """One that may be ill-treated."""
+    with rabbitmq.running_own(tmp_path_factory.mktemp("rabbitmq")) as broker:
+        yield broker
+
+
+def test_a_broker_that_is_away_and_loses_all_its_messages(own_broker, at_home, tmp_path, receiver):
+    """Runs are launched without it, and told of when it is back."""
+    home = at_home(bus=own_broker.url, test_messages="1")
+    seconds = Seconds(receiver, "127.0.0.1", tmp_path)
+    seconds.add(home)
+    receiver.wait_for(2)
+    own_broker.node.kill()
+    shutil.rmtree(own_broker.node.folder / "data")
+    with home.store() as store:
+        until(lambda: len(unsent(store)) >= 4)
+    own_broker.node.start()
+    seconds.assert_all_are_accounted_for(home)
+
+
+def unsent(store):
+    """Runs that nobody has claimed: launched ones, and those that come after them."""
+    return [run for run in store.runs.unfinished() if run.owner is None]
+
+
+def test_a_store_that_hangs_and_then_breaks_off(mongodb_url, rabbitmq_url, at_home, tmp_path):
+    """What is answered meanwhile is recorded when it is back, and not sent again."""
+
+    def behave(wire, receiver):
+        receiver.gate.wait(60)
+        answers()(wire, receiver)
+
+    with receiving(behave) as receiver, wire(mongodb_url) as (line, url):
+        home = at_home(agents=1, store=url, bus=rabbitmq_url)
+        seconds = Seconds(receiver, "127.0.0.1", tmp_path)
+        seconds.add(home)
+        receiver.wait_for(3)
+        before = home.leaders()
+        with lasting(HANGS):
+            line.go_dead()
+            receiver.gate.set()
+        line.cut()
+        line.revive()
+        seconds.assert_all_are_accounted_for(home)
+        assert home.leaders() == before
+        assert len(keys(receiver)) == len(set(keys(receiver)))
+        home.end()

@@ -1,0 +1,313 @@
+"""Operations, moved on by who saw the newest `rev`; answers, begun by one of many."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from synergy.errors import InvalidValue
+from synergy.model.answer import Answer
+from synergy.model.journal import JournalEntry
+from synergy.model.operation import Operation, OperationState
+from synergy.storage.protocol import Store
+from tests.contract.crowd import in_processes, in_threads
+from tests.contract.operated import an_answer, an_operation
+from tests.contract.scheduled import ODD
+from tests.factories import NOW
+
+TICK = timedelta(microseconds=1)
+LATER = NOW + timedelta(minutes=1)
+RUNNING, DONE, FAILED = OperationState.RUNNING, OperationState.DONE, OperationState.FAILED
+
+
+def accept(store: Store, *ids: str) -> list[Operation]:
+    return [store.operations.accept(an_operation(id_)) for id_ in ids]
+
+
+def finish(store: Store, operation: Operation, **fields: Any) -> Operation:
+    ended = {"state": DONE, "finished_at": LATER, **fields}
+    changed = store.operations.change(replace(operation, **ended))
+    assert changed is not None
+    return changed
+
+
+def ids(operations: Any) -> list[str]:
+    return [operation.id for operation in operations]
+
+
+def events(store: Store) -> list[str]:
+    return [entry.event for entry in store.journal.since(0, 10_000)]
+
+
+# Operations
+
+
+def test_every_field_is_kept(store: Store) -> None:
+    operation = an_operation(
+        "o-é",
+        kind="replay",
+        process="",
+        request={"jobs": [["P.$", "2015051700"]], "$n": 2.5, "none": None, "x": "東京" * 10_000},
+        who="Jürgen (mx)",
+        why="wegen Ärger",
+        created_at=NOW + TICK,
+        state=RUNNING,
+        total=1 << 40,
+        done=2,
+        touched=3,
+        detail="läuft",
+        owner="host/boot/1/2/abc",
+        finished_at=NOW + 2 * TICK,
+    )
+    assert store.operations.accept(operation) == replace(operation, rev=1)
+    assert store.operations.get("o-é") == replace(operation, rev=1)
+
+
+def test_one_that_is_accepted_twice_is_there_once_as_it_is_by_now(store: Store) -> None:
+    (first,) = accept(store, "o-1")
+    moved = store.operations.change(replace(first, state=RUNNING, done=5))
+    assert store.operations.accept(an_operation(why="again")) == moved
+    assert store.operations.find() == ([moved], None)
+    assert events(store) == ["operation.accepted"]
+
+
+def test_what_is_not_there_is_none(store: Store) -> None:
+    assert store.operations.get("o-1") is None
+    assert store.operations.change(an_operation(rev=1)) is None
+    assert store.operations.find() == ([], None)
+    assert list(store.operations.unfinished()) == []
+    assert events(store) == []
+
+
+def test_a_request_that_json_cannot_hold_is_refused(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="o-1"):
+        store.operations.accept(an_operation(request={"x": object()}))
+    assert store.operations.find() == ([], None)
+
+
+def test_a_change_raises_rev_and_leaves_what_was_asked_for(store: Store) -> None:
+    (first,) = accept(store, "o-1")
+    other = replace(
+        first, state=RUNNING, total=9, done=4, touched=2, detail="d", owner="me",
+        kind="skip", process="P", request={}, who="eve", why="?", created_at=LATER,
+    )  # fmt: skip
+    assert store.operations.change(other) is not None
+    asked = {
+        name: getattr(first, name)
+        for name in ("kind", "process", "request", "who", "why", "created_at")
+    }
+    assert store.operations.get("o-1") == replace(other, **asked, rev=2)
+
+
+def test_who_saw_an_older_one_is_refused(store: Store) -> None:
+    (first,) = accept(store, "o-1")
+    taken = store.operations.change(replace(first, state=RUNNING, owner="one"))
+    assert store.operations.change(replace(first, state=RUNNING, owner="other")) is None
+    assert taken is not None
+    assert store.operations.change(replace(taken, rev=7)) is None
+    assert store.operations.get("o-1") == taken
+    assert taken.owner == "one"
+
+
+def test_the_journal_says_that_it_was_accepted_and_how_it_ended(store: Store) -> None:
+    good, bad = accept(store, "good", "bad")
+    good = store.operations.change(replace(good, state=RUNNING)) or good
+    finish(store, good, detail="2 jobs")
+    finish(store, bad, state=FAILED, detail="they keep changing")
+    told = [replace(entry, seq=0) for entry in store.journal.since(0, 10)]
+
+    def entry(at: Any, event: str, before: str, after: str, why: str, id_: str) -> JournalEntry:
+        return JournalEntry(at, event, "SiteHourly", "", "", before, after, 0, why, "jo (mx)", id_)
+
+    assert told == [
+        entry(NOW, "operation.accepted", "", "accepted", "late data", "good"),
+        entry(NOW, "operation.accepted", "", "accepted", "late data", "bad"),
+        entry(LATER, "operation.done", "running", "done", "late data", "good"),
+        entry(LATER, "operation.failed", "accepted", "failed", "they keep changing", "bad"),
+    ]
+
+
+def test_a_change_after_the_end_tells_nothing_more(store: Store) -> None:
+    (first,) = accept(store, "o-1")
+    ended = finish(store, first)
+    assert store.operations.change(replace(ended, detail="seen")) is not None
+    assert events(store) == ["operation.accepted", "operation.done"]
+
+
+def test_unfinished_ones_come_oldest_first(store: Store) -> None:
+    one, two, three, four = accept(store, "d", "c", "b", "a")
+    finish(store, two)
+    finish(store, three, state=FAILED)
+    store.operations.change(replace(one, state=RUNNING))
+    assert ids(store.operations.unfinished()) == ["d", "a"]
+    assert four.id == "a"
+
+
+def test_pages_begin_with_the_newest_and_follow_one_another(store: Store) -> None:
+    accept(store, *"abcde")
+    page, cursor = store.operations.find(2)
+    assert ids(page) == ["e", "d"]
+    accept(store, "f")
+    page, cursor = store.operations.find(2, cursor)
+    assert ids(page) == ["c", "b"]
+    assert ids(store.operations.find(2, cursor)[0]) == ["a"]
+    assert store.operations.find(2, cursor)[1] is None
+    assert store.operations.find(6)[1] is None
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "１", "1.5"])
+def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
+    with pytest.raises(InvalidValue, match="cursor"):
+        store.operations.find(2, cursor)
+
+
+def test_finished_ones_are_forgotten_oldest_end_first(store: Store) -> None:
+    operations = accept(store, *"abcde")
+    for minutes, operation in zip((3, 1, 2, 9), operations, strict=False):
+        finish(store, operation, finished_at=NOW + timedelta(minutes=minutes))
+    assert store.operations.prune(NOW + timedelta(minutes=3), 1) == 1
+    assert {*ids(store.operations.find()[0])} == {*"acde"}
+    assert store.operations.prune(NOW + timedelta(minutes=3), 10) == 1
+    assert {*ids(store.operations.find()[0])} == {*"ade"}
+    assert store.operations.prune(NOW + timedelta(days=1), 10) == 2
+    assert ids(store.operations.find()[0]) == ["e"]
+    assert store.operations.prune(NOW + timedelta(days=1), 10) == 0
+
+
+@pytest.mark.parametrize("word", ODD)
+def test_words_are_only_words(store: Store, word: str) -> None:
+    store.operations.accept(an_operation(word, who=word, why=word, process=word))
+    found = store.operations.get(word)
+    assert found is not None
+    assert (found.id, found.who, found.why, found.process) == (word,) * 4
+
+
+def _take(store: Store, owner: str) -> bool:
+    (seen,) = store.operations.unfinished()
+    return store.operations.change(replace(seen, rev=1, state=RUNNING, owner=owner)) is not None
+
+
+def test_of_threads_that_saw_the_same_operation_one_takes_it(store: Store) -> None:
+    accept(store, "o-1")
+    assert sorted(in_threads(8, lambda n: _take(store, str(n)))) == [False] * 7 + [True]
+
+
+def test_of_processes_that_saw_the_same_operation_one_takes_it(shared: Store, address: str) -> None:
+    accept(shared, "o-1")
+    taken = in_processes(address, _take, [(str(n),) for n in range(4)])
+    assert sorted(taken) == [False] * 3 + [True]
+    (found,) = shared.operations.unfinished()
+    assert found.owner == str(taken.index(True))
+
+
+# Answers
+
+
+def begin(store: Store, *answers: Answer) -> list[Answer]:
+    begun = [store.answers.begin(answer) for answer in answers]
+    assert all(is_new for _, is_new in begun)
+    return [answer for answer, _ in begun]
+
+
+def stored(store: Store, key: str = "k", person: str = "jo") -> Answer:
+    """What is there; it must be there."""
+    found, is_new = store.answers.begin(an_answer(key, person, fingerprint="look"))
+    assert not is_new
+    return found
+
+
+def test_the_first_one_begins_and_the_next_is_told_what_is_there(store: Store) -> None:
+    first = an_answer(at=NOW + TICK)
+    assert store.answers.begin(first) == (replace(first, rev=1), True)
+    other = an_answer(fingerprint="g", owner="mx-2", at=LATER)
+    assert store.answers.begin(other) == (replace(first, rev=1), False)
+
+
+def test_keys_are_those_of_a_person(store: Store) -> None:
+    pairs = [("jo", "k"), ("mo", "k"), ("", "k"), ("jo", "k|"), ("jo|", "k"), ('jo","k', '"'),
+             ("JO", "k"), ("jo", "K")]  # fmt: skip
+    begin(store, *(an_answer(key, person, fingerprint=f"{person}/{key}") for person, key in pairs))
+    for person, key in pairs:
+        assert stored(store, key, person).fingerprint == f"{person}/{key}"
+
+
+def test_every_field_of_an_answer_is_kept(store: Store) -> None:
+    (begun,) = begin(store, an_answer("k" * 255))
+    finished = replace(
+        begun, status=201, headers={"content-type": "a/b; x=é", "X.$": ""},
+        body=bytes(range(256)) * 4_096,
+    )  # fmt: skip
+    assert store.answers.change(finished) == replace(finished, rev=2)
+    assert stored(store, "k" * 255) == replace(finished, rev=2)
+
+
+@pytest.mark.parametrize("body", [None, b"", b"\0"])
+def test_no_body_is_another_than_an_empty_one(store: Store, body: bytes | None) -> None:
+    (begun,) = begin(store, an_answer())
+    store.answers.change(replace(begun, status=204, body=body))
+    assert stored(store).body == body
+
+
+def test_who_saw_an_older_answer_is_refused(store: Store) -> None:
+    (begun,) = begin(store, an_answer())
+    taken = store.answers.change(replace(begun, owner="mx-2", at=LATER))
+    assert store.answers.change(replace(begun, status=200, body=b"late")) is None
+    assert not store.answers.drop(begun)
+    assert stored(store) == taken
+    assert taken is not None
+    assert (taken.owner, taken.at, taken.rev) == ("mx-2", LATER, 2)
+    assert store.answers.change(an_answer("unknown", rev=1)) is None
+
+
+def test_a_key_that_was_dropped_is_free(store: Store) -> None:
+    begun, other = begin(store, an_answer(), an_answer("other"))
+    assert store.answers.drop(begun)
+    assert not store.answers.drop(begun)
+    begin(store, an_answer(fingerprint="new"))
+    assert stored(store).fingerprint == "new"
+    assert stored(store, "other") == other
+
+
+def test_old_answers_are_forgotten_oldest_first(store: Store) -> None:
+    begun = begin(store, *(an_answer(str(n), at=NOW + n * TICK) for n in (2, 1, 3)))
+    store.answers.change(replace(begun[0], status=200))
+    assert store.answers.prune(NOW + 3 * TICK, 1) == 1
+    assert store.answers.begin(an_answer("1"))[1]
+    assert stored(store, "2").status == 200
+    assert store.answers.prune(NOW + 3 * TICK, 10) == 2
+    assert stored(store, "3") == begun[2]
+
+
+@pytest.mark.parametrize("word", ODD)
+def test_names_and_keys_are_only_words(store: Store, word: str) -> None:
+    begin(store, an_answer(word, word))
+    assert stored(store, word, word).person == word
+
+
+def _begin(store: Store, owner: str) -> tuple[bool, str]:
+    found, is_new = store.answers.begin(an_answer(owner=owner))
+    return is_new, found.owner
+
+
+def test_of_threads_that_begin_the_same_one_is_told_so(store: Store) -> None:
+    begun = in_threads(8, lambda n: _begin(store, str(n)))
+    assert sum(is_new for is_new, _ in begun) == 1
+    assert len({owner for _, owner in begun}) == 1
+
+
+def test_of_processes_that_begin_the_same_one_is_told_so(shared: Store, address: str) -> None:
+    begun = in_processes(address, _begin, [(str(n),) for n in range(4)])
+    assert sum(is_new for is_new, _ in begun) == 1
+    assert {owner for _, owner in begun} == {stored(shared).owner}
+
+
+def _take_over(store: Store, owner: str) -> bool:
+    return store.answers.change(an_answer(owner=owner, rev=1)) is not None
+
+
+def test_of_threads_that_take_an_answer_over_one_does(store: Store) -> None:
+    begin(store, an_answer())
+    assert sorted(in_threads(8, lambda n: _take_over(store, str(n)))) == [False] * 7 + [True]

@@ -1,0 +1,432 @@
+"""Schedules: one row each, changed by who saw the newest `rev`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from synergy.errors import InvalidValue
+from synergy.model.journal import JournalEntry
+from synergy.model.schedule import Origin, Schedule, ScheduleVersion
+from synergy.storage.protocol import Store
+from tests.contract.crowd import in_processes, in_threads
+from tests.contract.scheduled import ODD, a_change, a_run, a_schedule, the_schedule
+from tests.factories import NOW
+
+TICK = timedelta(microseconds=1)
+LATER = NOW + timedelta(minutes=1)
+
+
+def create(store: Store, *schedules: Schedule) -> None:
+    assert store.schedules.create(schedules, "me") == []
+
+
+def events(store: Store) -> list[str]:
+    return [entry.event for entry in store.journal.since(0, 10_000)]
+
+
+def names(schedules: list[Schedule]) -> list[str]:
+    return [schedule.name for schedule in schedules]
+
+
+# Creating
+
+
+def test_every_field_is_kept(store: Store) -> None:
+    schedule = a_schedule(
+        "Zürich, 東京",
+        definition={"trigger": "at 5:00", "a.b": {"$c": [1, 2.5, None, True, "é"]}, "": {}},
+        version=3,
+        origin=Origin.CONTEXT,
+        is_enabled=True,
+        reason="wegen Ärger",
+        progress={"last_due": "2026-11-21T12:00:00Z", "made": 7, "met": {"0/1": {"$at": []}}},
+        wake_at=LATER + TICK,
+        keys=("FILE|/daten/für/uns", "TABLE|$x.y"),
+        created_at=NOW + TICK,
+        changed_at=NOW + 2 * TICK,
+    )
+    create(store, schedule)
+    assert store.schedules.get([schedule.name]) == [replace(schedule, rev=1)]
+
+
+def test_a_schedule_that_is_switched_off_has_no_time_and_no_keys(store: Store) -> None:
+    schedule = a_schedule(is_enabled=False, reason="not yet")
+    create(store, schedule)
+    assert the_schedule(store) == replace(schedule, rev=1)
+    assert store.schedules.due(LATER, 10) == []
+
+
+def test_a_name_is_given_once(store: Store) -> None:
+    create(store, a_schedule("a"), a_schedule("b"))
+    again = [a_schedule("b", reason="2"), a_schedule("c"), a_schedule("c", reason="2")]
+    assert store.schedules.create(again, "you") == ["b", "c"]
+    assert {one.name: one.reason for one in store.schedules.get(["a", "b", "c"])} == {
+        "a": "", "b": "", "c": "",
+    }  # fmt: skip
+    assert events(store) == ["schedule.created"] * 3
+    assert [one.who for one in store.schedules.versions("b")] == ["me"]
+
+
+def test_the_journal_says_who_created_it(store: Store) -> None:
+    create(store, a_schedule(version=4, created_at=LATER))
+    (entry,) = store.journal.since(0, 10)
+    assert replace(entry, seq=0) == JournalEntry(
+        LATER, "schedule.created", "nightly", "", "", "", "4", 0, "", "me"
+    )
+
+
+@pytest.mark.parametrize("field", ["definition", "progress"])
+def test_what_is_no_json_is_refused_before_anything_is_written(store: Store, field: str) -> None:
+    bad = a_schedule("bad", **{field: {"x": object()}})
+    with pytest.raises(InvalidValue, match="'bad'"):
+        store.schedules.create([a_schedule("good"), bad], "me")
+    assert store.schedules.count() == 0
+    assert events(store) == []
+
+
+def test_nobody_creates_what_was_not_asked_for(store: Store) -> None:
+    assert store.schedules.create([], "me") == []
+    assert store.schedules.change([]) == []
+    assert store.schedules.get([]) == []
+    assert store.schedules.get(["unknown"]) == []
+    assert store.schedules.versions("unknown") == []
+
+
+def test_odd_names_are_names(store: Store) -> None:
+    create(store, *(a_schedule(name, keys=(f"TABLE|{name}",)) for name in ODD))
+    assert set(names(store.schedules.get(ODD))) == set(ODD)
+    for name in ODD:
+        assert names(store.schedules.listening([f"TABLE|{name}"])) == [name]
+        assert len(store.schedules.versions(name)) == 1
+    assert store.schedules.count() == len(ODD)
+
+
+# Changing
+
+
+def test_a_change_writes_all_but_name_and_creation(store: Store) -> None:
+    create(store, a_schedule())
+    wanted = Schedule(
+        name="nightly",
+        definition={"trigger": "at 6:00"},
+        version=2,
+        origin=Origin.CONTEXT,
+        is_enabled=False,
+        reason="broken",
+        progress={"made": 1},
+        wake_at=LATER,
+        keys=("TABLE|a",),
+        created_at=NOW,
+        changed_at=LATER,
+        rev=1,
+    )
+    assert store.schedules.change([a_change(wanted)]) == []
+    assert the_schedule(store) == replace(wanted, rev=2)
+
+
+def test_who_saw_an_older_row_changes_nothing(store: Store) -> None:
+    create(store, a_schedule(keys=("TABLE|a",)))
+    old = the_schedule(store)
+    assert store.schedules.change([a_change(old, reason="1")]) == []
+    late = a_change(
+        old, event="schedule.changed", reason="2", version=2, keys=("TABLE|b",), wake_at=NOW
+    )
+    assert store.schedules.change([late]) == [late]
+    assert the_schedule(store) == replace(old, reason="1", rev=2)
+    assert len(store.schedules.versions("nightly")) == 1
+    assert store.schedules.listening(["TABLE|b"]) == []
+    assert store.schedules.due(NOW, 10) == []
+    assert events(store) == ["schedule.created"]
+
+
+def test_each_change_stands_for_itself(store: Store) -> None:
+    create(store, *(a_schedule(name) for name in "abc"))
+    found = {one.name: one for one in store.schedules.get(["a", "b", "c"])}
+    changes = [
+        a_change(found["a"], reason="1"),
+        a_change(replace(found["b"], rev=0), reason="1"),
+        a_change(a_schedule("unknown", rev=1), reason="1"),
+        a_change(found["c"], reason="1"),
+        a_change(found["c"], reason="2"),
+    ]
+    assert store.schedules.change(changes) == [changes[1], changes[2], changes[4]]
+    after = {one.name: (one.reason, one.rev) for one in store.schedules.get(["a", "b", "c"])}
+    assert after == {"a": ("1", 2), "b": ("", 1), "c": ("1", 2)}
+
+
+def test_a_schedule_of_the_same_name_that_came_later_is_another_one(store: Store) -> None:
+    create(store, a_schedule())
+    old = the_schedule(store)
+    assert store.schedules.remove(old, "", "me", NOW)
+    create(store, a_schedule(created_at=LATER))
+    change = a_change(old, reason="too late")
+    assert store.schedules.change([change]) == [change]
+    assert not store.schedules.remove(old, "", "me", NOW)
+    assert the_schedule(store).reason == ""
+
+
+def test_the_journal_is_told_of_a_change_that_has_a_name(store: Store) -> None:
+    create(store, a_schedule())
+    first = the_schedule(store)
+    edit = a_change(first, event="schedule.changed", who="you", version=2, changed_at=LATER)
+    store.schedules.change([edit])
+    store.schedules.change([a_change(the_schedule(store), progress={"made": 1})])
+    off = a_change(the_schedule(store), event="schedule.disabled", who="me", is_enabled=False)
+    store.schedules.change([off])
+    entries = store.journal.since(1, 10)
+    assert [replace(entry, seq=0) for entry in entries] == [
+        JournalEntry(
+            LATER, "schedule.changed", "nightly", "", "", "1", "2", 0, "so it is", "you"
+        ),
+        JournalEntry(
+            LATER, "schedule.disabled", "nightly", "", "", "2", "2", 0, "so it is", "me"
+        ),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["definition", "progress"])
+def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
+    store: Store, field: str
+) -> None:
+    create(store, a_schedule("a"), a_schedule("b"))
+    a, b = sorted(store.schedules.get(["a", "b"]), key=lambda one: one.name)
+    wrong: dict[str, Any] = {field: {"x": object()}}
+    changes = [a_change(a, reason="1"), a_change(b, version=2, **wrong)]
+    with pytest.raises(InvalidValue, match="'b'"):
+        store.schedules.change(changes)
+    assert the_schedule(store, "a") == a
+
+
+def test_of_threads_that_saw_the_same_row_one_changes_it(store: Store) -> None:
+    """Everybody adds one to a number until it worked; none is lost, none counted twice."""
+    create(store, a_schedule(progress={"n": 0}))
+
+    def add(_: int) -> int:
+        lost = 0
+        while True:
+            seen = the_schedule(store)
+            number: Any = seen.progress["n"]
+            if not store.schedules.change([a_change(seen, progress={"n": number + 1})]):
+                return lost
+            lost += 1
+
+    in_threads(6, lambda n: [add(n) for _ in range(5)])
+    assert the_schedule(store).progress == {"n": 30}
+    assert the_schedule(store).rev == 31
+
+
+def _create(store: Store, who: str) -> list[str]:
+    return store.schedules.create([a_schedule(str(n)) for n in range(20)], who)
+
+
+def test_processes_that_create_the_same_name_create_it_once(shared: Store, address: str) -> None:
+    taken = in_processes(address, _create, [("a",), ("b",), ("c",)])
+    assert sum(20 - len(names) for names in taken) == 20
+    assert shared.schedules.count() == 20
+    assert events(shared) == ["schedule.created"] * 20
+
+
+# Versions
+
+
+def test_every_edit_is_kept_newest_first(store: Store) -> None:
+    create(store, a_schedule(definition={"n": 1}))
+    for version, at in ((2, LATER), (5, LATER + TICK)):
+        edit = a_change(
+            the_schedule(store), event="schedule.changed", who=f"editor {version}",
+            version=version, definition={"n": version}, changed_at=at,
+        )  # fmt: skip
+        assert store.schedules.change([edit]) == []
+        assert the_schedule(store).definition == {"n": version}
+    assert store.schedules.versions("nightly") == [
+        ScheduleVersion("nightly", 5, {"n": 5}, LATER + TICK, "editor 5"),
+        ScheduleVersion("nightly", 2, {"n": 2}, LATER, "editor 2"),
+        ScheduleVersion("nightly", 1, {"n": 1}, NOW, "me"),
+    ]
+
+
+def test_a_schedule_may_begin_at_a_later_version(store: Store) -> None:
+    """As one whose name was another one's; and a version may follow of the same definition."""
+    store.schedules.create([a_schedule(version=3)], "operator")
+    (first,) = store.schedules.get(["nightly"])
+    assert store.schedules.change([a_change(first, event="schedule.enabled", version=4)]) == []
+    (second,) = store.schedules.get(["nightly"])
+    assert (first.version, second.version) == (3, 4)
+    assert first.definition == second.definition
+    assert [one.version for one in store.schedules.versions("nightly")] == [4, 3]
+
+
+def test_what_is_not_edited_keeps_its_definition(store: Store) -> None:
+    create(store, a_schedule(definition={"n": 1}))
+    change = a_change(the_schedule(store), definition={"n": 2}, progress={"made": 1})
+    assert store.schedules.change([change]) == []
+    assert the_schedule(store).definition == {"n": 1}
+    assert len(store.schedules.versions("nightly")) == 1
+
+
+def test_an_edit_that_came_too_late_leaves_no_trace_in_the_history(store: Store) -> None:
+    create(store, a_schedule())
+    seen = the_schedule(store)
+    mine, yours = (a_change(seen, version=2, definition={"by": who}, who=who) for who in "ab")
+    assert store.schedules.change([mine]) == []
+    assert store.schedules.change([yours]) == [yours]
+    newest, *_ = store.schedules.versions("nightly")
+    assert (newest.version, newest.definition, newest.who) == (2, {"by": "a"}, "a")
+    third = a_change(the_schedule(store), version=3, definition={}, who="c")
+    assert store.schedules.change([third]) == []
+    assert [one.who for one in store.schedules.versions("nightly")] == ["c", "a", "me"]
+
+
+# Removing
+
+
+def test_a_removed_schedule_is_gone_but_not_its_runs(store: Store) -> None:
+    create(store, a_schedule(keys=("TABLE|a",), wake_at=NOW))
+    store.runs.create([a_run()], "agent")
+    store.schedules.change([a_change(the_schedule(store), version=2)])
+    assert store.schedules.remove(the_schedule(store), "obsolete", "me", LATER)
+    assert store.schedules.get(["nightly"]) == []
+    assert store.schedules.versions("nightly") == []
+    assert store.schedules.find() == ([], None)
+    assert store.schedules.listening(["TABLE|a"]) == []
+    assert store.schedules.due(LATER, 10) == []
+    assert store.schedules.next_wake() is None
+    assert store.schedules.count() == 0
+    assert len(store.runs.find("nightly")[0]) == 1
+    entry = store.journal.find("nightly")[0]
+    assert replace(entry, seq=0) == JournalEntry(
+        LATER, "schedule.removed", "nightly", "", "", "2", "", 0, "obsolete", "me"
+    )
+
+
+def test_a_schedule_that_changed_is_not_removed(store: Store) -> None:
+    create(store, a_schedule())
+    seen = the_schedule(store)
+    store.schedules.change([a_change(seen, reason="1")])
+    assert not store.schedules.remove(seen, "", "me", NOW)
+    assert not store.schedules.remove(a_schedule("unknown"), "", "me", NOW)
+    assert store.schedules.count() == 1
+    assert events(store) == ["schedule.created"]
+
+
+def test_a_removed_name_can_be_given_again_and_begins_anew(store: Store) -> None:
+    for turn in range(1, 4):
+        create(store, a_schedule(definition={"turn": turn}, keys=(f"TABLE|{turn}",)))
+        assert [one.definition for one in store.schedules.versions("nightly")] == [{"turn": turn}]
+        store.schedules.change([a_change(the_schedule(store), version=2, definition={})])
+        assert store.schedules.remove(the_schedule(store), "", "me", NOW)
+    create(store, a_schedule())
+    assert the_schedule(store).rev == 1
+    assert store.schedules.listening(["TABLE|1", "TABLE|2", "TABLE|3"]) == []
+    created_and_removed = ["schedule.created", "schedule.removed"]
+    assert events(store) == [*created_and_removed * 3, "schedule.created"]
+
+
+# Looking
+
+
+def test_pages_go_by_name(store: Store) -> None:
+    create(store, *(a_schedule(name) for name in ODD))
+    found, cursor = store.schedules.find(5)
+    while cursor is not None:
+        page, cursor = store.schedules.find(5, cursor)
+        assert page
+        found += page
+    assert names(found) == sorted(ODD)
+
+
+def test_a_page_that_is_just_full_is_the_last(store: Store) -> None:
+    create(store, *(a_schedule(str(n)) for n in range(4)))
+    page, cursor = store.schedules.find(2)
+    assert (names(page), cursor is None) == (["0", "1"], False)
+    page, cursor = store.schedules.find(2, cursor)
+    assert (names(page), cursor) == (["2", "3"], None)
+    assert len(store.schedules.find(4)[0]) == 4
+    assert store.schedules.find(4)[1] is None
+
+
+def test_pages_miss_nothing_while_others_write(store: Store) -> None:
+    create(store, *(a_schedule(name) for name in "bdfh"))
+    page, cursor = store.schedules.find(2)
+    assert names(page) == ["b", "d"]
+    create(store, a_schedule("a"), a_schedule("e"))
+    (there,) = store.schedules.get(["d"])
+    assert store.schedules.remove(there, "", "me", NOW)  # where the page ended
+    rest, cursor = store.schedules.find(10, cursor)
+    assert (names(rest), cursor) == (["e", "f", "h"], None)
+
+
+def test_any_name_is_a_cursor(store: Store) -> None:
+    create(store, *(a_schedule(name) for name in ("a", "bc", "bd", "c")))
+    assert names(store.schedules.find(2, "b")[0]) == ["bc", "bd"]
+    assert names(store.schedules.find(2, "bc")[0]) == ["bd", "c"]
+    assert store.schedules.find(2, "d") == ([], None)
+
+
+# Waking
+
+
+def test_those_that_are_due_come_earliest_first(store: Store) -> None:
+    times = {"a": LATER, "b": NOW + TICK, "c": None, "d": NOW, "e": LATER + TICK}
+    create(store, *(a_schedule(name, wake_at=at) for name, at in times.items()))
+    assert names(store.schedules.due(NOW - TICK, 10)) == []
+    assert names(store.schedules.due(NOW, 10)) == ["d"]
+    assert names(store.schedules.due(LATER, 10)) == ["d", "b", "a"]
+    assert names(store.schedules.due(LATER, 2)) == ["d", "b"]
+    assert store.schedules.next_wake() == NOW
+
+
+def test_the_next_waking_follows_every_change(store: Store) -> None:
+    assert store.schedules.next_wake() is None
+    create(store, a_schedule("a", wake_at=LATER), a_schedule("b"))
+    assert store.schedules.next_wake() == LATER
+    (b,) = store.schedules.get(["b"])
+    store.schedules.change([a_change(b, wake_at=NOW + TICK)])
+    assert store.schedules.next_wake() == NOW + TICK
+    (b,) = store.schedules.get(["b"])
+    store.schedules.change([a_change(b, wake_at=None)])
+    assert store.schedules.next_wake() == LATER
+    store.schedules.remove(the_schedule(store, "a"), "", "me", NOW)
+    assert store.schedules.next_wake() is None
+
+
+# Listening
+
+
+def test_each_listener_comes_once(store: Store) -> None:
+    create(
+        store,
+        a_schedule("a", keys=("FILE|/x", "FILE|/y", "FILE|/x")),
+        a_schedule("b", keys=("FILE|/y",)),
+        a_schedule("c", keys=("FILE|/xy",)),
+        a_schedule("d"),
+    )
+    assert sorted(names(store.schedules.listening(["FILE|/x", "FILE|/y", "FILE|/y"]))) == ["a", "b"]
+    assert names(store.schedules.listening(["FILE|/x"])) == ["a"]
+    assert store.schedules.listening(["FILE|/", "file|/x", "FILE"]) == []
+    assert store.schedules.listening([]) == []
+
+
+def test_what_is_listened_to_follows_every_change(store: Store) -> None:
+    create(store, a_schedule(keys=("A|1", "A|2")))
+    store.schedules.change([a_change(the_schedule(store), keys=("A|2", "A|3"))])
+    heard = {key: len(store.schedules.listening([key])) for key in ("A|1", "A|2", "A|3")}
+    assert heard == {"A|1": 0, "A|2": 1, "A|3": 1}
+    assert store.schedules.listening(["A|2"]) == [the_schedule(store)]
+    store.schedules.change([a_change(the_schedule(store), keys=())])
+    assert store.schedules.listening(["A|1", "A|2", "A|3"]) == []
+
+
+def test_many_keys_and_many_listeners(store: Store, much: int) -> None:
+    create(store, *(a_schedule(f"{n:03}", keys=(f"A|{n}", "ALL|")) for n in range(much)))
+    wanted = [f"A|{n}" for n in range(0, much, 3)] + [f"B|{n}" for n in range(1_000)]
+    found = names(store.schedules.listening(wanted))
+    assert sorted(found) == [f"{n:03}" for n in range(0, much, 3)]
+    assert len(store.schedules.listening(["ALL|"])) == much
+    changes = [a_change(one, keys=()) for one in store.schedules.listening(["ALL|"])]
+    assert store.schedules.change(changes) == []
+    assert store.schedules.listening(["ALL|"]) == []

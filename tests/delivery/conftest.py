@@ -1,0 +1,91 @@
+"""Senders that may reach this machine, and answers to wait for."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from ipaddress import ip_address, ip_network
+from socket import gaierror
+from typing import Any
+
+import pytest
+
+from synergy.clock import SteppedClock
+from synergy.delivery.sending import Answer, Options, Request, Sender
+from synergy.delivery.target import parse_target
+from tests.delivery.receivers import LIMIT
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HERE = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+Names = dict[str, list[str]]
+
+
+class Desk:
+    """A sender, and what it has told."""
+
+    def __init__(self, names: Names | None = None, **options: Any) -> None:
+        self.clock = SteppedClock(NOW)
+        self.asked: list[str] = []
+        self._names = names or {}
+        self._answers: queue.SimpleQueue[tuple[str, Answer]] = queue.SimpleQueue()
+        settings = Options(**{"allowed_networks": HERE, **options})
+        self.sender = Sender(settings, self.clock, resolve=self._resolve)
+
+    def post(self, request: Request) -> None:
+        self.sender.submit(request, lambda answer: self._answers.put((request.key, answer)))
+
+    def next(self) -> tuple[str, Answer]:
+        """The key of a request, and its answer, in the order in which they come."""
+        return self._answers.get(timeout=LIMIT)
+
+    def send(self, url: str, **more: Any) -> Answer:
+        self.post(a_request(url, **more))
+        return self.next()[1]
+
+    def is_quiet(self) -> bool:
+        return self._answers.empty()
+
+    def _resolve(self, host: str, port: int) -> list[Any]:
+        """What the test says; what it does not name is asked of the system."""
+        self.asked.append(host)
+        if host in self._names:
+            if not self._names[host]:
+                raise gaierror(-2, "Name or service not known")
+            return [ip_address(one) for one in self._names[host]]
+        from synergy.delivery.addresses import resolve
+
+        return list(resolve(host, port))
+
+
+def a_request(url: str, **more: Any) -> Request:
+    given: dict[str, Any] = {
+        "target": parse_target(url),
+        "body": b'{"a": 1}',
+        "content_type": "",
+        "headers": {},
+        "key": "run-1",
+        "scheduled_at": datetime(2026, 11, 21, 11, 59, tzinfo=UTC),
+        "schedule": "nightly",
+        "attempt": 1,
+    }
+    return Request(**(given | more))
+
+
+@pytest.fixture
+def desk_with() -> Iterator[Callable[..., Desk]]:
+    desks: list[Desk] = []
+
+    def make(names: Names | None = None, **options: Any) -> Desk:
+        desks.append(Desk(names, **options))
+        return desks[-1]
+
+    yield make
+    for desk in desks:
+        desk.sender.close(0)
+
+
+@pytest.fixture
+def desk(desk_with: Callable[..., Desk]) -> Desk:
+    return desk_with()

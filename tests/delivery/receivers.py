@@ -1,0 +1,167 @@
+"""Receivers of webhooks on this machine that behave, or misbehave, as they are told."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+LIMIT = 180.0  # seconds after which a test is given up
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that came in; header names in small letters."""
+
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Receiver:
+    """Each connection gets a thread, which reads one request and then does as `behave` says.
+
+    `gate` is for behaviours that wait; it is opened at the end.
+    """
+
+    def __init__(
+        self,
+        behave: Callable[[socket.socket, Receiver], None],
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+        *,
+        reads: bool = True,
+    ) -> None:
+        self._behave = behave
+        self._tls = tls
+        self._reads = reads
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family, backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        self.calls: list[Call] = []
+        self.connections = 0
+        self.gate = threading.Event()
+        self._came = threading.Condition()
+        self._ends: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def wait_for(self, calls: int) -> None:
+        """Returns when so many requests have come in."""
+        with self._came:
+            assert self._came.wait_for(lambda: len(self.calls) >= calls, LIMIT)
+
+    def close(self) -> None:
+        self.gate.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # who waits in accept keeps it open else
+        self._listener.close()
+        for end in self._ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                end, _ = self._listener.accept()
+                self.connections += 1
+                self._ends.append(end)
+                threading.Thread(target=self._serve, args=(end,), daemon=True).start()
+
+    def _serve(self, end: socket.socket) -> None:
+        with suppress(OSError), end:
+            wire = self._tls.wrap_socket(end, server_side=True) if self._tls else end
+            with wire:
+                if self._reads:
+                    self.read(wire)
+                self._behave(wire, self)
+
+    def read(self, wire: socket.socket) -> None:
+        """Takes a request."""
+        call = _read(wire)
+        with self._came:
+            self.calls.append(call)
+            self._came.notify_all()
+
+
+def _read(wire: socket.socket) -> Call:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        some = wire.recv(65_536)
+        if not some:
+            raise OSError("gone")
+        data += some
+    head, _, body = data.partition(b"\r\n\r\n")
+    line, *lines = head.decode("latin-1").split("\r\n")
+    pairs = [one.partition(":") for one in lines]
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    while len(body) < int(headers.get("content-length", "0")):
+        body += wire.recv(65_536)
+    return Call(line, headers, body)
+
+
+@contextmanager
+def receiving(
+    behave: Callable[[socket.socket, Receiver], None],
+    host: str = "127.0.0.1",
+    tls: ssl.SSLContext | None = None,
+    *,
+    reads: bool = True,
+) -> Iterator[Receiver]:
+    receiver = Receiver(behave, host, tls, reads=reads)
+    try:
+        yield receiver
+    finally:
+        receiver.close()
+
+
+def answers(
+    status: str = "200 OK", body: bytes = b"", *headers: str
+) -> Callable[[socket.socket, Receiver], None]:
+    """Answers in full, and hangs up."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+
+    def behave(wire: socket.socket, _: Receiver) -> None:
+        wire.sendall("\r\n".join(lines).encode() + body)
+
+    return behave
+
+
+def keeps(*replies: bytes) -> Callable[[socket.socket, Receiver], None]:
+    """Answers request after request over one connection, with these bytes; then hangs up."""
+
+    def behave(wire: socket.socket, receiver: Receiver) -> None:
+        for number, reply in enumerate(replies):
+            if number:
+                receiver.read(wire)
+            wire.sendall(reply)
+
+    return behave
+
+
+def says(data: bytes) -> Callable[[socket.socket, Receiver], None]:
+    """Sends just these bytes, and hangs up."""
+
+    def behave(wire: socket.socket, _: Receiver) -> None:
+        wire.sendall(data)
+
+    return behave
+
+
+def hangs(wire: socket.socket, receiver: Receiver) -> None:
+    """Takes the request, and says nothing until its gate is opened."""
+    receiver.gate.wait(LIMIT)
+    answers()(wire, receiver)
+
+
+def dribbles(before: bytes, piece: bytes) -> Callable[[socket.socket, Receiver], None]:
+    """Sends a piece again and again, with pauses, for ever."""
+
+    def behave(wire: socket.socket, receiver: Receiver) -> None:
+        wire.sendall(before)
+        while not receiver.gate.wait(0.02):
+            wire.sendall(piece)
+
+    return behave

@@ -1,0 +1,173 @@
+"""Connections that are kept: for the same address and name, whole answers, and a moment only."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from synergy.delivery import connections
+from tests.delivery.conftest import Desk, Names, a_request
+from tests.delivery.receivers import LIMIT, Receiver, answers, keeps, receiving
+
+MakeDesk = Callable[..., Desk]
+
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.fixture(autouse=True)
+def _kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "KEPT_FOR", LIMIT)
+
+
+def test_requests_one_after_the_other_share_a_connection(desk: Desk) -> None:
+    with receiving(keeps(*[WHOLE] * 5)) as receiver:
+        for number in range(5):
+            assert desk.send(f"http://127.0.0.1:{receiver.port}/{number}", key=f"run-{number}").ok
+        assert receiver.connections == 1
+    assert [call.headers["webhook-id"] for call in receiver.calls] == [
+        "run-0", "run-1", "run-2", "run-3", "run-4",
+    ]  # fmt: skip
+
+
+def test_a_connection_carries_one_request_at_a_time(desk: Desk) -> None:
+    both = threading.Barrier(2)
+
+    def together(wire: socket.socket, receiver: Receiver) -> None:
+        both.wait(LIMIT)
+        keeps(WHOLE, WHOLE)(wire, receiver)
+
+    with receiving(together) as receiver:
+        for _ in range(2):
+            desk.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
+        assert [desk.next()[1].ok for _ in range(2)] == [True, True]
+        assert receiver.connections == 2
+
+
+def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
+    desk_with: MakeDesk,
+) -> None:
+    names: Names = {"moving.test": ["127.0.0.1"]}
+    desk = desk_with(names)
+    with receiving(keeps(*[WHOLE] * 9)) as old:
+        url = f"http://moving.test:{old.port}/"
+        assert desk.send(url).ok
+        names["moving.test"] = ["127.0.0.2"]
+        answer = desk.send(url)
+        assert "no connection" in answer.error  # nobody listens there
+        names["moving.test"] = ["10.0.0.1"]
+        assert desk.send(url).outcome == "blocked"
+        assert len(old.calls) == 1
+
+
+def test_another_name_for_the_same_address_has_a_connection_of_its_own(
+    desk_with: MakeDesk,
+) -> None:
+    """Its certificate was not looked at."""
+    desk = desk_with({"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]})
+    with receiving(keeps(*[WHOLE] * 9)) as receiver:
+        for name in ("a.test", "b.test", "a.test", "127.0.0.1", "b.test"):
+            assert desk.send(f"http://{name}:{receiver.port}/").ok
+        assert receiver.connections == 3
+
+
+def test_who_hangs_up_meanwhile_gets_it_over_a_new_connection(desk: Desk) -> None:
+    with receiving(answers()) as receiver:  # does not say that it hangs up
+        for _ in range(20):
+            assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+        assert len(receiver.calls) == 20
+
+
+def test_who_hangs_up_on_a_request_gets_it_again(desk: Desk) -> None:
+    def takes_two(wire: socket.socket, receiver: Receiver) -> None:
+        wire.sendall(WHOLE)
+        receiver.read(wire)
+
+    with receiving(takes_two) as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/"
+        assert desk.send(url, key="first").ok
+        assert desk.send(url, key="second").ok
+        assert receiver.connections == 2
+    assert [call.headers["webhook-id"] for call in receiver.calls] == ["first", "second", "second"]
+
+
+def test_half_an_answer_over_a_kept_connection_is_a_failure(desk: Desk) -> None:
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+    with receiving(keeps(WHOLE, half)) as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/"
+        assert desk.send(url).ok
+        answer = desk.send(url)
+        assert (answer.ok, answer.outcome, answer.status) == (False, "failed", 200)
+        assert len(receiver.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5000,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    ],
+)
+def test_what_is_not_read_to_its_end_or_shall_end_is_not_used_again(
+    desk: Desk, reply: bytes
+) -> None:
+    with receiving(keeps(reply, WHOLE)) as receiver:
+        for _ in range(2):
+            assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+        assert receiver.connections == 2
+
+
+def test_what_was_given_up_is_not_used_again(desk_with: MakeDesk) -> None:
+    """Its answer, when it comes after all, would be taken for that of the next request."""
+    desk = desk_with(total=3.0)
+    ended = threading.Event()
+
+    def late(wire: socket.socket, receiver: Receiver) -> None:
+        if receiver.connections > 1:
+            answers("500 Broken")(wire, receiver)
+            return
+        wire.sendall(WHOLE)
+        receiver.read(wire)
+        if not wire.recv(1):
+            ended.set()
+
+    with receiving(late) as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/"
+        assert desk.send(url).ok
+        assert desk.send(url).outcome == "timeout"
+        assert ended.wait(LIMIT)
+        assert desk.send(url).status == 500
+
+
+@pytest.mark.parametrize("ending", ["the time", "the sender"])
+def test_what_is_kept_ends(
+    desk_with: MakeDesk, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    if ending == "the time":
+        monkeypatch.setattr(connections, "KEPT_FOR", 0.01)
+    desk = desk_with()
+    ended = threading.Event()
+
+    def listens(wire: socket.socket, _: Receiver) -> None:
+        wire.sendall(WHOLE)
+        if not wire.recv(1):
+            ended.set()
+
+    with receiving(listens) as receiver:
+        assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+        if ending == "the sender":
+            desk.sender.close(LIMIT)
+        assert ended.wait(LIMIT)
+
+
+def test_no_more_are_kept_than_a_few(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_KEPT", 1)
+    with receiving(keeps(WHOLE, WHOLE)) as first, receiving(keeps(WHOLE, WHOLE)) as second:
+        for receiver in (first, second, second):
+            assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+        assert (first.connections, second.connections) == (1, 2)
+        assert desk.send(f"http://127.0.0.1:{first.port}/").ok
+        assert first.connections == 1

@@ -1,0 +1,192 @@
+"""Requests into exchanges of a real RabbitMQ."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import pika
+import pytest
+
+from tests.delivery.conftest import NOW, Desk, a_request
+from tests.delivery.receivers import LIMIT, answers, receiving
+from tests.servers.rabbitmq import connect, free_port
+from tests.servers.wire import wire
+
+MakeDesk = Callable[..., Desk]
+
+
+class Broker:
+    """An exchange and a queue of the test's own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.name = f"test.{uuid4().hex[:12]}"
+        self._connection = connect(url)
+        self.channel = self._connection.channel()
+        self.channel.exchange_declare(self.name, "direct")
+        self.channel.queue_declare(self.name, arguments={"x-max-length": 5_000})
+        self.channel.queue_bind(self.name, self.name, "key")
+
+    def target(self, routing_key: str = "key", url: str = "", exchange: str = "") -> str:
+        place = (url or self.url).partition("?")[0]
+        return f"{place}?exchange={exchange or self.name}&routing_key={routing_key}"
+
+    def got(self) -> tuple[Any, bytes] | None:
+        """The next message, as somebody else's client sees it."""
+        method, properties, body = self.channel.basic_get(self.name, auto_ack=True)
+        return None if method is None else (properties, body)
+
+    def close(self) -> None:
+        with suppress(pika.exceptions.AMQPError):
+            self.channel.queue_delete(self.name)
+            self.channel.exchange_delete(self.name)
+            self._connection.close()
+
+
+@pytest.fixture
+def broker(rabbitmq_url: str) -> Iterator[Broker]:
+    with closing(Broker(rabbitmq_url)) as broker:
+        yield broker
+
+
+def test_what_a_queue_gets(desk: Desk, broker: Broker) -> None:
+    answer = desk.send(
+        broker.target(),
+        body=b'{"a": "\xc3\xa9"}',
+        headers={"X-Team": "data"},
+        key="run-7",
+        schedule="nightly",
+        attempt=2,
+    )
+    assert (answer.ok, answer.outcome, answer.may_retry, answer.error) == (True, "sent", False, "")
+    got = broker.got()
+    assert got is not None
+    properties, body = got
+    assert json.loads(body) == {"a": "é"}
+    assert (properties.message_id, properties.delivery_mode) == ("run-7", 2)
+    assert (properties.content_type, properties.app_id) == ("application/json", "synergy")
+    assert properties.timestamp == int(NOW.timestamp())
+    assert properties.headers == {
+        "X-Team": "data",
+        "Idempotency-Key": "run-7",
+        "X-Synergy-Scheduled-Time": "2026-11-21T11:59:00Z",
+        "X-Synergy-Schedule": "nightly",
+        "X-Synergy-Attempt": "2",
+    }
+    assert broker.got() is None
+
+
+def test_what_no_queue_wants_is_a_failure(desk: Desk, broker: Broker) -> None:
+    answer = desk.send(broker.target("nobody"))
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+    assert "no queue for routing key 'nobody'" in answer.error
+    assert desk.send(broker.target()).ok
+
+
+def test_an_exchange_that_is_not_there_harms_no_other(desk: Desk, broker: Broker) -> None:
+    for number in range(60):
+        exchange = "missing" if number % 2 else ""
+        desk.post(a_request(broker.target(exchange=exchange), key=f"run-{number}"))
+    told = dict(desk.next() for _ in range(60))
+    for number in range(60):
+        answer = told[f"run-{number}"]
+        assert answer.ok is (number % 2 == 0)
+        assert ("missing" in answer.error) is (number % 2 == 1)
+    keys = set()
+    while got := broker.got():
+        keys.add(got[0].message_id)
+    assert keys == {f"run-{number}" for number in range(0, 60, 2)}
+
+
+def test_what_a_queue_refuses_is_a_failure(desk: Desk, broker: Broker) -> None:
+    full = f"{broker.name}.full"
+    arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    broker.channel.queue_declare(full, arguments=arguments, exclusive=True)
+    broker.channel.queue_bind(full, broker.name, "full")
+    assert desk.send(broker.target("full")).ok
+    answer = desk.send(broker.target("full"))
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+    assert "refuses" in answer.error
+
+
+def test_a_connection_is_kept_and_made_again(desk: Desk, broker: Broker) -> None:
+    with wire(broker.url) as (line, url):
+        target = broker.target(url=url)
+        for _ in range(3):
+            assert desk.send(target).ok
+        assert len(line._ends) == 2  # both ends of one connection
+        line.cut()
+        answer = desk.send(target)
+        assert answer.ok or answer.may_retry  # it may not know yet that it was cut
+        assert desk.send(target).ok
+        assert len(line._ends) == 2
+
+
+def test_a_broker_that_goes_silent(desk_with: MakeDesk, broker: Broker) -> None:
+    desk = desk_with(total=3.0)
+    with wire(broker.url) as (line, url):
+        target = broker.target(url=url)
+        assert desk.send(target).ok
+        line.go_dead()
+        answer = desk.send(target)
+        assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
+        assert desk.send(broker.target()).ok  # by another way
+        line.revive()
+        line.cut()
+        answer = desk.send(target)
+        assert answer.ok, answer
+
+
+def test_a_wrong_password_is_told_without_it(desk: Desk, broker: Broker) -> None:
+    parts = urlsplit(broker.url)
+    where = parts.netloc.rpartition("@")[2]
+    url = urlunsplit(parts._replace(netloc=f"somebody:s3cret@{where}"))
+    answer = desk.send(broker.target(url=url))
+    assert (answer.ok, answer.may_retry) == (False, True)
+    assert "refuses user somebody or its password: correct the target's URL" in answer.error
+    assert "s3cret" not in answer.error
+
+
+def test_no_broker_there(desk_with: MakeDesk) -> None:
+    answer = desk_with().send(f"amqp://u:s3cret@127.0.0.1:{free_port()}/?exchange=e")
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+    assert "refuses connections" in answer.error
+    assert "s3cret" not in answer.error
+
+
+def test_somebody_who_is_no_broker_and_says_nothing(desk_with: MakeDesk) -> None:
+    desk = desk_with(total=LIMIT)
+    with (
+        receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent,
+        receiving(answers()) as good,
+    ):
+        for _ in range(20):
+            desk.post(a_request(f"amqp://127.0.0.1:{silent.port}/?exchange=e", key="silent"))
+        desk.post(a_request(f"http://127.0.0.1:{good.port}/", key="good"))
+        key, answer = desk.next()
+        assert (key, answer.ok) == ("good", True)
+        silent.gate.set()
+        told = [desk.next() for _ in range(20)]
+        assert {(key, answer.ok) for key, answer in told} == {("silent", False)}
+
+
+def test_a_broker_that_is_not_reached_in_time(desk_with: MakeDesk) -> None:
+    with receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent:
+        answer = desk_with(total=0.2).send(f"amqp://127.0.0.1:{silent.port}/?exchange=e")
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
+
+
+def test_odd_bytes_from_who_is_no_broker(desk: Desk) -> None:
+    def behave(end: socket.socket, _: object) -> None:
+        end.recv(8)
+        end.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with receiving(behave, reads=False) as other:
+        answer = desk.send(f"amqp://127.0.0.1:{other.port}/?exchange=e")
+    assert (answer.ok, answer.may_retry) == (False, True)

@@ -1,0 +1,224 @@
+"""A destination that hangs delays itself only; nothing is lost, and nothing told twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from synergy.delivery.aws import THREADS
+from synergy.delivery.lanes import Lanes
+from synergy.delivery.sending import Answer
+from synergy.delivery.target import parse_target
+from tests.delivery.conftest import Desk, a_request
+from tests.delivery.receivers import LIMIT, answers, hangs, receiving
+
+MakeDesk = Callable[..., Desk]
+
+
+def test_others_are_answered_while_one_hangs(desk_with: MakeDesk) -> None:
+    desk = desk_with(total=LIMIT, read=LIMIT, per_destination=4)
+    with receiving(hangs) as hanging, receiving(answers()) as good:
+        for number in range(40):
+            desk.post(a_request(f"http://127.0.0.1:{hanging.port}/", key=f"hanging {number}"))
+        hanging.wait_for(4)
+        for number in range(100):
+            desk.post(a_request(f"http://127.0.0.1:{good.port}/", key=f"good {number}"))
+        told = Counter(desk.next() for _ in range(100))
+        assert {key for key, _ in told} == {f"good {number}" for number in range(100)}
+        assert all(answer.ok for _, answer in told)
+        assert hanging.connections == 4
+        assert desk.is_quiet()
+        hanging.gate.set()
+        left = [desk.next() for _ in range(40)]
+        assert sorted(key for key, _ in left) == sorted(f"hanging {n}" for n in range(40))
+        assert all(answer.ok for _, answer in left)
+
+
+def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk) -> None:
+    """More of them than there are threads for look-ups, of few names: a name has one look-up."""
+    desk = desk_with(total=3.0, per_destination=8)
+    found = desk.sender._resolve
+    gate, stuck = threading.Event(), Counter[str]()
+
+    def resolve(host: str, port: int) -> object:
+        if host.startswith("stuck"):
+            stuck[host] += 1
+            gate.wait(LIMIT)
+        return found(host, port)
+
+    desk.sender._resolve = resolve  # type: ignore[assignment]
+    try:
+        with receiving(answers()) as good:
+            for number in range(120):
+                desk.post(a_request(f"http://stuck{number % 10}.test/", key="stuck"))
+            desk.post(a_request(f"http://localhost:{good.port}/", key="good"))
+            told = [desk.next() for _ in range(121)]
+        assert [answer.ok for key, answer in told if key == "good"] == [True]
+        assert {answer.outcome for key, answer in told if key == "stuck"} == {"timeout"}
+        assert set(stuck.values()) == {1}
+    finally:
+        gate.set()
+
+
+def test_room(desk_with: MakeDesk) -> None:
+    desk = desk_with(total=LIMIT, read=LIMIT, per_destination=3, most=4)
+    with receiving(hangs) as hanging, receiving(hangs) as other:
+        url, elsewhere = f"http://127.0.0.1:{hanging.port}/", f"http://127.0.0.1:{other.port}/"
+        at, there = parse_target(url).destination, parse_target(elsewhere).destination
+        assert (desk.sender.room(at), desk.sender.room(there)) == (7, 7)  # 4 of them would wait
+        for number in range(3):
+            desk.post(a_request(url))
+            hanging.wait_for(number + 1)
+        assert (desk.sender.room(at), desk.sender.room(there)) == (4, 1)  # of four places in all
+        desk.post(a_request(url))
+        assert (desk.sender.room(at), desk.sender.room(there)) == (3, 1)
+        desk.clock.advance(1.0)
+        assert (desk.sender.room(at), desk.sender.room(there)) == (0, 1)  # it hangs
+        for _ in range(9):
+            desk.post(a_request(url))
+        assert desk.sender.room(there) == 1
+        assert desk.sender.room("amqp://host:5672/") == 7
+        assert desk.sender.room("sqs:queue") == 3 + THREADS
+        hanging.gate.set()
+        for _ in range(13):
+            desk.next()
+        desk.sender.close(LIMIT)
+        assert desk.sender.room(at) == 0
+
+
+def test_lanes_take_turns() -> None:
+    lanes = Lanes[str](each=2, most=3)
+    for item in ("a1", "a2", "a3", "a4", "b1", "b2"):
+        lanes.put(item[0], item)
+    assert lanes.take(9, 0.0) == [("a", "a1"), ("b", "b1"), ("a", "a2")]
+    assert lanes.take(9, 0.0) == []
+    lanes.release("a", 0.0)
+    assert lanes.take(9, 0.0) == [("b", "b2")]
+    assert lanes.room("c", 0.0) == 0
+    lanes.release("b", 0.0)
+    assert lanes.take(9, 0.0) == [("a", "a3")]
+    assert lanes.drain() == ["a4"]
+    for lane in ("a", "a", "b"):
+        lanes.release(lane, 0.0)
+    assert lanes.take(9, 0.0) == []
+    assert lanes.room("a", 0.0) == 2
+    assert lanes.room("b", 0.0) == 2
+
+
+def test_lanes_begin_a_few_at_a_time() -> None:
+    lanes = Lanes[int](each=3, most=9)
+    for item in range(5):
+        lanes.put("a", item)
+    assert lanes.take(2, 0.0) == [("a", 0), ("a", 1)]
+    assert lanes.take(2, 0.0) == [("a", 2)]
+    assert lanes.take(2, 0.0) == []
+
+
+def test_some_may_wait_in_a_lane_that_moves() -> None:
+    lanes = Lanes[int](each=2, most=10, ahead=5)
+    assert lanes.room("a", 100.0) == 7
+    for item in range(7):
+        lanes.put("a", item)
+    assert lanes.room("a", 100.0) == 0
+    assert lanes.take(9, 100.0) == [("a", 0), ("a", 1)]
+    lanes.release("a", 100.9)
+    assert lanes.take(9, 100.9) == [("a", 2)]
+    assert lanes.room("a", 101.8) == 1
+    assert lanes.room("a", 101.9) == 0  # nothing has ended for a second
+    lanes.release("a", 102.0)
+    assert lanes.room("a", 102.0) == 2
+    assert lanes.take(9, 102.0) == [("a", 3)]
+    for _ in range(2):
+        lanes.release("a", 103.0)
+    assert lanes.take(9, 200.0) == [("a", 4), ("a", 5)]  # it moves again
+    assert lanes.room("a", 200.0) == 4
+
+
+def test_who_waits_in_lanes_that_hang_takes_no_place_of_others() -> None:
+    """Twenty wait in lanes that are full; who comes to another one begins."""
+    lanes = Lanes[int](each=1, most=12, ahead=5)
+    for lane in "abcd":
+        for item in range(6):
+            lanes.put(lane, item)
+    assert len(lanes.take(99, 0.0)) == 4
+    assert lanes.room("e", 0.0) == 1  # and none may wait: twelve at most do, in all lanes
+    for lane in "efghijkl":
+        lanes.put(lane, 0)
+    assert lanes.room("m", 0.0) == 0  # those eight have the last places
+    assert len(lanes.take(99, 0.0)) == 8
+    lanes.release("a", 5.0)
+    assert lanes.room("m", 5.0) == 0  # the next of its lane has it
+    assert lanes.take(99, 5.0) == [("a", 1)]
+    lanes.release("l", 5.0)
+    assert lanes.room("m", 5.0) == 1
+
+
+def test_closing_waits_for_what_is_under_way(desk_with: MakeDesk) -> None:
+    desk = desk_with(total=LIMIT, read=LIMIT)
+    with receiving(hangs) as receiver:
+        desk.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
+        receiver.wait_for(1)
+        closing = threading.Thread(target=desk.sender.close, args=(LIMIT,))
+        closing.start()
+        receiver.gate.set()
+        closing.join(LIMIT)
+        assert not closing.is_alive()
+        assert desk.next()[1].ok
+
+
+def test_closing_stops_what_does_not_end(desk_with: MakeDesk) -> None:
+    desk = desk_with(total=LIMIT, read=LIMIT, per_destination=1)
+    with receiving(hangs) as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/"
+        desk.post(a_request(url, key="under way"))
+        desk.post(a_request(url, key="waiting"))
+        receiver.wait_for(1)
+        desk.sender.close(0.05)
+        desk.post(a_request(url, key="too late"))
+        told = dict(desk.next() for _ in range(3))
+        assert set(told) == {"under way", "waiting", "too late"}
+        for answer in told.values():
+            assert (answer.ok, answer.outcome, answer.may_retry) == (False, "stopped", True)
+        desk.sender.close(0.05)
+        assert desk.is_quiet()
+        assert receiver.connections == 1
+
+
+def test_a_sender_that_sent_nothing_closes(desk: Desk) -> None:
+    desk.sender.close(LIMIT)
+    assert desk.send("https://receiver.test/").outcome == "stopped"
+
+
+def test_a_callback_that_fails_harms_nothing_else(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Answer) -> None:
+        raise RuntimeError("callback")
+
+    with receiving(answers()) as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/"
+        desk.sender.submit(a_request(url), fail)
+        receiver.wait_for(1)
+        assert desk.send(url).ok
+    assert "callback" in caplog.text
+
+
+def test_callbacks_run_in_one_thread_and_may_submit(desk: Desk) -> None:
+    threads: list[str] = []
+    ended = threading.Event()
+    with receiving(answers()) as receiver:
+        again = a_request(f"http://127.0.0.1:{receiver.port}/")
+
+        def done(_: Answer) -> None:
+            threads.append(threading.current_thread().name)
+            if len(threads) < 20:
+                desk.sender.submit(again, done)
+            else:
+                ended.set()
+
+        desk.sender.submit(again, done)
+        assert ended.wait(LIMIT)
+    assert set(threads) == {"delivery"}

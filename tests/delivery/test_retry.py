@@ -1,0 +1,77 @@
+"""When a request is sent again; instants worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from synergy.delivery.request import Answer, Outcome
+from synergy.delivery.retry import next_attempt
+from tests.delivery.conftest import NOW
+
+
+def a_failure(status: int | None = 500, **more: object) -> Answer:
+    given = {"ok": False, "outcome": Outcome.REFUSED, "may_retry": True, "status": status} | more
+    return Answer(**given)  # type: ignore[arg-type]
+
+
+def test_all_attempts_of_five_minutes() -> None:
+    """Pauses 1, 2, 4, 8, 16, 32, then 60, a fifth of the budget; the last one fits no more."""
+    begun, now = [0.0], NOW
+    while due := next_attempt(len(begun), NOW, now, a_failure()):
+        begun.append((due - NOW).total_seconds())
+        now = due
+    assert begun == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243]
+
+
+def test_the_budget_ends_inclusively_and_counts_from_the_first_attempt() -> None:
+    at_the_end = NOW + timedelta(seconds=240)
+    assert next_attempt(9, NOW, at_the_end, a_failure()) == NOW + timedelta(seconds=300)
+    assert next_attempt(9, NOW, at_the_end + timedelta(milliseconds=1), a_failure()) is None
+
+
+@pytest.mark.parametrize(("jitter", "seconds"), [(-1, 3.2), (-0.5, 3.6), (0, 4.0), (1, 4.8)])
+def test_jitter(jitter: float, seconds: float) -> None:
+    due = next_attempt(3, NOW, NOW, a_failure(), jitter=jitter)
+    assert due == NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("wish", "seconds"), [(0.0, 2.0), (1.0, 2.0), (2.5, 2.5), (300.0, 300.0), (300.5, None)]
+)
+def test_a_receiver_is_not_asked_before_it_wants_to_be(wish: float, seconds: float | None) -> None:
+    due = next_attempt(2, NOW, NOW, a_failure(503, retry_after=wish))
+    assert due == (None if seconds is None else NOW + timedelta(seconds=seconds))
+
+
+def test_an_hour_with_a_budget_of_a_day() -> None:
+    due = next_attempt(1, NOW, NOW, a_failure(429, retry_after=3600.0), budget=86_400)
+    assert due == NOW + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "attempts"), [(404, 3), (302, 3), (408, 10), (425, 10), (429, 10), (500, 10)]
+)
+def test_what_lasts_is_tried_three_times(status: int, attempts: int) -> None:
+    made, now = 1, NOW
+    while due := next_attempt(made, NOW, now, a_failure(status)):
+        made, now = made + 1, due
+    assert made == attempts
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(ok=True, outcome=Outcome.SENT, may_retry=False, status=200),
+        a_failure(410, may_retry=False, disables=True),
+        a_failure(None, may_retry=False, outcome=Outcome.BLOCKED),
+    ],
+)
+def test_never_again(answer: Answer) -> None:
+    assert next_attempt(1, NOW, NOW, answer) is None
+
+
+def test_no_budget_is_one_attempt() -> None:
+    assert next_attempt(1, NOW, NOW, a_failure(), budget=0) is None
+    assert next_attempt(10_000, NOW, NOW, a_failure(), budget=1e9) is not None

@@ -1,0 +1,342 @@
+"""Requests to webhooks, against receivers that behave in all the ways they do in the world."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import importlib.util
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from synergy.delivery.webhook import seconds_of
+from tests.delivery.conftest import NOW, Desk, a_request
+from tests.delivery.receivers import LIMIT, answers, dribbles, hangs, receiving, says
+from tests.servers.rabbitmq import free_port
+
+MakeDesk = Callable[..., Desk]
+
+
+def test_what_a_receiver_gets(desk_with: MakeDesk) -> None:
+    desk = desk_with({"receiver.test": ["127.0.0.1"]})
+    with receiving(answers("201 Created", b"thanks")) as receiver:
+        url = f"http://Receiver.test:{receiver.port}/in/a%20b?token=s3cret&x=1"
+        answer = desk.send(
+            url,
+            body=b"\x00\xff body",
+            headers={"X-Team": "data"},
+            key="run-7",
+            schedule="näht 100%",
+            scheduled_at=datetime(2026, 11, 21, 14, 0, tzinfo=timezone(timedelta(hours=1))),
+            attempt=3,
+        )
+    assert (answer.ok, answer.outcome, answer.status) == (True, "sent", 201)
+    assert (answer.body, answer.error, answer.may_retry) == ("thanks", "", False)
+    [call] = receiver.calls
+    assert call.line == "POST /in/a%20b?token=s3cret&x=1 HTTP/1.1"
+    assert call.body == b"\x00\xff body"
+    told = call.headers
+    assert told.pop("accept") == "*/*"
+    assert told.pop("user-agent").startswith("synergy/")
+    assert told == {
+        "host": f"receiver.test:{receiver.port}",
+        "content-length": "7",
+        "content-type": "application/json",
+        "accept-encoding": "identity",
+        "x-team": "data",
+        "idempotency-key": "run-7",
+        "webhook-id": "run-7",
+        "webhook-timestamp": str(int(NOW.timestamp())),
+        "x-synergy-scheduled-time": "2026-11-21T13:00:00Z",
+        "x-synergy-schedule": "n%C3%A4ht%20100%25",
+        "x-synergy-attempt": "3",
+    }
+
+
+def test_the_content_type_that_was_said(desk: Desk) -> None:
+    with receiving(answers()) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}", content_type="text/csv; header=no")
+    assert answer.ok
+    assert receiver.calls[0].headers["content-type"] == "text/csv; header=no"
+    assert receiver.calls[0].line == "POST / HTTP/1.1"
+
+
+def test_two_live_secrets_sign_what_is_sent_now(desk_with: MakeDesk) -> None:
+    raw = b"an old key, 24 bytes ..."
+    desk = desk_with(secrets=("whsec_" + base64.b64encode(raw).decode(), "new"))
+    desk.clock.advance(90)
+    with receiving(answers()) as receiver:
+        desk.send(f"http://127.0.0.1:{receiver.port}/", body=b"{}", key="run-9", attempt=2)
+    told = receiver.calls[0].headers
+    timestamp = str(int(NOW.timestamp()) + 90)
+    assert told["webhook-timestamp"] == timestamp
+    expected = []
+    for secret in (raw, b"new"):
+        mac = hmac.new(secret, digestmod=hashlib.sha256)
+        mac.update(b"run-9.")
+        mac.update(timestamp.encode() + b".")
+        mac.update(b"{}")
+        expected.append("v1," + base64.b64encode(mac.digest()).decode())
+    assert told["webhook-signature"].split(" ") == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "may_retry", "is_lasting", "disables"),
+    [
+        ("300 Multiple Choices", True, True, False),
+        ("304 Not Modified", True, True, False),
+        ("400 Bad Request", True, True, False),
+        ("404 Not Found", True, True, False),
+        ("408 Request Timeout", True, False, False),
+        ("410 Gone", False, True, True),
+        ("425 Too Early", True, False, False),
+        ("429 Too Many Requests", True, False, False),
+        ("500 Internal Server Error", True, False, False),
+        ("503 Service Unavailable", True, False, False),
+        ("999 Whatever", True, False, False),
+    ],
+)
+def test_a_status_that_is_no_success(
+    desk: Desk, status: str, may_retry: bool, is_lasting: bool, disables: bool
+) -> None:
+    with receiving(answers(status, b"no")) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+    assert (answer.ok, answer.outcome, answer.status) == (False, "refused", int(status[:3]))
+    assert (answer.may_retry, answer.is_lasting, answer.disables) == (
+        may_retry,
+        is_lasting,
+        disables,
+    )
+    assert answer.body == ("" if status.startswith("304") else "no")  # which has none
+    assert f"answers {status[:3]}" in answer.error
+
+
+@pytest.mark.parametrize("status", ["301", "302", "303", "307", "308"])
+def test_a_redirect_is_a_failure_and_not_followed(desk: Desk, status: str) -> None:
+    with receiving(answers()) as private:
+        location = f"Location: http://127.0.0.1:{private.port}/admin"
+        with receiving(answers(f"{status} Elsewhere", b"", location)) as receiver:
+            answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+    assert (answer.ok, answer.outcome, answer.status) == (False, "refused", int(status))
+    assert "not followed" in answer.error
+    assert len(receiver.calls) == 1
+    assert private.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "wish"),
+    [
+        ("429 Slow", "Retry-After: 7", 7.0),
+        ("503 Later", "Retry-After: 86400", 3600.0),
+        ("503 Later", "Retry-After: Sat, 21 Nov 2026 12:02:00 GMT", 120.0),
+        ("503 Later", "Retry-After: Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
+        ("503 Later", "Retry-After: soon", None),
+        ("503 Later", "X-Nothing: 1", None),
+        ("500 Broken", "Retry-After: 7", None),
+    ],
+)
+def test_when_to_come_back(desk: Desk, status: str, header: str, wish: float | None) -> None:
+    with receiving(answers(status, b"", header)) as receiver:
+        assert desk.send(f"http://127.0.0.1:{receiver.port}/").retry_after == wish
+
+
+@pytest.mark.parametrize("wish", ["", "-1", "1.5", "٣", "9" * 400, "Sat, 99 Nov 2026", "\x00"])
+def test_odd_wishes(wish: str) -> None:
+    assert seconds_of(wish, NOW) == (3600.0 if wish.startswith("9") else None)
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"", None),
+        (b"HTTP/1.1 200 OK\r\nContent-", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", 200),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf", 200),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", None),
+        (b"HTTP/1.1 200 OK\r\n" + b"X-Filler: " + b"x" * 300_000 + b"\r\n\r\n", None),
+        (b"HTTP/1.1 200 OK\r\n" + b"X-F: 1\r\n" * 60_000 + b"\r\n", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", None),
+    ],
+)
+def test_half_an_answer_or_none_is_a_failure(desk: Desk, data: bytes, status: int | None) -> None:
+    with receiving(says(data)) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+    assert answer.status == status
+    assert answer.body == ("half" if status else "")
+    assert answer.error
+
+
+def test_who_hangs_up_without_reading(desk: Desk) -> None:
+    with receiving(says(b""), reads=False) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/", body=b"x" * 5_000_000)
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+
+
+def test_of_a_long_answer_the_beginning_is_kept(desk: Desk) -> None:
+    with receiving(answers("200 OK", b"ab" * 5_000_000)) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+    assert (answer.ok, answer.body) == (True, "ab" * 2_048)
+
+
+def test_of_a_long_refusal_too(desk: Desk) -> None:
+    with receiving(answers("500 Broken", "é".encode() * 5_000_000)) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+    assert (answer.outcome, answer.body) == ("refused", "é" * 2_048)
+
+
+def test_an_answer_without_end_is_left(desk_with: MakeDesk) -> None:
+    """Once there is enough of it, long before the deadline."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n"
+    left = threading.Event()
+
+    def floods(wire: socket.socket, _: object) -> None:
+        try:
+            wire.sendall(head)
+            while True:
+                wire.sendall(b"x" * 65_536)
+        except OSError:
+            left.set()
+
+    with receiving(floods) as receiver:
+        answer = desk_with(total=LIMIT).send(f"http://127.0.0.1:{receiver.port}/")
+        assert (answer.ok, answer.body) == (True, "x" * 4_096)
+        assert left.wait(LIMIT)
+
+
+def test_an_answer_that_is_compressed_is_not_blown_up(desk: Desk) -> None:
+    with receiving(answers("200 OK", b"\x1f\x8b\x08", "Content-Encoding: gzip")) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+    assert (answer.ok, answer.body) == (True, "\x1f\ufffd\x08")
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "status"),
+    [
+        (b"", b"H", None),
+        (b"HTTP/1.1 ", b"2", None),
+        (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b".", 200),
+        (b"", b"HTTP/1.1 102 Processing\r\n\r\n", None),
+    ],
+)
+def test_who_dribbles_for_ever_is_left_at_the_deadline(
+    desk_with: MakeDesk, before: bytes, piece: bytes, status: int | None
+) -> None:
+    desk = desk_with(total=2.0)
+    with receiving(dribbles(before, piece)) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        assert not receiver.gate.is_set()
+    assert (answer.ok, answer.may_retry, answer.status) == (False, True, status)
+    assert answer.outcome == "timeout"
+
+
+def test_who_says_nothing(desk_with: MakeDesk) -> None:
+    with receiving(hangs) as receiver:
+        for options in ({"total": 0.2}, {"read": 0.2}):
+            answer = desk_with(**options).send(f"http://127.0.0.1:{receiver.port}/")
+            assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
+            assert "0.2 s" in answer.error
+
+
+def test_who_accepts_and_does_not_read(desk_with: MakeDesk) -> None:
+    with receiving(lambda _, receiver: receiver.gate.wait(), reads=False) as receiver:
+        answer = desk_with(total=0.3).send(
+            f"http://127.0.0.1:{receiver.port}/", body=b"x" * 16_777_215
+        )
+    assert (answer.outcome, answer.may_retry) == ("timeout", True)
+
+
+def test_nobody_listens(desk: Desk) -> None:
+    port = free_port()
+    answer = desk.send(f"http://127.0.0.1:{port}/path?token=s3cret")
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+    assert answer.error.startswith(f"http://127.0.0.1:{port}: no connection: ")
+    assert "refused" in answer.error
+    assert "s3cret" not in answer.error
+
+
+def test_the_next_address_is_tried_where_the_first_does_not_answer(desk_with: MakeDesk) -> None:
+    desk = desk_with({"two.test": ["127.0.0.2", "127.0.0.1"]})
+    with receiving(answers()) as receiver:
+        assert desk.send(f"http://two.test:{receiver.port}/").ok
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"headers": {"Host": "evil"}}, "Host: Synergy sets it"),
+        ({"headers": {"content-LENGTH": "1"}}, "Synergy sets it"),
+        ({"headers": {"Transfer-Encoding": "chunked"}}, "Synergy sets it"),
+        ({"headers": {"idempotency-key": "1"}}, "Synergy sets it"),
+        ({"headers": {"webhook-signature": "1"}}, "Synergy sets it"),
+        ({"headers": {"X-Synergy-Attempt": "1"}}, "Synergy sets it"),
+        ({"headers": {"X-A": "b\r\nX-C: d"}}, "one line"),
+        ({"headers": {"X-A": "b\nc"}}, "one line"),
+        ({"headers": {"X-A": "b\x00"}}, "one line"),
+        ({"headers": {"Authorization": "s3cret "}}, "without blanks around"),
+        ({"headers": {"X-A": "é"}}, "ASCII"),
+        ({"headers": {"X-A": "b" * 9_000}}, "longer than"),
+        ({"headers": {"X-A\r\nX-B": "c"}}, "not a name"),
+        ({"headers": {"": "c"}}, "not a name"),
+        ({"headers": {"x-a": "1", "X-A": "2"}}, "twice"),
+        ({"headers": {f"x-{n}": "1" for n in range(51)}}, "the most is 50"),
+        ({"content_type": "text"}, "expected, for example"),
+        ({"content_type": "text/plain\r\nX-A: b"}, "expected, for example"),
+    ],
+)
+def test_what_cannot_be_sent_is_not(desk: Desk, more: dict[str, object], reason: str) -> None:
+    with receiving(answers()) as receiver:
+        answer = desk.send(f"http://127.0.0.1:{receiver.port}/", **more)
+    assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
+    assert reason in answer.error
+    assert "s3cret" not in answer.error
+    assert receiver.connections == 0
+
+
+def test_odd_ids_and_names_of_schedules_split_no_header(desk: Desk) -> None:
+    with receiving(answers()) as receiver:
+        desk.send(f"http://127.0.0.1:{receiver.port}/", key="a\r\nX-B: c", schedule="日\n")
+    told = receiver.calls[0].headers
+    assert told["idempotency-key"] == told["webhook-id"] == "a%0D%0AX-B:%20c"
+    assert told["x-synergy-schedule"] == "%E6%97%A5%0A"
+    assert "x-b" not in told
+
+
+def test_no_secret_of_a_url_is_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), receiving(answers()) as receiver:
+        assert desk.send(f"http://127.0.0.1:{receiver.port}/hook/s3cret").ok
+    assert "s3cret" not in caplog.text
+
+
+def test_proxies_of_the_environment_are_not_used(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiving(answers("500 Proxy")) as proxy, receiving(answers()) as receiver:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+    assert proxy.connections == 0
+
+
+def test_the_answer_says_how_long_it_took(desk: Desk) -> None:
+    with receiving(hangs) as receiver:
+        desk.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
+        receiver.wait_for(1)
+        desk.clock.advance(2.5)
+        receiver.gate.set()
+        assert desk.next()[1].seconds == 2.5
+
+
+def test_dates_without_a_zone_are_utc() -> None:
+    assert seconds_of("Sat, 21 Nov 2026 12:00:30 -0000", NOW.astimezone(UTC)) == 30.0
+
+
+def test_what_httpcore_looks_for_in_each_request_is_there() -> None:
+    """It does so eight times; looking for what is missing costs more than the rest."""
+    assert importlib.util.find_spec("sniffio")

@@ -1,0 +1,154 @@
+"""MX in a real browser: a world's web application on a port of its own, looked at by Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NoReturn
+
+import pytest
+import uvicorn
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    expect,
+    sync_playwright,
+)
+
+from synergy.insight.actions import TIMETABLE_START
+from synergy.mx.app import create_app
+from synergy.mx.desk import Desk
+from tests.service.world import World
+
+QUIET = (  # what Chromium would do on its own, and what a sandbox of a test machine may lack
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-quic",
+    "--disable-component-update", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+REFUSALS = (
+    "Failed to load resource: net::",
+    "Failed to load resource: the server responded with a status of 4",
+    "Failed to load resource: the server responded with a status of 503",  # no store, for now
+)
+SENT_IN_VAIN = (  # while there is no network, or no store: what htmx says of it
+    "htmx:afterRequest,", "htmx:sendError,", "Response Status Error Code 503",
+)  # fmt: skip
+PATIENCE = 60_000  # milliseconds until what a page promises has to be seen; machines may be busy
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """The browser that all tests of a folder share; there can be only one at a time."""
+    found = shutil.which("chromium")
+    if found is None:
+        _unavailable("no Chromium to look at pages with: install chromium")
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        except Error as error:
+            _unavailable(f"Chromium does not start: {error}")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def look(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens pages of contexts that end with the test.
+
+    It fails if a script raised, a policy was violated, an asset was missing, or the server failed.
+    """
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def opened(url: str, **options: object) -> Page:
+        given = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
+        context = chromium.new_context(**given)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.extend(_complaint(said)))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def _complaint(said: ConsoleMessage) -> list[str]:
+    """What the console tells of an error, unless it is a refusal that a page has to cope with."""
+    where = said.location.get("url", "")
+    is_refusal = said.text.startswith(REFUSALS) and "/static/" not in where
+    is_sent_in_vain = said.text.startswith(SENT_IN_VAIN)
+    if said.type != "error" or is_refusal or is_sent_in_vain:
+        return []
+    return [f"{said.text} ({where})"]
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[[World], str]]:
+    """Serves the application of a world, and returns its address; ends with the test."""
+    with _Servers() as servers:
+        yield servers.serve
+
+
+class _Servers:
+    def __enter__(self) -> _Servers:
+        self._ends: list[Callable[[], None]] = []
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in self._ends:
+            end()
+
+    def serve(self, world: World) -> str:
+        if world.store.facts.get(TIMETABLE_START) is None:
+            world.store.facts.set(TIMETABLE_START, world.start)
+        serving = _serving(world)
+        url = serving.__enter__()
+        self._ends.append(lambda: serving.__exit__(None, None, None))
+        return url
+
+
+@contextmanager
+def _serving(world: World) -> Iterator[str]:
+    place = replace(world.workplace("", "mx"), deployment=world.deployment)
+    app = create_app(Desk.at(place))
+    config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    listening = socket.create_server(("127.0.0.1", 0))
+    loop = asyncio.new_event_loop()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(server.serve([listening]))
+
+    def end() -> None:
+        app.state.ending.wish()
+        server.should_exit = True
+
+    thread = threading.Thread(target=run, name="mx")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(end)
+        thread.join()
+        listening.close()
+
+
+def _unavailable(told: str) -> NoReturn:
+    if "CI" in os.environ:
+        pytest.fail(told)
+    pytest.skip(told)

@@ -1,0 +1,221 @@
+"""What the script of all pages does: asking with a reason, what is live, times, and keys."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.factories import an_entry
+from tests.mx.pages_kit import HOSTILE, of_all_kinds, seen
+
+
+@pytest.fixture
+def world(worlds):
+    world = worlds(of_all_kinds())
+    world.store.boxes.assign("north", ["Listener", "Report"])
+    report = [seen(world, "north", "Listener", "running")]
+    world.store.boxes.report("north", report, world.clock.now())
+    return world
+
+
+@pytest.fixture
+def mx(world, served):
+    return served(world)
+
+
+def the_switch(page, turn: str):
+    return page.get_by_role("switch", name=f"Switch Listener {turn} on north")
+
+
+def ask(page):
+    return page.get_by_role("dialog")
+
+
+def test_a_switch_is_turned_with_the_keyboard_and_the_reason_is_in_the_journal(look, mx, world):
+    page = look(f"{mx}/boxes")
+    the_switch(page, "off").focus()
+    page.keyboard.press("Space")
+    expect(ask(page).get_by_role("heading")).to_have_text("Switch Listener off on north")
+    expect(ask(page).get_by_label("Why")).to_be_focused()
+    page.keyboard.type("disk is full")
+    page.keyboard.press("Enter")
+    expect(the_switch(page, "on")).to_be_focused()
+    expect(the_switch(page, "on")).not_to_be_checked()
+    [entry] = world.store.journal.find("Listener", 1)
+    assert entry.event == "box.process_off"
+    assert [one.is_on for one in world.store.boxes.assignments("north")] == [False, True]
+
+
+def test_what_was_asked_for_is_shown_also_when_it_follows_at_once(look, mx):
+    page = look(f"{mx}/boxes")
+    for turn, after in (("off", "on"), ("on", "off"), ("off", "on")):
+        the_switch(page, turn).click()
+        ask(page).get_by_role("button", name=re.compile("^Switch")).click()
+        expect(the_switch(page, after)).to_be_visible()
+
+
+def test_escape_asks_for_nothing_and_gives_the_focus_back(look, mx, world):
+    page = look(f"{mx}/boxes")
+    before = world.store.journal.last_seq()
+    the_switch(page, "off").click()
+    page.keyboard.press("Escape")
+    expect(ask(page)).to_have_count(0)
+    expect(the_switch(page, "off")).to_be_focused()
+    assert world.store.journal.last_seq() == before
+
+
+def test_what_would_be_touched_is_shown_first(look, mx, world):
+    page = look(f"{mx}/processes/Sitedaily")
+    page.get_by_role("textbox", name="Trigger").fill("every 90")
+    page.get_by_role("button", name="Change").click()
+    expect(ask(page).get_by_role("row").nth(1)).to_contain_text("every 600every 90")
+    assert world.store.controls.all() == {}
+    ask(page).get_by_role("button", name="Change").click()
+    expect(page.get_by_role("textbox", name="Trigger")).to_have_value("every 90")
+    expect(page.locator("#process").get_by_text("every 90", exact=True)).to_be_visible()
+
+
+def test_what_is_refused_says_why_and_can_not_be_sent(look, mx):
+    page = look(f"{mx}/processes/Sitedaily")
+    page.get_by_role("textbox", name="Trigger").fill("evry 5")
+    page.keyboard.press("Enter")
+    expect(ask(page).get_by_role("alert")).to_contain_text("expected 'every SECONDS'")
+    expect(ask(page).get_by_role("button", name="Change")).to_be_disabled()
+
+
+def test_what_the_server_says_is_text_whatever_is_in_it(look, mx):
+    page = look(f"{mx}/processes/Sitedaily")
+    page.get_by_role("textbox", name="Trigger").fill(HOSTILE)
+    page.keyboard.press("Enter")
+    expect(ask(page).get_by_role("alert")).to_contain_text(HOSTILE)
+    expect(ask(page).locator("script")).to_have_count(0)
+
+
+def test_what_takes_long_is_followed_until_it_is_done(look, served, worlds):
+    world = worlds(of_all_kinds(), start="2015010100")
+    page = look(served(world) + "/processes/Sitehourly")
+    page.evaluate(
+        """async () => {
+            const app = document.querySelector("script[src$='/app.js']").src;
+            const { perform } = await import(app);
+            perform({label: "Skip", method: "POST", path: "/api/v1/jobs/skip", preview: true,
+                     body: {process: "Sitehourly", from: "2015010100", to: "2015050100"}});
+        }"""
+    )
+    # 120 days of 24 hours.
+    expect(ask(page)).to_contain_text("Would touch 2,880")
+    expect(ask(page).locator("tbody .state-skipped").first).to_be_visible()
+    ask(page).get_by_role("button", name="Skip").click()
+    expect(page.get_by_role("status").filter(has_text="2,880 touched")).to_be_visible()
+    assert world.state("Sitehourly", "2015043023").word == "skipped"
+    assert world.state("Sitehourly", "2015050100").word == "embryo"
+
+
+def test_the_page_shows_the_last_thing_that_happened(look, mx, world):
+    page = look(f"{mx}/processes/Report")
+    expect(page.locator("#live")).to_have_text("live")
+    for number in range(3):
+        entry = an_entry("process.triggered", process="Report", why=f"the {number}.")
+        world.store.journal.append([entry])
+        expect(page.get_by_text(f"the {number}.")).to_be_visible()
+
+
+def test_what_happens_while_a_page_is_opened_is_not_missed(look, mx, world):
+    page = look("about:blank")
+
+    def late(route):
+        entry = an_entry("process.triggered", process="Report", why="just now")
+        world.store.journal.append([entry])
+        route.continue_()  # the page is there, the stream not yet
+
+    page.route("**/api/v1/stream*", late, times=1)
+    page.goto(f"{mx}/journal")  # which is not read again by itself
+    expect(page.get_by_text("just now", exact=True)).to_be_visible()
+
+
+def test_who_was_cut_off_is_told_so_and_reads_again(look, mx, world):
+    page = look(f"{mx}/boxes")
+    expect(page.locator("#live")).to_have_text("live")
+    page.context.set_offline(True)
+    page.evaluate("document.dispatchEvent(new CustomEvent('synergy:behind'))")
+    expect(page.get_by_role("status").filter(has_text="does not answer")).to_be_visible()
+    page.context.set_offline(False)
+    world.store.boxes.assign("north", ["Sitedaily"])
+    page.evaluate("document.dispatchEvent(new CustomEvent('synergy:behind'))")
+    expect(page.get_by_role("link", name="Sitedaily")).to_be_visible()
+
+
+def test_times_go_by_the_clock_of_mx(look, mx, world):
+    page = look(f"{mx}/boxes")
+    row = page.get_by_role("row").filter(has_text="Listener")
+    expect(row.locator("time")).to_have_text(re.compile(r"^(now|\d+ s ago)$"))
+    row.locator("time").hover()
+    told = world.clock.now() - timedelta(seconds=0)
+    expect(row.locator("time")).to_have_attribute(
+        "title", re.compile(f"^{told:%Y-%m-%d %H:%M:%S} UTC\n")
+    )
+
+
+def test_keys_lead_everywhere(look, mx):
+    page = look(mx)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Timetable")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page.get_by_role("heading", name="Boxes", level=1)).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_without_script_all_can_be_read_and_nothing_is_offered_that_needs_it(look, mx):
+    page = look(f"{mx}/boxes", java_script_enabled=False)
+    row = page.get_by_role("row").filter(has_text="Listener")
+    expect(row).to_contain_text("on")
+    expect(row).to_contain_text("running")
+    expect(page.get_by_role("switch")).to_have_count(0)
+    page.get_by_role("link", name="Listener").click()
+    expect(page.get_by_role("heading", name="Listener", level=1)).to_be_visible()
+    expect(page.get_by_role("button")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["/", "/boxes", "/processes", "/processes/Sitedaily"])
+def test_nothing_is_wider_than_a_small_screen(look, mx, path):
+    page = look(mx + path, viewport={"width": 380, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 380
+    wide = page.locator(".table-wrap[tabindex='0']")
+    assert all(one.get_attribute("aria-label") for one in wide.all())
+
+
+def test_an_answer_that_comes_late_leaves_the_next_dialog_alone(look, mx, world):
+    page = look(f"{mx}/boxes")
+    held = []
+    page.route("**/api/v1/boxes/**", lambda route: held.extend([route]), times=1)
+    the_switch(page, "off").click()
+    with page.expect_request("**/api/v1/boxes/**"):
+        page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    page.get_by_role("switch", name="Switch Report off on north").click()
+    accepted = {"id": "one", "kind": "skip", "state": "done", "touched": 7, "done": 7, "total": 7}
+    held[0].fulfill(status=202, json=accepted)
+    expect(page.get_by_role("status").filter(has_text="7 touched")).to_be_visible()
+    expect(ask(page).get_by_label("Why")).to_be_visible()
+    expect(ask(page).get_by_role("button", name="Switch")).to_be_visible()
+
+
+def test_what_was_done_after_its_dialog_was_closed_is_shown(look, mx):
+    page = look(f"{mx}/boxes")
+    page.evaluate("document.addEventListener('synergy:behind', () => (document.title = 'behind'))")
+    held = []
+    page.route("**/api/v1/boxes/**", lambda route: held.extend([route]), times=1)
+    the_switch(page, "off").click()
+    with page.expect_request("**/api/v1/boxes/**"):
+        page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    held[0].continue_()
+    expect(page).to_have_title("behind")

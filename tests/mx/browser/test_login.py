@@ -1,0 +1,88 @@
+"""Logging in, being refused as a viewer and logging out, as a browser does it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect
+
+from synergy.mx.access import Role
+from synergy.mx.security.users import UserBook, new_user
+from tests.mx.house import PASSWORD, QUICK
+from tests.mx.test_security_server import place, running
+
+__all__ = ["place"]
+
+ASK = """async (token) => {
+    const headers = {"Content-Type": "application/json"};
+    if (token) headers["X-CSRF-Token"] = document.querySelector("meta[name=csrf]").content;
+    const answer = await fetch("/api/v1/nothing", {method: "POST", headers, body: "{}"});
+    return [answer.status, (await answer.json()).detail];
+}"""
+
+
+@pytest.fixture
+def mx(place, tmp_path):
+    """The address of an MX with the users vera, a viewer, and otto, an operator."""
+    book = UserBook(tmp_path / "users.json")
+    for name, role in (("vera", Role.VIEWER), ("otto", Role.OPERATOR)):
+        now = place.clock.now()
+        book.change(lambda users, n=name, r=role, t=now: new_user(users, n, r, QUICK, t))
+    with running(replace(place, mx_users_file=book.path)) as (_, port):
+        yield f"http://localhost:{port}"
+
+
+def log_in(page, name, password=PASSWORD):
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_with_scripts_and_without(look, mx, scripts):
+    page = look(f"{mx}/account", java_script_enabled=scripts)
+    expect(page).to_have_url(f"{mx}/login?next=/account")
+    log_in(page, "otto", "a password of another")
+    expect(page.get_by_role("alert")).to_have_text("This name and password do not belong together.")
+    log_in(page, "otto")
+    expect(page).to_have_url(f"{mx}/account")
+    expect(page.get_by_role("heading", name="otto")).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    expect(page).to_have_url(f"{mx}/login")
+    page.goto(f"{mx}/account")
+    expect(page).to_have_url(f"{mx}/login?next=/account")
+
+
+def test_scripts_ask_with_the_token_of_the_session(look, mx):
+    page = look(f"{mx}/account")
+    log_in(page, "otto")
+    expect(page.get_by_role("heading", name="otto")).to_be_visible()
+    assert page.evaluate(ASK, True) == [404, "there is nothing at this address"]
+    status, detail = page.evaluate(ASK, False)
+    assert (status, detail[:12]) == (403, "X-CSRF-Token")
+
+
+def test_a_viewer_is_refused(look, mx):
+    page = look(f"{mx}/account")
+    log_in(page, "vera")
+    expect(page.get_by_role("heading", name="vera")).to_be_visible()
+    assert page.evaluate(ASK, True) == [
+        403, "a viewer changes nothing: this needs the role operator",
+    ]  # fmt: skip
+
+
+def test_a_password_is_changed_without_scripts(look, mx):
+    page = look(f"{mx}/account", java_script_enabled=False)
+    log_in(page, "vera")
+    for label, text in (
+        ("Present password", PASSWORD),
+        ("New password", "nine quiet green otters"),
+        ("New password, again", "nine quiet green otters"),
+    ):
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_role("button", name="Change the password").click()
+    expect(page).to_have_url(f"{mx}/account")
+    page.get_by_role("button", name="Log out").click()
+    log_in(page, "vera", "nine quiet green otters")
+    expect(page).to_have_url(f"{mx}/")

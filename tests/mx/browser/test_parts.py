@@ -1,0 +1,135 @@
+"""Parts of pages that are read again: as often as something happened, and until it is shown."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from synergy.delivery.request import failed
+from tests.factories import an_entry
+from tests.mx.pages_kit import of_all_kinds
+from tests.mx.schedules_kit import HOOK, Shop
+
+PAUSE = 3000  # milliseconds in which each part looks whether it is behind, and may read
+EVERY = 11_000  # milliseconds after which all is read again that the journal does not tell of
+
+
+@pytest.fixture
+def world(worlds):
+    return worlds(of_all_kinds())
+
+
+@pytest.fixture
+def mx(world, served):
+    return served(world)
+
+
+@pytest.fixture
+def happen(world):
+    """Has something happen that the journal tells of."""
+
+    def it(why):
+        world.store.journal.append([an_entry("run.processed", process="Report", why=why)])
+
+    return it
+
+
+def opened(look, url):
+    """A page that follows what happens."""
+    page = look("about:blank")
+    page.clock.install()
+    page.goto(url)
+    expect(page.locator("#live")).to_have_text("live")
+    return page
+
+
+def rest(page):
+    """Lets a pause go by, and all that is asked for in it come."""
+    page.clock.run_for(PAUSE)
+    expect(page.locator(".htmx-request")).to_have_count(0)
+
+
+def test_a_part_that_shows_what_happened_is_not_read_again(look, mx, happen):
+    page = opened(look, f"{mx}/journal")
+    reads = []
+    page.on("request", lambda asked: reads.append(asked.url.removeprefix(mx)))
+    with page.expect_response("**/journal"):
+        happen("once")
+    rest(page)
+    before = reads.count("/journal")
+    for _ in range(3):
+        rest(page)
+    assert reads.count("/journal") == before
+
+
+def test_what_happens_while_a_part_is_read_is_shown_after_it(look, mx, happen):
+    page = opened(look, f"{mx}/journal")
+    page.evaluate(
+        """document.addEventListener("synergy:run", event => {
+            document.body.dataset.heard = event.detail.why;
+        })"""
+    )
+    held = []
+
+    def late(route):
+        held.append((route, route.fetch()))
+        happen("the second")
+
+    page.route("**/journal", late, times=1)
+    happen("the first")
+    expect(page.locator("body[data-heard='the second']")).to_have_count(1)
+    [(route, answer)] = held
+    route.fulfill(response=answer)
+    expect(page.get_by_text("the second", exact=True)).to_be_visible()
+
+
+def no_network(route):
+    route.abort()
+
+
+def no_store(route):
+    route.fulfill(status=503)
+
+
+@pytest.mark.parametrize("answer", [no_network, no_store])
+def test_a_part_that_was_not_answered_is_read_again(look, mx, happen, answer):
+    page = opened(look, f"{mx}/journal")
+    page.route("**/journal", answer, times=1)
+    happen("while MX was away")
+    expect(page.get_by_role("status").filter(has_text="MX")).to_be_visible()
+    expect(page.get_by_text("while MX was away", exact=True)).to_be_visible()
+
+
+def test_what_was_scrolled_stays_so_and_keeps_the_focus(look, mx, happen):
+    happen("before")
+    page = look(f"{mx}/journal", viewport={"width": 390, "height": 800})
+    expect(page.locator("#live")).to_have_text("live")
+    table = page.locator("#entries .table-wrap")
+    table.focus()
+    table.evaluate("it => it.scrollTo(120, 0)")
+    happen("after")
+    expect(page.get_by_text("after", exact=True)).to_be_attached()
+    assert table.evaluate("it => it.scrollLeft") == 120
+    expect(table).to_be_focused()
+
+
+def test_the_journal_hears_of_clocks(look, mx, world):
+    page = look(f"{mx}/journal")
+    expect(page.locator("#live")).to_have_text("live")
+    world.store.journal.append([an_entry("clock.jumped", why="an hour back")])
+    expect(page.get_by_text("an hour back", exact=True)).to_be_visible()
+
+
+def test_an_attempt_that_will_be_made_again_is_shown_though_the_journal_says_nothing(look, served):
+    shop = Shop()
+    shop.create(HOOK, enabled=True)
+    shop.answer = failed("nobody is there", status=503)
+    page = look("about:blank")
+    page.clock.install()
+    [run] = shop.act("hook/trigger")["touched"]
+    page.goto(f"{served(shop.world)}/runs/{run['id']}")
+    expect(page.locator("#run")).to_contain_text("Nothing has been answered yet")
+    shop.settle()
+    page.clock.run_for(EVERY)
+    expect(page.locator("#run")).to_contain_text("nobody is there")
+    shop.close()

@@ -1,0 +1,54 @@
+"""MX over a deployment in memory: a world moved by hand, and a client of its web application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from synergy.mx.app import create_app
+from synergy.mx.desk import Desk
+from tests.deployments import site_and_client
+from tests.mx.house import House
+from tests.service.world import World, close_worlds
+
+BASE = "http://localhost:5000"
+
+
+@pytest.fixture
+def worlds() -> Iterator[Callable[..., World]]:
+    """Makes worlds, which end with the test."""
+    yield World
+    close_worlds()
+
+
+@pytest.fixture
+def world(worlds: Callable[..., World]) -> World:
+    """A world of the deployment that most tests use."""
+    return worlds(site_and_client())
+
+
+def client_of(world: World) -> TestClient:
+    """A client of MX over a world, as somebody at this machine has it."""
+    place = replace(world.workplace("", "mx"), deployment=world.deployment)
+    return TestClient(
+        create_app(Desk.at(place)),
+        base_url=BASE,
+        client=("127.0.0.1", 50000),
+        raise_server_exceptions=False,
+    )
+
+
+@pytest.fixture
+def client(world: World) -> Iterator[TestClient]:
+    with client_of(world) as client:
+        yield client
+
+
+@pytest.fixture
+def house(world: World, tmp_path: Path) -> House:
+    """MX where people have to say who they are."""
+    return House(world, tmp_path)

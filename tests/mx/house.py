@@ -1,0 +1,109 @@
+"""MX with people: users, tokens and logins over a deployment in memory."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from argon2 import PasswordHasher
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from synergy.mx.access import Role
+from synergy.mx.app import create_app
+from synergy.mx.desk import Desk
+from synergy.mx.security.doors import Doors
+from synergy.mx.security.guard import Guard
+from synergy.mx.security.users import UserBook, new_token, new_user
+from tests.service.world import World
+
+PASSWORD = "six tall blue herons"
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+HERE = ("127.0.0.1", 50000)
+ELSEWHERE = ("203.0.113.9", 50000)
+
+
+class House:
+    """An application with doors. `vera` is a viewer, `otto` an operator, `ada` an admin."""
+
+    def __init__(self, world: World, folder: Path) -> None:
+        self.world = world
+        self.file = folder / "users.json"
+        self.sessions = folder / "mx" / "sessions.json"
+        self.book = UserBook(self.file)
+        for name, role in (("vera", Role.VIEWER), ("otto", Role.OPERATOR), ("ada", Role.ADMIN)):
+            self.add(name, role)
+        self.folder = folder
+        self.app = self.another()
+
+    def another(self) -> FastAPI:
+        """MX over the same files, as after a restart."""
+        place = self.world.workplace("", "mx")
+        doors = Doors(self.file, self.folder, self.world.clock)
+        guard = Guard(doors, frozenset({"localhost", "ops.example.com"}))
+        self.app = create_app(Desk.at(place), guard)
+        return self.app
+
+    def add(self, name: str, role: Role) -> None:
+        now = self.world.clock.now()
+        self.book.change(lambda users: new_user(users, name, role, QUICK, now))
+
+    def token(self, name: str, scope: Role, days: float = 90) -> str:
+        """A new token; its secret."""
+        now = self.world.clock.now()
+        secrets = []
+
+        def add(users):
+            changed, _, secret = new_token(
+                users, name, scope, "", (now, now + timedelta(days=days))
+            )
+            secrets.append(secret)
+            return changed
+
+        self.book.change(add)
+        return secrets[0]
+
+    def client(
+        self, address: tuple[str, int] = HERE, base: str = "http://localhost:5000", **headers: str
+    ) -> TestClient:
+        """A browser that nobody has logged in with."""
+        return TestClient(
+            self.app,
+            base_url=base,
+            client=address,
+            headers=headers,
+            follow_redirects=False,
+            raise_server_exceptions=False,
+        )
+
+    def bearer(self, name: str, scope: Role) -> TestClient:
+        """A program with a token."""
+        return self.client(ELSEWHERE, Authorization=f"Bearer {self.token(name, scope)}")
+
+    def logged_in(self, name: str, **options) -> TestClient:
+        """A browser with a session."""
+        client = self.client(**options)
+        assert log_in(client, name).status_code == 303
+        return client
+
+
+def csrf_of_form(client: TestClient, path: str = "/login") -> str:
+    """The secret in the form of a page."""
+    text = client.get(path).text
+    found = re.search(r'name="csrf" value="([^"]*)"', text)
+    assert found, text
+    return found[1]
+
+
+def csrf_of(client: TestClient) -> str:
+    """What scripts of a page send with what they ask for."""
+    found = re.search(r'<meta name="csrf" content="([^"]*)"', client.get("/account").text)
+    assert found
+    return found[1]
+
+
+def log_in(client: TestClient, name: str, password: str = PASSWORD, next_: str = "/"):
+    """Sends the form, as a browser does."""
+    fields = {"csrf": csrf_of_form(client), "name": name, "password": password, "next": next_}
+    return client.post("/login", data=fields)

@@ -1,0 +1,77 @@
+"""What tests of pages have in common: pages as their links and tables, and a world to look at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from urllib.parse import urldefrag
+
+from fastapi.testclient import TestClient
+
+from synergy.model.box import ObservedProcess
+from synergy.model.process import DaemonProcess, Deployment, FreerunProcess
+from tests.deployments import site_and_client
+from tests.service.world import World
+
+HOSTILE = "<script>alert(1)</script>"
+DAEMON = DaemonProcess(
+    name="Listener", classname="tests.deployments.nothing", token="l", present_on_boxes=(".*",)
+)
+FREE = FreerunProcess(
+    name="Report", classname="tests.deployments.nothing", token="r", present_on_boxes=(".*",)
+)
+
+
+class Page(HTMLParser):
+    """What is on a page: its elements with their attributes, and its text without markup."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words += data.split()
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
+        """The attributes of each such element; `_` stands for `-` in a name."""
+        wanted = {name.replace("_", "-"): value for name, value in having.items()}
+        return [
+            attributes
+            for name, attributes in self.elements
+            if name == tag and wanted.items() <= attributes.items()
+        ]
+
+    @property
+    def links(self) -> set[str]:
+        """Where it leads to within MX, without fragments."""
+        found = {urldefrag(a.get("href") or "").url for a in self.all("a")}
+        return {link for link in found if link.startswith("/")}
+
+
+def get(client: TestClient, path: str) -> Page:
+    """A page that is there."""
+    answer = client.get(path, follow_redirects=False)
+    assert answer.status_code == 200, f"{path}: {answer.text[:300]}"
+    return Page(answer.text)
+
+
+def of_all_kinds() -> Deployment:
+    """Two trees, a process that runs freely, and a daemon."""
+    deployment = site_and_client()
+    more = {one.name: one for one in (FREE, DAEMON)}
+    return replace(deployment, processes={**deployment.processes, **more})
+
+
+def seen(world: World, box: str, process: str, state: str, **fields: object) -> ObservedProcess:
+    """A process as the supervisor of a box reports it."""
+    values = {"instance": 1, "pid": 4711, "since": world.clock.now(), **fields}
+    return ObservedProcess(box=box, process=process, state=state, **values)

@@ -1,0 +1,61 @@
+"""What tests of schedules in MX begin with: a deployment with a free-run process, and an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from synergy.delivery.request import Answer, Request, sent
+from tests.mx.conftest import client_of
+from tests.service.agents import FakeSender, Member
+from tests.service.free_runs import a_free_process, a_world
+from tests.service.world import World
+
+API = "/api/v1/schedules"
+NIGHTLY = {"name": "nightly", "process": "Report", "cron": "0 2 * * *", "zone": "Europe/Berlin"}
+HOOK = {"name": "hook", "target": "https://receiver.example/hook", "trigger": "cron 0 2 * * *"}
+
+
+class Shop:
+    """MX over a world with the process `Report`, at 2015-05-20 12:00:07 UTC."""
+
+    def __init__(self) -> None:
+        self.world: World = a_world(a_free_process("Report"))
+        self.client: TestClient = client_of(self.world)
+        self.answer: Answer = sent(200, b"taken")
+        self._member: Member | None = None
+
+    def create(self, definition: Mapping[str, object], **more: object) -> Any:
+        """Has a schedule created; it has to be."""
+        answer = self.client.post(API, json={**definition, **more})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def act(self, path: str, **body: object) -> Any:
+        """Asks for something of a schedule, below `API`, that has to be done."""
+        answer = self.client.post(f"{API}/{path}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def get(self, path: str) -> Any:
+        """What there is below `/api/v1`."""
+        answer = self.client.get(f"/api/v1{path}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def settle(self) -> None:
+        """Has an agent decide, and send, until nothing is due."""
+        if self._member is None:
+            place = self.world.workplace("", "agent-1")
+            self._member = Member(place, FakeSender(self._receive))
+        self._member.rest()
+
+    def close(self) -> None:
+        if self._member is not None:
+            self._member.consumer.close()
+        self.client.close()
+
+    def _receive(self, _request: Request) -> Answer:
+        return self.answer

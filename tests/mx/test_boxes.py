@@ -1,0 +1,84 @@
+"""Boxes by REST: what runs on which, and switching it there."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.insight.memory import fact_of, written
+from synergy.model.box import SILENT_AFTER, ObservedProcess
+
+AT = "/api/v1/boxes"
+PLACE = f"{AT}/box-1/processes/Sitehourly"
+
+
+@pytest.fixture
+def world(world):
+    """A box to which two processes are assigned, of which one was seen running."""
+    world.store.boxes.assign("box-1", ["Sitehourly", "Sitedaily"])
+    now = world.clock.now()
+    seen = ObservedProcess("box-1", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)
+    world.store.boxes.report("box-1", [seen], now)
+    world.store.facts.set(fact_of("box-1"), written({("Sitehourly", 1): 4096}))
+    return world
+
+
+def test_a_box_shows_what_was_seen_there_and_what_memory_it_takes(world, client):
+    world.clock.advance(3)
+    (box,) = client.get(AT).json()["items"]
+    assert (box["id"], box["age"], box["is_silent"]) == ("box-1", 3.0, False)
+    daily, hourly = box["processes"]
+    assert (daily["process"], daily["is_on"], daily["instances"]) == ("Sitedaily", True, [])
+    (instance,) = hourly["instances"]
+    assert instance == {
+        "instance": 1,
+        "state": "running",
+        "pid": 7,
+        "since": "2015-05-20T12:00:00Z",
+        "restarts": 2,
+        "memory": 4096,
+    }
+
+
+def test_a_box_that_does_not_report_any_more_is_silent(world, client):
+    world.clock.advance(SILENT_AFTER.total_seconds() + 1)
+    (box,) = client.get(AT).json()["items"]
+    assert box["is_silent"]
+
+
+def test_a_process_is_switched_off_on_a_box_with_the_acting_person(world, client):
+    answer = client.put(PLACE, json={"is_on": False, "reason": "memory"})
+    assert answer.status_code == 200
+    assert answer.json()["touched"] == [{"box": "box-1", "process": "Sitehourly", "is_on": False}]
+    assert client.get(PLACE).json()["is_on"] is False
+    entry = world.store.journal.find(limit=1)[0]
+    assert (entry.event, entry.process, entry.who) == (
+        "box.process_off", "Sitehourly", "local (mx)",
+    )  # fmt: skip
+    assert entry.why == "on box box-1; memory"
+
+
+def test_a_dry_run_and_what_is_so_already_touch_nothing(world, client):
+    dry = client.put(PLACE, json={"is_on": False, "dry_run": True}).json()
+    assert (dry["dry_run"], dry["count"]) == (True, 1)
+    assert client.put(PLACE, json={"is_on": True}).json()["touched"] == []
+    assert client.get(PLACE).json()["is_on"] is True
+    assert world.store.journal.find() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        (f"{AT}/box-9/processes/Sitehourly", {"is_on": True}, 404),
+        (f"{AT}/box-1/processes/Nobody", {"is_on": True}, 404),
+        (f"{AT}/box-1/processes/Siteyearly", {"is_on": True}, 404),
+        (PLACE, {}, 422),
+        (PLACE, {"is_on": 1}, 422),
+    ],
+)
+def test_what_is_not_there_or_makes_no_sense_is_refused(client, path, body, status):
+    assert client.put(path, json=body).status_code == status
+
+
+def test_a_process_that_is_not_on_the_box_is_not_shown(client):
+    assert client.get(f"{AT}/box-1/processes/Siteyearly").status_code == 404
+    assert client.get(f"{AT}/box-9/processes/Sitehourly").status_code == 404

@@ -1,0 +1,116 @@
+"""Events by REST (semantics, part F): what is taken, what is refused, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from synergy.insight.happenings import LOOKED_AT
+from tests.mx.schedules_kit import Shop
+
+EVENTS = "/api/v1/events"
+GOOD = {"eventType": "FILE", "eventTimestamp": "2015-05-20T11:59:00Z", "eventResourceId": "/d/x"}
+
+
+@pytest.fixture
+def shop(worlds) -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+def test_an_event_is_taken_and_listed(shop):
+    answer = shop.client.post(EVENTS, json={**GOOD, "id": "load-1"})
+    assert answer.status_code == 202
+    told = answer.json()
+    assert (told["is_new"], told["schedules"], told["touched"]) == (True, [], [])
+    (event,) = shop.get("/events")["items"]
+    assert event == told["event"]
+    assert (event["id"], event["type"], event["resource"]) == ("load-1", "FILE", "/d/x")
+    assert event["timestamp"] == "2015-05-20T11:59:00Z"
+    assert event["who"] == "local (mx)"
+
+
+def test_the_same_id_again_does_nothing(shop):
+    shop.client.post(EVENTS, json={**GOOD, "id": "load-1"})
+    again = shop.client.post(EVENTS, json={**GOOD, "id": "load-1", "eventResourceId": "/other"})
+    assert again.status_code == 202
+    assert again.json()["is_new"] is False
+    assert [event["resource"] for event in shop.get("/events")["items"]] == ["/d/x"]
+
+
+def test_a_dry_run_takes_nothing(shop):
+    answer = shop.client.post(EVENTS, json={**GOOD, "dry_run": True})
+    assert (answer.status_code, answer.json()["dry_run"]) == (202, True)
+    assert shop.get("/events")["items"] == []
+
+
+def test_an_event_says_who_listens_and_which_run_came_of_it(shop):
+    shop.create(
+        {
+            "name": "after", "process": "Report", "enabled": True,
+            "trigger": {"event": {"type": "FILE", "resource": "/d", "life": "1h"}},
+        }
+    )  # fmt: skip
+    shop.world.store.facts.set(LOOKED_AT, "1")  # as if an agent had, so that nobody waits for it
+    first = shop.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
+    assert (first["schedules"], first["touched"]) == (["after"], [])
+    shop.world.store.facts.set(LOOKED_AT, "0")
+    shop.settle()
+    again = shop.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
+    assert [(run["schedule"], run["state"]) for run in again["touched"]] == [("after", "launched")]
+
+
+def without(field: str) -> dict[str, object]:
+    return {name: value for name, value in GOOD.items() if name != field}
+
+
+WRONG = [
+    (without("eventType"), "eventType"),
+    (without("eventTimestamp"), "eventTimestamp"),
+    (without("eventResourceId"), "eventResourceId"),
+    ({**GOOD, "eventType": "FOLDER"}, "eventType"),
+    ({**GOOD, "eventType": 7}, "eventType"),
+    ({**GOOD, "eventType": None}, "eventType"),
+    ({**GOOD, "eventTimestamp": 1432123140}, "eventTimestamp"),
+    ({**GOOD, "eventTimestamp": "2015-05-20"}, "eventTimestamp"),
+    ({**GOOD, "eventTimestamp": "yesterday"}, "eventTimestamp"),
+    ({**GOOD, "eventTimestamp": "2015-02-30T00:00:00Z"}, "eventTimestamp"),
+    ({**GOOD, "eventResourceId": ""}, "eventResourceId"),
+    ({**GOOD, "eventResourceId": "  "}, "eventResourceId"),
+    ({**GOOD, "eventResourceId": "a\nb"}, "eventResourceId"),
+    ({**GOOD, "eventResourceId": "x" * 2049}, "eventResourceId"),
+    ({**GOOD, "eventResourceId": ["/d"]}, "eventResourceId"),
+    ({**GOOD, "partitions": 0}, "partitions"),
+    ({**GOOD, "partitions": True}, "partitions"),
+    ({**GOOD, "partitions": "3"}, "partitions"),
+    ({**GOOD, "id": 5}, "id"),
+    ({**GOOD, "eventBody": {}}, "eventBody"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), WRONG)
+def test_what_is_missing_or_malformed_is_refused_with_its_field(shop, body, field):
+    answer = shop.client.post(EVENTS, json=body)
+    assert answer.status_code == 422
+    assert {mistake["where"] for mistake in answer.json()["errors"]} == {f"body.{field}"}
+    assert shop.get("/events")["items"] == []
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_is_not_json_is_not_taken(shop, kind):
+    headers = {"Content-Type": kind} if kind else {}
+    answer = shop.client.post(EVENTS, content=b'{"eventType": "FILE"}', headers=headers)
+    assert answer.status_code == 415
+    assert shop.get("/events")["items"] == []
+
+
+def test_events_come_by_pages_newest_first(shop):
+    for number in range(3):
+        shop.client.post(EVENTS, json={**GOOD, "id": f"e{number}"})
+    first = shop.get("/events?limit=2")
+    assert [event["id"] for event in first["items"]] == ["e2", "e1"]
+    second = shop.get(f"/events?limit=2&cursor={first['next']}")
+    assert [event["id"] for event in second["items"]] == ["e0"]
+    assert second["next"] is None

@@ -1,0 +1,383 @@
+"""What is asked twice under one key is done once, and answered the same again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pytest
+from httpx2 import ASGITransport, AsyncClient
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from synergy.clock import SteppedClock
+from synergy.errors import InvalidValue, StorageUnavailable
+from synergy.insight.answering import Answering
+from synergy.mx.access import Person
+from synergy.mx.failures import Failures
+from synergy.mx.idempotency import LONGEST_BODY, Idempotency
+from synergy.mx.security.roles import Role
+from synergy.storage.protocol import Store
+from tests.contract.crowd import in_threads, open_store
+from tests.mx.test_operations import of_a_dead_process
+from tests.service.faults import Died, FaultyStore
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+KEY = "Idempotency-Key"
+REPLAYED = "idempotency-replayed"
+
+Headers = dict[str, str] | list[tuple[str, str | bytes]]
+
+
+class Service:
+    """Acts, and counts how often. What `act` returns, or raises, is its answer."""
+
+    def __init__(self, store: Store, owner: str = "mx-1") -> None:
+        self.asked: list[tuple[str, bytes]] = []
+        self.act: Callable[[], Response] = lambda: Response(
+            f"answer {len(self.asked)}", 201, {"Location": "/x/1", "X-More": "1"}, "text/plain"
+        )
+        self.clock = SteppedClock(NOW)
+        self._over(store, owner)
+
+    def _over(self, store: Store, owner: str) -> None:
+        inner = Idempotency(self._answer, Answering(store, owner), self.clock)
+        self.transport = ASGITransport(Failures(_Identity(inner)))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        self.asked.append((request.url.path, await request.body()))
+        await self.act()(scope, receive, send)
+
+    def ask(self, method: str, headers: Headers, body: str = "", path: str = "/api/v1/x"):
+        """In a loop of its own: what the service dies of comes out, and many may ask at once."""
+
+        async def asked():
+            async with AsyncClient(transport=self.transport, base_url="http://localhost") as client:
+                return await client.request(method, path, content=body, headers=headers)
+
+        return asyncio.run(asked())
+
+    def post(self, key: str | None = "k", path: str = "/api/v1/x", body: str = "{}", who: str = ""):
+        headers = {"X-Who": who} if key is None else {KEY: key, "X-Who": who}
+        return self.ask("POST", headers, body, path)
+
+
+class _Identity:
+    """Everybody is who he says he is; `?` says nothing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        name = request.headers.get("x-who", "")
+        request.state.person = None if name == "?" else Person(name, Role.OPERATOR)
+        await self.app(scope, receive, send)
+
+
+@pytest.fixture(params=["sqlite::memory:", "mongomock:"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    with closing(open_store(request.param)) as store:
+        yield store
+
+
+@pytest.fixture
+def service(store: Store) -> Service:
+    return Service(store)
+
+
+# Again
+
+
+def test_the_same_request_is_acted_on_once_and_answered_the_same(service: Service) -> None:
+    first, again = service.post(), service.post()
+    assert service.asked == [("/api/v1/x", b"{}")]
+    assert (again.status_code, again.text) == (201, "answer 1") == (first.status_code, first.text)
+    assert again.headers["location"] == "/x/1"
+    assert again.headers["content-type"] == first.headers["content-type"]
+    assert (REPLAYED in first.headers, again.headers[REPLAYED]) == (False, "true")
+    assert "x-more" not in again.headers
+
+
+def test_without_a_key_everything_is_acted_on(service: Service) -> None:
+    assert {service.post(None).text, service.post(None).text} == {"answer 1", "answer 2"}
+
+
+def test_other_methods_and_pages_have_no_keys(service: Service) -> None:
+    for _ in range(2):
+        service.ask("PUT", {KEY: "k"})
+        service.ask("GET", {KEY: "not one word"})
+        service.post(path="/login")
+    assert len(service.asked) == 6
+
+
+def test_who_does_not_say_who_he_is_is_left_to_others(service: Service) -> None:
+    service.post(who="?")
+    service.post(who="?")
+    assert len(service.asked) == 2
+
+
+def test_an_answer_is_given_again_for_a_day(service: Service) -> None:
+    service.post()
+    service.clock.advance(24 * 3600 - 1)
+    assert service.post().text == "answer 1"
+    service.clock.advance(1)
+    assert service.post(body='{"other": 1}').text == "answer 2"
+    assert service.post(body='{"other": 1}').text == "answer 2"
+
+
+def test_another_mx_gives_the_same_answer(store: Store, service: Service) -> None:
+    service.post()
+    other = Service(store, "mx-2")
+    assert other.post().text == "answer 1"
+    assert other.asked == []
+
+
+@pytest.mark.parametrize("body", [b"", bytes(range(256)), "é東京".encode()])
+def test_bodies_are_given_again_byte_for_byte(service: Service, body: bytes) -> None:
+    service.act = lambda: Response(body, media_type="application/x")
+    service.post()
+    assert service.post().content == body
+
+
+# Other requests
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"body": '{"a": 2}'},
+        {"body": ""},
+        {"path": "/api/v1/y"},
+        {"path": "/api/v1/x?a=1"},
+        {"path": "/api/v1/x%7B", "body": "}"},
+    ],
+)
+def test_another_request_under_the_same_key_is_refused(
+    service: Service, other: dict[str, str]
+) -> None:
+    service.post()
+    refused = service.post(**other)
+    assert refused.status_code == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert "another request" in refused.json()["detail"]
+    assert len(service.asked) == 1
+    assert service.post().text == "answer 1"
+
+
+def test_other_keys_and_other_people_are_answered_on_their_own(service: Service) -> None:
+    asked = [("k", "jo"), ("K", "jo"), ("k", "mo"), ("k", ""), ("k2", "")]
+    for n, (key, who) in enumerate(asked, 1):
+        assert service.post(key, who=who, body=f"{n}").text == f"answer {n}"
+    for n, (key, who) in enumerate(asked, 1):
+        assert service.post(key, who=who, body=f"{n}").text == f"answer {n}"
+    assert service.post("k", who="mo", body="1").status_code == 422
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "a\tb", "é", "k" * 256, "a\x7f"])
+def test_what_is_no_key_is_refused(service: Service, key: str) -> None:
+    answer = service.ask("POST", [(KEY, key.encode("latin-1"))])
+    assert answer.status_code == 422
+    assert KEY in answer.json()["detail"]
+    assert service.asked == []
+
+
+@pytest.mark.parametrize("key", ["a", "k" * 255, "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~\\"])
+def test_what_is_visible_is_a_key(service: Service, key: str) -> None:
+    assert [service.post(key).text for _ in range(2)] == ["answer 1", "answer 1"]
+
+
+def test_two_keys_are_none(service: Service) -> None:
+    answer = service.ask("POST", [(KEY, "a"), (KEY, "b")])
+    assert answer.status_code == 422
+
+
+# What is not kept
+
+
+@pytest.mark.parametrize("status", [200, 202, 204, 400, 404, 409, 422])
+def test_answers_to_what_was_asked_are_kept(service: Service, status: int) -> None:
+    service.act = lambda: Response(status_code=status)
+    assert [service.post().status_code for _ in range(2)] == [status] * 2
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 408, 413, 415, 429, 500, 503])
+def test_other_answers_leave_the_key_free(service: Service, status: int) -> None:
+    service.act = lambda: Response(status_code=status)
+    assert service.post().status_code == status
+    service.act = lambda: Response("now", 200)
+    assert service.post(body="another").text == "now"
+    assert len(service.asked) == 2
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), InvalidValue("x"), StorageUnavailable("x")])
+def test_what_is_raised_leaves_the_key_free(service: Service, error: Exception) -> None:
+    def fail() -> Response:
+        raise error
+
+    act, service.act = service.act, fail
+    assert service.post().status_code in (422, 500, 503)
+    service.act = act
+    assert service.post().text == "answer 2"
+
+
+def test_of_an_answer_that_is_too_long_only_the_status_is_kept(service: Service) -> None:
+    service.act = lambda: Response("x" * LONGEST_BODY, 201, {"Location": "/x/1"})
+    service.post("longest")
+    assert len(service.post("longest").text) == LONGEST_BODY
+    service.act = lambda: Response("x" * (LONGEST_BODY + 1), 201, {"Location": "/x/1"})
+    assert len(service.post().text) == LONGEST_BODY + 1
+    again = service.post()
+    assert (again.status_code, again.headers[REPLAYED]) == (201, "true")
+    assert again.headers["location"] == "/x/1"
+    assert "too long to be kept" in again.json()["detail"]
+    assert len(service.asked) == 2
+
+
+# At once, and after a death
+
+
+def test_while_it_is_acted_on_the_same_request_is_put_off(service: Service) -> None:
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def act() -> Response:
+        has_begun.set()
+        assert may_end.wait(30)
+        return Response("done")
+
+    service.act = act
+    found: list[Response] = []
+    thread = threading.Thread(target=lambda: found.append(service.post()))
+    thread.start()
+    assert has_begun.wait(30)
+    put_off, other = service.post(), service.post(body="other")
+    may_end.set()
+    thread.join()
+    assert (put_off.status_code, put_off.headers["retry-after"]) == (409, "1")
+    assert other.status_code == 422
+    assert found[0].text == service.post().text == "done"
+    assert len(service.asked) == 1
+
+
+def test_of_many_at_once_one_acts(tmp_path) -> None:
+    with closing(open_store(f"sqlite:{tmp_path / 'synergy.db'}")) as store:
+        service = Service(store)
+        answers = in_threads(8, lambda _: service.post())
+        assert len(service.asked) == 1
+        assert {answer.status_code for answer in answers} <= {201, 409}
+        assert sum(REPLAYED not in a.headers for a in answers if a.status_code == 201) == 1
+
+
+def begin(store: Store, owner: str, key: str = "k") -> str:
+    """Somebody began to act on what `Service.post` asks, and is heard of no more."""
+    service = Service(store, owner)
+
+    def die() -> Response:
+        raise Died
+
+    service.act = die
+    with pytest.raises(Died):
+        service.post(key)
+    return key
+
+
+def test_of_one_who_died_the_key_is_taken_over(store: Store, service: Service) -> None:
+    begin(store, of_a_dead_process())
+    assert service.post(body="other").status_code == 422
+    assert [service.post().text for _ in range(2)] == ["answer 1", "answer 1"]
+
+
+def test_of_one_who_may_be_alive_it_is_taken_over_when_nobody_waits_so_long(
+    store: Store, service: Service
+) -> None:
+    begin(store, "elsewhere")
+    service.clock.advance(599)
+    assert service.post().status_code == 409
+    service.clock.advance(1)
+    assert service.post().text == "answer 1"
+
+
+def test_who_is_late_does_not_overwrite_the_answer_of_the_other(
+    store: Store, service: Service
+) -> None:
+    other = Service(store, "mx-2")
+    other.clock.advance(600)
+
+    def dawdle() -> Response:
+        (answer,) = in_threads(1, lambda _: other.post())
+        assert answer.text == "answer 1"
+        return Response("late")
+
+    service.act = dawdle
+    assert service.post().text == "late"
+    assert service.post().text == "answer 1"
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", [1, 2])
+def test_whenever_mx_dies_the_next_one_answers(store: Store, call: int, is_late: bool) -> None:
+    """Within the first call of the store it begins, within the second it keeps."""
+    faulty = FaultyStore(store, call, Died)
+    faulty.is_late = is_late
+    first = Service(faulty, of_a_dead_process())
+    with pytest.raises(Died):
+        first.post()
+    other = Service(store, "mx-2")
+    other.act = lambda: Response("answer of the other")
+    is_kept = (call, is_late) == (2, True)
+    assert other.post().text == ("answer 1" if is_kept else "answer of the other")
+    assert len(first.asked) + len(other.asked) == (2 if (call, is_late) == (2, False) else 1)
+
+
+def test_a_store_that_is_away_is_told_and_nothing_is_done(store: Store) -> None:
+    service = Service(FaultyStore(store, 1, StorageUnavailable))
+    assert service.post().status_code == 503
+    assert service.asked == []
+    assert service.post().text == "answer 1"
+
+
+# In the application
+
+
+EVENT = {"eventType": "FILE", "eventTimestamp": "2026-11-21T12:00:00Z", "eventResourceId": "/a"}
+
+
+def test_an_event_that_is_told_twice_came_once(client, world) -> None:
+    first, again = (
+        client.post("/api/v1/events", json=EVENT, headers={KEY: "k-1"}) for _ in range(2)
+    )
+    assert first.status_code == again.status_code < 300
+    assert first.json() == again.json()
+    assert again.headers[REPLAYED] == "true"
+    assert len(world.store.events.since(0, 10)) == 1
+    assert again.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_dry_run_is_answered_again_as_well(client) -> None:
+    body = {**EVENT, "dry_run": True}
+    first = client.post("/api/v1/events", json=body, headers={KEY: "k-1"})
+    again = client.post("/api/v1/events", json=body, headers={KEY: "k-1"})
+    assert again.json() == first.json()
+    assert again.headers[REPLAYED] == "true"
+    assert client.post("/api/v1/events", json=EVENT, headers={KEY: "k-1"}).status_code == 422
+
+
+def test_openapi_says_so_of_every_post(client) -> None:
+    paths = client.get("/api/openapi.json").json()["paths"]
+    posts = [found["post"] for found in paths.values() if "post" in found]
+    assert posts
+    for post in posts:
+        (key,) = (one for one in post["parameters"] if one["name"] == KEY)
+        assert (key["in"], key.get("required", False)) == ("header", False)
+        assert {"409", "422"} <= set(post["responses"])
+        good = [one for status, one in post["responses"].items() if status.startswith("2")]
+        assert good
+        assert all("Idempotency-Replayed" in one["headers"] for one in good)
+    others = [one for found in paths.values() for verb, one in found.items() if verb != "post"]
+    assert not any(KEY in str(one) for one in others)

@@ -1,0 +1,448 @@
+"""Log files by REST and as pages: read in parts, however they are cut, rotated and named."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+
+from synergy.insight import log_blocks, log_lines
+
+AT = "/api/v1/logs"
+NAME = "Sitehourly"
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch) -> Path:
+    """The folder of logs of the world, whose home is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    return tmp_path / "logs"
+
+
+def line(number, level="info", **more):
+    """A line as a process writes it."""
+    at = f"2015-05-20T12:{number // 60 % 60:02}:{number % 60:02}.000+00:00"
+    fields = {"at": at, "level": level, "event": "unit.noop", "message": f"line {number}", **more}
+    return orjson.dumps(fields) + b"\n"
+
+
+def write(path, *lines):
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.fixture
+def rotated(logs):
+    """Seven lines in three parts."""
+    write(logs / f"{NAME}.log.2", line(1), line(2, "error"), line(3))
+    write(logs / f"{NAME}.log.1", line(4), line(5, "warning"))
+    write(logs / f"{NAME}.log", line(6), line(7, "error"))
+    return logs
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(log_blocks, "BLOCK", 1000)
+    monkeypatch.setattr(log_blocks, "LONGEST", 4000)
+
+
+def read(client, query="", name=NAME):
+    answer = client.get(f"{AT}/{name}?{query}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def numbers(answer):
+    return [one["number"] for one in answer["items"]]
+
+
+# Parts
+
+
+def test_rotated_parts_are_one_log(client, rotated):
+    answer = read(client, "after=0")
+    assert answer["total"] == 7
+    assert [part["lines"] for part in answer["parts"]] == [3, 2, 2]
+    assert [(one["number"], one["message"]) for one in answer["items"]] == [
+        (n, f"line {n}") for n in range(1, 8)
+    ]
+    assert (answer["previous"], answer["next"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "previous", "following"),
+    [
+        ("limit=2", [6, 7], 6, None),
+        ("before=6&limit=2", [4, 5], 4, 5),
+        ("before=4", [1, 2, 3], None, 3),
+        ("before=1", [], None, 0),
+        ("before=8&limit=1", [7], 7, None),
+        ("before=99&limit=1", [7], 7, None),
+        ("after=0&limit=3", [1, 2, 3], None, 3),
+        ("after=3&limit=2", [4, 5], 4, 5),
+        ("after=5", [6, 7], 6, None),
+        ("after=7", [], 8, None),
+        ("after=9007199254740992", [], 8, None),
+        ("level=warning", [2, 5, 7], None, None),
+        ("level=error&after=2", [7], 3, None),
+        ("level=error&limit=1", [7], 7, None),
+        ("level=error&limit=1&before=7", [2], 2, 6),
+        ("level=warning&limit=1&after=2", [5], 3, 5),
+        ("q=LINE+5", [5], None, None),
+        ("q=line&level=error&after=0&limit=1", [2], None, 2),
+        ("q=%22level%22%3A%22warning%22", [5], None, None),
+        ("q=nothing", [], None, None),
+    ],
+)
+def test_lines_are_read_to_both_sides(client, rotated, query, found, previous, following):
+    answer = read(client, query)
+    assert (numbers(answer), answer["previous"], answer["next"]) == (found, previous, following)
+
+
+def test_numbers_of_lines_that_are_looked_for(client, rotated):
+    at = f"{AT}/{NAME}/matches"
+    answer = client.get(f"{at}?level=warning").json()
+    assert (answer["numbers"], answer["next"], answer["total"]) == ([2, 5, 7], None, 7)
+    answer = client.get(f"{at}?level=warning&limit=1").json()
+    assert (answer["numbers"], answer["next"]) == ([2], 2)
+    assert client.get(f"{at}?level=warning&after=2").json()["numbers"] == [5, 7]
+
+
+def test_a_line_that_is_being_written_is_left_out(client, logs):
+    path = logs / f"{NAME}.log"
+    write(path, line(1), line(2)[:-10])
+    assert numbers(read(client)) == [1]
+    write(path, line(1), line(2))
+    assert [one["message"] for one in read(client)["items"]] == ["line 1", "line 2"]
+
+
+def test_a_line_without_end_in_an_old_part_is_a_line(client, logs):
+    write(logs / f"{NAME}.log.1", line(1), b"killed here")
+    write(logs / f"{NAME}.log", line(3))
+    assert [one["message"] for one in read(client)["items"]] == ["line 1", "killed here", "line 3"]
+
+
+def test_what_is_written_later_is_read_from_where_it_was(client, logs):
+    path = logs / f"{NAME}.log"
+    write(path, line(1))
+    for number in range(2, 6):
+        with path.open("ab") as file:
+            file.write(line(number))
+        answer = read(client, f"after={number - 1}")
+        assert (numbers(answer), answer["total"]) == ([number], number)
+
+
+def test_parts_that_begin_alike_are_told_apart(client, logs, small_blocks):
+    write(logs / f"{NAME}.log.1", line(1), *map(line, range(2, 101)))
+    write(logs / f"{NAME}.log", line(1), *map(line, range(102, 120)))
+    for _ in range(2):
+        answer = read(client, "after=90&limit=20")
+        assert [one["message"] for one in answer["items"]] == [
+            f"line {n}" for n in (*range(91, 101), 1, *range(102, 111))
+        ]
+        assert answer["total"] == 119
+
+
+def test_a_log_that_was_cut_off_is_read_anew(client, logs):
+    path = logs / f"{NAME}.log"
+    write(path, *map(line, range(1, 100)))
+    assert read(client)["total"] == 99
+    write(path, line(1), line(2))
+    assert read(client)["total"] == 2
+
+
+def test_numbers_that_have_fallen_are_refused(client, rotated):
+    start = read(client)["parts"][0]["id"]
+    assert numbers(read(client, f"after=5&start={start}")) == [6, 7]
+    (rotated / f"{NAME}.log.1").rename(rotated / f"{NAME}.log.2")
+    (rotated / f"{NAME}.log").rename(rotated / f"{NAME}.log.1")
+    write(rotated / f"{NAME}.log", line(8))
+    for place in ("", "/matches"):
+        answer = client.get(f"{AT}/{NAME}{place}?after=5&start={start}")
+        assert answer.status_code == 409
+        assert "new numbers" in answer.json()["detail"]
+    answer = read(client, "after=0")
+    assert [one["message"] for one in answer["items"]] == [f"line {n}" for n in range(4, 9)]
+    assert numbers(answer) == [1, 2, 3, 4, 5]
+
+
+# Blocks
+
+
+def test_every_line_of_many_blocks_has_its_number(client, logs, small_blocks):
+    write(logs / f"{NAME}.log.1", *map(line, range(1, 334)))
+    write(logs / f"{NAME}.log", *map(line, range(334, 1001)))
+    for number in range(0, 1000, 7):
+        [one] = read(client, f"after={number}&limit=1")["items"]
+        assert (one["number"], one["message"]) == (number + 1, f"line {number + 1}")
+        [one] = read(client, f"before={number + 2}&limit=1")["items"]
+        assert one["message"] == f"line {number + 1}"
+    assert numbers(read(client, "before=901&limit=900")) == list(range(1, 901))
+
+
+def test_a_line_longer_than_a_block_is_one(client, logs, small_blocks):
+    write(logs / f"{NAME}.log", line(1), line(2, text="x" * 3000), line(3))
+    assert numbers(read(client)) == [1, 2, 3]
+    assert read(client, "after=1&limit=1")["items"][0]["more"] == {"text": "x" * 3000}
+
+
+def test_what_has_no_end_of_line_is_cut(client, logs, small_blocks):
+    write(logs / f"{NAME}.log", b"x" * 9000, b"\n", line(2))
+    lengths = [len(one["message"]) for one in read(client)["items"]]
+    assert lengths == [4000, 4000, 1000, len("line 2")]
+
+
+def test_one_look_goes_through_so_much_and_says_where_to_go_on(client, logs, monkeypatch):
+    write(
+        logs / f"{NAME}.log", *(line(n, "error" if n in (1, 90) else "info") for n in range(1, 101))
+    )
+    monkeypatch.setattr(log_lines, "MOST_LOOKED", 10 * len(line(1)))
+    answer = read(client, "level=error&after=1")
+    assert answer["items"] == []
+    place = answer["next"]
+    assert 2 < place < 20
+    for _ in range(20):
+        answer = read(client, f"level=error&after={place}")
+        place = answer["next"]
+        if answer["items"]:
+            break
+    assert numbers(answer) == [90]
+    answer = read(client, "level=error&before=89")
+    assert answer["items"] == []
+    assert 60 < answer["previous"] < 88
+
+
+def test_an_answer_has_a_bounded_size_and_one_line_at_least(client, logs, monkeypatch):
+    write(logs / f"{NAME}.log", *map(line, range(1, 9)))
+    monkeypatch.setattr(log_lines, "MOST_SHOWN", 2 * len(line(1)))
+    assert (numbers(answer := read(client, "after=0")), answer["next"]) == ([1, 2], 2)
+    assert (numbers(answer := read(client)), answer["previous"]) == ([7, 8], 7)
+    monkeypatch.setattr(log_lines, "MOST_SHOWN", 1)
+    assert numbers(read(client, "after=3")) == [4]
+
+
+# Lines
+
+
+def test_a_line_of_json_is_taken_apart(client, logs):
+    write(logs / f"{NAME}.log", line(5, "warning", process=NAME, unit="u", n=3, of={"a": [1]}))
+    assert read(client)["items"] == [
+        {
+            "number": 1,
+            "at": "2015-05-20T12:00:05.000+00:00",
+            "level": "warning",
+            "event": "unit.noop",
+            "message": "line 5",
+            "more": {"process": NAME, "unit": "u", "n": 3, "of": {"a": [1]}},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"Traceback (most recent call last):", "Traceback (most recent call last):"),
+        (b"[1, 2]", "[1, 2]"),
+        (b"null", "null"),
+        (b"", ""),
+        (b"\xff\x00<b>", "\ufffd\x00<b>"),
+        (b'{"message": "\\ud800"}', '{"message": "\\ud800"}'),
+        (b'{"message": NaN}', '{"message": NaN}'),
+        (b"{" * 5000, "{" * 5000),
+    ],
+)
+def test_any_other_line_is_its_text(client, logs, raw, message):
+    write(logs / f"{NAME}.log", raw + b"\n")
+    [one] = read(client)["items"]
+    assert (one["message"], one["level"], one["at"], one["more"]) == (message, "", "", {})
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"message": 1e999, "n": -1e999}', b'{"message": {"a": 1}, "level": 7}']
+)
+def test_a_line_that_nobody_should_write_is_answered(client, logs, raw):
+    write(logs / f"{NAME}.log", raw + b"\n")
+    assert len(read(client)["items"]) == 1
+
+
+def test_text_is_found_as_people_write_it(client, logs):
+    write(logs / f"{NAME}.log", line(1, text='said "no"\n'), line(2, text="ÄRGER"), line(3))
+    assert numbers(read(client, 'q=said+"no"')) == [1]
+    assert numbers(read(client, "q=ärger")) == [2]
+    assert numbers(read(client, "q=%C3%A4rger&level=info")) == [2]
+
+
+# Which logs there are
+
+
+def test_logs_are_listed_with_all_their_parts(client, rotated):
+    write(rotated / "supervisor.log", b"x\n")
+    write(rotated / "Sitehourly.2.log", line(1))  # there is only one instance
+    write(rotated / "Other.log", line(1))
+    os.utime(rotated / f"{NAME}.log", (0, 1432123200))
+    os.utime(rotated / f"{NAME}.log.1", (0, 1432123100))
+    os.utime(rotated / f"{NAME}.log.2", (0, 1432123000))
+    found = client.get(AT).json()
+    size = len(
+        b"".join(
+            [
+                line(1),
+                line(2, "error"),
+                line(3),
+                line(4),
+                line(5, "warning"),
+                line(6),
+                line(7, "error"),
+            ]
+        )
+    )
+    assert [one["name"] for one in found["items"]] == [NAME, "supervisor"]
+    assert found["items"][0] == {
+        "name": NAME,
+        "process": NAME,
+        "instance": 1,
+        "size": size,
+        "parts": 3,
+        "modified": "2015-05-20T12:00:00Z",
+    }
+
+
+def test_a_log_is_downloaded_as_it_lies_there(client, rotated):
+    answer = client.get(f"{AT}/{NAME}?format=text&q=ignored")
+    parts = [(rotated / f"{NAME}.log{end}").read_bytes() for end in (".2", ".1", "")]
+    assert answer.content == b"".join(parts)
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["content-disposition"] == f'attachment; filename="{NAME}.log"'
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "..%2f..%2fetc%2fpasswd", "%2e%2e", "%2e%2e%2fsecret", "%2e", "Sitehourly.log", "%00",
+        "Sitehourly%00", "sitehourly", "Sitehourly%2f..%2f..%2fsecret", "Sitehourly.2",
+        "Sitehourly.1", "x" * 300, "%ff", "Sitehourly%0d%0aX-Evil:%201", "%3Cscript%3E", "logs",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", [AT, "/logs"])
+def test_no_name_from_outside_is_a_path(client, rotated, name, place):
+    (rotated.parent / "secret").write_text("top secret")
+    (rotated / "secret.log").write_text("top secret")
+    for path in (f"{place}/{name}", f"{place}/{name}?format=text", f"{place}/{name}/matches?q=x"):
+        answer = client.get(path, follow_redirects=False)
+        assert answer.status_code in (404, 307), path
+        assert "top secret" not in answer.text
+        assert "X-Evil" not in answer.headers
+
+
+def test_very_long_names_are_refused(client, rotated):
+    assert client.get(f"{AT}/{'x' * 301}").status_code == 422
+
+
+@pytest.mark.parametrize("part", ["", ".1"])
+def test_links_are_not_followed(client, logs, part):
+    (logs.parent / "secret").write_text("top secret\n")
+    (logs / f"{NAME}.log{part}").symlink_to(logs.parent / "secret")
+    assert client.get(f"{AT}/{NAME}").status_code == 404
+    assert client.get(AT).json()["items"] == []
+
+
+def test_what_is_no_plain_file_is_not_read(client, logs):
+    os.mkfifo(logs / f"{NAME}.log")
+    (logs / f"{NAME}.log.1").mkdir()
+    assert client.get(f"{AT}/{NAME}").status_code == 404
+    assert client.get(f"{AT}/{NAME}?format=text").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "after=1&before=2", "after=-1", "before=0", "after=x", "after=1e3", "limit=0", "limit=1001",
+        "level=loud", "q=" + "x" * 201, "format=pdf", "after=9007199254740993", "start=" + "x" * 41,
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused(client, rotated, query):
+    answer = client.get(f"{AT}/{NAME}?{query}")
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_logs_that_were_never_written_are_not_there(client, logs):
+    assert client.get(AT).json() == {"items": [], "next": None}
+    assert "nothing was written" in client.get(f"{AT}/{NAME}").json()["detail"]
+    assert "nothing was written" in client.get(f"{AT}/{NAME}?format=text").json()["detail"]
+    assert "No logs here" in client.get("/logs").text
+
+
+# Pages
+
+
+def ids(text):
+    return [int(number) for number in re.findall(r'id="line-(\d+)"', text)]
+
+
+def links(text):
+    """The addresses of the pager, by label."""
+    found = re.findall(r'<a class="btn"[^>]* href="([^"]*)">(Older|Newer|Newest)</a>', text)
+    return {label: href.replace("&amp;", "&") for href, label in found}
+
+
+def test_without_script_a_log_has_pages_of_500_lines(client, logs):
+    write(logs / f"{NAME}.log", *map(line, range(1, 1201)))
+    newest = client.get(f"/logs/{NAME}").text
+    assert ids(newest) == list(range(701, 1201))
+    assert set(links(newest)) == {"Older"}
+    middle = client.get(links(newest)["Older"]).text
+    assert ids(middle) == list(range(201, 701))
+    oldest = client.get(links(middle)["Older"]).text
+    assert ids(oldest) == list(range(1, 201))
+    assert set(links(oldest)) == {"Newer", "Newest"}
+    assert ids(client.get(links(oldest)["Newer"]).text) == list(range(201, 701))
+    assert ids(client.get(links(oldest)["Newest"]).text) == list(range(701, 1201))
+
+
+def test_without_script_the_filter_stays_while_one_reads_on(client, logs):
+    write(logs / f"{NAME}.log", *(line(n, "error" if n % 2 else "info") for n in range(1, 1201)))
+    newest = client.get(f"/logs/{NAME}?level=error&q=line").text
+    assert ids(newest) == list(range(201, 1201, 2))
+    older = client.get(links(newest)["Older"]).text
+    assert ids(older) == list(range(1, 200, 2))
+    assert 'value="line"' in older
+    assert '<option value="error" selected>' in older
+
+
+def test_a_link_to_a_line_begins_with_it(client, logs):
+    write(logs / f"{NAME}.log", *map(line, range(1, 1201)))
+    text = client.get(f"/logs/{NAME}?line=42").text
+    assert ids(text)[0] == 42
+    assert 'data-line="42"' in text
+
+
+def test_what_a_log_says_is_only_text(client, logs):
+    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+    write(
+        logs / f"{NAME}.log",
+        line(1, "info", event=evil, message=evil, **{evil: evil}),
+        evil.encode() + b"\n",
+    )
+    text = client.get(f"/logs/{NAME}").text
+    assert "<script>alert" not in text
+    assert "<img src=x" not in text
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 5
+    asked = client.get(f"/logs/{NAME}", params={"q": evil}).text
+    assert "<img src=x" not in asked
+
+
+def test_a_page_of_no_log_says_so(client, logs):
+    answer = client.get("/logs/Nothing", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "No such log: Nothing" in answer.text
+    assert client.get(f"/logs/{NAME}?line=0", headers={"Accept": "text/html"}).status_code == 422
+
+
+def test_the_list_links_to_each(client, rotated):
+    text = client.get("/logs").text
+    assert f'href="/logs/{NAME}"' in text
+    assert f'href="/api/v1/logs/{NAME}?format=text"' in text

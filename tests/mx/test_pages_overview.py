@@ -1,0 +1,185 @@
+"""The overview: what it counts, where each number leads, and what it says at the very first."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.insight.actions import TIMETABLE_START, Actor
+from synergy.insight.schedules import ScheduleActions
+from synergy.model.schedule import RunState
+from synergy.mx.pages.overview import SHOWN
+from synergy.worker.outcome import Processed
+from tests.contract.scheduled import a_run
+from tests.mx.conftest import client_of
+from tests.mx.pages_kit import HOSTILE, get, of_all_kinds, seen
+
+
+@pytest.fixture
+def world(worlds):
+    """From 17 May 2015 on; it is noon on the 20th."""
+    return worlds(of_all_kinds())
+
+
+def tile(page, label: str) -> tuple[str, str]:
+    """The number above a label, and that it leads to."""
+    words = page.text.split(f" {label} ", 1)[0]
+    links = [a["href"] for a in page.all("a") if (a.get("class") or "").startswith("tile")]
+    labels = [
+        "late periods", "closed, not done", "failing units", "running units", "requested units",
+        "messages waiting", "in quarantine", "pending runs", "failed runs",
+    ]  # fmt: skip
+    return words.rsplit(" ", 1)[-1], links[labels.index(label)]
+
+
+def failing(_task):
+    raise ValueError(f"no column n in {HOSTILE}")
+
+
+def test_before_anything_the_page_says_how_to_begin(client):
+    page = get(client, "/")
+    assert "The timetable has no first hour yet" in page.text
+    assert "launch.py supervisor start" in page.text
+    assert "All is well" not in page.text
+
+
+def test_before_the_first_job_the_page_says_what_will_happen_and_when(world, client):
+    world.store.facts.set(TIMETABLE_START, "2015051700")
+    text = get(client, "/").text
+    assert "The timetable begins at 2015051700" in text
+    assert "Siteyearly looks in 10 min (every 600)" in text
+
+
+def test_what_is_late_is_counted_and_leads_to_its_jobs(world, client):
+    world.schedule()
+    page = get(client, "/")
+    # Hours: 3 days and 11 hours have settled, all but the last hour for more than an hour; days: 3
+    # of each of two processes.
+    assert tile(page, "late periods") == (str(82 + 3 + 3), "#waiting")
+    assert tile(page, "closed, not done") == (str(83 + 3 + 3), "#waiting")
+    assert "/jobs/Sitehourly/2015051700" in page.links
+    assert "3 processes are late" in page.text
+
+
+def test_the_job_that_others_wait_for_is_named(world, client):
+    """Days that have their hours to wait for tell of an hour; hours need no name."""
+    world.actions.switch_process("Sitehourly", False, Actor("me", "moving"), world.clock.now())
+    for _ in range(2):
+        world.schedule()
+        world.work("Sitedaily", work=lambda _task: Processed({"rows": 1}))
+    text = get(client, "/").text
+    told = "switched off the process is switched off"
+    assert f"Sitehourly 2015051700 83 82 {told}" in text
+    told = "switched off Sitehourly 2015051700 : the process is switched off"
+    assert f"Sitedaily 2015051700 3 3 {told}" in text
+
+
+def test_once_all_is_done_all_is_well(world, client):
+    for name in world.deployment.managed():
+        world.crew(name, lambda _task: Processed({"rows": 1}))
+    world.settle()
+    page = get(client, "/")
+    assert "All is well" in page.text
+    assert tile(page, "late periods") == ("0", "/timetable")
+    assert "What will happen" not in page.text
+
+
+def test_units_that_fail_are_named_with_their_reason(world, client):
+    world.schedule()
+    world.round("Sitehourly", failing)
+    page = get(client, "/")
+    assert tile(page, "failing units") == ("1", "/units?state=invalid")
+    assert "1 unit has failed" in page.text
+    assert f"no column n in {HOSTILE}" in page.text
+
+
+def test_the_matrix_tells_what_runs_on_which_box(world, client):
+    boxes, now = world.store.boxes, world.clock.now()
+    boxes.assign("north", ["Listener", "Report"])
+    boxes.assign("south", ["Listener"])
+    boxes.switch("south", "Listener", False, "me", now)
+    boxes.report("north", [seen(world, "north", "Listener", "backoff", restarts=3)], now)
+    page = get(client, "/")
+    off, on = (
+        "/api/v1/boxes/south/processes/Listener",
+        "/api/v1/boxes/north/processes/Listener",
+    )
+    assert [a["aria-checked"] for a in page.all("button", data_api=off)] == ["false"]
+    assert [a["data-body"] for a in page.all("button", data_api=on)] == ['{"is_on": false}']
+    assert "backoff 3 restarts" in page.text
+    assert "off does not run" in page.text
+
+
+def test_a_box_that_is_silent_is_said_to_be(world, client):
+    world.store.boxes.report("north", [], world.clock.now())
+    world.advance(60)
+    page = get(client, "/")
+    assert "1 box is silent" in page.text
+
+
+def test_what_is_not_declared_is_shown_without_a_link(world, client):
+    odd = seen(world, "north", HOSTILE, "running")
+    world.store.boxes.report("north", [odd], world.clock.now())
+    page = get(client, "/")
+    assert f"{HOSTILE} not declared" in page.text
+    assert not any("alert" in link for link in page.links)
+
+
+def test_a_part_is_without_what_is_around_it(client):
+    part = get(client, "/?part=1")
+    assert not part.all("html")
+    assert part.all("h1")
+
+
+def test_every_link_answers(world, client):
+    world.schedule()
+    world.round("Sitehourly", failing)
+    listener = seen(world, "north", "Listener", "running", restarts=1)
+    world.store.boxes.report("north", [listener], world.clock.now())
+    links = get(client, "/").links
+    assert len(links) > 20
+    assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200)
+
+
+def test_what_is_not_well_is_said_on_every_page(worlds):
+    world = worlds(of_all_kinds())
+    with client_of(world) as client:
+        assert "scheduler: tree site is led by nobody" in get(client, "/boxes").text
+        assert "tree site is led by nobody" in get(client, "/troubles").text
+    world.schedule()
+    with client_of(world) as client:
+        assert "Not well" not in get(client, "/boxes").text
+
+
+def test_who_is_logged_in_is_said_and_can_log_out(house):
+    client = house.logged_in("vera")
+    page = get(client, "/")
+    assert page.all("body", data_role="viewer")  # by which what she may not is not offered
+    assert "vera Log out" in page.text
+    [form] = page.all("form", action="/logout")
+    assert form["method"] == "post"
+    [field] = page.all("input", type="hidden", name="csrf")
+    answer = client.post("/logout", data={"csrf": field["value"]})
+    assert answer.status_code == 303
+    assert client.get("/").status_code == 303
+
+
+def test_strangers_are_told_nothing_of_troubles(house):
+    text = house.client().get("/login").text
+    assert "led by nobody" not in text
+    assert "/troubles" not in text
+
+
+def test_all_schedules_that_fail_are_counted_and_some_shown(client, world):
+    world.schedule()
+    actions = ScheduleActions(world.store, world.bus, world.deployment)
+    names = [f"daily-{number}" for number in range(SHOWN + 1)]
+    for name in names:
+        written_down = {"name": name, "process": "Report", "trigger": "every 60"}
+        actions.create(written_down, Actor("otto", "a test"), world.clock.now())
+    now = world.clock.now()
+    ended = {"state": RunState.FAILED, "launched_at": now, "finished_at": now}
+    runs = [a_run(schedule=name, reason="no column n", **ended) for name in names]
+    world.store.runs.create(runs, "a test")
+    page = get(client, "/")
+    assert f"{SHOWN + 1} schedules fail" in page.text
+    assert page.text.count("no column n") == SHOWN

@@ -1,0 +1,122 @@
+"""The pages of processes: all of them, and one with what may be asked of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from synergy.insight.actions import Actor
+from synergy.model.process import DaemonProcess
+from tests.mx.conftest import client_of
+from tests.mx.pages_kit import FREE, HOSTILE, get, of_all_kinds, seen
+
+
+@pytest.fixture
+def world(worlds):
+    return worlds(of_all_kinds())
+
+
+def test_processes_are_grouped_by_tree_and_kind(client):
+    text = get(client, "/processes?part=1").text
+    order = ["site", "Siteyearly", "Sitehourly", "client", "Clientdaily", "By schedule,", "Report",
+             "Always", "Listener"]  # fmt: skip
+    places = [text.index(f" {word} ") for word in order]
+    assert places == sorted(places)
+
+
+def test_a_process_that_is_off_has_a_switch_that_turns_it_on(world, client):
+    world.actions.switch_process("Sitedaily", False, Actor("me", "moving"), world.clock.now())
+    page = get(client, "/processes")
+    [button] = page.all("button", data_api="/api/v1/processes/Sitedaily")
+    assert (button["aria-checked"], button["data-method"]) == ("false", "PATCH")
+    assert json.loads(button["data-body"]) == {"is_on": True}
+
+
+def test_the_page_of_a_process_tells_how_its_jobs_stand_and_what_happened(world, client):
+    world.schedule()
+    world.actions.trigger("Sitedaily", Actor("otto", f"see {HOSTILE}"), world.clock.now())
+    page = get(client, "/processes/Sitedaily")
+    # Four days have begun; a unit is requested for each of the three that are over.
+    assert "2015051700 to 2015052000" in page.text
+    assert "first that is not finished: 2015051700" in page.text
+    assert "0 units in progress 3 units requested 0 units invalid" in page.text
+    assert f"see {HOSTILE}" in page.text
+
+
+def test_the_trigger_is_changed_by_a_form_that_shows_first_what_it_would_do(client):
+    page = get(client, "/processes/Sitedaily")
+    [form] = page.all("form", data_api="/api/v1/processes/Sitedaily")
+    assert (form["data-method"], "data-preview" in form) == ("PATCH", True)
+    [field] = page.all("input", name="trigger_frequency")
+    assert field["value"] == "every 600"
+    assert page.all("button", data_api="/api/v1/processes/Sitedaily/trigger")
+
+
+def test_who_may_not_change_the_trigger_is_not_told_how_one_is_written(house):
+    page = get(house.logged_in("vera"), "/processes/Sitedaily")
+    assert "every 600" in page.text  # when it looks next
+    assert "When it runs" not in page.text
+    assert not page.all("input", name="trigger_frequency")
+
+
+def test_a_command_is_shown_as_a_shell_takes_it(worlds):
+    command = ("sh", "-c", "echo $0; exit 3", "${timeperiod}")
+    free = replace(FREE, classname=None, command=command)
+    world = worlds(replace(of_all_kinds(), processes={free.name: free}, trees={}))
+    with client_of(world) as client:
+        text = get(client, "/processes/Report").text
+    assert "Command sh -c 'echo $0; exit 3' '${timeperiod}'" in text
+
+
+def test_a_daemon_is_not_triggered(client):
+    page = get(client, "/processes/Listener")
+    assert not page.all("form", data_api="/api/v1/processes/Listener")
+    assert "units" not in page.text
+
+
+def test_where_a_process_runs_can_be_switched_for_each_box(world, client):
+    boxes, now = world.store.boxes, world.clock.now()
+    boxes.assign("north", ["Listener"])
+    boxes.assign("south", ["Listener"])
+    boxes.report("north", [seen(world, "north", "Listener", "running")], now)
+    page = get(client, "/processes/Listener")
+    switches = page.all("button", role="switch")
+    assert [button["data-api"] for button in switches] == [
+        "/api/v1/processes/Listener",
+        "/api/v1/boxes/north/processes/Listener",
+        "/api/v1/boxes/south/processes/Listener",
+    ]
+
+
+def test_a_process_that_is_not_there_is_said_not_to_be(client):
+    answer = client.get("/processes/Nobody", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "Nobody" in answer.text
+    assert "Siteyearly" in answer.text  # there are these
+
+
+def test_names_are_text_whatever_is_in_them(worlds):
+    odd = DaemonProcess(name=HOSTILE, classname="a.b", token=HOSTILE, present_on_boxes=(HOSTILE,))
+    deployment = of_all_kinds()
+    world = worlds(replace(deployment, processes={**deployment.processes, HOSTILE: odd}))
+    with client_of(world) as client:
+        listed = get(client, "/processes?part=1")
+        link = "/processes/%3Cscript%3Ealert%281%29%3C%2Fscript%3E"
+        assert HOSTILE in listed.text
+        assert link in listed.links
+        assert not listed.all("script")
+        assert listed.all("button", data_api=f"/api/v1{link}")
+
+
+@pytest.mark.parametrize("path", ["/processes", "/processes/Sitedaily", "/processes/Report"])
+def test_every_link_answers(world, client, path):
+    world.schedule()
+    for name in ("Sitedaily", "Report"):
+        world.store.boxes.assign("north", [name])
+        world.store.boxes.report(
+            "north", [seen(world, "north", name, "running")], world.clock.now()
+        )
+    links = get(client, path).links - {"/schedules/Report"}  # there is none before an agent ran
+    assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200)

@@ -1,0 +1,179 @@
+"""The pages of schedules and runs: what they say, and that nothing on them is taken for markup."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from synergy.delivery.request import failed
+from synergy.model.schedule import ScheduleChange
+from tests.mx.schedules_kit import HOOK, NIGHTLY, Shop
+
+EVIL = "<script>alert(1)</script>"
+EVIL_QUOTES = "\"'><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def shop(worlds) -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+def page(shop: Shop, path: str) -> str:
+    answer = shop.client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/html")
+    return answer.text
+
+
+def test_an_empty_list_says_what_to_do(shop):
+    assert "launch.py schedule add FILE" in page(shop, "/schedules")
+    assert 'href="/schedules/new"' in page(shop, "/schedules")
+
+
+def test_a_list_tells_when_each_is_due_in_utc_and_in_its_zone(shop):
+    shop.create(NIGHTLY, enabled=True)
+    text = page(shop, "/schedules")
+    assert "at 02:00 every day, Europe/Berlin: runs Report" in text
+    assert "2015-05-21 00:00:00" in text
+    assert "Thu 2015-05-21 02:00 +0200" in text
+
+
+def test_those_that_fail_come_first_and_can_be_shown_alone(shop):
+    shop.create({**NIGHTLY, "name": "aaa"})
+    shop.create(HOOK)
+    shop.answer = failed("no", status=400, may_retry=False)
+    shop.act("hook/trigger")
+    shop.settle()
+    text = page(shop, "/schedules")
+    assert text.index(">hook<") < text.index(">aaa<")
+    alone = page(shop, "/schedules?show=failing")
+    assert ">hook<" in alone
+    assert ">aaa<" not in alone
+
+
+def test_the_filters_are_in_the_address(shop):
+    shop.create(NIGHTLY)
+    shop.create(HOOK, enabled=True)
+    text = page(shop, "/schedules?q=ni&show=disabled")
+    assert ">nightly<" in text
+    assert ">hook<" not in text
+    assert 'value="ni"' in text
+    assert "No schedule is like that" in page(shop, "/schedules?q=x")
+
+
+def test_the_next_page_keeps_the_filters(shop):
+    for number in range(51):
+        shop.create({**NIGHTLY, "name": f"n{number:02}"})
+    text = unescape(page(shop, "/schedules?q=n&show=disabled"))
+    assert 'href="/schedules?q=n&show=disabled&cursor=n49"' in text
+    assert ">n50<" in page(shop, "/schedules?q=n&show=disabled&cursor=n49")
+
+
+def test_a_schedule_tells_which_legs_are_met_and_what_holds_what_waits(shop):
+    shop.create(
+        {
+            "name": "both", "process": "Report", "enabled": True,
+            "trigger": {"all_of": [{"partition": {"dataset": "a", "n": 1}},
+                                   {"partition": {"dataset": "b", "n": 2}}]},
+        }
+    )  # fmt: skip
+    told = {
+        "eventType": "PARTITION", "eventResourceId": "a",
+        "eventTimestamp": "2015-05-20T12:00:00Z",
+    }  # fmt: skip
+    shop.client.post("/api/v1/events", json=told)
+    shop.settle()
+    text = page(shop, "/schedules/both")
+    assert text.count("state-met") == 1
+    assert text.count("state-unmet") == 1
+    assert "2 new partitions of b (0 of 2)" in text
+
+
+def test_a_schedule_called_new_has_a_page_beside_the_form(shop):
+    shop.create({**NIGHTLY, "name": "new"})
+    assert 'href="/schedules/~new"' in page(shop, "/schedules")
+    assert "<h1>new</h1>" in page(shop, "/schedules/~new")
+    assert "<h1>New schedule</h1>" in page(shop, "/schedules/new")
+    assert "<h1>Edit new</h1>" in page(shop, "/schedules/~new/edit")
+
+
+def test_what_people_wrote_is_text_on_every_page(shop):
+    shop.create(
+        {
+            **HOOK, "payload": EVIL, "external_id": EVIL_QUOTES, "headers": {"X-A": EVIL_QUOTES},
+            "properties": {EVIL: EVIL_QUOTES}, "group": EVIL,
+        }
+    )  # fmt: skip
+    shop.create(
+        {
+            "name": "files", "process": "Report", "enabled": True, "arguments": {EVIL: EVIL_QUOTES},
+            "trigger": {"all_of": [
+                {"event": {"type": "FILE", "resource": f"/{EVIL}", "life": "1h"}},
+                {"event": {"type": "TABLE", "resource": EVIL_QUOTES, "life": 0}},
+            ]},
+        }
+    )  # fmt: skip
+    shop.client.post("/api/v1/schedules/files/disable", json={"reason": EVIL})
+    shop.answer = failed(EVIL, status=400, body=EVIL_QUOTES.encode(), may_retry=False)
+    run = shop.act("hook/trigger", reason=EVIL)["touched"][0]["id"]
+    shop.settle()
+    for path in (
+        "/schedules", "/schedules/hook", "/schedules/files", "/schedules/hook/edit",
+        "/schedules/files/edit", "/runs", "/runs?state=dead", f"/runs/{run}",
+    ):  # fmt: skip
+        text = page(shop, path)
+        assert "<script>alert" not in text, path
+        assert "<img src=x" not in text, path
+    assert EVIL in unescape(page(shop, f"/runs/{run}"))
+
+
+@pytest.mark.parametrize("path", ["/schedules?q={}", "/runs?schedule={}", "/schedules/{}"])
+def test_what_stands_in_an_address_is_text(shop, path):
+    answer = shop.client.get(path.format("%22%3E%3Cscript%3Ealert(1)%3C/script%3E"))
+    assert "<script>alert" not in answer.text
+
+
+def test_a_run_tells_its_request_and_answers_without_secrets(shop):
+    shop.create({**HOOK, "payload": "hello", "headers": {"Authorization": "Bearer geheim123"}})
+    shop.answer = failed("it answers 400", status=400, body=b"no thanks", may_retry=False)
+    run = shop.act("hook/trigger")["touched"][0]["id"]
+    shop.settle()
+    text = page(shop, f"/runs/{run}")
+    for words in ("it answers 400", "no thanks", "hello", "Authorization: ***", "Retry"):
+        assert words in text
+    assert "geheim123" not in text + page(shop, "/schedules/hook") + page(
+        shop, "/schedules/hook/edit"
+    )
+    assert "Launch all again" in page(shop, "/runs?state=dead")
+
+
+def test_runs_of_nobody_are_none(shop):
+    assert "There is no such run" in page(shop, "/runs?schedule=nobody")
+    assert shop.client.get("/runs?state=sleeping").status_code == 422
+    assert shop.client.get("/runs/nothing").status_code == 404
+    assert shop.client.get("/schedules/nobody").status_code == 404
+
+
+def test_the_form_holds_the_definition_as_data(shop):
+    shop.create({**NIGHTLY, "properties": {"a": EVIL_QUOTES}})
+    text = page(shop, "/schedules/nightly/edit")
+    held = text.partition('data-definition="')[2].partition('"')[0]
+    assert json.loads(unescape(held)) == {
+        "name": "nightly", "process": "Report", "trigger": "cron 0 2 * * *",
+        "zone": "Europe/Berlin", "properties": {"a": EVIL_QUOTES},
+    }  # fmt: skip
+
+
+def test_a_stored_schedule_that_cannot_be_read_any_more_has_a_page(shop):
+    shop.create(NIGHTLY, enabled=True)
+    (stored,) = shop.world.store.schedules.get(["nightly"])
+    broken = replace(stored, definition={"name": "nightly", "process": "Report"}, version=2)
+    assert not shop.world.store.schedules.change([ScheduleChange(broken)])
+    assert "cannot be read" in page(shop, "/schedules/nightly")
+    assert "cannot be read" in page(shop, "/schedules")

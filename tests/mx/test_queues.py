@@ -1,0 +1,102 @@
+"""Queues by REST: what waits, what nobody understood, and what an admin may drop."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.mx.access import Role
+
+AT = "/api/v1/queues"
+
+
+def put(world, queue, *bodies):
+    world.store.messages.put(queue, bodies)
+
+
+def bury(world, *bodies):
+    for body in bodies:
+        world.store.messages.bury("Sitehourly", body, "it is no JSON", world.clock.now())
+
+
+def test_the_queue_of_each_process_is_listed_and_any_other_that_holds_messages(world, client):
+    put(world, "Sitehourly", b"1", b"2")
+    put(world, "of-old", b"3")
+    queues = {one["name"]: one for one in client.get(AT).json()["items"]}
+    assert len(queues) == 8
+    assert queues["Sitehourly"] == {"name": "Sitehourly", "process": "Sitehourly", "waiting": 2}
+    assert queues["of-old"] == {"name": "of-old", "process": None, "waiting": 1}
+
+
+def test_dead_letters_are_paged_newest_first(world, client):
+    bury(world, b"one", b"two", b"\xffthree")
+    first = client.get(f"{AT}/dead?limit=2").json()
+    assert [one["body"] for one in first["items"]] == ["\ufffdthree", "two"]
+    assert first["items"][0] == {
+        "seq": 3,
+        "queue": "Sitehourly",
+        "at": "2015-05-20T12:00:00Z",
+        "reason": "it is no JSON",
+        "body": "\ufffdthree",
+        "size": 6,
+    }
+    second = client.get(f"{AT}/dead?limit=2&cursor={first['next']}").json()
+    assert ([one["body"] for one in second["items"]], second["next"]) == (["one"], None)
+
+
+def test_of_a_long_dead_letter_the_beginning_is_shown(world, client):
+    bury(world, b"x" * 20_000)
+    (dead,) = client.get(f"{AT}/dead").json()["items"]
+    assert (len(dead["body"]), dead["size"]) == (10_000, 20_000)
+
+
+@pytest.mark.parametrize("cursor", ["-1", "x", "1.5", "\u0661"])
+def test_what_is_no_cursor_is_refused(client, cursor):
+    assert client.get(f"{AT}/dead?cursor={cursor}").status_code == 422
+
+
+def test_dead_letters_are_sent_again(world, client):
+    bury(world, b"one", b"two")
+    dry = client.post(f"{AT}/dead/replay", json={"dry_run": True}).json()
+    assert dry["touched"] == [{"queue": "Sitehourly", "messages": 2}]
+    assert world.bus.depths() == {}
+    some = client.post(f"{AT}/dead/replay", json={"seqs": [2], "reason": "it was mended"}).json()
+    assert some["touched"] == [{"queue": "Sitehourly", "messages": 1}]
+    assert world.bus.depths() == {"Sitehourly": 1}
+    entry = world.store.journal.find(limit=1)[0]
+    assert (entry.event, entry.why) == ("queue.replayed", "Sitehourly 1; it was mended")
+
+
+def test_of_several_dead_letters_none_is_sent_if_one_is_not_there(world, client):
+    bury(world, b"one")
+    assert client.post(f"{AT}/dead/replay", json={"seqs": [1, 9]}).status_code == 404
+    assert client.post(f"{AT}/dead/replay", json={"seqs": []}).status_code == 422
+    assert world.bus.depths() == {}
+
+
+def test_a_queue_is_purged(world, client):
+    put(world, "Sitehourly", b"1", b"2")
+    dry = client.post(f"{AT}/Sitehourly/purge", json={"dry_run": True}).json()
+    assert dry["touched"] == [{"queue": "Sitehourly", "messages": 2}]
+    assert world.bus.depths() == {"Sitehourly": 2}
+    client.post(f"{AT}/Sitehourly/purge", json={"reason": "they are foreign"})
+    assert world.bus.depths() == {}
+    entry = world.store.journal.find(limit=1)[0]
+    assert (entry.event, entry.why) == ("queue.purged", "Sitehourly 2; they are foreign")
+    assert client.post(f"{AT}/Sitehourly/purge", json={}).json()["touched"] == []
+    assert client.post(f"{AT}/nobody/purge", json={}).status_code == 404
+
+
+def test_the_quarantine_is_purged(world, client):
+    bury(world, b"one", b"two")
+    touched = client.post(f"{AT}/dead/purge", json={}).json()["touched"]
+    assert touched == [{"queue": "quarantine", "messages": 2}]
+    assert client.get(f"{AT}/dead").json()["items"] == []
+
+
+def test_only_an_admin_drops_messages(world, house):
+    put(world, "Sitehourly", b"1")
+    otto, ada = house.bearer("otto", Role.OPERATOR), house.bearer("ada", Role.ADMIN)
+    for path in ("Sitehourly/purge", "dead/purge"):
+        assert otto.post(f"{AT}/{path}", json={}).status_code == 403
+    assert world.bus.depths() == {"Sitehourly": 1}
+    assert ada.post(f"{AT}/Sitehourly/purge", json={}).status_code == 200

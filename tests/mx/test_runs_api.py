@@ -1,0 +1,146 @@
+"""Runs by REST: what was sent, what was answered, launching again and canceling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from synergy.delivery.request import failed
+from tests.mx.schedules_kit import API, HOOK, NIGHTLY, Shop
+
+
+@pytest.fixture
+def shop(worlds) -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+def a_failed_run(shop: Shop, **fields: object) -> str:
+    """A run of `hook` whose receiver did not want it."""
+    shop.create({**HOOK, **fields})
+    shop.answer = failed("it answers 400", status=400, body=b"<b>no</b>", may_retry=False)
+    run = shop.act("hook/trigger")["touched"][0]["id"]
+    shop.settle()
+    assert shop.get(f"/runs/{run}")["state"] == "failed"
+    return str(run)
+
+
+def test_a_run_tells_what_was_sent_and_answered_without_secrets(shop):
+    run = a_failed_run(
+        shop, payload='{"a": 1}', headers={"X-Api-Key": "geheim123", "X-Plain": "seen"}
+    )
+    answer = shop.client.get(f"/api/v1/runs/{run}")
+    assert "geheim123" not in answer.text
+    seen = answer.json()
+    assert seen["request"]["body"] == '{"a": 1}'
+    assert seen["request"]["headers"] == {"X-Api-Key": "***", "X-Plain": "seen"}
+    assert [(one["status"], one["body"]) for one in seen["answers"]] == [(400, "<b>no</b>")]
+    assert seen["cause"] == {"remark": "by hand, local (mx)"}
+
+
+def test_a_failed_run_is_dead_until_it_is_launched_again(shop):
+    run = a_failed_run(shop)
+    assert [one["id"] for one in shop.get("/runs/dead")["items"]] == [run]
+    assert shop.act(f"hook/runs/{run}/retry")["touched"][0]["id"] == run
+    assert shop.get("/runs/dead")["items"] == []
+    assert shop.client.post(f"{API}/hook/runs/{run}/retry", json={}).status_code == 409
+
+
+def test_a_dry_run_of_retry_and_replay_launches_nothing(shop):
+    run = a_failed_run(shop)
+    shop.act(f"hook/runs/{run}/retry", dry_run=True)
+    tried = shop.client.post("/api/v1/runs/replay", json={"dry_run": True}).json()
+    assert [one["id"] for one in tried["touched"]] == [run]
+    assert shop.get(f"/runs/{run}")["state"] == "failed"
+
+
+def test_replay_launches_those_of_one_schedule(shop):
+    run = a_failed_run(shop)
+    shop.create(NIGHTLY)
+    other = shop.client.post("/api/v1/runs/replay", json={"schedule": "nightly"}).json()
+    assert other["touched"] == []
+    mine = shop.client.post("/api/v1/runs/replay", json={"schedule": "hook"}).json()
+    assert [one["id"] for one in mine["touched"]] == [run]
+    assert shop.get(f"/runs/{run}")["state"] == "launched"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"schedule": "nobody"}, 404),
+        ({"schedule": "a b"}, 422),
+        ({"schedule": 5}, 422),
+        ({"all": True}, 422),
+    ],
+)
+def test_a_replay_of_nothing_known_is_refused(shop, body, status):
+    assert shop.client.post("/api/v1/runs/replay", json=body).status_code == status
+
+
+def test_a_run_of_another_schedule_is_not_found(shop):
+    run = a_failed_run(shop)
+    shop.create(NIGHTLY)
+    for action in ("retry", "cancel"):
+        answer = shop.client.post(f"{API}/nightly/runs/{run}/{action}", json={})
+        assert answer.status_code == 404
+    assert shop.get(f"/runs/{run}")["state"] == "failed"
+
+
+def test_a_launched_run_that_has_not_begun_is_canceled_once(shop):
+    shop.create(NIGHTLY)
+    run = shop.act("nightly/trigger")["touched"][0]["id"]
+    (touched,) = shop.act(f"nightly/runs/{run}/cancel", reason="not now")["touched"]
+    assert touched == {"id": run, "schedule": "nightly", "state": "canceled"}
+    assert shop.get(f"/runs/{run}")["reason"] == "not now"
+    assert shop.client.post(f"{API}/nightly/runs/{run}/cancel", json={}).status_code == 409
+
+
+def test_a_run_without_a_schedule_can_be_canceled(shop):
+    shop.create(NIGHTLY)
+    run = shop.act("nightly/trigger")["touched"][0]["id"]
+    assert shop.client.post(f"/api/v1/runs/{run}/cancel", json={}).status_code == 200
+    assert shop.get("/runs?state=canceled")["items"][0]["id"] == run
+
+
+def test_two_triggers_are_two_runs_by_pages(shop):
+    shop.create(NIGHTLY)
+    made = {shop.act("nightly/trigger")["touched"][0]["id"] for _ in range(3)}
+    assert len(made) == 3
+    first = shop.get("/runs?schedule=nightly&limit=2")
+    second = shop.get(f"/schedules/nightly/runs?limit=2&cursor={first['next']}")
+    assert {one["id"] for one in [*first["items"], *second["items"]]} == made
+    assert second["next"] is None
+    assert shop.get("/runs?state=failed")["items"] == []
+
+
+def test_what_waits_says_for_what(shop):
+    shop.create(
+        {
+            "name": "partly", "process": "Report", "enabled": True,
+            "trigger": {"partition": {"dataset": "orders", "n": 3}},
+        }
+    )  # fmt: skip
+    event = {"eventType": "PARTITION", "eventResourceId": "orders", "partitions": 2}
+    told = {**event, "eventTimestamp": "2015-05-20T12:00:00Z"}
+    assert shop.client.post("/api/v1/events", json=told).status_code == 202
+    shop.settle()
+    (job,) = shop.get("/schedules/partly/pending")["items"]
+    assert (job["state"], job["id"]) == ("pending_trigger", "")
+    assert job["waits"] == ["3 new partitions of orders (2 of 3)"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/runs/nothing", 404),
+        ("/runs?schedule=nobody", 404),
+        ("/runs?state=sleeping", 422),
+        ("/runs?cursor=zz", 422),
+        ("/schedules/nobody/runs", 404),
+        ("/schedules/nobody/pending", 404),
+    ],
+)
+def test_what_is_not_there(shop, path, status):
+    assert shop.client.get(f"/api/v1{path}").status_code == status

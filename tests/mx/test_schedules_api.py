@@ -1,0 +1,335 @@
+"""Schedules by REST: what is stored, what is refused with the field, and what nobody may see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from synergy.model.schedule import ScheduleChange
+from tests.mx.schedules_kit import API, HOOK, NIGHTLY, Shop
+
+
+@pytest.fixture
+def shop(worlds) -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+def names(shop: Shop, query: str = "") -> list[str]:
+    return [one["name"] for one in shop.get(f"/schedules{query}")["items"]]
+
+
+def fields(answer) -> set[str]:
+    """The fields that a refusal names."""
+    assert answer.status_code == 422, answer.text
+    return {mistake["where"] for mistake in answer.json()["errors"]}
+
+
+# Creating
+
+
+def test_a_definition_is_stored_as_a_file_would_be(shop):
+    answer = shop.client.post(API, json={**NIGHTLY, "reason": "because"})
+    assert answer.status_code == 201
+    assert answer.headers["location"] == "/api/v1/schedules/nightly"
+    assert answer.json()["touched"] == [
+        {"name": "nightly", "version": 1, "is_enabled": False, "next_due": None, "warnings": []}
+    ]
+    seen = shop.get("/schedules/nightly")
+    assert seen["words"] == "at 02:00 every day, Europe/Berlin: runs Report"
+    assert seen["definition"] == {
+        "name": "nightly", "process": "Report", "trigger": "cron 0 2 * * *",
+        "zone": "Europe/Berlin",
+    }  # fmt: skip
+    assert [version["who"] for version in seen["versions"]] == ["local (mx)"]
+
+
+def test_one_that_says_enabled_begins(shop):
+    # 2015-05-20 12:00:07 UTC is 14:00:07 in Berlin; 02:00 there is midnight UTC in summer
+    (touched,) = shop.create(NIGHTLY, enabled=True)["touched"]
+    assert (touched["is_enabled"], touched["next_due"]) == (True, "2015-05-21T00:00:00Z")
+
+
+def test_a_dry_run_stores_nothing(shop):
+    answer = shop.client.post(API, json={**NIGHTLY, "dry_run": True})
+    assert answer.status_code == 200
+    assert "location" not in answer.headers
+    assert answer.json()["dry_run"] is True
+    assert names(shop) == []
+
+
+def test_a_dry_run_of_a_long_payload_answers_what_the_change_would(shop):
+    sent = {"name": "long", "target": "https://example.com", "cron": "0 9 * * *"}
+    sent["payload"] = "x" * 100_000
+    tried = shop.client.post(API, json={**sent, "dry_run": True}).json()["touched"]
+    assert tried == shop.create(sent)["touched"]
+    again = shop.client.put(f"{API}/long", json={**sent, "dry_run": True})
+    assert again.json()["touched"] == tried
+
+
+def test_a_name_that_is_taken_is_refused(shop):
+    shop.create(NIGHTLY)
+    answer = shop.client.post(API, json={**NIGHTLY, "cron": "0 3 * * *"})
+    assert answer.status_code == 409
+    assert shop.get("/schedules/nightly")["definition"]["trigger"] == "cron 0 2 * * *"
+
+
+def test_a_one_off_job_without_a_name_is_made_once(shop):
+    job = {"process": "Report", "when": "2015-05-21T08:00:00Z"}
+    first = shop.client.post(API, json=job)
+    again = shop.client.post(API, json=job)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.headers["location"] == again.headers["location"]
+    assert len(names(shop)) == 1
+
+
+WRONG = [
+    ({**NIGHTLY, "name": "a b"}, {"body.name"}),
+    ({**NIGHTLY, "name": 5}, {"body.name"}),
+    ({**NIGHTLY, "name": "x" * 101}, {"body.name"}),
+    ({**NIGHTLY, "name": "<script>"}, {"body.name"}),
+    ({**NIGHTLY, "cron": 5}, {"body.cron"}),
+    ({**NIGHTLY, "cron": "0 2 * *"}, {"body.cron"}),
+    ({**NIGHTLY, "zone": "Berlin/Europe"}, {"body.zone"}),
+    ({**NIGHTLY, "process": "Reports"}, {"body.process"}),
+    ({**NIGHTLY, "process": "Site"}, {"body.process"}),
+    ({**NIGHTLY, "constraints": {"concurrency": 1}}, {"body.constraints"}),
+    ({**NIGHTLY, "constraints": [{"concurrency": 0}]}, {"body.constraints"}),
+    ({**NIGHTLY, "priority": "high"}, {"body.priority"}),
+    ({**NIGHTLY, "timeout": True}, {"body.timeout"}),
+    ({**NIGHTLY, "enabled": "yes"}, {"body.enabled"}),
+    ({**NIGHTLY, "dry_run": "yes"}, {"body.dry_run"}),
+    ({**NIGHTLY, "reason": "x" * 1001}, {"body.reason"}),
+    ({"name": "n", "process": "Report"}, {"body.trigger"}),
+    ({"process": "Report", "cron": "0 2 * * *"}, {"body.name"}),
+    ({**NIGHTLY, "zone": 1, "priority": 1.5}, {"body.zone", "body.priority"}),
+    ({**HOOK, "target": "ftp://example.com"}, {"body.target"}),
+    ({**HOOK, "headers": {"X": "a\nInjected: b"}}, {"body.headers"}),
+    ({**HOOK, "headers": {"Authorization": "***"}}, {"body.headers"}),
+    ({**HOOK, "payload": {"stored": "nothing"}}, {"body.payload"}),
+    ({**HOOK, "external_id": "x" * 257}, {"body.external_id"}),
+]
+
+
+@pytest.mark.parametrize(("body", "wrong"), WRONG)
+def test_what_is_wrong_is_named_by_its_field_and_not_stored(shop, body, wrong):
+    assert fields(shop.client.post(API, json=body)) == wrong
+    assert names(shop) == []
+
+
+def test_an_unknown_field_is_refused_with_a_suggestion(shop):
+    answer = shop.client.post(API, json={**NIGHTLY, "zonee": "UTC"})
+    assert answer.status_code == 422
+    assert "unknown field zonee: did you mean zone?" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("body", ["[]", '"x"', "5", "null", "", "{", '{"name": "\\ud800"}'])
+def test_a_body_that_is_no_definition_is_refused(shop, body):
+    answer = shop.client.post(API, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert names(shop) == []
+
+
+def test_a_payload_that_is_too_long_is_refused_and_not_stored(shop):
+    body = {**HOOK, "payload": "x" * 16_777_216}
+    answer = shop.client.post(API, json=body)
+    assert answer.status_code in (413, 422)
+    assert names(shop) == []
+
+
+def test_the_longest_payload_is_taken(shop):
+    shop.create({**HOOK, "payload": "x" * 16_777_215})
+    assert names(shop) == ["hook"]
+
+
+PRIVATE = [
+    "http://127.0.0.1/x", "http://10.1.2.3/x", "http://169.254.169.254/latest/meta-data",
+    "http://[::1]/x", "http://[::ffff:127.0.0.1]/x", "http://192.168.0.1:8080/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", PRIVATE)
+def test_a_private_target_is_refused(shop, target):
+    answer = shop.client.post(API, json={**HOOK, "target": target})
+    assert fields(answer) == {"body.target"}
+    assert "webhook_networks" in answer.json()["detail"]
+    assert names(shop) == []
+
+
+@pytest.mark.parametrize("target", PRIVATE)
+def test_a_schedule_is_not_turned_to_a_private_target(shop, target):
+    shop.create(HOOK)
+    answer = shop.client.put(f"{API}/hook", json={**HOOK, "target": target})
+    assert fields(answer) == {"body.target"}
+    assert shop.get("/schedules/hook")["definition"]["target"] == HOOK["target"]
+
+
+# Looking
+
+
+@pytest.mark.parametrize("name", ["a", "Z.9_x-", "new", "preview", "dead", "x" * 100, "index.html"])
+def test_any_legal_name_has_an_address(shop, name):
+    answer = shop.client.post(API, json={**NIGHTLY, "name": name})
+    assert shop.client.get(answer.headers["location"]).json()["name"] == name
+    assert shop.get(f"/schedules/{name}/runs") == {"items": [], "next": None}
+    assert len(shop.get(f"/schedules/{name}/preview")["dues"]) == 10
+    assert shop.client.delete(f"{API}/{name}").status_code == 200
+    assert names(shop) == []
+
+
+@pytest.mark.parametrize("name", ["-a", ".hidden", "a%20b", "a%00b", "%3Cb%3E", "x" * 101])
+def test_what_can_be_no_name_is_refused(shop, name):
+    assert shop.client.get(f"{API}/{name}").status_code == 422
+
+
+def test_an_unknown_name_is_not_found_with_a_suggestion(shop):
+    shop.create(NIGHTLY)
+    answer = shop.client.get(f"{API}/nightli")
+    assert answer.status_code == 404
+    assert "did you mean nightly?" in answer.json()["detail"]
+
+
+def test_schedules_are_found_by_the_beginning_of_their_names(shop):
+    for name in ("alpha", "beta", "betamax", "bet", "gamma"):
+        shop.create({**NIGHTLY, "name": name})
+    assert names(shop, "?q=bet") == ["bet", "beta", "betamax"]
+    assert names(shop, "?q=beta") == ["beta", "betamax"]
+    assert names(shop, "?q=z") == []
+
+
+def test_pages_of_a_filtered_list_follow_on_one_another(shop):
+    for number in range(6):
+        shop.create({**NIGHTLY, "name": f"n{number}"}, enabled=number % 2 == 0)
+    shop.create({**NIGHTLY, "name": "zulu"}, enabled=True)
+    first = shop.get("/schedules?q=n&enabled=true&limit=2")
+    assert [one["name"] for one in first["items"]] == ["n0", "n2"]
+    second = shop.get(f"/schedules?q=n&enabled=true&limit=2&cursor={first['next']}")
+    assert [one["name"] for one in second["items"]] == ["n4"]
+    assert second["next"] is None
+    assert names(shop, "?enabled=false") == ["n1", "n3", "n5"]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "enabled=maybe"])
+def test_a_filter_that_makes_no_sense_is_refused(shop, query):
+    assert shop.client.get(f"{API}?{query}").status_code == 422
+
+
+def test_secrets_are_not_shown_and_stay_when_they_come_back(shop):
+    target = "https://receiver.example/hook?token=geheim123"
+    shop.create({**HOOK, "target": target, "headers": {"Authorization": "Bearer geheim123"}})
+    answer = shop.client.get(f"{API}/hook")
+    assert "geheim123" not in answer.text
+    definition = answer.json()["definition"]
+    changed = shop.client.put(f"{API}/hook", json={**definition, "priority": 3})
+    assert changed.json()["touched"][0]["version"] == 2
+    stored = shop.world.store.schedules.get(["hook"])[0].definition
+    assert stored["target"] == target
+    assert stored["headers"] == {"Authorization": "Bearer geheim123"}
+
+
+# Changing
+
+
+def test_the_same_definition_again_is_no_new_version(shop):
+    shop.create(NIGHTLY)
+    answer = shop.client.put(f"{API}/nightly", json=NIGHTLY)
+    assert answer.json()["touched"][0]["version"] == 1
+
+
+def test_a_schedule_is_not_renamed(shop):
+    shop.create(NIGHTLY)
+    answer = shop.client.put(f"{API}/nightly", json={**NIGHTLY, "name": "daily"})
+    assert fields(answer) == {"body.name"}
+
+
+def test_what_is_replaced_has_to_be_there(shop):
+    assert shop.client.put(f"{API}/nightly", json=NIGHTLY).status_code == 404
+
+
+def test_enabling_and_disabling(shop):
+    shop.create(NIGHTLY)
+    assert shop.act("nightly/enable")["touched"][0]["is_enabled"] is True
+    assert shop.client.post(f"{API}/nightly/enable", json={}).status_code == 409
+    shop.act("nightly/disable", reason="a rest")
+    assert shop.client.post(f"{API}/nightly/disable", json={}).status_code == 409
+    seen = shop.get("/schedules/nightly")
+    assert (seen["is_enabled"], seen["reason"]) == (False, "a rest")
+
+
+@pytest.mark.parametrize("action", ["enable", "trigger"])
+def test_a_dry_run_of_an_action_changes_nothing(shop, action):
+    shop.create(NIGHTLY)
+    assert shop.act(f"nightly/{action}", dry_run=True)["dry_run"] is True
+    seen = shop.get("/schedules/nightly")
+    assert (seen["is_enabled"], seen["runs"]) == (False, [])
+
+
+def test_removing_says_what_it_would_and_then_does(shop):
+    shop.create(NIGHTLY)
+    tried = shop.client.delete(f"{API}/nightly?dry_run=true&reason=gone")
+    assert [one["name"] for one in tried.json()["touched"]] == ["nightly"]
+    assert names(shop) == ["nightly"]
+    shop.client.delete(f"{API}/nightly?reason=gone")
+    assert names(shop) == []
+    assert shop.client.delete(f"{API}/nightly").status_code == 404
+
+
+def test_what_cannot_be_read_any_more_is_disabled_and_removed_and_the_answer_says_so(shop):
+    shop.create(NIGHTLY, enabled=True)
+    (stored,) = shop.world.store.schedules.get(["nightly"])
+    broken = replace(stored, definition={"name": "nightly", "process": "Report"}, version=2)
+    assert not shop.world.store.schedules.change([ScheduleChange(broken)])
+    (disabled,) = shop.act("nightly/disable")["touched"]
+    assert (disabled["is_enabled"], disabled["next_due"]) == (False, None)
+    assert any("trigger" in warning for warning in disabled["warnings"])
+    assert shop.client.delete(f"{API}/nightly").status_code == 200
+    assert names(shop) == []
+
+
+def test_a_one_off_job_is_canceled(shop):
+    shop.create({"name": "job", "process": "Report", "when": "2015-05-21T08:00:00Z"})
+    (touched,) = shop.act("job/cancel")["touched"]
+    assert touched["state"] == "canceled"
+    assert shop.get("/schedules/job")["is_enabled"] is False
+
+
+def test_what_is_no_one_off_job_is_not_canceled(shop):
+    shop.create(NIGHTLY)
+    assert shop.client.post(f"{API}/nightly/cancel", json={}).status_code == 409
+
+
+# Beforehand
+
+
+def test_a_preview_tells_the_hour_that_does_not_exist(shop):
+    answer = shop.client.post(f"{API}/preview?from=2026-03-28&limit=3", json=NIGHTLY)
+    dues = answer.json()["dues"]
+    assert [due["at"] for due in dues] == [
+        "2026-03-28T01:00:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z",
+    ]  # fmt: skip
+    assert [bool(due["remark"]) for due in dues] == [False, True, False]
+    assert names(shop) == []
+
+
+def test_a_preview_has_an_end(shop):
+    shop.create(NIGHTLY)
+    seen = shop.get("/schedules/nightly/preview?from=2026-06-01&to=2026-06-03T00:00:00Z")
+    assert [due["at"] for due in seen["dues"]] == [
+        "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z", "2026-06-03T00:00:00Z",
+    ]  # fmt: skip
+    assert seen["more"] is False
+
+
+@pytest.mark.parametrize("query", ["from=now", "to=2026-13-01", "from=2026-02-01&to=2026-01-01"])
+def test_a_preview_of_no_time_is_refused(shop, query):
+    shop.create(NIGHTLY)
+    assert shop.client.get(f"{API}/nightly/preview?{query}").status_code == 422
+
+
+def test_a_preview_of_a_wrong_definition_names_the_field(shop):
+    wrong = {**NIGHTLY, "cron": "0 99 * * *"}
+    assert fields(shop.client.post(f"{API}/preview", json=wrong)) == {"body.cron"}

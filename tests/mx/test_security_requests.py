@@ -1,0 +1,255 @@
+"""What stands before the handlers: names, origins, sizes, types, methods, headers."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import Request
+
+from synergy.mx.access import Operator, Viewer
+from synergy.mx.security.headers import ALWAYS
+from synergy.mx.security.limits import MIB
+from tests.mx.house import csrf_of
+
+HOST = "http://localhost:5000"
+
+
+async def size(request: Request, _: Operator) -> dict[str, int]:
+    """How long the body is."""
+    return {"size": len(await request.body())}
+
+
+def looked_at(_: Viewer) -> str:
+    """Something long to read."""
+    return "x" * 5000
+
+
+@pytest.fixture(autouse=True)
+def _routes(house, client):
+    """Routes that tell what came through."""
+    for app in (house.app, client.app):
+        for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
+            app.add_api_route(path, size, methods=["POST", "PUT"])
+        app.add_api_route("/api/v1/long", looked_at)
+        app.add_api_route("/api/v1/long", size, methods=["POST"])
+
+
+# The names that MX is called by
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:81", "LOCALHOST.", "127.0.0.1:5000", "[::1]:5000", "127.9.9.9"]
+)
+def test_a_name_of_this_machine_is_fine(client, host):
+    assert client.get("/api/v1/long", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "localhost.evil.example", "10.1.2.3", "", "localhost/x", "a@localhost",
+     "localhost:x", "[::1", "2130706433", "localhost, evil.example"],
+)  # fmt: skip
+def test_another_name_is_refused_whatever_is_asked_for(client, host):
+    answer = client.get("/static/app.css", headers={"Host": host})
+    assert answer.status_code == 400
+    assert "mx_names" in answer.json()["detail"]
+
+
+def test_a_name_that_a_setting_gives_is_fine(house):
+    answer = house.client().get("/login", headers={"Host": "ops.example.com"})
+    assert answer.status_code == 200
+
+
+# Pages of other sites
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:5001"},
+        {"Origin": "http://localhost"},
+        {"Origin": "ftp://localhost:5000"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site", "Origin": HOST},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    ],
+)
+def test_another_site_changes_nothing_even_where_nobody_logs_in(client, headers):
+    answer = client.post("/api/v1/size", json={}, headers=headers)
+    assert answer.status_code == 403
+    assert "another site" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Origin": HOST},
+        {"Origin": "HTTP://LOCALHOST:5000".lower(), "Sec-Fetch-Site": "same-origin"},
+        {"Origin": "https://localhost:5000"},
+    ],
+)
+def test_pages_of_ours_and_programs_do(client, headers):
+    assert client.post("/api/v1/size", json={}, headers=headers).status_code == 200
+
+
+def test_another_site_may_link_here_and_not_look(client):
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert client.get("/account", headers=link).status_code == 200
+    look = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert client.get("/account", headers=look).status_code == 403
+
+
+def test_a_session_alone_changes_nothing(house):
+    client = house.logged_in("otto")
+    assert client.post("/api/v1/size", json={}).status_code == 403
+    wrong = {"X-CSRF-Token": "a" * 64}
+    assert client.post("/api/v1/size", json={}, headers=wrong).status_code == 403
+    other = {"X-CSRF-Token": csrf_of(house.logged_in("otto"))}
+    assert client.post("/api/v1/size", json={}, headers=other).status_code == 403
+    odd = {"X-CSRF-Token": "\xfc".encode()}
+    assert client.post("/api/v1/size", json={}, headers=odd).status_code == 403
+
+
+def test_a_session_with_its_token_does(house):
+    client = house.logged_in("otto")
+    own = {"X-CSRF-Token": csrf_of(client), "Origin": HOST}
+    assert client.post("/api/v1/size", json={}, headers=own).status_code == 200
+    own["Origin"] = "https://evil.example"
+    assert client.post("/api/v1/size", json={}, headers=own).status_code == 403
+
+
+# Sizes and types
+
+
+def in_pieces(number):
+    yield from (b"x" * 65536 for _ in range(number))
+
+
+def test_a_body_has_a_limit_with_and_without_a_length(client):
+    kind = {"Content-Type": "application/json"}
+    at_most = client.post("/api/v1/size", content=b"x" * MIB, headers=kind)
+    assert at_most.json() == {"size": MIB}
+    assert client.post("/api/v1/size", content=b"x" * (MIB + 1), headers=kind).status_code == 413
+    assert client.post("/api/v1/size", content=in_pieces(16), headers=kind).json() == {"size": MIB}
+    answer = client.post("/api/v1/size", content=in_pieces(17), headers=kind)
+    assert answer.status_code == 413
+    assert "1,048,576 bytes" in answer.json()["detail"]
+
+
+def test_a_schedule_may_be_larger(client):
+    kind = {"Content-Type": "application/json"}
+    whole = 17 * MIB
+    for method in ("POST", "PUT"):
+        sent = client.request(
+            method, "/api/v1/schedules/a/size", content=b"x" * whole, headers=kind
+        )
+        assert sent.json() == {"size": whole}
+    larger = client.post("/api/v1/schedules/a/size", content=b"x" * (whole + 1), headers=kind)
+    assert larger.status_code == 413
+
+
+def test_a_form_is_small(house):
+    client = house.client()
+    fields = {"name": "x" * 20_000, "password": "x"}
+    assert client.post("/login", data=fields).status_code == 413
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "json"])
+def test_bodies_of_the_api_are_json(client, kind):
+    answer = client.post("/api/v1/size", content=b"{}", headers={"Content-Type": kind})
+    assert answer.status_code == 415
+    assert answer.json()["detail"].startswith("expected a body of the type application/json")
+
+
+def test_bodies_of_the_api_are_not_packed(client):
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 415
+
+
+def test_json_may_say_its_charset_and_no_body_has_no_type(client):
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 200
+    assert client.post("/api/v1/size").json() == {"size": 0}
+
+
+def test_heads_have_a_limit(client):
+    assert client.get("/api/v1/long", params={"a": "x" * 8100}).status_code == 200
+    assert client.get("/api/v1/long", params={"a": "x" * 9000}).status_code == 414
+    assert client.get("/api/v1/long", headers={"X-A": "x" * 15_000}).status_code == 200
+    assert client.get("/api/v1/long", headers={"X-A": "x" * 17_000}).status_code == 431
+
+
+# Methods
+
+
+def test_head_is_get_without_the_body(client):
+    answer = client.head("/api/v1/long")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"] == client.get("/api/v1/long").headers["content-type"]
+    assert client.head("/api/v1/nothing").status_code == 404
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH", "TRACE", "QUERY"])
+def test_a_wrong_method_is_told_which_are_right(client, method):
+    answer = client.request(method, "/api/v1/long")
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_options_tells_what_a_path_allows_and_nobody_elsewhere_more(client):
+    answer = client.options("/api/v1/long", headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 204
+    assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+# Headers
+
+
+@pytest.mark.parametrize(
+    "path", ["/account", "/api/v1/long", "/api/v1/nothing", "/static/app.css", "/static/none"]
+)
+def test_every_answer_has_the_strict_headers(client, path):
+    headers = client.get(path).headers
+    assert {name: headers[name] for name in ALWAYS} == ALWAYS
+    assert "server" not in headers
+
+
+def test_no_script_and_no_style_stands_in_a_page(client):
+    policy = client.get("/account").headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "script-src 'self';" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_what_is_kept_and_what_is_not(client):
+    def caching(path, **headers):
+        return client.get(path, headers=headers).headers["cache-control"]
+
+    assert caching("/account") == "no-store"
+    assert caching("/api/v1/long") == "no-store"
+    assert caching("/static/none") == "no-store"
+    assert caching("/static/app.css?v=1") == "public, max-age=31536000, immutable"
+    assert caching("/static/app.css") == "no-cache"
+    etag = client.get("/static/app.css").headers["etag"]
+    assert client.get("/static/app.css", headers={"If-None-Match": etag}).status_code == 304
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%00",
+     "/static//etc/passwd", "/static/%5c..%5capp.py"],
+)  # fmt: skip
+def test_only_what_is_static_is_served_from_disk(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_long_answers_are_packed(client):
+    packed = client.get("/api/v1/long", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.json() == "x" * 5000
+    plain = client.get("/api/v1/long", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers

@@ -1,0 +1,227 @@
+"""MX as a process: where it listens, whom it waits for, and how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import pytest
+
+from synergy.errors import Refused
+from synergy.mx.access import Role, Viewer
+from synergy.mx.security import limits, patience
+from synergy.mx.security.users import UserBook, new_user
+from synergy.mx.server import MX
+from synergy.runtime.stop import Stop
+from tests.mx.house import QUICK
+from tests.servers.certificates import Authority
+
+LIMIT = 120.0  # seconds that anything may take
+
+
+@pytest.fixture
+def place(world, tmp_path):
+    """A workplace of MX, at whatever port is free."""
+    place = replace(world.workplace("", "mx"), deployment=world.deployment, home=tmp_path)
+    return replace(place, mx_address=("127.0.0.1", 0), stop=Stop())
+
+
+@contextmanager
+def running(place):
+    """MX at work, and its port; it has ended afterwards."""
+    mx = MX(place)
+    thread = threading.Thread(target=mx.start)
+    thread.start()
+    try:
+        yield mx, port_of(mx)
+    finally:
+        place.stop.set()
+        thread.join(LIMIT)
+        assert not thread.is_alive()
+
+
+def port_of(mx):
+    return mx._listening.getsockname()[1]
+
+
+def get(port, path="/api/openapi.json", **headers):
+    """Status and body."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)) as connection:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def raw(port, text):
+    """What comes back for bytes that no client would send, until the end of the line."""
+    with socket.create_connection(("127.0.0.1", port), LIMIT) as line:
+        line.sendall(text)
+        return b"".join(iter(lambda: line.recv(65536), b""))
+
+
+# Where it listens
+
+
+def test_it_answers_here(place):
+    with running(place) as (_, port):
+        status, body = get(port)
+    assert status == 200
+    assert json.loads(body)["info"]["title"] == "Synergy"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_without_users_it_is_reached_from_this_machine_only(place, host):
+    with pytest.raises(Refused, match="can be reached from outside: set mx_users_file"):
+        MX(replace(place, mx_address=(host or "0.0.0.0", 0)))
+
+
+def test_a_name_is_what_it_resolves_to(place, monkeypatch):
+    outside = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("203.0.113.9", 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_kwargs: outside)
+    with pytest.raises(Refused, match=r"localhost is 203\.0\.113\.9, which can be reached"):
+        MX(replace(place, mx_address=("localhost", 0)))
+
+
+def test_a_name_that_is_none_is_refused(place):
+    with pytest.raises(Refused, match=r"cannot listen on no\.such\.invalid"):
+        MX(replace(place, mx_address=("no.such.invalid", 0)))
+
+
+def test_with_users_it_may_be_reached_from_elsewhere(place, tmp_path):
+    book = UserBook(tmp_path / "users.json")
+    book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, place.clock.now()))
+    place = replace(place, mx_address=("0.0.0.0", 0), mx_users_file=book.path)
+    with running(place) as (_, port):
+        assert get(port, "/api/v1/trees")[0] == 401
+        assert get(port)[0] == 200
+        assert get(port, **{"X-Forwarded-For": "203.0.113.9"})[0] == 401
+
+
+@pytest.mark.parametrize("text", [None, '{"users": [], "tokens": []}'])
+def test_it_does_not_run_where_nobody_could_log_in(place, tmp_path, text):
+    file = tmp_path / "users.json"
+    if text is not None:
+        file.touch(0o600)
+        file.write_text(text)
+    with pytest.raises(Refused, match=r"nobody could log in: .*launch\.py user add"):
+        MX(replace(place, mx_users_file=file))
+
+
+def test_a_second_one_at_the_same_port_ends_and_the_first_does_not_notice(place):
+    with running(place) as (_, port):
+        with pytest.raises(Refused, match=rf"port {port}: .* in use: set SYNERGY_MX_PORT"):
+            MX(replace(place, mx_address=("127.0.0.1", port)))
+        assert get(port)[0] == 200
+
+
+# Who says nothing, or nonsense
+
+
+def test_who_never_says_what_he_wants_is_not_waited_for(place, monkeypatch):
+    monkeypatch.setattr(patience, "HEAD_WITHIN", 0.1)
+    with running(place) as (_, port):
+        assert raw(port, b"") == b""
+        assert raw(port, b"GET / HTTP/1.1\r\nHost: loc") == b""
+        first = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        assert raw(port, first + b"GET / HTT").startswith(b"HTTP/1.1 200")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(place, monkeypatch):
+    monkeypatch.setattr(limits, "PATIENCE", 0.1)
+    head = (
+        b"POST /api/v1/jobs/reprocess HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    )
+    with running(place) as (_, port):
+        assert raw(port, head).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (b"GET / HTTP/1.0\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", b"400"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nX: ".ljust(32 * 1024 + 1, b"x"), b"400"),
+        (b"POST /api/v1/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused(place, text, status):
+    with running(place) as (_, port):
+        answer = raw(port, text)
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"Traceback" not in answer
+
+
+# The end
+
+
+def test_what_is_under_way_is_brought_to_its_end(place):
+    begun, may_end = threading.Event(), threading.Event()
+    answers = []
+
+    def slow(_: Viewer) -> str:
+        begun.set()
+        assert may_end.wait(LIMIT)
+        return "done"
+
+    with running(place) as (mx, port):
+        mx._server.config.app.add_api_route("/api/v1/slow", slow)
+        asking = threading.Thread(target=lambda: answers.append(get(port, "/api/v1/slow")))
+        asking.start()
+        assert begun.wait(LIMIT)
+        place.stop.set()
+        may_end.set()
+        asking.join(LIMIT)
+    assert answers == [(200, b'"done"')]
+
+
+def test_streams_end_whole_and_at_once(place):
+    with running(place) as (_, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
+        connection.request("GET", "/api/v1/stream", headers={"Accept": "text/event-stream"})
+        answer = connection.getresponse()
+        assert answer.status == 200
+        place.stop.set()
+        answer.read()  # raises IncompleteRead for a stream that was cut off
+        connection.close()
+
+
+def test_being_asked_to_end_twice_does_no_harm(place):
+    with running(place):
+        pass
+    place.stop.set()
+
+
+# TLS
+
+
+def test_by_tls_cookies_are_for_tls_only(place, tmp_path):
+    authority = Authority(tmp_path, "authority")
+    files = authority.sign("mx")
+    book = UserBook(tmp_path / "users.json")
+    book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, place.clock.now()))
+    context = ssl.create_default_context(cafile=str(authority.cacertfile))
+    with running(replace(place, mx_tls=files, mx_users_file=book.path)) as (_, port):
+        line = http.client.HTTPSConnection("localhost", port, timeout=LIMIT, context=context)
+        with closing(line):
+            line.request("GET", "/login")
+            answer = line.getresponse()
+            answer.read()
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("__Host-synergy_login=")
+    assert "Secure" in cookie
+
+
+def test_a_certificate_that_is_none_is_refused(place, tmp_path):
+    file = tmp_path / "none.pem"
+    file.write_text("no certificate")
+    with pytest.raises(Refused, match="the certificate of MX cannot be used"):
+        MX(replace(place, mx_tls=(file, file)))

@@ -1,0 +1,86 @@
+"""A deployment with free-run processes beside a tree, and runs of them launched by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
+
+from synergy.insight.launching import launch_worker
+from synergy.model.process import Deployment, FreerunProcess
+from synergy.model.schedule import Run, RunState, run_id
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.worker.execution import Crew
+from synergy.worker.task import Task
+from tests.deployments import HOURLY, a_deployment, a_process
+from tests.service.world import World
+
+NOW = datetime(2015, 5, 20, 12, 0, 7, tzinfo=UTC)
+SECOND = "20150520120007"  # NOW, as the timeperiod of a run
+
+
+def a_free_process(name: str = "Report", **fields: Any) -> FreerunProcess:
+    """A free-run process that needs nothing but a name."""
+    given = {"classname": "tests.nothing", "token": name, "present_on_boxes": (".*",), **fields}
+    return FreerunProcess(name=name, **given)
+
+
+def a_world(*free: FreerunProcess, tree: bool = True) -> World:
+    """A world with these processes; unless told otherwise with a tree of one process as well."""
+    trees = {"site": [a_process("Site", HOURLY, source="raw", sink="site")]} if tree else {}
+    managed = a_deployment(trees)
+    processes = {**managed.processes, **{process.name: process for process in free}}
+    return World(Deployment(processes, managed.trees), now=NOW)
+
+
+def a_run(key: str = "due:1", process: str = "Report", **fields: Any) -> Run:
+    """A launched run of a worker."""
+    given: dict[str, Any] = {
+        "due_at": NOW,
+        "created_at": NOW,
+        "launched_at": NOW,
+        "request": {"process": process, "arguments": {}},
+        **fields,
+    }
+    return Run(
+        id=run_id("s", key), schedule="s", key=key, version=1, state=RunState.LAUNCHED,
+        program=process, **given,
+    )  # fmt: skip
+
+
+def launch(world: World, *runs: Run) -> list[UnitOfWork]:
+    """Stores the runs and their units, and tells the workers, in one step."""
+    process = world.deployment.freerun()[runs[0].program]
+    with world.store.batch() as batch:
+        world.store.runs.create(runs, "a test")
+        return launch_worker(
+            world.store, world.bus, runs, process, world.clock.now(), "a test", batch
+        )
+
+
+def unit(world: World, run: Run) -> UnitOfWork:
+    """The unit of a run as it is now."""
+    return world.store.units.get([run.id])[0]
+
+
+def another_crew(world: World, process: str, owner: str, work: Any) -> Crew:
+    """One more worker of a process; whoever makes it closes it."""
+    return Crew(world.workplace(process, owner), work, ("domain",))
+
+
+def carry_out(
+    world: World, work: Callable[[Task], Any], process: str = "Report", owner: str = "a worker"
+) -> bool:
+    """Has a new worker carry out one group; False if none waits."""
+    with (
+        closing(another_crew(world, process, owner, work)) as crew,
+        closing(world.bus.consumer(process)) as consumer,
+    ):
+        return crew.round(consumer)
+
+
+def events(world: World, units: Sequence[UnitOfWork]) -> list[str]:
+    """What the journal tells of these units and their runs, in order."""
+    ids = {one.id for one in units}
+    return [e.event for e in world.store.journal.since(0, 10_000) if e.unit in ids]

@@ -1,0 +1,293 @@
+"""Pending jobs wait, are launched in order, or come to nothing, with the reasons."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from synergy.agent import gauges
+from synergy.agent.lines import Lines, order
+from synergy.delivery.request import sent
+from synergy.model.schedule import Run, RunState
+from tests.service.agents import NOW, OPERATOR, Yard, work
+
+WAITS = {"concurrency": {"n": 1, "when_unmet": "wait"}}
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def yard() -> Iterator[Yard]:
+    yard = Yard()
+    yield yard
+    yard.close()
+
+
+def once(yard: Yard, name: str, **fields: object) -> None:
+    yard.add(name, when=NOW.isoformat(), **fields)
+
+
+def launched(yard: Yard) -> list[str]:
+    return sorted(run.schedule for run in yard.runs() if run.state is RunState.LAUNCHED)
+
+
+def test_concurrency_aborts_unless_it_is_to_wait(factory):
+    rules = [{"concurrency": 1}]
+    once(factory, "first", process="Export", constraints=rules)
+    once(factory, "second", process="Export", constraints=rules)
+    member = factory.member()
+    member.rest()
+    assert factory.states() == {RunState.LAUNCHED: 1, RunState.ABORTED: 1}
+    (aborted,) = [run for run in factory.runs() if run.state is RunState.ABORTED]
+    assert aborted.reason
+
+
+def test_places_are_given_by_priority_then_age(factory):
+    member = factory.member()
+    once(factory, "under-way", process="Export", constraints=[WAITS])
+    member.rest()
+    for name, priority in [("low", 0), ("high", 9), ("high-later", 9), ("middle", 5)]:
+        factory.clock.advance(1)
+        factory.add(
+            name, when=NOW.isoformat(), process="Export", constraints=[WAITS], priority=priority
+        )
+        member.rest()
+    finished = []
+    while launched(factory):
+        finished += launched(factory)
+        assert len(finished) == len(set(finished))
+        work(factory, "Export")
+        member.rest()
+    assert finished == ["under-way", "high", "high-later", "middle", "low"]
+
+
+def test_why_a_job_waits_is_told(factory):
+    once(factory, "a", process="Export", constraints=[WAITS])
+    member = factory.member()
+    member.rest()
+    once(factory, "b", process="Export", constraints=[WAITS, {"delay": "1h"}])
+    member.rest()
+    (run,) = factory.runs("b")
+    assert len(run.detail["waits"]) == 2
+    rev = run.rev
+    factory.advance(member, 60)
+    assert factory.runs("b")[0].rev == rev  # nothing new to tell
+    work(factory, "Export")
+    member.rest()
+    assert len(factory.runs("b")[0].detail["waits"]) == 1
+    factory.advance(member, 3600)
+    (run,) = factory.runs("b")
+    assert (run.state, run.detail["waits"]) == (RunState.LAUNCHED, [])
+
+
+def test_a_group_shares_its_places(factory):
+    rule = {"concurrency": {"n": 2, "scope": "group", "when_unmet": "wait"}}
+    for number, process in enumerate(["Export", "Clean", "Export", "Clean"]):
+        once(factory, f"s{number}", process=process, group="g", constraints=[rule])
+    once(factory, "other", process="Export", group="h", constraints=[rule])
+    member = factory.member()
+    member.rest()
+    assert len(launched(factory)) == 3
+    assert "other" in launched(factory)
+    work(factory, "Export")
+    work(factory, "Clean")
+    member.rest()
+    assert factory.states() == {RunState.PROCESSED: 3, RunState.LAUNCHED: 2}
+
+
+def test_a_delay_and_a_window_wait_for_their_time(yard):
+    once(yard, "delayed", constraints=[{"delay": "10m"}])
+    once(yard, "night", constraints=[{"time_window": {"start": "22:00", "end": "06:00"}}])
+    member = yard.member()
+    yard.advance(member, 599)
+    assert not member.sender.requests
+    yard.advance(member, 1)
+    assert [request.schedule for request in member.sender.requests] == ["delayed"]
+    yard.advance(member, 10 * 3600 - 601)
+    assert len(member.sender.requests) == 1
+    yard.advance(member, 1)
+    assert [request.schedule for request in member.sender.requests] == ["delayed", "night"]
+
+
+def test_a_job_that_waits_too_long_is_dropped_or_forced(yard):
+    window = {"time_window": {"start": "03:00", "end": "03:01"}}
+    once(yard, "dropped", constraints=[window], timeout="1h")
+    once(yard, "forced", constraints=[window], timeout="1h", timeout_policy="force")
+    member = yard.member()
+    yard.advance(member, 3599)
+    assert yard.states() == {RunState.PENDING_CONSTRAINT: 2}
+    yard.advance(member, 1)
+    assert {run.schedule: run.state for run in yard.runs()} == {
+        "dropped": RunState.ABORTED,
+        "forced": RunState.PROCESSED,
+    }
+    assert "timed out" in yard.runs("dropped")[0].reason
+
+
+def test_since_the_last_run_counts_successes_only(yard):
+    yard.add("often", cron="*/10 * * * *", constraints=[{"since_last_run": "25m"}])
+    member = yard.member()
+    yard.advance(member, 3600)
+    assert [run.state for run in yard.runs()] == [
+        RunState.PROCESSED, RunState.ABORTED, RunState.ABORTED,
+        RunState.PROCESSED, RunState.ABORTED, RunState.ABORTED,
+    ]  # fmt: skip
+    other = yard.member("agent-2")  # knows it from the rows
+    yard.clock.advance(20)
+    yard.advance(other, 600)
+    assert other.agent.decides
+    assert [run.state for run in yard.runs()][6:] == [RunState.PROCESSED]
+
+
+def test_a_rate_is_kept_over_a_change_of_agents(yard):
+    yard.add("often", cron="* * * * *", constraints=[{"at_most": {"n": 3, "per": "hour"}}])
+    member = yard.member()
+    yard.advance(member, 600)
+    assert len(member.sender.requests) == 3
+    other = yard.member("agent-2")
+    yard.advance(other, 3000)
+    assert other.agent.decides
+    assert not other.sender.requests
+    yard.advance(other, 180)
+    assert len(other.sender.requests) == 3
+
+
+def test_load_is_looked_at_now_and_then_while_somebody_waits(yard, monkeypatch):
+    loads = [2.0]
+    looks = []
+    monkeypatch.setattr(
+        gauges.Gauges.__init__, "__defaults__", (lambda: looks.append(1) or loads[-1],)
+    )
+    once(yard, "heavy", constraints=[{"load": 1.0}])
+    member = yard.member()
+    yard.advance(member, 60)
+    assert yard.states() == {RunState.PENDING_CONSTRAINT: 1}
+    assert 10 <= len(looks) <= 14
+    loads.append(0.5)
+    yard.advance(member, 5)
+    assert yard.states() == {RunState.PROCESSED: 1}
+    number = len(looks)
+    yard.advance(member, 60)
+    assert len(looks) == number
+
+
+def test_the_depth_of_the_queue_counts_for_a_worker(factory):
+    once(factory, "waiting-for-a-worker", process="Export")
+    member = factory.member()
+    member.rest()
+    once(
+        factory, "considerate", process="Export",
+        constraints=[{"load": {"max": 0, "of": "queue"}}, {"concurrency": 9}],
+    )  # fmt: skip
+    factory.advance(member, 20)
+    assert launched(factory) == ["waiting-for-a-worker"]
+    work(factory, "Export")
+    factory.advance(member, 5)
+    assert launched(factory) == ["considerate"]
+
+
+def test_a_job_by_hand_waits_for_nothing(yard):
+    yard.add("patient", cron="0 * * * *", constraints=[{"delay": "1h"}])
+    member = yard.member()
+    member.rest()
+    id_ = yard.actions.trigger("patient", OPERATOR, yard.clock.now())
+    member.rest()
+    assert [request.key for request in member.sender.requests] == [id_]
+
+
+def test_pending_jobs_outlive_the_agent(factory):
+    once(factory, "a", process="Export", constraints=[WAITS])
+    once(factory, "b", process="Export", constraints=[WAITS])
+    member = factory.member()
+    member.rest()
+    (name,) = launched(factory)
+    other = factory.member("agent-2")
+    factory.advance(other, 30)
+    assert launched(factory) == [name]
+    work(factory, "Export")
+    other.rest()
+    assert launched(factory) == [({"a", "b"} - {name}).pop()]
+
+
+# The cost of waiting
+
+
+def test_a_place_costs_a_look_at_one_job_however_many_wait(factory, monkeypatch):
+    from synergy.agent import waiting
+
+    looked: list[str] = []
+    judge = waiting.judge
+    monkeypatch.setattr(
+        waiting,
+        "judge",
+        lambda d, run, facts, now: looked.append(run.id) or judge(d, run, facts, now),
+    )
+    for number in range(200):
+        once(factory, f"s{number:03}", process="Export", constraints=[WAITS])
+    member = factory.member()
+    member.rest()
+    for _ in range(10):
+        looked.clear()
+        work(factory, "Export")
+        member.rest()
+        assert len(looked) <= 4
+    assert len(launched(factory)) == 1
+    assert factory.states()[RunState.PROCESSED] == 10
+
+
+def a_run(number: int, dice: random.Random) -> Run:
+    return Run(
+        id=f"r{number}", schedule="s", key=f"k{number}", due_at=NOW, version=1,
+        state=RunState.PENDING_CONSTRAINT, program="P", priority=dice.randrange(3),
+        created_at=NOW + timedelta(seconds=dice.randrange(5)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whoever_comes_first_in_a_line_that_is_stirred_is_looked_at(seed):
+    """Places under several programs, against counting who may be launched one by one."""
+    dice = random.Random(seed)
+    lines = Lines()
+    free = dict.fromkeys(("x", "y"), 0)
+    waiting: dict[str, tuple[Run, frozenset[str]]] = {}
+    for step in range(200):
+        if dice.random() < 0.5:
+            run = a_run(step, dice)
+            keys = frozenset(dice.sample(["x", "y"], dice.randrange(1, 3)))
+            waiting[run.id] = (run, keys)
+            lines.enter(run)
+        else:
+            key = dice.choice(["x", "y"])
+            free[key] += 1
+            lines.stir([key])
+        launched_now = []
+        for id_ in lines.heads():
+            run, keys = waiting[id_]
+            if all(free[key] for key in keys):
+                for key in keys:
+                    free[key] -= 1
+                lines.leave(id_)
+                launched_now.append(order(run))
+                del waiting[id_]
+            else:
+                lines.place(run, keys, keys, None)
+        assert lines.is_calm
+        assert launched_now == sorted(launched_now)
+        for run, keys in waiting.values():
+            assert not all(free[key] for key in keys), f"{run.id} could have been launched"
+        assert len(lines) == len(waiting)
+
+
+def test_an_answer_that_comes_with_time_is_looked_for_when_it_is_there(yard):
+    once(yard, "delayed", constraints=[{"delay": "1h"}])
+    member = yard.member(receiver=lambda _: sent())
+    member.rest()
+    assert 0 < member.rest() <= 4
+    yard.clock.advance(3600 - 4)
+    member.rest()
+    assert member.rest() <= 4
+    yard.clock.advance(4)
+    member.rest()
+    assert yard.states() == {RunState.PROCESSED: 1}

@@ -1,0 +1,196 @@
+"""Whatever an agent does, it may be killed there, or the store or the bus may fail there."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from contextlib import suppress
+
+import pytest
+
+from synergy.delivery.request import Request, sent
+from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.messaging.stored import StoredBus
+from synergy.model.process import Deployment
+from synergy.model.schedule import RunState
+from tests.service.agents import NOW, Member, Yard, a_worker, work
+from tests.service.faults import Died, FaultyStore
+
+HOUR = 3600.0
+
+
+class Course:
+    """Schedules of several kinds that are due an hour later, and an agent that is disturbed."""
+
+    def __init__(self, fails_at: int, fault: type[BaseException], *, is_late: bool) -> None:
+        self.yard = Yard(Deployment({"Export": a_worker()}, {}))
+        yard = self.yard
+        yard.add("plain", cron="0 * * * *")
+        yard.add("missed", cron="*/20 * * * *", catchup="latest")
+        yard.add("delayed", cron="0 * * * *", constraints=[{"delay": "5s"}])
+        yard.add("export", cron="0 * * * *", process="Export")
+        yard.add("alone", trigger={"partition": {"dataset": "orders", "n": 2}})
+        self.store = FaultyStore(yard.store, 0, fault)
+        self.bus = StoredBus(self.store)
+        self.answers: Counter[str] = Counter()
+        # Room for one: some are claimed with their launch, others come by messages.
+        self.member = yard.member("agent-1", self.answer, rooms=1, store=self.store, bus=self.bus)
+        self.member.rest()
+        yard.event("PARTITION", "orders", NOW, "one")
+        yard.event("PARTITION", "orders", NOW, "two")
+        yard.clock.advance(HOUR)
+        self.store.calls = 0
+        self.store.fails_at = fails_at
+        self.store.is_late = is_late
+
+    def answer(self, _: Request):
+        self.answers["all"] += 1
+        return sent()
+
+    def close(self) -> None:
+        self.bus.close()
+        self.yard.close()
+
+    def disturbed(self) -> None:
+        """The agent works until it dies, or is done; what fails is tried again."""
+        member = self.member
+        try:
+            for _ in range(60):
+                for turn in (member.decide, member.deliver, member.sender.answer):
+                    try:
+                        turn()
+                    except (StorageUnavailable, MessagingUnavailable):
+                        member.agent.forget()
+                self.yard.clock.advance(1)
+        except Died:
+            return
+
+    def finish(self, member: Member) -> None:
+        """Until nothing is left to do."""
+        self.yard.advance(member, 45)
+        assert member.agent.decides
+        work(self.yard, "Export")
+        self.yard.advance(member, 30)
+
+    def check(self, *members: Member) -> None:
+        runs = defaultdict(list)
+        for run in self.yard.runs():
+            runs[run.schedule].append(run)
+        due = {name: [run.due_at.hour * 60 + run.due_at.minute for run in some]
+               for name, some in runs.items()}  # fmt: skip
+        assert len(due.pop("alone")) == 1
+        assert due == {
+            "plain": [780], "missed": [740, 760, 780], "delayed": [780], "export": [780],
+        }  # fmt: skip
+        assert self.yard.states() == {RunState.PROCESSED: 5, RunState.SKIPPED: 2}
+        requests = [request for member in members for request in member.sender.requests]
+        keys = {run.id for run in self.yard.runs() if run.state is RunState.PROCESSED}
+        sent_keys = Counter(request.key for request in requests)
+        assert set(sent_keys) == keys - {run.id for run in runs["export"]}
+        assert sum(sent_keys.values()) <= 4 + 4  # at most what was sent and not recorded
+        assert len(self.yard.store.units.find(process="Export")[0]) == 1
+
+
+def calls() -> int:
+    course = Course(0, Died, is_late=False)
+    course.disturbed()
+    course.close()
+    return course.store.calls
+
+
+NUMBER = 170  # of the first calls, which are more than it takes to have all sent and recorded
+
+
+def test_the_calls_that_are_disturbed_are_enough():
+    """All that is there to be done is done within them."""
+    course = Course(NUMBER, Died, is_late=False)
+    course.disturbed()
+    states = course.yard.states()
+    course.close()
+    assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("fails_at", range(1, NUMBER))
+def test_an_agent_killed_at_any_call_leaves_nothing_undone(fails_at, is_late):
+    course = Course(fails_at, Died, is_late=is_late)
+    course.disturbed()
+    other = course.yard.member("agent-2")
+    course.finish(other)
+    course.check(course.member, other)
+    course.close()
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("fails_at", range(1, NUMBER))
+def test_an_agent_goes_on_after_any_call_that_fails(fails_at, is_late):
+    course = Course(fails_at, StorageUnavailable, is_late=is_late)
+    course.disturbed()
+    course.finish(course.member)
+    course.check(course.member)
+    course.close()
+
+
+@pytest.mark.parametrize("step", ["before", "after"])
+def test_an_agent_killed_while_it_sends_sends_again_with_the_same_key(step):
+    yard = Yard()
+    yard.add("plain", cron="0 * * * *")
+    first = yard.member()
+    first.rest()
+    submit = first.sender.submit
+
+    def dying(request, done):
+        if step == "after":
+            submit(request, done)
+        raise Died
+
+    first.sender.submit = dying
+    yard.clock.advance(HOUR)
+    with pytest.raises(Died):
+        first.rest()
+    second = yard.member("agent-2")
+    yard.advance(second, 60)
+    (run,) = yard.runs()
+    assert (run.state, run.attempt) == (RunState.PROCESSED, 2)
+    assert [request.key for request in second.sender.requests] == [run.id]
+    yard.close()
+
+
+class Broker(StoredBus):
+    """Messages leave after the batch, as with a broker, which is out of order at first."""
+
+    is_down = True
+
+    def publish(self, queue, messages, batch, confirmed=lambda: None):
+        batch.after_commit(lambda: self._send(queue, messages, confirmed))
+
+    def _send(self, queue, messages, confirmed):
+        if self.is_down:
+            raise MessagingUnavailable("the broker is out of order")
+        with self._store.batch() as batch:
+            super().publish(queue, messages, batch, confirmed)
+
+
+def test_what_a_broker_did_not_take_is_said_again():
+    course = Course(0, StorageUnavailable, is_late=False)
+    yard = course.yard
+    broker = Broker(yard.store)
+    member = yard.member("agent-2", rooms=0, bus=broker)
+    yard.clock.advance(20)
+    for _ in range(40):
+        for turn in (member.decide, member.deliver):
+            with suppress(MessagingUnavailable):
+                turn()
+        yard.clock.advance(1)
+    assert not member.sender.requests
+    assert yard.states()[RunState.LAUNCHED] == 5
+    broker.is_down, member.sender.rooms = False, 9
+    yard.advance(member, 10)
+    assert len(member.sender.requests) == 4
+    yard.advance(member, 60)
+    assert len(member.sender.requests) == 4
+    states = {RunState.PROCESSED: 4, RunState.LAUNCHED: 1, RunState.SKIPPED: 2}
+    assert yard.states() == states
+    (unit,) = yard.store.units.unfinished()
+    assert unit.published_at is None  # which is for the collector to say again
+    broker.close()
+    course.close()

@@ -1,0 +1,206 @@
+"""What agents count, what they forget, and what they decide ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from synergy.insight import metrics
+from synergy.model.schedule import RunState
+from synergy.storage.protocol import Store
+from tests.service.agents import NOW, OPERATOR, Yard
+
+DAY = 86_400
+
+
+@pytest.fixture
+def yard() -> Iterator[Yard]:
+    yard = Yard()
+    yield yard
+    yard.close()
+
+
+# Counting
+
+
+def test_counts_of_all_agents_are_summed(yard: Yard):
+    for member in (1, 2):
+        meter = metrics.Meter()
+        meter.count("job_executed_total", "sent", member)
+        meter.observe("job_executed_delay_seconds", "first", 0.2 * member)
+        yard.store.facts.set(metrics.fact_of(member), meter.text())
+    lines = list(metrics.lines(yard.store))
+    assert 'synergy_job_executed_total{outcome="sent"} 3' in lines
+    delay = "synergy_job_executed_delay_seconds"
+    assert f'{delay}_bucket{{outcome="first",le="0.1"}} 0' in lines
+    assert f'{delay}_bucket{{outcome="first",le="0.25"}} 1' in lines
+    assert f'{delay}_bucket{{outcome="first",le="0.5"}} 2' in lines
+    assert f'{delay}_bucket{{outcome="first",le="+Inf"}} 2' in lines
+    assert f'{delay}_count{{outcome="first"}} 2' in lines
+    assert any(line.startswith(f'{delay}_sum{{outcome="first"}} 0.6') for line in lines)
+
+
+def test_every_metric_has_its_heading_and_labels_are_escaped(yard: Yard):
+    meter = metrics.Meter()
+    meter.count("error_total", 'a "b"\n')
+    yard.store.facts.set(metrics.fact_of(1), meter.text())
+    text = "\n".join(metrics.lines(yard.store))
+    for name in (*metrics.COUNTERS, *metrics.DURATIONS, *metrics.GAUGES):
+        assert f"# TYPE synergy_{name} " in text
+    assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1' in text.splitlines()
+
+
+def test_what_cannot_be_read_counts_nothing(yard: Yard):
+    yard.store.facts.set(metrics.fact_of(1), "rubbish")
+    assert metrics.collected(yard.store).total("job_executed_total") == 0
+
+
+def test_an_agent_writes_its_counts_now_and_then(yard: Yard):
+    yard.add("hourly", cron="0 * * * *")
+    member = yard.member()
+    yard.advance(member, 3600)
+    yard.advance(member, 15)
+    meter = metrics.collected(yard.store)
+    assert meter.total("job_executed_total", "sent") == 1
+    assert meter.total("job_completed_total", "processed") == 1
+    assert meter.total("schedule_job_started_total", "launched") == 1
+    assert meter.total("schedule_leased_total", "due") == 1
+    yard.advance(member, 3600)
+    yard.advance(member, 15)
+    assert metrics.collected(yard.store).total("job_executed_total") == 2
+    assert 'synergy_runs_unfinished{state="pending"} 0' in "\n".join(metrics.lines(yard.store))
+
+
+# Forgetting
+
+
+def advance_to(yard: Yard, member, seconds: float) -> None:
+    """Time passes without anything in between."""
+    yard.clock.advance(seconds)
+    member.rest()
+
+
+def test_old_runs_and_events_are_forgotten(yard: Yard):
+    yard.add("job", when=NOW.isoformat())
+    yard.event("TABLE", "t", NOW)
+    member = yard.member()
+    member.rest()
+    yard.event("TABLE", "t", NOW)
+    advance_to(yard, member, 7 * DAY - 1)
+    assert len(yard.store.events.find()[0]) == 2
+    advance_to(yard, member, 3601)
+    assert len(yard.store.events.find()[0]) == 1  # the newest is kept
+    assert len(yard.runs()) == 1
+    advance_to(yard, member, 23 * DAY - 3600 - 3600)
+    assert len(yard.runs()) == 1
+    advance_to(yard, member, 2 * 3600 + 1)
+    assert not yard.runs()
+
+
+def stored(store: Store, *names: str) -> list[bool]:
+    return [store.payloads.get(name) is not None for name in names]
+
+
+def test_bodies_that_nothing_refers_to_are_forgotten(yard: Yard):
+    yard.add("kept", cron="0 0 1 1 *", payload="a" * 70_000)
+    yard.add("removed", cron="0 0 1 1 *", payload="b" * 70_000)
+    yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
+    names = [
+        str(row.definition["payload"]["stored"])
+        for row in sorted(yard.store.schedules.get(["kept", "removed", "failed"]),
+                          key=lambda row: ["kept", "removed", "failed"].index(row.name))
+    ]  # fmt: skip
+    member = yard.member(receiver=lambda _: _refused())
+    yard.advance(member, 60)
+    assert yard.states() == {RunState.FAILED: 1}
+    for name in ("removed", "failed"):
+        yard.actions.remove(name, OPERATOR, yard.clock.now())
+    member.rest()
+    assert stored(yard.store, *names) == [True, True, True]
+    advance_to(yard, member, 3601)
+    assert stored(yard.store, *names) == [True, False, True]  # what failed may be sent again
+
+
+def _refused():
+    from synergy.delivery.request import Answer
+
+    return Answer(ok=False, outcome="refused", may_retry=False, status=400, error="no")
+
+
+def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(yard: Yard, monkeypatch):
+    member = yard.member()
+    member.rest()
+    prune = yard.store.payloads.prune
+    find = yard.store.runs.find
+
+    def find_and_add(**asked):
+        if not yard.store.schedules.get(["late"]):
+            yard.add("late", cron="0 0 1 1 *", payload="x" * 70_000)
+        return find(**asked)
+
+    monkeypatch.setattr(yard.store.runs, "find", find_and_add)
+    pruned = []
+    monkeypatch.setattr(
+        yard.store.payloads, "prune", lambda kept: pruned.append(prune(kept)) or pruned[-1]
+    )
+    advance_to(yard, member, 3601)
+    assert pruned == [0]
+    (row,) = yard.store.schedules.get(["late"])
+    assert stored(yard.store, row.definition["payload"]["stored"]) == [True]
+
+
+# Deciding ahead
+
+
+def just_before(yard: Yard, member) -> None:
+    """A second before one o'clock; what is due then was decided about."""
+    yard.clock.advance(3595)
+    member.rest()
+    yard.clock.advance(4)
+    member.rest()
+
+
+def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(yard: Yard):
+    yard.add("hourly", cron="0 * * * *", payload="${scheduledTime}")
+    member = yard.member()
+    just_before(yard, member)
+    assert not yard.runs()
+    yard.clock.advance(1)
+    member.rest()
+    (run,) = yard.runs()
+    assert (run.due_at, run.created_at) == (NOW + timedelta(hours=1),) * 2
+    assert member.sender.requests[0].body == b"2026-03-10T13:00:00.000Z"
+    yard.advance(member, 3600)
+    assert len(yard.runs()) == 2
+
+
+@pytest.mark.parametrize("change", ["edit", "disable", "remove"])
+def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: Yard, change: str):
+    yard.add("hourly", cron="0 * * * *")
+    member = yard.member()
+    just_before(yard, member)
+    now = yard.clock.now()
+    if change == "edit":
+        other = {"target": "https://other.example/", "cron": "0 * * * *"}
+        yard.actions.replace("hourly", other, OPERATOR, now)
+    elif change == "disable":
+        yard.actions.disable("hourly", OPERATOR, now)
+    else:
+        yard.actions.remove("hourly", OPERATOR, now)
+    yard.clock.advance(1)
+    member.rest()
+    assert [request.target.url for request in member.sender.requests] == (
+        ["https://other.example/"] if change == "edit" else []
+    )
+
+
+def test_a_decision_made_ahead_is_not_used_late(yard: Yard):
+    yard.add("minutely", cron="* * * * *", catchup="latest")
+    member = yard.member()
+    yard.clock.advance(55)
+    member.rest()
+    yard.clock.advance(65)
+    member.rest()
+    assert [run.state for run in yard.runs()] == [RunState.SKIPPED, RunState.PROCESSED]

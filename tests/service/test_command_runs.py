@@ -1,0 +1,213 @@
+"""Runs that are carried out by a program: what it is told, and what its end means."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from synergy.config.loader import check
+from synergy.insight.launching import outcome_of
+from synergy.model.schedule import RunState
+from synergy.model.unit_of_work import UnitState
+from synergy.supervisor.proctable import MARKER
+from synergy.worker.command import CommandWorker
+from tests.deployments import HOURLY, a_deployment, a_process
+from tests.service.free_runs import (
+    SECOND,
+    a_free_process,
+    a_run,
+    a_world,
+    carry_out,
+    launch,
+    unit,
+)
+from tests.service.world import World, close_worlds
+
+TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    close_worlds()
+
+
+def carry_out_command(world, process="Report"):
+    worker = CommandWorker(world.workplace(process, "a worker"))
+    assert carry_out(world, worker.work, process)
+
+
+def log_of(world, run):
+    """What is kept of the carrying out of a run: levels and texts."""
+    return [(line.level, line.text) for line in world.store.logs.of_unit(run.id)]
+
+
+def told(tmp_path, command, arguments, given, **fields):
+    """What a program is told by a run with these arguments: its arguments and environment."""
+    seen = tmp_path / "seen"
+    process = a_free_process(
+        classname=None,
+        command=(sys.executable, "-c", TELL, str(seen), *command),
+        arguments=arguments,
+    )
+    world = a_world(process)
+    run = a_run(request={"process": "Report", "arguments": given}, **fields)
+    launch(world, run)
+    carry_out_command(world)
+    done = unit(world, run)
+    assert done.state is UnitState.PROCESSED, done.reason
+    argv, environment = json.loads(seen.read_text())
+    return run, argv[1:], environment
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "outcome"),
+    [
+        (0, UnitState.PROCESSED, (RunState.PROCESSED, "")),
+        (99, UnitState.NOOP, (RunState.NOOP, "")),
+        (1, UnitState.INVALID, None),
+    ],
+)
+def test_the_exit_code_says_how_the_run_ended(code, state, outcome):
+    command = ("sh", "-c", f"echo fire >&2; exit {code}")
+    world = a_world(a_free_process(classname=None, command=command))
+    run = a_run()
+    launch(world, run)
+    carry_out_command(world)
+    done = unit(world, run)
+    assert (done.state, outcome_of(done)) == (state, outcome)
+    if code == 1:
+        assert done.reason == "CommandFailed: exit code 1: fire"
+        world.schedule()
+        reason = "failed: CommandFailed: exit code 1: fire"
+        assert outcome_of(unit(world, run)) == (RunState.FAILED, reason)
+
+
+def test_the_log_of_a_program_that_failed_is_what_it_wrote_and_how_it_ended(caplog):
+    caplog.set_level(logging.INFO)
+    command = ("sh", "-c", "echo half way; printf 'no disk\\nat all\\n' >&2; exit 3")
+    world = a_world(a_free_process(classname=None, command=command))
+    run = a_run()
+    launch(world, run)
+    carry_out_command(world)
+    assert log_of(world, run) == [
+        ("INFO", "half way"), ("INFO", "no disk"), ("INFO", "at all"), ("ERROR", "exit code 3"),
+    ]  # fmt: skip
+    assert unit(world, run).reason == "CommandFailed: exit code 3: no disk\nat all"
+
+
+def test_passwords_that_a_program_writes_are_in_no_log_and_no_reason(caplog):
+    caplog.set_level(logging.INFO)
+    command = ("sh", "-c", "echo postgres://me:secret@db/x; echo http://me:secret@h >&2; exit 3")
+    world = a_world(a_free_process(classname=None, command=command))
+    run = a_run()
+    launch(world, run)
+    carry_out_command(world)
+    texts = [text for _, text in log_of(world, run)]
+    assert texts == ["postgres://me:***@db/x", "http://me:***@h", "exit code 3"]
+    assert unit(world, run).reason == "CommandFailed: exit code 3: http://me:***@h"
+
+
+def test_the_log_of_a_program_that_cannot_be_started():
+    world = a_world(a_free_process(classname=None, command=("./no-such-program",)))
+    run = a_run()
+    launch(world, run)
+    carry_out_command(world)
+    told = "./no-such-program cannot be started: No such file or directory"
+    assert log_of(world, run) == [("ERROR", told)]
+
+
+def test_the_log_of_python_work_that_failed_keeps_its_traceback():
+    def fail(task):
+        raise ValueError("no disk")
+
+    world = a_world(a_free_process())
+    run = a_run()
+    launch(world, run)
+    assert carry_out(world, fail)
+    [(level, text)] = log_of(world, run)
+    assert level == "ERROR"
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert text.endswith("ValueError: no disk\n")
+
+
+def test_a_program_is_told_its_run(tmp_path, monkeypatch):
+    monkeypatch.delenv(MARKER, raising=False)
+    command = ("${timeperiod}", "${start}..${end}", "${attempt}", "${run}", "${home}", "${days}")
+    run, argv, environment = told(tmp_path, command, {"days": 7}, {})
+    assert argv == [SECOND, f"{SECOND}..{SECOND}", "1", run.id, ".", "7"]
+    expected = {
+        "SYNERGY_UNIT": run.id,
+        "SYNERGY_TIMEPERIOD": SECOND,
+        "SYNERGY_GENERATION": "1",
+        "SYNERGY_ATTEMPT": "1",
+        "SYNERGY_IDEMPOTENCY_KEY": f"{run.id}:1",
+    }
+    assert expected.items() <= environment.items()
+    assert MARKER not in environment  # which is the supervisor's alone
+    given = {name: environment[name] for name in expected}
+    assert check(Path(__file__).parents[2], given).mistakes == ()  # it may be launch.py itself
+
+
+def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
+    command = ("${timeperiod}", "${start}..${end}", "${days}")
+    cause = {"timeperiod": "2015051900", "start": "2015051900", "end": "2015052000", "days": 9}
+    _, argv, environment = told(tmp_path, command, {"days": 7}, {}, detail={"cause": cause})
+    assert argv == ["2015051900", "2015051900..2015052000", "7"]
+    assert environment["SYNERGY_TIMEPERIOD"] == "2015051900"
+
+
+def test_arguments_of_a_run_fill_only_what_the_entry_names(tmp_path):
+    command = ("${days}", "${site}", "${more}", "${home}")
+    given = {"days": 1, "more": "x", "home": "/elsewhere", "run": "0", "timeperiod": "1"}
+    _, argv, _ = told(tmp_path, command, {"days": 7, "site": "a"}, given)
+    assert argv == ["1", "a", "${more}", "."]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "$(touch here) ; `id` && x | y > z",
+        "a b\nc\t'd' \"e\"",
+        "${home}",
+        "${days}${run}",
+        "",
+        "日",
+    ],
+)
+def test_what_is_put_in_is_data_and_stays_one_argument(tmp_path, value):
+    command = ("before", "${days}", "--days=${days}", "after")
+    _, argv, _ = told(tmp_path, command, {"days": 7}, {"days": value})
+    assert argv == ["before", value, f"--days={value}", "after"]
+
+
+def test_a_value_that_no_program_can_be_given_fails_its_own_run_only():
+    process = a_free_process(classname=None, command=("true", "${x}"), arguments={"x": ""})
+    world = a_world(process)
+    runs = [a_run(f"due:{n}", request={"arguments": {"x": x}}) for n, x in enumerate("a\0b")]
+    launch(world, *runs)
+    for _ in runs:
+        carry_out_command(world)
+    assert [unit(world, run).state for run in runs] == [
+        UnitState.PROCESSED,
+        UnitState.INVALID,
+        UnitState.PROCESSED,
+    ]
+
+
+def test_commands_of_jobs_know_of_no_runs(tmp_path):
+    seen = tmp_path / "seen"
+    process = a_process(
+        "Hour", HOURLY, classname=None, settle=0.0,
+        command=(sys.executable, "-c", TELL, str(seen), "${timeperiod}", "${end}", "${run}"),
+    )  # fmt: skip
+    world = World(a_deployment({"t": [process]}), start="2015052011")
+    world.clock.advance(1)
+    world.schedule()
+    carry_out_command(world, "Hour")
+    argv, _ = json.loads(seen.read_text())
+    assert argv[1:] == ["2015052011", "2015052012", "${run}"]

@@ -1,0 +1,44 @@
+"""Agents that begin at the same moment are members at once, all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.agent.membership import Membership
+from synergy.model.process import Deployment
+from tests.service.agents import Yard
+
+
+@pytest.fixture
+def yard():
+    made = Yard(Deployment({}, {}))
+    yield made
+    made.close()
+
+
+class Slower:
+    """The store's leases for somebody who is overtaken just before he takes one."""
+
+    def __init__(self, leases, *faster):
+        self._leases = leases
+        self._faster = list(faster)
+
+    def __getattr__(self, name):
+        return getattr(self._leases, name)
+
+    def take(self, *asked):
+        if self._faster:
+            self._faster.pop(0).tick()
+        return self._leases.take(*asked)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_who_is_overtaken_takes_the_next_number(yard, number):
+    others = [Membership(yard.store.leases, yard.clock, f"other {n}") for n in range(number)]
+    slower = Membership(Slower(yard.store.leases, *others), yard.clock, "slower")
+
+    slower.tick()
+
+    assert [other.number for other in others] == list(range(1, number + 1))
+    assert slower.number == number + 1
+    assert [one.decides for one in (*others, slower)].count(True) == 1

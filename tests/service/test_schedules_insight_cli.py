@@ -1,0 +1,336 @@
+"""The families schedule and event, and what queue says of failed runs, as people type them."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+from synergy.model.schedule import Run, RunState, run_id
+from synergy.storage.sqlite import SqliteStore
+from tests.service.commands import NOW
+
+YAML = """
+name: nightly
+target: https://user.example.com/hook?token=t0ken
+headers: {Authorization: Bearer s3cret}
+payload: |
+  {"day": "${yesterdaysDate}", "what": "${nothing}"}
+trigger: cron 30 2 * * *
+zone: Europe/Berlin
+---
+name: hourly
+target: sqs:jobs
+trigger: every 3600
+"""
+LOADS = """
+name: loads
+target: https://user.example.com/
+trigger: {partition: {dataset: visits, n: 2}}
+"""
+WRONG = """
+name: first
+target: ftp://x
+trigger: every 0
+---
+name: second
+target: https://x.example.com/
+trigger: cron 99 * * * *
+"""
+
+
+@pytest.fixture
+def home(commands, deployed):
+    """Commands on a store that is there."""
+    return commands
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a file, and returns its path."""
+
+    def write(text: str, name: str = "file.yaml") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def everything(world) -> object:
+    store = world.store
+    return (
+        store.schedules.find(1000), store.runs.find(limit=1000), store.events.find(1000),
+        dict(store.status().rows), store.journal.last_seq(),
+    )  # fmt: skip
+
+
+def a_failed_run(store: SqliteStore, schedule: str = "hourly", **fields: object) -> Run:
+    given = {
+        "id": run_id(schedule, "due:x"), "schedule": schedule, "key": "due:x", "due_at": NOW,
+        "version": 1, "state": RunState.FAILED, "program": "sqs:jobs", "created_at": NOW,
+        "launched_at": NOW, "finished_at": NOW, "reason": "nobody answered",
+        "request": {"target": "sqs:jobs", "body": "b"},
+        "detail": {"answers": [{"at": "2015-05-20T12:00:00Z", "status": None, "outcome":
+                                "timeout", "error": "nobody answered", "body": "", "seconds": 3}]},
+        **fields,
+    }  # fmt: skip
+    (run,) = store.runs.create([Run(**given)], "an agent")
+    return run
+
+
+VERBS = [
+    ["schedule", "list"], ["schedule", "show", "x"], ["schedule", "remove", "x"],
+    ["schedule", "enable", "x"], ["schedule", "disable", "x"], ["schedule", "trigger", "x"],
+    ["schedule", "runs"], ["schedule", "run", "x"], ["schedule", "pending"],
+    ["schedule", "preview", "x"], ["schedule", "retry", "x"], ["schedule", "cancel", "x"],
+    ["event", "list"], ["event", "emit", "FILE", "/x"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("argv", VERBS)
+def test_before_the_first_start_nothing_is_made(commands, argv):
+    assert commands.run(*argv) == 5
+    assert "supervisor start" in commands.err
+    assert not commands.home.exists()
+
+
+@pytest.mark.parametrize("argv", [verb for verb in VERBS if "x" in verb])
+def test_what_there_is_not_is_said_and_nothing_changes(home, deployed, argv):
+    before = everything(deployed)
+    assert home.run(*argv) == 3
+    assert home.err.count("\n") == 1
+    assert home.err.startswith("error: no such ")
+    assert everything(deployed) == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["schedule", "runs", "--state", "faild"], "did you mean failed?"),
+        (["schedule", "retry"], "name one run, or --all"),
+        (["schedule", "retry", "x", "--all"], "name one run, or --all"),
+        (["schedule", "retry", "x", "--schedule", "s"], "--schedule goes with --all"),
+        (["schedule", "preview"], "name a schedule, or --file"),
+        (["schedule", "preview", "x", "--from", "soon"], "--from: expected an instant"),
+        (["schedule", "list", "--limit", "0"], "not a whole number"),
+        (["event", "emit"], "TYPE and RESOURCE, or --file"),
+        (["event", "emit", "FILE"], "TYPE and RESOURCE, or --file"),
+        (["event", "emit", "FILE", "/x", "--file", "-"], "the file says the rest"),
+        (["event", "emit", "FOLDER", "/x"], "eventType: 'FOLDER' is unknown"),
+        (["event", "emit", "FILE", "/x", "--at", "noon"], "eventTimestamp: expected an instant"),
+        (["event", "emit", "FILE", "/x", "--partitions", "0"], "not a whole number"),
+    ],
+)
+def test_wrong_usage_says_what_is_right_and_does_nothing(home, deployed, argv, words):
+    before = everything(deployed)
+    assert home.run(*argv) == 2
+    assert words in home.err
+    assert everything(deployed) == before
+
+
+# Adding
+
+
+def test_a_file_of_schedules_is_added_and_shown(home, file):
+    said = home.ok("schedule", "add", file(YAML))
+    assert "nightly added; it is disabled: launch.py schedule enable nightly" in said
+    listed = home.ok("schedule", "list")
+    assert "at 02:30 every day, Europe/Berlin: sends to https://user.example.com/hook" in listed
+    shown = home.ok("schedule", "show", "nightly")
+    assert "cron 30 2 * * *" in shown
+    assert "${nothing}" in shown
+    for text in (listed, shown, home.ok("schedule", "show", "nightly", "--json")):
+        assert "t0ken" not in text
+        assert "s3cret" not in text
+
+
+def test_a_file_of_json_from_standard_input(home, monkeypatch):
+    class Typed:
+        buffer = io.BytesIO(b'[{"name": "a", "target": "sqs:jobs", "trigger": "every 60"}]')
+
+    monkeypatch.setattr(sys, "stdin", Typed)
+    found = home.json("schedule", "add", "-", "--enable")
+    assert found["dry_run"] is False
+    (schedule,) = found["schedules"]
+    assert schedule == {
+        "name": "a", "version": 1, "is_enabled": True, "next_due": "2015-05-20T12:01:00Z",
+    }  # fmt: skip
+
+
+def test_a_file_with_mistakes_lists_all_of_them_and_adds_nothing(home, deployed, file):
+    before = everything(deployed)
+    assert home.run("schedule", "add", file(WRONG + "---\n" + YAML)) == 2
+    lines = home.err.splitlines()
+    assert [line.split(": ")[1] for line in lines[:-1]] == ["first", "first", "second"]
+    assert lines[-1] == "3 mistakes; nothing was done"
+    assert everything(deployed) == before
+
+
+def test_a_file_that_cannot_be_read(home, deployed, file, tmp_path):
+    before = everything(deployed)
+    assert home.run("schedule", "add", str(tmp_path / "none.yaml")) == 3
+    assert home.run("schedule", "add", file("name: [\n")) == 2
+    assert "line 2, column 1" in home.err
+    assert home.run("schedule", "add", str(tmp_path)) == 1
+    assert home.err.count("\n") == 1
+    assert everything(deployed) == before
+
+
+def test_dry_runs_show_and_do_nothing(home, deployed, file):
+    path = file(YAML)
+    before = everything(deployed)
+    assert "nightly would be added; next due" in home.ok(
+        "schedule", "add", path, "--enable", "--dry-run"
+    )
+    assert home.json("schedule", "add", path, "--dry-run")["dry_run"] is True
+    home.ok("event", "emit", "FILE", "/x", "--dry-run")
+    assert everything(deployed) == before
+    home.ok("schedule", "add", path, "--enable")
+    a_failed_run(deployed.store)
+    run = a_failed_run(
+        deployed.store, id="waiting", key="due:y", state=RunState.PENDING_CONSTRAINT,
+        finished_at=None,
+    )  # fmt: skip
+    before = everything(deployed)
+    for argv in (
+        ["edit", "hourly", file("target: sqs:jobs\ntrigger: every 60\n", "one.yaml")],
+        ["remove", "hourly"], ["disable", "hourly"], ["trigger", "hourly"], ["retry", "--all"],
+        ["retry", run_id("hourly", "due:x")], ["cancel", run.id],
+    ):  # fmt: skip
+        assert "would be" in home.ok("schedule", *argv, "--dry-run")
+        assert home.json("schedule", *argv, "--dry-run")["dry_run"] is True
+    assert everything(deployed) == before
+
+
+def test_changes_and_what_is_refused(home, deployed, file):
+    home.ok("schedule", "add", file(YAML))
+    assert home.run("schedule", "add", file(YAML)) == 4
+    assert "there are already hourly, nightly" in home.err
+    assert "next due 2015-05-20 13:00:00Z" in home.ok("schedule", "enable", "hourly")
+    assert home.run("schedule", "enable", "hourly") == 4
+    edited = file("target: sqs:jobs\ntrigger: every 60\n", "one.yaml")
+    assert "hourly changed to version 2; next due 2015-05-20 12:01:00Z" in home.ok(
+        "schedule", "edit", "hourly", edited
+    )
+    assert home.run("schedule", "edit", "hourly", file(YAML)) == 2
+    assert "holds 2 schedules" in home.err
+    assert home.ok("schedule", "disable", "hourly", "--reason", "too often") == "hourly disabled\n"
+    assert home.run("schedule", "disable", "hourly") == 4
+    assert "hourly is disabled already: too often" in home.err
+    assert home.ok("schedule", "remove", "hourly") == "hourly removed\n"
+    assert home.run("schedule", "remove", "hourly") == 3
+
+
+# Runs
+
+
+def test_a_run_by_hand(home, file):
+    home.ok("schedule", "add", file(YAML))
+    id_ = home.json("schedule", "trigger", "hourly", "--reason", "a test")["run"]
+    (run,) = home.json("schedule", "runs", "hourly")["items"]
+    assert (run["id"], run["state"]) == (id_, "launched")
+    assert id_ in home.ok("schedule", "runs")
+    assert "a test" in home.ok("schedule", "run", id_)
+    assert home.json("schedule", "runs", "--state", "failed") == {"items": [], "next": None}
+
+
+def test_what_failed_is_shown_and_launched_again(home, deployed, file):
+    home.ok("schedule", "add", file(YAML))
+    run = a_failed_run(deployed.store)
+    shown = home.ok("schedule", "run", run.id)
+    assert "timeout" in shown
+    assert "nobody answered" in shown
+    home.ok("queue", "dead")
+    assert "runs of schedules that have failed: 1 (launch.py schedule runs" in home.err
+    assert [r["id"] for r in home.json("queue", "dead")["failed_runs"]] == [run.id]
+    home.ok("queue", "replay")
+    assert "launch.py schedule retry --all" in home.err
+    assert f"run {run.id} of hourly launched again" in home.ok("schedule", "retry", run.id)
+    assert home.run("schedule", "retry", run.id) == 4
+    assert "only what has failed" in home.err
+    assert "nothing has failed" in home.ok("schedule", "retry", "--all")
+    assert home.json("queue", "dead")["failed_runs"] == []
+    assert f"run {run.id} of hourly canceled" in home.ok("schedule", "cancel", run.id)
+    assert home.run("schedule", "cancel", run.id) == 4
+
+
+def test_a_one_off_job_begins_by_itself_and_is_canceled_by_its_name(home, file):
+    job = file("name: once\ntarget: sqs:jobs\nwhen: 2015-05-21T00:00:00Z\n")
+    assert "once added; next due 2015-05-21 00:00:00Z" in home.ok("schedule", "add", job)
+    unnamed = file("target: sqs:jobs\nwhen: 2015-05-22T00:00:00Z\n", "unnamed.yaml")
+    assert "added" in home.ok("schedule", "add", unnamed)
+    assert "is there already; next due 2015-05-22" in home.ok("schedule", "add", unnamed)
+    assert len(home.json("schedule", "add", unnamed)["schedules"]) == 1
+    assert "canceled" in home.ok("schedule", "cancel", "once")
+    (run,) = home.json("schedule", "runs", "once")["items"]
+    assert (run["state"], run["due_at"]) == ("canceled", "2015-05-21T00:00:00Z")
+    assert home.run("schedule", "cancel", "once") == 4
+
+
+# Preview
+
+
+def test_a_preview_of_what_is_stored_and_of_what_is_only_written(home, deployed, file):
+    home.ok("schedule", "add", file(YAML))
+    before = everything(deployed)
+    shown = home.ok("schedule", "preview", "nightly", "--from", "2026-03-28", "--to", "2026-03-30")
+    assert "2026-03-29 01:00:00Z" in shown
+    assert "03:00:00 +0200" in shown
+    assert "02:30 does not exist" in shown
+    assert "Unix cron" in shown
+    assert "warning: payload: ${nothing} is unknown and stays as it is" in home.err
+    one = file("name: x\ntarget: sqs:jobs\ntrigger: every 60\n", "one.yaml")
+    found = home.json("schedule", "preview", "--file", one, "--limit", "2")
+    assert [due["at"] for due in found["dues"]] == ["2015-05-20T12:00:00Z", "2015-05-20T12:01:00Z"]
+    assert found["more"] is True
+    assert home.run("schedule", "preview", "--file", file(WRONG)) == 2
+    assert everything(deployed) == before
+
+
+# Events
+
+
+def test_events_one_by_one(home, file):
+    home.ok("schedule", "add", file(LOADS), "--enable")
+    said = home.ok("event", "emit", "PARTITION", "visits", "--partitions", "2", "--id", "a")
+    assert "taken: PARTITION visits 2015-05-20 12:00:00Z" in said
+    assert "listening: loads" in said
+    assert "no agent has looked at it yet" in home.err
+    assert "was there before, as a" in home.ok("event", "emit", "PARTITION", "visits", "--id", "a")
+    found = home.json("event", "emit", "PARTITION", "visits", "--id", "a")
+    assert [event["new"] for event in found["events"]] == [False]
+    assert found["effects"]["schedules"] == ["loads"]
+    assert found["effects"]["is_decided"] is False
+    home.ok("event", "emit", "FILE", "/d/x", "--at", "2015-05-20 11:00:00")
+    items = home.json("event", "list")["items"]
+    assert [(event["seq"], event["resource"]) for event in items] == [(2, "/d/x"), (1, "visits")]
+    assert items[0]["timestamp"] == "2015-05-20T11:00:00Z"
+    assert "no schedule listens" in home.ok("event", "emit", "FILE", "/d/y")
+    assert "/d/y" in home.ok("event", "list", "--limit", "1")
+    assert "--cursor" in home.err
+
+
+def test_events_of_a_file_are_taken_all_or_none(home, deployed, file):
+    good = {"eventType": "FILE", "eventResourceId": "/d", "eventTimestamp": "2015-05-20T11:00:00Z"}
+    before = everything(deployed)
+    wrong = file("\n".join(map(json.dumps, [good, {**good, "eventType": "X"}, {}])))
+    assert home.run("event", "emit", "--file", wrong) == 2
+    assert [line.split(": ")[1] for line in home.err.splitlines()[:2]] == ["event 2", "event 3"]
+    assert everything(deployed) == before
+    right = file("\n".join(json.dumps({**good, "id": str(n % 30)}) for n in range(40)))
+    assert "30 of 40 taken" in home.ok("event", "emit", "--file", right)
+    assert len(home.json("event", "list", "--limit", "100")["items"]) == 30
+
+
+@pytest.mark.parametrize("noun", ["schedule", "event", "queue"])
+def test_help_imports_no_engine_and_no_reader(noun):
+    code = (
+        f"import sys; from synergy.cli.main import main; main([{noun!r}, '-h']);"
+        "bad = {'orjson', 'apsw', 'yaml', 'synergy.compose', 'synergy.insight.schedules'};"
+        "sys.exit(len(bad & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -1,0 +1,233 @@
+"""Bringing the store in line with `schedule_context`: created, followed, left alone, retired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from synergy.insight.declared import NO_LONGER_DECLARED, WHO, sync_declared
+from synergy.insight.schedules import ScheduleActions
+from synergy.model.process import Deployment
+from synergy.model.schedule import Origin, RunState, ScheduleChange
+from synergy.schedule.known import Known
+from synergy.schedule.progress import Occurrence, Progress, take
+from synergy.schedule.reading import read, write
+from tests.service.agents import NOW, OPERATOR, TARGET, Yard
+from tests.service.free_runs import a_free_process
+
+NOON = {"name": "noon", "target": TARGET, "trigger": "cron 0 12 * * *"}
+REPORT = {"name": "report", "process": "Report", "trigger": "every 3600"}
+LATER = NOW + timedelta(minutes=1)
+
+
+def a_deployment(*schedules: dict[str, Any], process: str = "Report") -> Deployment:
+    """One that declares these, in their canonical form, as the loader has them."""
+    declared = {str(s["name"]): write(read(s, Known())) for s in schedules}
+    return Deployment({process: a_free_process(process)}, {}, declared)
+
+
+@pytest.fixture
+def yard():
+    made = Yard()
+    yield made
+    made.close()
+
+
+class Deployed:
+    """The same store under one deployment after the other."""
+
+    def __init__(self, yard: Yard) -> None:
+        self.yard = yard
+        self.now = NOW
+
+    def sync(self, *schedules: dict[str, Any], policy: str = "create", **given: Any) -> list[str]:
+        self.now += timedelta(minutes=1)
+        return sync_declared(self.yard.store, a_deployment(*schedules, **given), policy, self.now)
+
+    @property
+    def actions(self) -> ScheduleActions:
+        return ScheduleActions(self.yard.store, self.yard.bus, a_deployment())
+
+    def row(self, name: str):
+        (row,) = self.yard.store.schedules.get([name])
+        return row
+
+
+@pytest.fixture
+def deployed(yard):
+    return Deployed(yard)
+
+
+def collect(deployed: Deployed, name: str, number: int) -> None:
+    """Has a schedule take an event that opens the job that collects."""
+    row = deployed.row(name)
+    event = Occurrence(
+        stream="events", seq=number, id=f"e{number}", key=row.keys[0], type="PARTITION",
+        resource="d", at=NOW,
+    )  # fmt: skip
+    step = take(read(row.definition, Known()), Progress.from_json(row.progress), event, NOW)
+    assert step.progress.collecting is not None
+    row = replace(row, progress=step.progress.to_json())
+    assert deployed.yard.store.schedules.change([ScheduleChange(row)]) == []
+
+
+def state(yard: Yard) -> object:
+    return yard.store.schedules.find(100)[0], yard.runs(), yard.store.journal.last_seq()
+
+
+def test_what_is_missing_is_created_enabled(deployed):
+    assert deployed.sync(NOON, REPORT) == ["noon: created", "report: created"]
+    row = deployed.row("noon")
+    assert (row.is_enabled, row.origin, row.version) == (True, Origin.CONTEXT, 1)
+    assert row.wake_at == NOW + timedelta(days=1)
+    (version,) = deployed.yard.store.schedules.versions("noon")
+    assert version.who == WHO
+
+
+def test_doing_it_again_does_nothing(deployed):
+    deployed.sync(NOON, REPORT)
+    before = state(deployed.yard)
+    assert deployed.sync(NOON, REPORT) == []
+    assert deployed.sync(NOON, REPORT, policy="sync") == []
+    assert state(deployed.yard) == before
+
+
+@pytest.mark.parametrize("policy", ["create", "sync"])
+def test_what_nobody_edited_follows_its_declaration(deployed, policy):
+    deployed.sync(NOON)
+    for number, trigger in enumerate(("every 60", "every 120"), 2):
+        assert deployed.sync({**NOON, "trigger": trigger}, policy=policy) == [
+            "noon: changed, as declared"
+        ]
+        row = deployed.row("noon")
+        assert (row.version, row.definition["trigger"]) == (number, trigger)
+        assert row.progress["begun"] == deployed.now.isoformat().replace("+00:00", "Z")
+
+
+def test_what_was_edited_since_is_left_alone_unless_the_declaration_is_the_truth(deployed):
+    deployed.sync(NOON)
+    deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
+    before = state(deployed.yard)
+    assert deployed.sync(NOON) == []
+    assert deployed.sync({**NOON, "trigger": "every 120"}) == []
+    assert state(deployed.yard) == before
+    assert deployed.sync({**NOON, "trigger": "every 120"}, policy="sync") == [
+        "noon: changed, as declared"
+    ]
+    row = deployed.row("noon")
+    assert (row.version, row.definition["trigger"]) == (3, "every 120")
+
+
+def test_who_edits_it_back_has_edited_nothing(deployed):
+    deployed.sync(NOON)
+    deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
+    deployed.actions.replace("noon", NOON, OPERATOR, deployed.now)
+    assert deployed.sync({**NOON, "trigger": "every 120"}) == ["noon: changed, as declared"]
+
+
+def test_one_that_was_made_by_hand_before_it_was_declared(deployed):
+    deployed.actions.create({**NOON, "trigger": "every 60"}, OPERATOR, NOW)
+    before = state(deployed.yard)
+    assert deployed.sync(NOON) == []
+    assert state(deployed.yard) == before
+    assert deployed.sync(NOON, policy="sync") == ["noon: changed, as declared"]
+    row = deployed.row("noon")
+    assert (row.origin, row.is_enabled, row.version) == (Origin.CONTEXT, False, 2)
+
+
+@pytest.mark.parametrize("policy", ["create", "sync"])
+def test_what_an_operator_disabled_stays_so(deployed, policy):
+    deployed.sync(NOON)
+    deployed.actions.disable("noon", OPERATOR, deployed.now)
+    deployed.sync(NOON, policy=policy)
+    assert not deployed.row("noon").is_enabled
+    assert deployed.sync({**NOON, "trigger": "every 60"}, policy=policy) == [
+        "noon: changed, as declared"
+    ]
+    row = deployed.row("noon")
+    assert (row.is_enabled, row.wake_at, row.version) == (False, None, 2)
+    assert row.reason == "disabled by an operator"
+
+
+def test_what_is_no_longer_declared_is_disabled_and_comes_back_with_it(deployed):
+    deployed.sync(NOON, REPORT)
+    assert deployed.sync(REPORT) == [f"noon: disabled, {NO_LONGER_DECLARED}"]
+    row = deployed.row("noon")
+    assert (row.is_enabled, row.reason, row.wake_at) == (False, NO_LONGER_DECLARED, None)
+    assert deployed.row("report").is_enabled
+    assert deployed.sync(REPORT) == []
+    assert deployed.sync(NOON, REPORT) == ["noon: enabled, as declared"]
+    row = deployed.row("noon")
+    assert (row.is_enabled, row.reason, row.version) == (True, "", 1)
+
+
+def test_what_was_edited_and_is_no_longer_declared_is_the_editors(deployed):
+    deployed.sync(NOON)
+    deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
+    assert deployed.sync() == []
+    assert deployed.row("noon").is_enabled
+    assert deployed.sync(policy="sync") == [f"noon: disabled, {NO_LONGER_DECLARED}"]
+
+
+def test_what_was_made_by_hand_needs_no_declaration(deployed):
+    deployed.actions.create(NOON, OPERATOR, NOW, enable=True)
+    assert deployed.sync() == []
+    assert deployed.sync(policy="sync") == []
+    assert deployed.row("noon").is_enabled
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_one_whose_program_is_gone_is_disabled_with_the_reason(deployed, is_declared):
+    if is_declared:
+        deployed.sync(REPORT)
+    else:
+        deployed.actions.create(REPORT, OPERATOR, NOW, enable=True)
+    assert deployed.sync(process="Other") == ["report: disabled, its program is gone: Report"]
+    assert not deployed.row("report").is_enabled
+    came_back = deployed.sync(*([REPORT] if is_declared else []))
+    assert came_back == (["report: enabled, as declared"] if is_declared else [])
+
+
+def test_what_collected_events_has_its_record_when_it_is_followed_or_retired(deployed):
+    loads = {"name": "loads", "target": TARGET, "trigger": {"partition": {"dataset": "d", "n": 9}}}
+    yard = deployed.yard
+    deployed.sync(loads)
+    for number, then in enumerate(([{**loads, "priority": 2}], []), 1):
+        collect(deployed, "loads", number)
+        deployed.sync(*then)
+        assert yard.states("loads") == {RunState.ABORTED: number}
+    reasons = [run.reason for run in yard.runs("loads")]
+    assert reasons == [
+        "superseded by version 2",
+        f"its schedule was disabled: {NO_LONGER_DECLARED}",
+    ]
+
+
+def test_a_long_payload_that_is_declared(deployed):
+    long = {**NOON, "payload": "x" * 100_000}
+    deployed.sync(long)
+    kept = deployed.row("noon").definition["payload"]
+    assert len(deployed.yard.store.payloads.get(kept["stored"])) == 100_000
+    assert deployed.sync(long) == []
+
+
+def test_one_that_somebody_else_changes_meanwhile_is_left_for_later(deployed, monkeypatch):
+    deployed.sync(NOON)
+    schedules = deployed.yard.store.schedules
+    monkeypatch.setattr(type(schedules), "change", lambda self, changes: list(changes))
+    assert deployed.sync({**NOON, "trigger": "every 60"}) == []
+    assert deployed.sync() == []
+    monkeypatch.undo()
+    assert deployed.row("noon").version == 1
+    assert deployed.sync({**NOON, "trigger": "every 60"}) == ["noon: changed, as declared"]
+
+
+def test_a_thousand_are_declared_in_one_step(deployed):
+    many = [{**NOON, "name": f"s{number:04}"} for number in range(1200)]
+    assert len(deployed.sync(*many)) == 1200
+    assert deployed.yard.store.schedules.count() == 1200
+    assert len(deployed.sync(many[0])) == 1199
+    assert sum(s.is_enabled for s in deployed.yard.store.schedules.find(2000)[0]) == 1

@@ -1,0 +1,266 @@
+"""Saying that something happened: what is taken, what is refused, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pytest
+
+from synergy.insight.actions import Actor
+from synergy.insight.happenings import (
+    LOOKED_AT,
+    PATIENCE,
+    InvalidEvents,
+    causes,
+    effects,
+    take,
+)
+from synergy.model.schedule import RunState
+from tests.service.agents import NOW, TARGET, Yard
+
+ALICE = Actor("alice@desk", "")
+GOOD = {"eventType": "FILE", "eventTimestamp": "2026-03-10T11:59:00Z", "eventResourceId": "/d/x"}
+
+
+@pytest.fixture
+def yard():
+    made = Yard()
+    yield made
+    made.close()
+
+
+def taken(yard: Yard, *items: Mapping[str, object], **given):
+    return take(yard.store, yard.bus, items, ALICE, NOW, **given)
+
+
+def number_of_events(yard: Yard) -> int:
+    return len(yard.store.events.find(10_000)[0])
+
+
+def test_an_event_is_kept_as_it_was_said(yard):
+    (one,) = taken(yard, {**GOOD, "id": "load-1", "partitions": 3})
+    assert one.is_new
+    ((event,), _) = yard.store.events.find()
+    assert event == one.event
+    assert (event.id, event.type, event.resource, event.who) == (
+        "load-1", "FILE", "/d/x", "alice@desk",
+    )  # fmt: skip
+    assert event.timestamp == datetime(2026, 3, 10, 11, 59, tzinfo=UTC)
+    assert (event.at, event.body, event.seq) == (NOW, {"partitions": 3}, 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "type_"),
+    [
+        ("FILE", "FILE"),
+        ("TABLE", "TABLE"),
+        ("TIME BASED", "TIME BASED"),
+        ("TIME_BASED", "TIME BASED"),
+        ("TIME_BASED_CRON", "TIME BASED"),
+        ("PARTITION", "PARTITION"),
+    ],
+)
+def test_the_types(yard, word, type_):
+    assert taken(yard, {**GOOD, "eventType": word})[0].event.type == type_
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-03-10T11:59:00Z", datetime(2026, 3, 10, 11, 59, tzinfo=UTC)),
+        ("2026-03-10 11:59:00", datetime(2026, 3, 10, 11, 59, tzinfo=UTC)),
+        ("2026-03-10 11:59:00Z", datetime(2026, 3, 10, 11, 59, tzinfo=UTC)),
+        ("2026-03-10T11:59:00", datetime(2026, 3, 10, 11, 59, tzinfo=UTC)),
+        ("2026-03-10T11:59:00.5", datetime(2026, 3, 10, 11, 59, 0, 500_000, tzinfo=UTC)),
+        ("2026-03-10 11:59:00.123456Z", datetime(2026, 3, 10, 11, 59, 0, 123_456, tzinfo=UTC)),
+        ("2026-03-10T11:59:00.123456789Z", datetime(2026, 3, 10, 11, 59, 0, 123_456, tzinfo=UTC)),
+        ("2026-03-10T13:59:00+02:00", datetime(2026, 3, 10, 11, 59, tzinfo=UTC)),
+    ],
+)
+def test_timestamps_with_and_without_t_fraction_and_zone(yard, text, expected):
+    assert taken(yard, {**GOOD, "eventTimestamp": text})[0].event.timestamp == expected
+
+
+def without(field: str) -> dict[str, object]:
+    return {name: value for name, value in GOOD.items() if name != field}
+
+
+WRONG = [
+    (without("eventType"), "eventType is missing"),
+    (without("eventTimestamp"), "eventTimestamp is missing"),
+    (without("eventResourceId"), "eventResourceId is missing"),
+    ({**GOOD, "eventType": None}, "eventType is missing"),
+    ({**GOOD, "eventType": "FOLDER"}, "eventType: 'FOLDER' is unknown"),
+    ({**GOOD, "eventType": "file"}, "eventType: 'file' is unknown"),
+    ({**GOOD, "eventType": 7}, "eventType: expected a text, not the number 7"),
+    ({**GOOD, "eventType": ["FILE"]}, "eventType: expected a text, not a list"),
+    ({**GOOD, "eventTimestamp": "yesterday"}, "eventTimestamp: expected an instant"),
+    ({**GOOD, "eventTimestamp": "2026-03-10"}, "eventTimestamp: '2026-03-10' has no time"),
+    ({**GOOD, "eventTimestamp": "2026-02-30T00:00:00Z"}, "eventTimestamp: there is no such"),
+    ({**GOOD, "eventTimestamp": "2026-03-10T25:00:00Z"}, "eventTimestamp: there is no such"),
+    ({**GOOD, "eventTimestamp": "2026-03-10T11:59:00X"}, "eventTimestamp: expected an instant"),
+    ({**GOOD, "eventTimestamp": "١٢٣٤-03-10T11:59:00Z"}, "eventTimestamp: expected an instant"),
+    ({**GOOD, "eventTimestamp": 1773143940}, "eventTimestamp: expected a text"),
+    ({**GOOD, "eventTimestamp": ""}, "eventTimestamp: expected a text"),
+    ({**GOOD, "eventTimestamp": "9999-12-31T23:59:59-23:00"}, "eventTimestamp: there is no such"),
+    ({**GOOD, "eventResourceId": ""}, "eventResourceId: expected a text, not ''"),
+    ({**GOOD, "eventResourceId": "  "}, "eventResourceId: expected a text"),
+    ({**GOOD, "eventResourceId": "x" * 2049}, "eventResourceId: 2,049 characters"),
+    ({**GOOD, "eventResourceId": "a\nb"}, "eventResourceId: 'a\\nb' holds characters"),
+    ({**GOOD, "eventResourceId": "a\ud800"}, "eventResourceId: 'a\\ud800' holds characters"),
+    ({**GOOD, "eventResourceId": {}}, "eventResourceId: expected a text, not a mapping"),
+    ({**GOOD, "id": ""}, "id: expected a text"),
+    ({**GOOD, "id": 5}, "id: expected a text"),
+    ({**GOOD, "id": "x" * 257}, "id: 257 characters"),
+    ({**GOOD, "partitions": 0}, "partitions: expected a whole number"),
+    ({**GOOD, "partitions": -1}, "partitions: expected a whole number"),
+    ({**GOOD, "partitions": 1.5}, "partitions: expected a whole number"),
+    ({**GOOD, "partitions": True}, "partitions: expected a whole number"),
+    ({**GOOD, "partitions": "3"}, "partitions: expected a whole number"),
+    ({**GOOD, "partitions": 10**9 + 1}, "partitions: expected a whole number"),
+    ({**GOOD, "partitons": 3}, "unknown field 'partitons': did you mean partitions?"),
+    ({**GOOD, "eventTimeStamp": "x"}, "unknown field 'eventTimeStamp'"),
+    ([], "expected an object"),
+    ("FILE", "expected an object"),
+]
+
+
+@pytest.mark.parametrize(("item", "reason"), WRONG)
+def test_each_malformed_field_is_named_and_nothing_is_stored(yard, item, reason):
+    with pytest.raises(InvalidEvents) as caught:
+        taken(yard, item)
+    (mistake,) = caught.value.mistakes
+    assert mistake.startswith(reason)
+    assert number_of_events(yard) == 0
+
+
+def test_all_or_none_and_every_mistake_with_its_number(yard):
+    with pytest.raises(InvalidEvents) as caught:
+        taken(yard, GOOD, without("eventType"), GOOD, {**GOOD, "partitions": 0})
+    starts = [mistake.split(":")[0] for mistake in caught.value.mistakes]
+    assert starts == ["event 2", "event 4"]
+    assert number_of_events(yard) == 0
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {**GOOD, "eventResourceId": "x" * 2048},
+        {**GOOD, "id": "x" * 256},
+        {**GOOD, "partitions": 10**9},
+        {**GOOD, "partitions": 1},
+        {**GOOD, "eventResourceId": "/düne/ü b/☃"},
+        {**GOOD, "eventResourceId": "nobody/knows/it"},
+    ],
+)
+def test_the_boundaries_are_taken(yard, item):
+    assert taken(yard, item)[0].is_new
+
+
+def test_without_an_id_each_is_an_event_of_its_own(yard):
+    ids = {one.event.id for one in taken(yard, GOOD, GOOD)}
+    assert len(ids) == 2
+    assert number_of_events(yard) == 2
+
+
+def test_an_id_that_was_seen_before_does_nothing(yard):
+    (first,) = taken(yard, {**GOOD, "id": "a"})
+    again = taken(yard, {**GOOD, "id": "a", "eventResourceId": "/other"}, {**GOOD, "id": "b"})
+    assert [one.is_new for one in again] == [False, True]
+    assert again[0].event == first.event
+    twice = taken(yard, {**GOOD, "id": "c"}, {**GOOD, "id": "c"})
+    assert [one.is_new for one in twice] == [True, False]
+    assert number_of_events(yard) == 3
+
+
+def test_a_dry_run_checks_and_takes_nothing(yard):
+    assert len(taken(yard, GOOD, dry_run=True)) == 1
+    with pytest.raises(InvalidEvents):
+        taken(yard, without("eventType"), dry_run=True)
+    assert number_of_events(yard) == 0
+
+
+def test_the_agents_are_woken(yard):
+    with closing(yard.bus.listener("agent")) as listener:
+        taken(yard, GOOD)
+        assert listener.wait(5)
+
+
+# What came of it
+
+
+@pytest.fixture
+def listening(yard):
+    """A schedule that runs with every file under /d, and one that waits for three."""
+    file = {"event": {"type": "FILE", "resource": "/d", "life": "1h"}}
+    more = {"partition": {"dataset": "visits", "n": 3}}
+    for name, trigger in (("each", file), ("three", more)):
+        data = {"name": name, "target": TARGET, "trigger": trigger}
+        yard.actions.create(data, ALICE, NOW, enable=True)
+    return yard
+
+
+def test_it_waits_for_an_agent_at_most_its_patience(listening):
+    one = taken(listening, GOOD)
+    waited: list[float] = []
+    found = effects(listening.store, one, waited.append)
+    assert (found.schedules, found.runs, found.is_decided) == (("each",), (), False)
+    assert sum(waited) == pytest.approx(PATIENCE)
+
+
+def test_it_waits_no_longer_than_the_agent_needs(listening):
+    member = listening.member()
+    one = taken(listening, GOOD)
+    found = effects(listening.store, one, lambda _: member.rest())
+    assert found.is_decided
+    assert found.schedules == ("each",)
+    (run,) = found.runs
+    assert (run.schedule, run.state) == ("each", RunState.PROCESSED)
+    assert causes(run) == {one[0].event.id}
+
+
+def test_runs_of_other_events_are_not_its_own(listening):
+    member = listening.member()
+    first = taken(listening, GOOD)
+    member.rest()
+    second = taken(listening, {**GOOD, "eventTimestamp": "2026-03-10T11:59:30Z"})
+    member.rest()
+    runs = [effects(listening.store, one).runs for one in (first, second)]
+    assert [len(some) for some in runs] == [1, 1]
+    assert runs[0] != runs[1]
+
+
+def test_an_event_that_only_helps_makes_no_run_until_there_are_enough(listening):
+    member = listening.member()
+    some = []
+    for _ in range(3):
+        some.append(
+            taken(listening, {**GOOD, "eventType": "PARTITION", "eventResourceId": "visits"})
+        )
+        member.rest()
+    assert listening.states("three") == {RunState.PROCESSED: 1}
+    assert [len(effects(listening.store, one).runs) for one in some] == [1, 1, 1]
+
+
+def test_an_unknown_resource_has_no_effect_and_needs_no_agent_to_be_told(listening):
+    waited: list[float] = []
+    one = taken(listening, {**GOOD, "eventResourceId": "/e"})
+    found = effects(listening.store, one, waited.append)
+    assert (found.schedules, found.runs, waited) == ((), (), [])
+
+
+def test_a_repeated_id_tells_what_it_did_the_first_time(listening):
+    member = listening.member()
+    taken(listening, {**GOOD, "id": "a"})
+    member.rest()
+    found = effects(listening.store, taken(listening, {**GOOD, "id": "a"}))
+    assert found.is_decided
+    assert len(found.runs) == 1
+
+
+def test_the_agent_says_how_far_it_is_where_it_is_looked_for(listening):
+    taken(listening, GOOD)
+    listening.member().rest()
+    assert listening.store.facts.get(LOOKED_AT) == "1"

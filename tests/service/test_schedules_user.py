@@ -1,0 +1,406 @@
+"""What somebody sees who works with schedules from the command line, and is told to do next."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from synergy.agent.membership import DECIDER
+from synergy.cli import schedule_tables
+from synergy.config.loader import check
+from synergy.insight.launching import unit_of
+from synergy.model.schedule import Run, RunState, Schedule, run_id
+from synergy.model.unit_of_work import Hint
+from tests.service.commands import NOW
+
+YAML = """
+name: nightly
+target: https://user.example.com/hook
+payload: {"day": "${yesterday}"}
+trigger: cron 30 2 * * *
+"""
+IMPORT = """
+name: import-orders
+target: https://user.example.com/hook
+trigger: {event: {type: FILE, resource: /data/in, life: 1h}}
+"""
+NOBODY = "no agent is at work"
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def home(commands, deployed):
+    """Commands on a store that is there."""
+    return commands
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a file, and returns its path."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "file.yaml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def a_run(store, **fields: object) -> Run:
+    given = {
+        "id": run_id("nightly", "due:x"), "schedule": "nightly", "key": "due:x", "due_at": NOW,
+        "version": 1, "state": RunState.FAILED, "program": "Report", "created_at": NOW,
+        "launched_at": NOW, "finished_at": NOW, "attempt": 1, "reason": "exit code 3",
+        "request": {"process": "Report", "arguments": {}}, "detail": {}, **fields,
+    }  # fmt: skip
+    (run,) = store.runs.create([Run(**given)], "an agent")
+    return run
+
+
+# What to do next
+
+
+def test_where_no_agent_is_at_work_what_waits_for_one_says_so(home, deployed, file):
+    path = file(YAML)
+    home.ok("schedule", "add", path, "--enable")
+    for argv in (["list"], ["show", "nightly"], ["pending"], ["trigger", "nightly", "--dry-run"]):
+        home.ok("schedule", *argv)
+        assert NOBODY in home.err, argv
+        assert "supervisor start" in home.err
+    assert deployed.store.leases.take(None, DECIDER, "elsewhere/boot/1/1/word") is not None
+    for argv in (["list"], ["show", "nightly"], ["pending"], ["trigger", "nightly", "--dry-run"]):
+        home.ok("schedule", *argv)
+        assert NOBODY not in home.err, argv
+
+
+def test_a_run_that_failed_says_where_its_output_is_and_how_to_launch_it_again(home, deployed):
+    run = a_run(deployed.store, detail={"cause": {"remark": "by hand, me"}})
+    shown = home.ok("schedule", "run", run.id)
+    assert f"launch.py unit log {run.id}" in home.err
+    assert f"launch.py schedule retry {run.id}" in home.err
+    assert "caused by  by hand, me" in shown
+    assert "arguments" not in shown
+
+
+def test_how_far_a_worker_is_with_a_run(home, deployed):
+    run = a_run(deployed.store, state=RunState.LAUNCHED, attempt=0, reason="", finished_at=None)
+    home.ok("schedule", "run", run.id)
+    assert "no worker has begun with it: launch.py process show Report" in home.err
+    (unit,) = deployed.store.units.create([unit_of(run, NOW)], "an agent")
+    home.ok("schedule", "run", run.id)
+    assert "no worker has begun with it" in home.err
+    deployed.store.units.claim([Hint(unit.id, unit.attempt)], "a worker", NOW)
+    home.ok("schedule", "run", run.id)
+    assert "begun 2015-05-20 12:00:00Z, in_progress" in home.err
+    assert f"launch.py unit log {run.id}" in home.err
+
+
+def test_what_a_run_waited_for_is_not_what_it_waits_for(home, deployed):
+    waits = {"waits": ["outside of 02:00-03:00 UTC"]}
+    ended = a_run(deployed.store, state=RunState.ABORTED, detail=waits)
+    assert "waited for  outside of 02:00" in home.ok("schedule", "run", ended.id)
+    state = RunState.PENDING_CONSTRAINT
+    waiting = a_run(
+        deployed.store, id="w", key="due:y", state=state, detail=waits, finished_at=None
+    )
+    assert "waits for  outside of 02:00" in home.ok("schedule", "run", waiting.id)
+
+
+def test_a_refused_address_names_the_setting_that_allows_it(home, deployed):
+    answer = {"at": "2015-05-20T12:00:00Z", "outcome": "blocked", "error": "10.0.0.1 is private"}
+    home.ok("schedule", "run", a_run(deployed.store, detail={"answers": [answer]}).id)
+    assert "SYNERGY_WEBHOOK_NETWORKS" in home.err
+
+
+def test_a_run_that_is_only_thought_of_has_no_id(home, file):
+    home.ok("schedule", "add", file(YAML))
+    assert home.json("schedule", "trigger", "nightly", "--dry-run")["run"] is None
+    assert home.json("schedule", "trigger", "nightly")["run"]
+
+
+def test_a_run_that_is_done_has_nothing_to_be_told(home, deployed):
+    request = {"target": "sqs:jobs", "body": "b", "budget": 300.0, "headers": {}}
+    run = a_run(deployed.store, request=request, state=RunState.PROCESSED, reason="")
+    assert "budget  5 min" in home.ok("schedule", "run", run.id)
+    assert home.err == ""
+
+
+def test_what_caused_a_run(home, deployed):
+    cause = {"process": "Import", "status": "failed", "timeperiod": "2015052000"}
+    run = a_run(deployed.store, detail={"cause": {**cause, "events": ["a", "b"], "count": 7}})
+    shown = home.ok("schedule", "run", run.id)
+    assert "caused by  Import 2015052000 failed; events a, b (the newest of 7)\n" in shown
+
+
+def test_a_disabled_schedule_names_the_command_that_lets_it_begin(home, file):
+    home.ok("schedule", "add", file(YAML))
+    home.ok("schedule", "show", "nightly")
+    assert "launch.py schedule enable nightly" in home.err
+
+
+def test_what_is_to_be_canceled_and_is_neither_run_nor_job(home):
+    assert home.run("schedule", "cancel", "none") == 3
+    assert "no such run or one-off job: none" in home.err
+
+
+def test_a_name_that_is_misspelt_is_answered_with_the_one_that_is_meant(home, deployed, file):
+    path = file(YAML)
+    home.ok("schedule", "add", path)
+    for argv in (
+        ["show", "nigthly"],
+        ["trigger", "Nightly"],
+        ["enable", "mightly"],
+        ["runs", "nightl"],
+        ["edit", "nightlyy", path],
+        ["pending", "nihtly"],
+        ["preview", "nigtly"],
+        ["cancel", "nigthly"],
+    ):
+        code = home.run("schedule", *argv)
+        assert (code, "did you mean nightly?" in home.err) == (3, True), argv
+    assert home.run("schedule", "show", "hourly-report") == 3
+    assert "launch.py schedule list shows which there are" in home.err
+
+
+def test_what_is_meant_is_found_among_very_many_by_few_looks(home, deployed):
+    made = [
+        Schedule(name=f"tenant-{n:04}-report", definition={}, created_at=NOW, changed_at=NOW)
+        for n in range(2000)
+    ]
+    deployed.store.schedules.create(made, "me")
+    assert home.run("schedule", "show", "tenant-1234-reprot") == 3
+    assert "did you mean tenant-1234-report?" in home.err
+
+
+def test_an_event_for_a_schedule_that_is_disabled(home, file):
+    home.ok("schedule", "add", file(IMPORT))
+    assert "no schedule listens to it that is enabled" in home.ok(
+        "event", "emit", "FILE", "/data/in/x"
+    )
+
+
+def test_events_are_listed_with_their_partitions(home):
+    home.ok("event", "emit", "PARTITION", "visits", "--partitions", "5", "--id", "load-1")
+    header, line = home.ok("event", "list").splitlines()
+    assert header.split()[3] == "partitions"
+    assert line.split()[3] == "5"
+
+
+def test_which_jobs_are_shown_only_by_the_name_of_their_schedule(home, file):
+    told = " ".join(home.ok("schedule", "pending", "-h").split())
+    assert "its job that still collects events (pending_trigger)" in told
+    assert "default: of all schedules, without such jobs" in told
+
+
+NOWHERE = "no box that ever reported runs Program"
+
+
+def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypatch, deployed, file):
+    monkeypatch.setenv("SYNERGY_CONTEXT", "tests.acceptance.deployments.free")
+    home.ok("schedule", "add", file(YAML))
+    assert "no box" not in home.err  # it is sent by an agent
+    home.ok("schedule", "add", file("name: report\nprocess: Program\ntrigger: at 02:00\n"))
+    other = file("name: other\nprocess: Program\ntrigger: at 02:00\n")
+
+    def told() -> list[bool]:
+        found = []
+        for argv in (["add", other], ["trigger", "report"]):
+            home.ok("schedule", *argv, "--dry-run")
+            found.append(NOWHERE in home.err)
+        return found
+
+    boxes = deployed.store.boxes
+    assert told() == [True, True]
+    boxes.assign("box-2", ["Program"])
+    assert told() == [True, True]  # it never reported
+    boxes.report("box-1", [], NOW)
+    assert told() == [True, True]  # it was not assigned to the one that did
+    boxes.report("box-2", [], NOW)
+    assert told() == [False, False]
+    boxes.switch("box-2", "Program", False, "me", NOW)
+    assert told() == [True, True]
+
+
+# What was probably not meant
+
+
+def test_a_name_in_a_payload_that_nobody_knows_is_told_wherever_it_can_be_mended(home, file):
+    path = file(YAML)
+    for argv in (
+        ["add", path, "--dry-run"], ["add", path], ["edit", "nightly", path],
+        ["show", "nightly"], ["preview", "nightly"], ["preview", "--file", path],
+    ):  # fmt: skip
+        home.ok("schedule", *argv)
+        assert "${yesterday} is unknown and stays as it is" in home.err, argv
+
+
+def test_a_preview_to_before_its_beginning(home, file):
+    argv = ["schedule", "preview", "--file", file(YAML), "--from", "2026-12-01"]
+    assert home.run(*argv, "--to", "2026-11-30") == 2
+    assert "--from comes after --to" in home.err
+    assert "not due in this time" in home.ok(*argv, "--to", "2026-12-01")
+
+
+PARTS = """
+name: parts
+target: https://user.example.com/
+payload: here
+trigger: {any_of: [{all_of: [at 06:00, {partition: visits}]}, every 3600]}
+"""
+
+
+def test_a_preview_of_times_that_are_not_enough(home, file):
+    shown = home.ok("schedule", "preview", "--file", file(PARTS))
+    assert "it runs when all of it is" in home.err
+    assert "at 06:00 every day, UTC; every 3600: every hour" in shown
+    home.ok("schedule", "preview", "--file", file(YAML))
+    assert "it runs when all of it is" not in home.err
+
+
+def test_a_preview_of_what_is_sent_when_something_happens(home, file):
+    shown = home.ok("schedule", "preview", "--file", file(IMPORT + "payload: here\n"))
+    assert "what a run would send:\nhere\n" in shown
+    assert "what the first of them would send:\nhere\n" in home.ok(
+        "schedule", "preview", "--file", file(PARTS)
+    )
+
+
+RELATIVE = "is no path from /, nor one like s3://bucket/key"
+USELESS = "partitions of a {} count nothing: only a PARTITION's do"
+
+
+@pytest.mark.parametrize(
+    ("argv", "warning"),
+    [
+        (["FILE", "data/in/x.csv"], f"'data/in/x.csv' {RELATIVE}"),
+        (["FILE", "./x"], RELATIVE),
+        (["FILE", "c:x"], RELATIVE),
+        (["FILE", "/data/in/x.csv"], None),
+        (["FILE", "s3://bucket/in/x"], None),
+        (["FILE", "hdfs:/in/x"], None),
+        (["TABLE", "orders"], None),
+        (["PARTITION", "orders", "--partitions", "5"], None),
+        (["TABLE", "orders", "--partitions", "5"], USELESS.format("TABLE")),
+        (["FILE", "/x", "--partitions", "1"], USELESS.format("FILE")),
+    ],
+)  # fmt: skip
+def test_an_event_that_probably_nobody_hears_of(home, argv, warning):
+    for option in ((), ("--dry-run",), ("--json",)):
+        home.ok("event", "emit", *argv, *option)
+        assert ("warning: " in home.err) is (warning is not None)
+        assert (warning or "") in home.err
+    assert len(home.json("event", "list")["items"]) == 2
+
+
+def test_the_warnings_about_many_events_end(home, file):
+    at = "2015-05-20T12:00:00Z"
+    events = [{"eventType": "FILE", "eventResourceId": f"{n}", "eventTimestamp": at}
+              for n in range(12)]  # fmt: skip
+    home.ok("event", "emit", "--file", file("\n".join(map(json.dumps, events))))
+    warnings = [line for line in home.err.splitlines() if line.startswith("warning: ")]
+    assert [line[:17] for line in warnings[::10]] == ["warning: event 1:", "warning: and 2 mo"]
+    assert len(warnings) == 11
+
+
+# Files
+
+
+def test_a_file_that_begins_like_json_may_be_yaml(home, file):
+    one = '{name: nightly, target: "https://user.example.com/", trigger: every 60}'
+    assert "nightly would be added" in home.ok("schedule", "add", file(one), "--dry-run")
+    both = f"[{one}, # one more:\n {one.replace('nightly', 'other')}]"
+    assert "other would be added" in home.ok("schedule", "add", file(both), "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"name": "x",', "enclosed in double quotes: line 1"),
+        ('{"name": "x", "priority": NaN}', "NaN is no JSON"),
+        ('{"name": "x", "name": "y"}', "'name' comes twice"),
+        ('{name: x, name: "y"}', "'name' comes twice"),
+        ("{name: x, 5: b}", "5 is not a text"),
+    ],
+)
+def test_a_file_that_begins_like_json_and_is_neither(home, file, text, words):
+    assert home.run("schedule", "add", file(text), "--dry-run") == 2
+    assert words in home.err
+
+
+# Tables
+
+
+def test_what_programs_and_receivers_wrote_stays_on_its_line(home, deployed):
+    reason = "failed: no disk\n\tat all \x1b[31mred" + "!" * 200
+    answer = {"at": "2015-05-20T12:00:00Z", "outcome": "failed", "status": 500, "seconds": 1.5,
+              "error": "no\x1b[2J", "body": "a\nb"}  # fmt: skip
+    run = a_run(deployed.store, reason=reason, detail={"answers": [answer]})
+    listed = home.ok("schedule", "runs")
+    assert listed.count("\n") == 2
+    assert r"failed: no disk at all \x1b[31mred!" in listed
+    assert listed.endswith("!...\n")
+    shown = home.ok("schedule", "run", run.id)
+    assert "\x1b" not in shown
+    assert "!" * 200 in shown
+    assert r"no\x1b[2J  a b" in shown
+    assert home.json("schedule", "run", run.id)["reason"] == reason
+
+
+def test_a_list_has_reasons_only_where_there_are_some(home, file):
+    home.ok("schedule", "add", file(YAML), "--enable")
+    assert "reason" not in home.ok("schedule", "list")
+    home.ok("schedule", "disable", "nightly", "--reason", "the disk is full")
+    listed = home.ok("schedule", "list")
+    assert listed.splitlines()[0].endswith("reason")
+    assert "the disk is full" in listed
+
+
+@pytest.mark.parametrize(("columns", "longest"), [(60, 24), (120, 81)])
+def test_words_take_what_room_a_terminal_has(monkeypatch, columns, longest):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    rows: list[list[object]] = [["nightly", "word " * 40, "2015-05-20 12:00:00Z", None]]
+    schedule_tables._shorten(["schedule", "runs", "next due", "ended"], rows, 1)
+    told = str(rows[0][1])
+    assert longest - 5 <= len(told) <= longest
+    assert told.endswith("word...")
+
+
+# The README, and the examples of context.py
+
+
+def test_the_schedule_of_the_readme_is_one(home, file):
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
+    assert text.count("\n") == 3
+    assert "tell-sales would be added" in home.ok("schedule", "add", file(text), "--dry-run")
+    assert "warning" not in home.err
+
+
+def uncommented(context: str) -> str:
+    """What `context.py` is when its examples are taken in, as it says."""
+    head, examples = context.split("schedule_context: dict[str, object] = {\n")
+    examples, program = examples.split("}\n\n# The program that these run")
+    entries = re.findall(r'^    # "[\w-]+": schedule_.*?^    # \),$', examples, re.M | re.S)
+    (process,) = re.findall(r'^# "\w+": freerun_.*?^# \),$', program, re.M | re.S)
+    names = "all_of, cron, event, freerun_context_entry, schedule_context_entry, webhook"
+    schedules = re.sub(r"^    # ?", "    ", "\n".join(entries), flags=re.M)
+    declared = re.sub(r"^# ?", "    ", process, flags=re.M)
+    head = head.replace("}  # fmt: skip\n", f"{declared}\n}}\n", 1)
+    imports = f"from synergy.config.context import {names}\n"
+    return f"{imports}{head}schedule_context = {{\n{schedules}\n}}\n"
+
+
+def test_the_examples_of_context_py_can_be_uncommented(tmp_path):
+    shutil.copytree(PROJECT / "settings", tmp_path / "settings")
+    text = uncommented((PROJECT / "context.py").read_text())
+    (tmp_path / "context.py").write_text(text)
+    found = check(tmp_path, {"SYNERGY_HOME": str(tmp_path / "home")}, imports=False)
+    assert (found.mistakes, found.warnings) == ((), ())
+    declared = found.deployment.schedules
+    assert set(declared) == {"after-files", "after-files-again", "nightly", "daily-numbers"}
+    first, again = declared["after-files"], declared["after-files-again"]
+    assert {**first, "name": ""} == {**again, "name": ""}

@@ -1,0 +1,108 @@
+"""Schedules to decide about: short ways to make them and what happens to them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from synergy.model.schedule import RunState
+from synergy.schedule.definition import Definition, Times, WorkerProgram
+from synergy.schedule.progress import (
+    Made,
+    Occurrence,
+    Progress,
+    Step,
+    begin,
+    pass_time,
+    take,
+    wake_at,
+)
+from synergy.schedule.trigger import parse
+
+DAY = datetime(2026, 3, 10, tzinfo=UTC)
+HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
+
+
+def at(clock: str, day: datetime = DAY) -> datetime:
+    """`HH:MM` or `HH:MM:SS` of that day, in UTC."""
+    hour, minute, second = [*map(int, clock.split(":")), 0][:3]
+    return day + timedelta(hours=hour, minutes=minute, seconds=second)
+
+
+def times(text: str) -> Times:
+    return Times(parse(text))
+
+
+def a_schedule(trigger, **fields) -> Definition:
+    return Definition(**{
+        "name": "s", "program": WorkerProgram("W"), "trigger": trigger, **fields,
+    })  # fmt: skip
+
+
+def an_event(seq, kind="FILE", resource="/a", when=DAY, **fields) -> Occurrence:
+    return Occurrence(
+        stream="events", seq=seq, id=f"id{seq}", key="", type=kind, resource=resource, at=when,
+        **fields,
+    )  # fmt: skip
+
+
+def partitions(seq, number=1, dataset="d", when=DAY) -> Occurrence:
+    return an_event(seq, "PARTITION", dataset, when, partitions=number)
+
+
+def ended(seq, process="P", status="processed", when=DAY, **fields) -> Occurrence:
+    return Occurrence(
+        stream="journal", seq=seq, id=f"run{seq}", key="", type="program", resource=process,
+        at=when, process=process, status=status, **fields,
+    )  # fmt: skip
+
+
+class Life:
+    """A schedule that lives through steps; before each it is stored and read back."""
+
+    def __init__(self, definition: Definition, now: datetime, **seen: int) -> None:
+        self.definition = definition
+        self.made: list[Made] = []
+        numbers = {"seen_events": 0, "seen_journal": 0, **seen}
+        self.progress = self._keep(begin(definition, now, **numbers))
+
+    def pass_time(self, now: datetime) -> list[Made]:
+        return self._new(pass_time(self.definition, self._stored(), now))
+
+    def catch_up(self, now: datetime) -> list[Made]:
+        """Passes time until nothing is left to do by now."""
+        made = self.pass_time(now)
+        while (wakes := self.wake_at(now)) is not None and wakes <= now:
+            before = self.progress
+            made += self.pass_time(now)
+            assert self.progress != before, "it stays due and does nothing"
+        return made
+
+    def take(self, occurrence: Occurrence, now: datetime | None = None) -> list[Made]:
+        now = now or occurrence.at
+        return self._new(take(self.definition, self._stored(), occurrence, now))
+
+    def wake_at(self, now: datetime = DAY) -> datetime | None:
+        return wake_at(self.definition, self.progress, now)
+
+    def _stored(self) -> Progress:
+        stored = json.loads(json.dumps(self.progress.to_json()))
+        assert Progress.from_json(stored) == self.progress
+        return Progress.from_json(stored)
+
+    def _new(self, step: Step) -> list[Made]:
+        self.progress = self._keep(step)
+        return list(step.made)
+
+    def _keep(self, step: Step) -> Progress:
+        self.made += step.made
+        return step.progress
+
+
+def runs(made) -> list[Made]:
+    return [one for one in made if one.state is RunState.PENDING_CONSTRAINT]
+
+
+def told(made) -> list[tuple[str, str]]:
+    """Each due time as `HH:MM`, with the reason or `run`."""
+    return [(f"{one.due_at:%H:%M}", "run" if one in runs(made) else one.reason) for one in made]

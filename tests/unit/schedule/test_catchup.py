@@ -1,0 +1,79 @@
+"""Windows with very many due times: bounded, and honest about it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from synergy.model.schedule import RunState
+from synergy.schedule import catchup
+from synergy.schedule.definition import AnyOf, CatchUp
+from tests.unit.schedule.kit import DAY, SECOND, Life, a_schedule, at, runs, times
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """So many at a time, and so many with a record of their own, that they can be counted."""
+    monkeypatch.setattr(catchup, "STEP", 8)
+    monkeypatch.setattr(catchup, "EACH", 10)
+
+
+def test_a_year_of_every_second_is_some_records():
+    life = Life(a_schedule(times("every 1")), DAY)
+    made = life.catch_up(DAY + timedelta(days=365))
+    first, rest = made[0], made[1:]
+    until = DAY + timedelta(days=365) - len(rest) * SECOND
+    assert first.key == "due:2026-03-10T00:00:01Z"
+    assert first.cause == {"until": until.strftime("%FT%TZ")}
+    assert first.reason == (
+        f"missed: more than 10000 due times; stands for all up to {until:%FT%TZ}"
+    )
+    assert catchup.EACH <= len(rest) <= 2 * catchup.EACH
+    assert [one.due_at for one in rest] == [
+        until + number * SECOND for number in range(1, len(rest) + 1)
+    ]
+    assert runs(made) == made[-60:]
+
+
+def test_up_to_twice_as_many_have_a_record_each(small):
+    life = Life(a_schedule(times("every 60"), catchup_max=3), DAY)
+    made = life.catch_up(at("00:20"))
+    assert [one.due_at for one in made] == [at(f"00:{minute:02}") for minute in range(1, 21)]
+    life = Life(a_schedule(times("every 60"), catchup_max=3), DAY)
+    made = life.catch_up(at("00:21"))
+    assert [one.cause for one in made if one.cause] == [{"until": "2026-03-10T00:06:00Z"}]
+    assert [one.due_at for one in made[1:]] == [at(f"00:{minute:02}") for minute in range(7, 22)]
+
+
+def test_the_newest_are_found_where_due_times_do_not_come_evenly(small):
+    # Each minute until one o'clock, then each hour: those of 00:53 to 00:59 are among the newest.
+    lines = AnyOf((times("cron * 0 * * *"), times("cron 0 * * * *")))
+    life = Life(a_schedule(lines, catchup_max=10), DAY)
+    first, *rest = life.catch_up(at("04:30"))
+    assert first.due_at == at("00:01")
+    assert 10 <= len(rest) <= 20
+    newest = [at(f"00:{minute:02}") for minute in range(54, 60)]
+    newest += [at(f"{hour:02}:00") for hour in range(1, 5)]
+    assert [one.due_at for one in runs(rest)] == newest
+    assert [one.due_at for one in rest][-10:] == newest
+
+
+def test_the_policy_holds_across_decisions(small):
+    life = Life(a_schedule(times("every 60"), catchup_max=12), DAY)
+    made = []
+    for expected in (8, 9):  # nine are not cut into eight and one
+        step = life.pass_time(at("00:17"))
+        assert len(step) == expected
+        assert all(one.in_turn for one in runs(step))
+        made += step
+    assert life.wake_at() == at("00:18")
+    assert [one.state is RunState.SKIPPED for one in made] == [True] * 5 + [False] * 12
+
+
+@pytest.mark.parametrize("policy", [CatchUp.LATEST, CatchUp.NONE])
+def test_the_other_policies_run_one_at_most(small, policy):
+    life = Life(a_schedule(times("every 60"), catchup=policy), DAY)
+    made = life.catch_up(at("00:45"))
+    assert [one.due_at for one in runs(made)] == [at("00:45")]
+    assert not any(one.in_turn for one in made)

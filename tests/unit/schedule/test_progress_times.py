@@ -1,0 +1,307 @@
+"""Due times: each is run or recorded, once (semantics C4 and E)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.model.schedule import RunState
+from synergy.schedule.definition import AllOf, AnyOf, CatchUp, Elapsed, FirstRun, Once, ProgramEnded
+from tests.unit.schedule.kit import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    Life,
+    a_schedule,
+    at,
+    ended,
+    runs,
+    times,
+    told,
+)
+
+HOURLY = times("cron 0 * * * *")
+TICK = timedelta(microseconds=1)
+MISSED_LATEST = "missed: only the latest is run"
+
+
+# An outage from 09:30 to 12:30 of an hourly schedule.
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ({"catchup": CatchUp.ALL}, [("10:00", "run"), ("11:00", "run"), ("12:00", "run")]),
+        (
+            {"catchup": CatchUp.ALL, "catchup_max": 2},
+            [("10:00", "missed: more than 2 due times"), ("11:00", "run"), ("12:00", "run")],
+        ),
+        (
+            {"catchup": CatchUp.LATEST},
+            [("10:00", MISSED_LATEST), ("11:00", MISSED_LATEST), ("12:00", "run")],
+        ),
+        (
+            {"catchup": CatchUp.NONE},
+            [("10:00", "missed"), ("11:00", "missed"), ("12:00", "missed")],
+        ),
+    ],
+)
+def test_three_hours_of_outage(policy, expected):
+    life = Life(a_schedule(HOURLY, **policy), at("09:30"))
+    made = life.pass_time(at("12:30"))
+    assert told(made) == expected
+    assert [one.key for one in made] == [
+        "due:2026-03-10T10:00:00Z", "due:2026-03-10T11:00:00Z", "due:2026-03-10T12:00:00Z",
+    ]  # fmt: skip
+    assert {one.created_at for one in made} == {at("12:30")}
+    assert life.wake_at() == at("13:00")
+    assert life.pass_time(at("12:59:59")) == []
+    assert told(life.pass_time(at("13:00"))) == [("13:00", "run")]
+
+
+def test_several_of_a_catch_up_are_run_in_turn_and_one_alone_is_not():
+    life = Life(a_schedule(HOURLY), at("09:30"))
+    assert [one.in_turn for one in life.pass_time(at("11:30"))] == [True, True]
+    assert [one.in_turn for one in life.pass_time(at("12:30"))] == [False]
+    latest = Life(a_schedule(HOURLY, catchup=CatchUp.LATEST), at("09:30"))
+    assert [one.in_turn for one in runs(latest.pass_time(at("12:30")))] == [False]
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (at("10:00") - TICK, []),
+        (at("10:00"), [("10:00", "run")]),
+        (at("10:01"), [("10:00", "run")]),  # a minute late is not missed
+        (at("10:01") + TICK, [("10:00", "missed")]),
+    ],
+)
+def test_without_catch_up_a_due_time_is_missed_after_a_minute(now, expected):
+    life = Life(a_schedule(HOURLY, catchup=CatchUp.NONE), at("09:30"))
+    assert told(life.pass_time(now)) == expected
+
+
+def test_without_catch_up_a_due_time_is_missed_once_the_next_one_is_due():
+    life = Life(a_schedule(times("every 10"), catchup=CatchUp.NONE), at("10:00:05"))
+    assert told(life.pass_time(at("10:00:29"))) == [("10:00", "missed"), ("10:00", "run")]
+    assert [one.due_at for one in life.made] == [at("10:00:10"), at("10:00:20")]
+
+
+def test_the_default_runs_the_newest_sixty():
+    life = Life(a_schedule(times("every 60")), at("10:00"))
+    assert len(runs(life.pass_time(at("11:00")))) == 60
+    made = life.pass_time(at("12:01"))
+    assert told(made)[:2] == [("11:01", "missed: more than 60 due times"), ("11:02", "run")]
+    assert len(made) == 61
+
+
+def test_beginning_never_fires_what_was_due_before_or_is_due_just_then():
+    life = Life(a_schedule(HOURLY), at("10:00"))
+    assert life.made == []
+    assert life.pass_time(at("10:59")) == []
+    assert told(life.pass_time(at("11:00"))) == [("11:00", "run")]
+
+
+def test_the_clock_going_back_and_forward_fires_nothing_twice():
+    life = Life(a_schedule(HOURLY), at("09:30"))
+    life.pass_time(at("12:00"))
+    assert life.pass_time(at("10:30")) == []
+    assert life.pass_time(at("12:30")) == []
+    assert life.wake_at() == at("13:00")
+    tomorrow = life.pass_time(at("12:30") + timedelta(days=1))
+    assert len(tomorrow) == 24
+    assert life.pass_time(at("13:00")) == []
+
+
+def test_a_due_time_of_two_lines_is_one():
+    life = Life(
+        a_schedule(AnyOf((times("cron 0 * * * *"), times("cron */30 * * * *")))), at("09:45")
+    )
+    assert told(life.pass_time(at("11:00"))) == [
+        ("10:00", "run"), ("10:30", "run"), ("11:00", "run"),
+    ]  # fmt: skip
+
+
+def test_lines_in_a_nested_any_of_are_lines_too():
+    trigger = AnyOf((times("cron 0 * * * *"), AnyOf((times("cron 20 * * * *"),))))
+    life = Life(a_schedule(trigger, catchup_max=1), at("09:45"))
+    assert told(life.pass_time(at("10:30"))) == [
+        ("10:00", "missed: more than 1 due times"), ("10:20", "run"),
+    ]  # fmt: skip
+
+
+def test_the_union_of_lines_is_caught_up_with_as_one():
+    lines = AnyOf((times("cron 0 * * * *"), times("cron 30 * * * *")))
+    life = Life(a_schedule(lines, catchup=CatchUp.LATEST), at("09:45"))
+    assert told(life.pass_time(at("10:45"))) == [("10:00", MISSED_LATEST), ("10:30", "run")]
+
+
+def test_a_local_time_that_does_not_exist_is_recorded_and_takes_nobodys_place():
+    # Samoa skipped 2011-12-30: noon of the 29th is 22:00Z that day, the 31st begins at 10:00Z.
+    definition = a_schedule(
+        times("cron 0 12 * * *"), zone="Pacific/Apia", catchup=CatchUp.ALL, catchup_max=2
+    )
+    life = Life(definition, datetime(2011, 12, 29, tzinfo=UTC))
+    made = life.pass_time(datetime(2011, 12, 31, tzinfo=UTC))
+    assert [(one.due_at, one.state, one.reason) for one in made] == [
+        (datetime(2011, 12, 29, 22, tzinfo=UTC), RunState.PENDING_CONSTRAINT, ""),
+        (datetime(2011, 12, 30, 10, tzinfo=UTC), RunState.SKIPPED, "no such local time"),
+        (datetime(2011, 12, 30, 22, tzinfo=UTC), RunState.PENDING_CONSTRAINT, ""),
+    ]
+
+
+def test_what_the_clock_did_to_a_due_time_is_told():
+    # 2026-03-29: Berlin goes from 02:00 to 03:00.
+    life = Life(
+        a_schedule(times("cron 30 2 * * *"), zone="Europe/Berlin"),
+        datetime(2026, 3, 28, 12, tzinfo=UTC),
+    )
+    (one,) = life.pass_time(datetime(2026, 3, 29, 12, tzinfo=UTC))
+    assert one.due_at == datetime(2026, 3, 29, 1, tzinfo=UTC)
+    assert "02:30" in one.cause["remark"]
+
+
+def test_nothing_is_due_before_the_start_but_at_it():
+    life = Life(a_schedule(HOURLY, start=at("11:00")), at("09:30"))
+    assert life.wake_at() == at("11:00")
+    assert told(life.pass_time(at("12:00"))) == [("11:00", "run"), ("12:00", "run")]
+
+
+def test_a_trigger_that_is_over_is_never_due_again():
+    life = Life(a_schedule(times("cron 0 0 12 1 1 ? 2026")), at("09:30"))
+    assert life.wake_at() is None
+    assert life.pass_time(at("12:00")) == []
+
+
+# The first run
+
+
+def test_a_first_run_is_made_at_once_and_the_others_as_computed():
+    life = Life(a_schedule(HOURLY, first_run=FirstRun.IMMEDIATELY), at("09:30"))
+    assert [(one.key, one.due_at) for one in life.made] == [("first", at("09:30"))]
+    assert life.wake_at() == at("10:00")
+    assert told(life.pass_time(at("10:00"))) == [("10:00", "run")]
+
+
+def test_a_first_run_waits_for_the_start():
+    fields = {"first_run": FirstRun.IMMEDIATELY, "start": at("10:15")}
+    life = Life(a_schedule(HOURLY, **fields), at("09:30"))
+    assert life.made == []
+    assert life.wake_at() == at("10:15")
+    assert told(life.pass_time(at("11:00"))) == [("10:15", "run"), ("11:00", "run")]
+    assert [one.key for one in life.made] == ["first", "due:2026-03-10T11:00:00Z"]
+
+
+def test_editing_and_enabling_ask_for_the_same_first_run():
+    definition = a_schedule(HOURLY, first_run=FirstRun.IMMEDIATELY)
+    assert [Life(definition, now).made[0].key for now in (DAY, at("10:00"))] == ["first", "first"]
+
+
+# Once
+
+
+def test_once_runs_at_its_instant_and_not_again():
+    life = Life(a_schedule(Once(at("12:00"))), at("09:30"))
+    assert life.made == []
+    assert life.wake_at() == at("12:00")
+    assert life.pass_time(at("12:00") - TICK) == []
+    assert [one.key for one in life.pass_time(at("12:00"))] == ["due:2026-03-10T12:00:00Z"]
+    assert life.wake_at() is None
+    assert life.pass_time(at("13:00")) == []
+    assert life.pass_time(at("11:00")) == []
+
+
+@pytest.mark.parametrize("catchup", CatchUp)
+def test_a_past_once_runs_at_once_whatever_the_policy(catchup):
+    life = Life(a_schedule(Once(at("08:00")), catchup=catchup), at("09:30"))
+    assert [(one.due_at, one.created_at) for one in runs(life.made)] == [(at("08:00"), at("09:30"))]
+
+
+def test_once_is_not_before_the_start():
+    life = Life(a_schedule(Once(at("08:00")), start=at("10:00")), at("09:30"))
+    assert life.wake_at() == at("10:00")
+    assert told(life.pass_time(at("10:00"))) == [("10:00", "run")]
+
+
+def test_once_runs_once_a_version():
+    definition = a_schedule(Once(at("08:00")))
+    keys = {
+        (version, Life(definition, now, version=version).made[0].key)
+        for version in (1, 2)
+        for now in (at("09:00"), at("10:00"))
+    }
+    assert keys == {(1, "due:2026-03-10T08:00:00Z"), (2, "due:2026-03-10T08:00:00Z/2")}
+
+
+def test_once_and_a_line_at_the_same_instant_are_one_run():
+    life = Life(a_schedule(AnyOf((Once(at("10:00")), HOURLY))), at("09:30"))
+    assert told(life.pass_time(at("10:30"))) == [("10:00", "run")]
+    assert life.wake_at() == at("11:00")
+    assert told(life.pass_time(at("11:00"))) == [("11:00", "run")]
+
+
+def test_two_once_legs_of_one_instant_are_one_run():
+    life = Life(a_schedule(AnyOf((Once(at("10:00")), Once(at("10:00")), Once(at("11:00"))))), DAY)
+    assert told(life.pass_time(at("12:00"))) == [("10:00", "run"), ("11:00", "run")]
+    assert life.wake_at() is None
+
+
+# Elapsed
+
+
+def test_elapsed_counts_from_the_beginning_and_then_from_the_last_run():
+    life = Life(a_schedule(Elapsed(HOUR)), at("09:30"))
+    assert life.wake_at() == at("10:30")
+    assert life.pass_time(at("10:29:59")) == []
+    assert told(life.pass_time(at("10:40"))) == [("10:30", "run")]
+    assert life.wake_at() == at("11:40")
+    assert told(life.pass_time(at("15:00"))) == [("11:40", "run")]  # one, however long it was
+    assert life.wake_at() == at("16:00")
+
+
+def test_any_run_puts_elapsed_off():
+    life = Life(a_schedule(AnyOf((HOURLY, Elapsed(90 * MINUTE)))), at("09:45"))
+    for clock in ("10:00", "11:00", "12:00"):
+        assert told(life.pass_time(at(clock))) == [(clock, "run")]
+    assert life.wake_at() == at("13:00")
+
+
+def test_the_clock_going_back_does_not_bring_elapsed_forward():
+    life = Life(a_schedule(Elapsed(HOUR)), at("09:30"))
+    life.pass_time(at("10:30"))
+    assert life.pass_time(at("08:00")) == []
+    assert life.wake_at() == at("11:30")
+
+
+def test_a_run_that_is_only_recorded_as_skipped_is_no_last_run():
+    trigger = AnyOf((HOURLY, Elapsed(3 * HOUR)))
+    life = Life(a_schedule(trigger, catchup=CatchUp.NONE), at("09:30"))
+    assert told(life.pass_time(at("12:30"))) == [
+        ("10:00", "missed"), ("11:00", "missed"), ("12:00", "missed"), ("12:30", "run"),
+    ]  # fmt: skip
+
+
+def test_a_due_time_that_is_missed_as_a_line_is_run_as_elapsed():
+    trigger = AnyOf((HOURLY, Elapsed(90 * MINUTE)))
+    life = Life(a_schedule(trigger, catchup=CatchUp.NONE), at("09:30"))
+    assert told(life.pass_time(at("12:30"))) == [
+        ("10:00", "missed"), ("12:00", "missed"), ("11:00", "run"),
+    ]  # fmt: skip
+
+
+def test_what_is_remembered_of_a_schedule_at_rest_changes_only_when_something_is_due():
+    life = Life(a_schedule(HOURLY), at("09:30"))
+    before = life.progress
+    life.pass_time(at("09:59:59") + SECOND - TICK)
+    assert life.progress == before
+
+
+def test_a_due_time_meets_its_leg_once_though_the_clock_goes_back():
+    trigger = AllOf((ProgramEnded("P", ("processed",)), times("cron 0 * * * *")))
+    life = Life(a_schedule(trigger), at("09:30"))
+    assert life.pass_time(at("10:00")) == []
+    assert [one.key for one in life.take(ended(1), at("09:59"))] == ["events:2026-03-10T10:00:00Z"]
+    assert life.wake_at() == at("11:00")
+    assert life.pass_time(at("10:00")) == []
+    assert life.take(ended(2), at("10:01")) == []
+    assert [one.key for one in life.pass_time(at("11:00"))] == ["events:j2.0"]

@@ -1,0 +1,44 @@
+"""How the end of a unit is told of the run that it carries out."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.insight.launching import is_free_run, outcome_of
+from synergy.model.schedule import RunState
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from tests.factories import NOW, a_unit
+
+SECOND = "20261121120000"
+
+
+def a_run_unit(state, **fields):
+    return UnitOfWork("u", "P", SECOND, 1, SECOND, SECOND, 7, 7, NOW, state=state, **fields)
+
+
+@pytest.mark.parametrize(
+    ("unit", "outcome"),
+    [
+        (a_run_unit(UnitState.REQUESTED), None),
+        (a_run_unit(UnitState.IN_PROGRESS), None),
+        (a_run_unit(UnitState.INVALID, failures=1, reason="E: x"), None),
+        (a_run_unit(UnitState.PROCESSED), (RunState.PROCESSED, "")),
+        # an earlier attempt failed, which is of no interest any more
+        (a_run_unit(UnitState.PROCESSED, failures=2, reason="E: x"), (RunState.PROCESSED, "")),
+        (a_run_unit(UnitState.NOOP), (RunState.NOOP, "")),
+        (
+            a_run_unit(UnitState.CANCELED, failures=1, reason="failed: E: x"),
+            (RunState.FAILED, "failed: E: x"),
+        ),
+        (a_run_unit(UnitState.CANCELED, failures=2), (RunState.FAILED, "canceled after a failure")),
+        (a_run_unit(UnitState.CANCELED, reason="wrong day"), (RunState.CANCELED, "wrong day")),
+        (a_run_unit(UnitState.CANCELED), (RunState.CANCELED, "canceled by an operator")),
+    ],
+)
+def test_the_end_of_a_unit_is_the_end_of_its_run(unit, outcome):
+    assert outcome_of(unit) == outcome
+
+
+def test_units_of_runs_are_known_by_their_timeperiod():
+    assert is_free_run(a_run_unit(UnitState.REQUESTED))
+    assert not is_free_run(a_unit())
