@@ -97,7 +97,10 @@ class Follower(threading.Thread):
         self._end = end
         self.begin = int(self._listener.last)
         self.seen = []
-        self.connections = 0
+
+    @property
+    def connections(self):
+        return self._listener.connections
 
     def run(self):
         with self._listener:
@@ -106,7 +109,6 @@ class Follower(threading.Thread):
                     self.seen.append(told.id)
                     if told.data.get("why") == self._end:
                         break
-        self.connections = self._listener.connections
 
 
 @contextmanager
@@ -131,6 +133,15 @@ def asking(client):
             thread.join(LIMIT)
 
 
+def all_hear(n, answered, followers):
+    """Whether everybody is served by the MX after the `n`th kill."""
+    return len(answered) > n and all(follower.connections > n for follower in followers)
+
+
+def pause():
+    threading.Event().wait(STEP)
+
+
 def until_back(home, client, pid):
     """Until another MX than `pid` answers."""
 
@@ -140,7 +151,7 @@ def until_back(home, client, pid):
         with suppress(httpx.TransportError):
             return client.get("/livez")
 
-    until(look, home.patience, lambda: threading.Event().wait(STEP))
+    until(look, home.patience, pause)
 
 
 def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(homes, servers, tmp_path):
@@ -159,7 +170,7 @@ def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(homes, servers, tm
             follower.start()
         with asking(client) as answered:
             for n in range(KILLS):
-                until(lambda n=n: len(answered) > n, pause=lambda: threading.Event().wait(STEP))
+                until(lambda n=n: all_hear(n, answered, followers), pause=pause)
                 mx = home.leaders()["MX/1"]
                 write(home, HOUR, 10 + n)
                 kill(mx)

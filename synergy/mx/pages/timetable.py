@@ -30,6 +30,7 @@ FIRST_MODULES = (
     "calendar",
     "timetable_bars",
     "timetable_cells",
+    "timetable_early",
     "timetable_grid",
     "tree_model",
 )

@@ -32,6 +32,8 @@ export class Grid {
     this.build();
     this.resize();
     view.addEventListener("scroll", () => this.paint(), { passive: true });
+    view.addEventListener("focusin", (event) => this.follow(event.target.period));
+    view.addEventListener("focus", () => this.holding || this.moveTo(this.focus.level, this.focus.ordinal));
     new ResizeObserver(() => this.resize()).observe(view);
   }
 
@@ -197,6 +199,12 @@ export class Grid {
   // Focus
 
   isFocus(level, ordinal) { return this.focus.level === level && this.focus.ordinal === ordinal; }
+
+  // The browser has given the focus to the cell of a job.
+  follow(period) {
+    if (!period || this.isFocus(period.level, period.ordinal)) return;
+    this.moveTo(period.level, period.ordinal, { reveal: false, take: false });
+  }
 
   // The cell of a job, if it is in the document.
   cell(level, ordinal) {

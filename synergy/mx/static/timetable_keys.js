@@ -17,11 +17,6 @@ export function keys(grid, ask) {
     }
     before = event.key;
   });
-  grid.view.addEventListener("focusin", (event) => {
-    const period = event.target.period;
-    if (period && !grid.isFocus(period.level, period.ordinal)) grid.moveTo(period.level, period.ordinal, { reveal: false, take: false });
-  });
-  grid.view.addEventListener("focus", () => grid.holding || grid.moveTo(grid.focus.level, grid.focus.ordinal));
 }
 
 const DOES = {

@@ -88,6 +88,31 @@ def test_shift_and_a_click_extend_the_selection(look, site):
     )
 
 
+def test_what_is_done_before_the_scripts_are_loaded_is_done_then(look, site, world):
+    world.reprocess("Sitehourly", ("2015051714", "2015051715"), OPERATOR, world.clock.now())
+    page = look(site)
+    late = []
+
+    def keep(request):
+        late.append(request)
+
+    page.route("**/timetable_page.js", keep)
+    with page.expect_request("**/timetable_page.js"):
+        page.reload(wait_until="domcontentloaded")
+    job(page, "Sitehourly", "2015051805").click()
+    job(page, "Sitehourly", "2015051808").click(modifiers=["Shift"])
+    job(page, "Sitehourly", "2015052005").focus()
+    page.keyboard.press("p")
+    selection = page.get_by_role("region", name="Selection")
+    expect(selection).to_be_hidden()
+    expect(job(page, "Sitehourly", "2015052005")).to_be_focused()
+    for request in late:
+        request.continue_()
+    expect(selection).to_contain_text("Sitehourly, 2015051805 to 2015051808, 4 periods")
+    expect(page.get_by_role("complementary", name="Job")).to_contain_text("2015051805")
+    expect(job(page, "Sitehourly", "2015051715")).to_be_focused()
+
+
 def test_two_taps_select_a_range_where_nobody_can_drag(look, site):
     page = look(site, viewport={"width": 390, "height": 844}, has_touch=True)
     page.get_by_role("button", name="Select").click()
