@@ -52,6 +52,10 @@ class LostAttempt(SynergyError):
     """The unit was taken from this worker: canceled, started over or handed out again."""
 
 
+class LostLease(SynergyError):
+    """Somebody else acts by now under a lease that was held here."""
+
+
 class StorageUnavailable(SynergyError):
     """The store did not answer within its deadline; what was asked may or may not be done."""
 

@@ -24,7 +24,7 @@ from synergy.agent.launching import DELIVERIES
 from synergy.agent.membership import Membership
 from synergy.agent.tries import Tries
 from synergy.delivery.sending import Options, Sender
-from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
 from synergy.insight.declared import sync_declared
 from synergy.insight.launching import AGENT
 from synergy.insight.metrics import Meter, fact_of
@@ -127,7 +127,14 @@ class Agent(Daemon):
             return self._members.due_in()
         if self._decider is None:
             self._decider = self._begin()
-        return min(self._decider.turn(), self._members.due_in())
+        try:
+            pause = self._decider.turn()
+        except LostLease as error:
+            log.warning("Nothing was written: %s", error, extra={"event": "agent.overtaken"})
+            self.forget()
+            self._tick()
+            pause = 0.0
+        return min(pause, self._members.due_in())
 
     def _tick(self) -> None:
         was_member = self._members.is_member

@@ -24,7 +24,7 @@ class Ahead(Generic[Decided]):
 
     def __init__(self) -> None:
         self._at: datetime | None = None
-        self._made: dict[str, tuple[int, Decided]] = {}
+        self._made: dict[str, tuple[Schedule, Decided]] = {}
 
     def is_to_look(self, at: datetime | None, now: datetime) -> bool:
         """Whether decisions for `at`, when something is due next, are to be made now."""
@@ -39,10 +39,10 @@ class Ahead(Generic[Decided]):
         for row in rows:
             made = decide(row)
             if made is not None:
-                self._made[row.name] = (row.rev, made)
+                self._made[row.name] = (row, made)
 
     def of(self, row: Schedule, now: datetime) -> Decided | None:
         """The decision about a row that was made ahead, if it still counts; it is given once."""
-        rev, made = self._made.pop(row.name, (0, None))
+        made_of, made = self._made.pop(row.name, (None, None))
         is_fresh = self._at is not None and self._at <= now <= self._at + FRESH
-        return made if rev == row.rev and is_fresh else None
+        return made if made_of == row and is_fresh else None

@@ -87,6 +87,10 @@ class Book:
         """Whether no run of the schedule is unfinished."""
         return schedule not in self._of_schedule
 
+    def has_turns(self, schedule: str) -> bool:
+        """Whether runs of the schedule wait until the one before them has ended."""
+        return any(run.detail.get("in_turn") for run in self.pending_of(schedule))
+
     def pending_of(self, schedule: str) -> list[Run]:
         """The pending runs of a schedule."""
         runs = self._of_schedule.get(schedule, ())

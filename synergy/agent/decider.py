@@ -47,6 +47,7 @@ class Decider:
         self._store = kit.store
         self._clock = kit.clock
         self._who = kit.who
+        self._members = members
         self._guard = guard
         self._freerun = kit.deployment.freerun()
         self._book = Book()
@@ -57,7 +58,7 @@ class Decider:
         self._ending = ending = Ending(kit)
         self._outbox = Outbox(kit, self._book, self._launcher, ending, members)
         self._deciding = Deciding(
-            kit, definitions, self._launcher, self._outbox.announced, self._book.is_idle
+            kit, members, definitions, self._launcher, self._outbox.announced, self._book
         )
         self._feed = Feed(
             kit, self._book, self._deciding, ending, self._learn, self._forget, self._end
@@ -73,7 +74,7 @@ class Decider:
 
         Each part does a limited amount; a part that has more to do makes the next turn come at
         once. Raises MessagingUnavailable at the end if messages did not leave: what they are
-        about is durable, and is told of again.
+        about is durable, and is told of again. Raises LostLease if another agent decides by now.
         """
         now = self._clock.now()
         may_fire = self._guard.observe()
@@ -144,6 +145,7 @@ class Decider:
         try:
             with self._store.batch() as batch:
                 batch.after_commit(lambda: durable.append(True))
+                self._members.assert_decides()
                 changes = self._changes(judged, now)
                 launched = [c.run for c in changes if c.run.state is RunState.LAUNCHED]
                 refused = {change.run.id for change in self._store.runs.change(changes)}

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from synergy.agent.ahead import Ahead
+from synergy.agent.book import Book
 from synergy.agent.kit import Kit
 from synergy.agent.known import Definitions
 from synergy.agent.launching import Announced, Launcher
+from synergy.agent.membership import Membership
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.schedule_rows import stopped
 from synergy.model.schedule import Run, Schedule, ScheduleChange
@@ -63,15 +65,13 @@ class Deciding:
     def __init__(
         self,
         kit: Kit,
+        members: Membership,
         definitions: Definitions,
         launcher: Launcher,
         announced: Announced,
-        is_idle: Callable[[str], bool],
+        book: Book,
     ) -> None:
-        """`announced` is told which runs were told of to those who send them.
-
-        `is_idle` tells whether a schedule has no unfinished run.
-        """
+        """`announced` is told which runs were told of to those who send them."""
         self._store = kit.store
         self._clock = kit.clock
         self._meter = kit.meter
@@ -79,7 +79,8 @@ class Deciding:
         self._definitions = definitions
         self._launcher = launcher
         self._announced = announced
-        self._is_idle = is_idle
+        self._members = members
+        self._book = book
         self._ahead: Ahead[Decided] = Ahead()
 
     def due(self, now: datetime, limit: int) -> tuple[int, Written]:
@@ -114,7 +115,16 @@ class Deciding:
         self._ahead.look(self._store.schedules.due(at, LOOKED_AHEAD), at, decide)
 
     def _pass_time(self, row: Schedule, now: datetime) -> Decided:
-        return self._decide(row, now, lambda d, progress: pass_time(d, progress, now))
+        """What has come due; behind due times that still wait for their turn it waits for its."""
+
+        def decide(definition: Definition, progress: Progress) -> Step:
+            step = pass_time(definition, progress, now)
+            if not self._book.has_turns(row.name):
+                return step
+            turns = (replace(made, in_turn=made.state.is_pending) for made in step.made)
+            return replace(step, made=tuple(turns))
+
+        return self._decide(row, now, decide)
 
     def happened(
         self,
@@ -156,7 +166,7 @@ class Deciding:
             step = decide(definition, progress)
             if step.progress == progress and not step.made and not _is_due(row, now):
                 return Decided()
-            is_free = len(step.made) == 1 and self._is_idle(row.name)
+            is_free = len(step.made) == 1 and self._book.is_idle(row.name)
             runs = [
                 self._launcher.made(row, definition, made, now, is_free=is_free)
                 for made in step.made
@@ -233,6 +243,7 @@ class Deciding:
         try:
             with self._store.batch() as batch:
                 batch.after_commit(lambda: durable.append(True))
+                self._members.assert_decides()
                 if runs:
                     written.runs = self._store.runs.create(runs, self._who)
                     self._launcher.hand_out(written.runs, now, batch, self._announced)

@@ -71,7 +71,7 @@ class Deliverer:
         self._outcomes = Outcomes(kit, owner, random or Random())
         self._aside = Aside(kit.clock)
         self._in_hand: set[str] = set()
-        self._given: deque[Run] = deque()  # claimed by the deciding half
+        self._given: deque[tuple[int, Run]] = deque()  # claimed by the deciding half; `joined` then
         self._doubted: deque[str] = deque()  # the same, if they were written at all
         self._begun: dict[str, int] = {}  # the newest attempts, by run
         self._unsure: dict[str, None] = {}  # claims whose answer was lost
@@ -101,7 +101,7 @@ class Deliverer:
         """Sends those that were written as ours."""
         given = [run for run in runs if self._is_held(run)]
         if given:
-            self._given.extend(given)
+            self._given.extend((self._members.joined, run) for run in given)
             self._meter.count("job_leased_total", "claimed", len(given))
             self._presses.set()
             self.wake()
@@ -214,11 +214,16 @@ class Deliverer:
         self._aside.keep_back(run for run in crowded if run.id not in gone)
 
     def _take_up_given(self) -> None:
-        """What a decision that is made again gives may have been sent by now."""
+        """What a decision that is made again gives may have been sent by now.
+
+        Who lost his membership meanwhile, and is a member again, asks whose they are.
+        """
         given: dict[str, Run] = {}
         while self._given:
-            run = self._given.popleft()
-            if self._begun.get(run.id, 0) < run.attempt:
+            joined, run = self._given.popleft()
+            if joined != self._members.joined:
+                self._unsure[run.id] = None
+            elif self._begun.get(run.id, 0) < run.attempt:
                 given[run.id] = run
         self._send(list(given.values()))
 

@@ -28,6 +28,7 @@ class Membership:
         self._owner = owner
         self._leadership = Leadership(leases, clock, FAMILY, owner)
         self._number = 0
+        self.joined = 0  # how often its right to take things in hand began
         self._known: frozenset[str] = frozenset()  # at the last look
         self.is_changed = False  # whether a member was lost since somebody asked
 
@@ -51,6 +52,10 @@ class Membership:
         """Whether it may decide at this moment."""
         return self._leadership.is_held(DECIDER)
 
+    def assert_decides(self) -> None:
+        """Raises LostLease if another agent may decide by now: to be asked in what is written."""
+        self._leadership.assert_ours(DECIDER)
+
     @property
     def term(self) -> int:
         """The term of the decider, if that is this agent."""
@@ -62,7 +67,9 @@ class Membership:
 
     def renew(self) -> None:
         """Renews and looks, and takes nothing."""
+        was_member = self.is_member
         self._leadership.tick()
+        self.joined += self.is_member and not was_member  # others may have thought it gone
         members = self._members()
         self.is_changed |= not self._known <= members
         self._known = members
@@ -119,6 +126,7 @@ class Membership:
         """Takes the first number that is free; each that was taken meanwhile is another member."""
         free = (n for n in count(1) if self._leadership.is_free(_member(n)))
         self._number = next(n for n in free if self._leadership.take(_member(n)))
+        self.joined += 1
 
 
 def _member(number: int) -> str:

@@ -14,7 +14,7 @@ from synergy.agent.kit import Kit
 from synergy.agent.sending import answered
 from synergy.delivery.request import Answer
 from synergy.insight.launching import AGENT
-from synergy.model.schedule import Run, RunChange, RunState
+from synergy.model.schedule import Run, RunChange, RunState, Schedule
 
 GROUP = 500  # outcomes written in one commit
 TRIES = 10
@@ -68,15 +68,17 @@ class Outcomes:
         """Writes the outcomes of attempts that are still ours; others were canceled, or lost."""
         rows = {row.id: row for row in self._store.runs.get([sent.run.id for sent in group])}
         changes: list[RunChange] = []
-        gone: dict[str, str] = {}
+        gone: dict[str, Sent] = {}
         for sent in group:
+            if sent.answer.disables and sent.run.schedule:
+                known = gone.setdefault(sent.run.schedule, sent)
+                if known.run.created_at < sent.run.created_at:
+                    gone[sent.run.schedule] = sent
             row = rows.get(sent.run.id)
             if row is None or not self._is_ours(row, sent.run.attempt):
                 continue
             after = answered(row, sent.answer, now, self._random)
             changes.append(RunChange(after, after.reason, self._kit.who))
-            if sent.answer.disables and row.schedule:
-                gone[row.schedule] = sent.answer.error
         refused = {c.run.id for c in self._store.runs.change(changes)} if changes else set()
         if gone:
             self._disable(gone, now)
@@ -86,15 +88,18 @@ class Outcomes:
         present = (row.state, row.owner, row.attempt)
         return present == (RunState.LAUNCHED, self._owner, attempt)
 
-    def _disable(self, gone: dict[str, str], now: datetime) -> None:
-        """Receivers said that nothing is ever to be sent to them again."""
+    def _disable(self, gone: dict[str, Sent], now: datetime) -> None:
+        """Receivers said that nothing is ever to be sent to them again.
+
+        What was edited, or made anew, since the run was decided may send to somebody else.
+        """
         who = self._kit.who
         for _ in range(TRIES):
             rows = self._store.schedules.get(sorted(gone))
             pairs = [
-                disabling(row, f"the receiver wants no more: {gone[row.name]}", who, now)
-                for row in rows
-                if row.is_enabled
+                disabling(row, f"the receiver wants no more: {sent.answer.error}", who, now)
+                for row, sent in ((row, gone[row.name]) for row in rows)
+                if row.is_enabled and _is_of(sent.run, row)
             ]
             changes = [change for change, _ in pairs]
             refused = self._store.schedules.change(changes) if changes else []
@@ -103,3 +108,8 @@ class Outcomes:
                 self._store.runs.create(records, who)
             if not refused:
                 return
+
+
+def _is_of(run: Run, schedule: Schedule) -> bool:
+    """Whether the schedule is still what the run was decided by."""
+    return run.version == schedule.version and run.created_at >= schedule.created_at

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from synergy.clock import Clock
-from synergy.model.schedule import RunState, Schedule
+from synergy.model.schedule import Run, RunState, Schedule
 from synergy.storage.protocol import Store
 
 EVERY = 3600.0  # seconds
@@ -51,8 +51,8 @@ class Retention:
     def _forget_payloads(self) -> Iterator[None]:
         """Those that no schedule and no run that may still be sent refers to.
 
-        A schedule that came while the others were looked at is told of by the journal; what is
-        written after that look waits for the end of the batch.
+        A schedule that came, or a run that was sent anew, while the others were looked at is told
+        of by the journal; what is written after that look waits for the end of the batch.
         """
         seq = self._store.journal.last_seq()
         kept: set[str] = set()
@@ -67,7 +67,7 @@ class Retention:
             cursor, is_more = None, True
             while is_more:
                 runs, cursor = self._store.runs.find(state=state, limit=AT_ONCE, cursor=cursor)
-                kept.update(str(run.request["payload"]) for run in runs if "payload" in run.request)
+                kept.update(_of_runs(runs))
                 is_more = cursor is not None
                 yield
         with self._store.batch():
@@ -75,6 +75,8 @@ class Retention:
             while entries := self._store.journal.since(seq, AT_ONCE):
                 seq = entries[-1].seq
                 changed.update(e.process for e in entries if e.event.startswith("schedule."))
+                launched = [e.unit for e in entries if e.event == "run.launched" and e.unit]
+                kept.update(_of_runs(self._store.runs.get(launched) if launched else []))
             for row in self._store.schedules.get(sorted(changed)):
                 kept.update(_of_schedule(row))
             self._store.payloads.prune(sorted(kept))
@@ -85,3 +87,7 @@ def _of_schedule(row: Schedule) -> set[str]:
     if isinstance(payload, Mapping) and isinstance(payload.get("stored"), str):
         return {str(payload["stored"])}
     return set()
+
+
+def _of_runs(runs: Iterable[Run]) -> set[str]:
+    return {str(run.request["payload"]) for run in runs if "payload" in run.request}

@@ -248,27 +248,28 @@ class ScheduleActions(RunActions):
             self._store.runs.create(row.runs, actor.who)
             overtaken_if(self._store.schedules.change([change]))
             self._store.runs.create(row.gone, actor.who)
-            if event != "schedule.enabled":
-                spared = row.schedule.version if event == "schedule.changed" else None
-                why = _why_dropped(event, row)
-                self._abort_pending(row.schedule.name, why, actor, now, spared=spared)
+            begins = {run.id for run in row.runs}
+            version = row.schedule.version if event == "schedule.changed" else None
+            self._abort_pending(
+                row.schedule.name, _why_dropped(event, row), actor, now,
+                spares=lambda run: run.id in begins or run.version == version,
+            )  # fmt: skip
             batch.after_commit(self._wake)
 
     def _abort_pending(
-        self, name: str, reason: str, actor: Actor, now: datetime, *, spared: int | None = None
-    ) -> None:
-        """Drops the pending jobs of a schedule, but not those of the version that just begins.
+        self, name: str, reason: str, actor: Actor, now: datetime,
+        *, spares: Callable[[Run], bool] = lambda _: False,
+    ) -> None:  # fmt: skip
+        """Drops the pending jobs of a schedule, but not those of what just begins.
 
         Of one that is launched meanwhile nothing is said.
-
-        An agent that decided just before may still add one; it drops it itself.
         """
         pending = [
             run
             for state in (RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH)
             for page in self._pages(name, state)
             for run in page
-            if run.version != spared
+            if not spares(run)
         ]
         self._store.runs.change(
             [RunChange(_aborted(run, reason, now), reason, actor.who) for run in pending]
@@ -316,6 +317,8 @@ def _told_taken(names: Sequence[str]) -> str:
 def _why_dropped(event: str, row: Row) -> str:
     if event == "schedule.changed":
         return superseded(row.schedule.version)
+    if event == "schedule.enabled":  # an agent that disabled it drops them later than a person
+        return "its schedule was disabled"
     return off(row.schedule.reason)
 
 

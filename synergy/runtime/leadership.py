@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from synergy.clock import Clock
+from synergy.errors import LostLease
 from synergy.model.lease import Lease
 from synergy.runtime import identity
 from synergy.storage.protocol import Leases
@@ -70,6 +71,15 @@ class Leadership:
         """Whether this candidate may act under the lease at this moment."""
         mine = self._mine.get(name)
         return mine is not None and self._clock.boottime() < mine.valid_until
+
+    def assert_ours(self, name: str) -> None:
+        """Raises LostLease unless the row says that nobody has taken the lease since.
+
+        Asked in the batch that writes, it is a fence where batches are transactions.
+        """
+        mine, found = self._mine.get(name), self._leases.read(name)
+        if mine is None or found is None or not _is_same_term(mine.lease, found):
+            raise LostLease(f"the lease {name} is somebody else's")
 
     def epoch(self, name: str) -> int:
         """The term of a lease that is held; 0 if it is not."""

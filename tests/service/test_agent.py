@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
+from synergy.agent.deciding import disabling
 from synergy.delivery.request import sent
 from synergy.insight.launching import trigger_run
 from synergy.model.job import JobMove, JobState
@@ -102,6 +103,22 @@ def test_the_runs_of_a_catch_up_are_sent_one_after_the_other_oldest_first(yard):
         member.sender.receiver = lambda _: sent()
         assert member.sender.answer() == 1
         member.sender.receiver = lambda _: None
+
+
+def test_what_comes_due_during_a_catch_up_comes_after_it(yard):
+    yard.add("minutely", cron="* * * * *")
+    yard.clock.advance(3 * 60)
+    member = yard.member(receiver=lambda _: None)
+    member.rest()
+    yard.advance(member, 60)
+    minutes = [NOW + timedelta(minutes=number) for number in (1, 2, 3, 4)]
+    assert [r.scheduled_at for r in member.sender.requests] == minutes[:1]
+    member.sender.receiver = lambda _: sent()
+    member.rest()
+    assert [r.scheduled_at for r in member.sender.requests] == minutes
+    member.sender.receiver = lambda _: None
+    yard.advance(member, 120)  # it is over: nobody waits for the one before him any more
+    assert len(member.sender.requests) == 6
 
 
 def test_many_that_are_due_at_the_same_time(yard):
@@ -214,6 +231,19 @@ def test_disabling_drops_what_is_pending_with_the_reason(yard):
     assert "disabled" in run.reason
     yard.advance(member, 7200)
     assert len(yard.runs()) == 1
+
+
+def test_enabling_drops_what_an_agent_that_disabled_it_has_left(yard):
+    yard.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
+    member = yard.member()
+    yard.advance(member, 3660)
+    (row,) = yard.store.schedules.get(["patient"])
+    change, _ = disabling(row, "the receiver wants no more", "agent", yard.clock.now())
+    assert not yard.store.schedules.change([change])
+    yard.actions.enable("patient", OPERATOR, yard.clock.now())
+    yard.advance(member, 1800)
+    (run,) = yard.runs()
+    assert (run.state, run.reason) == (RunState.ABORTED, "its schedule was disabled")
 
 
 def test_editing_drops_what_is_pending_and_fires_nothing_from_before(yard):

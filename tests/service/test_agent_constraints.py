@@ -97,6 +97,40 @@ def test_a_group_shares_its_places(factory):
     assert factory.states() == {RunState.PROCESSED: 3, RunState.LAUNCHED: 2}
 
 
+def test_who_does_not_decide_any_more_launches_nothing_beside_who_does(factory):
+    """Between judging and writing it is away for so long that another agent decides."""
+    rule = {"concurrency": {"n": 1, "scope": "group", "when_unmet": "wait"}}
+    fields = {"process": "Export", "group": "g", "constraints": [rule]}
+    away, other = factory.member("agent-1"), factory.member("agent-2")
+    once(factory, "a", **fields)
+    away.rest()
+    other.rest()
+    assert launched(factory) == ["a"]
+    once(factory, "b", **fields)
+    away.rest()
+    judge = away.agent._decider._waiting.judge
+
+    def judge_and_be_away(now, limit):
+        judged = judge(now, limit)
+        if any(run.schedule == "b" for run, _ in judged.launch):
+            once(factory, "c", **fields, priority=9)
+            for _ in range(30):
+                factory.clock.advance(1)
+                other.rest()
+            assert launched(factory) == ["c"]
+        return judged
+
+    away.agent._decider._waiting.judge = judge_and_be_away
+    work(factory, "Export")
+    away.rest()
+    other.rest()
+    assert launched(factory) == ["c"]
+    assert not away.agent.decides
+    work(factory, "Export")
+    other.rest()
+    assert launched(factory) == ["b"]
+
+
 def test_a_delay_and_a_window_wait_for_their_time(yard):
     once(yard, "delayed", constraints=[{"delay": "10m"}])
     once(yard, "night", constraints=[{"time_window": {"start": "22:00", "end": "06:00"}}])

@@ -116,13 +116,34 @@ def test_a_receiver_is_left_alone_for_as_long_as_it_wants(yard):
     assert yard.states() == {RunState.PROCESSED: 1}
 
 
+GONE = Answer(
+    ok=False, outcome=Outcome.REFUSED, may_retry=False, status=410, error="answered 410",
+    disables=True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ["edited", "made anew"])
+def test_what_an_earlier_receiver_wants_no_more_concerns_no_later_one(yard, change):
+    yard.add("hourly", cron="0 * * * *")
+    member = yard.member(receiver=lambda _: None)
+    yard.advance(member, 3600)
+    other = {"target": "https://other.example/", "cron": "0 * * * *"}
+    if change == "edited":
+        yard.actions.replace("hourly", other, OPERATOR, yard.clock.now())
+    else:
+        yard.actions.remove("hourly", OPERATOR, yard.clock.now())
+        yard.clock.advance(1)
+        yard.add("hourly", **other)
+    member.sender.receiver = answering(GONE)
+    member.rest()
+    assert yard.states() == {RunState.FAILED: 1}
+    (row,) = yard.store.schedules.get(["hourly"])
+    assert row.is_enabled
+
+
 def test_a_receiver_that_wants_no_more_disables_the_schedule(yard):
     yard.add("hourly", cron="0 * * * *")
-    gone = Answer(
-        ok=False, outcome=Outcome.REFUSED, may_retry=False, status=410, error="answered 410",
-        disables=True,
-    )  # fmt: skip
-    member = yard.member(receiver=answering(gone))
+    member = yard.member(receiver=answering(GONE))
     yard.advance(member, 3 * 3600)
     assert yard.states() == {RunState.FAILED: 1}
     (row,) = yard.store.schedules.get(["hourly"])
@@ -302,6 +323,22 @@ def test_what_a_lost_agent_held_is_taken_over_once_after_its_lease(yard):
     requests = [request for member in others for request in member.sender.requests]
     assert [(request.key, request.attempt) for request in requests] == [(run.id, 2)]
     assert yard.states() == {RunState.PROCESSED: 1}
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(yard, is_alone):
+    away = yard.member("agent-1")
+    others = [] if is_alone else [yard.member("agent-2", receiver=lambda _: None)]
+    for member in [away, *others]:
+        member.decide()
+    once(yard)
+    away.decide()  # launches and claims it; its other half has not begun to send
+    lose(yard, away, others, 30)
+    away.rest()
+    assert [request.attempt for request in away.sender.requests] == ([1] if is_alone else [])
+    assert [request.attempt for member in others for request in member.sender.requests] == (
+        [] if is_alone else [2]
+    )
 
 
 def test_what_a_lost_agent_is_told_afterwards_changes_nothing(yard):

@@ -151,6 +151,25 @@ def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(yard: Yard, monkeyp
     assert stored(yard.store, row.definition["payload"]["stored"]) == [True]
 
 
+def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(yard: Yard, monkeypatch):
+    yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
+    member = yard.member(receiver=lambda _: _refused())
+    member.rest()
+    yard.actions.remove("failed", OPERATOR, yard.clock.now())
+    (run,) = yard.runs()
+    assert run.state is RunState.FAILED
+    find = yard.store.runs.find
+
+    def send_anew_and_find(**asked):
+        if asked.get("state") is RunState.FAILED and not asked.get("cursor"):
+            yard.actions.retry(run.id, OPERATOR, yard.clock.now())
+        return find(**asked)
+
+    monkeypatch.setattr(yard.store.runs, "find", send_anew_and_find)
+    advance_to(yard, member, 3601)
+    assert stored(yard.store, str(run.request["payload"])) == [True]
+
+
 # Deciding ahead
 
 
@@ -176,7 +195,7 @@ def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(yard: Y
     assert len(yard.runs()) == 2
 
 
-@pytest.mark.parametrize("change", ["edit", "disable", "remove"])
+@pytest.mark.parametrize("change", ["edit", "disable", "remove", "make anew"])
 def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: Yard, change: str):
     yard.add("hourly", cron="0 * * * *")
     member = yard.member()
@@ -189,10 +208,12 @@ def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: Yard, change:
         yard.actions.disable("hourly", OPERATOR, now)
     else:
         yard.actions.remove("hourly", OPERATOR, now)
+    if change == "make anew":
+        yard.add("hourly", cron="0 * * * *", target="https://other.example/")
     yard.clock.advance(1)
     member.rest()
     assert [request.target.url for request in member.sender.requests] == (
-        ["https://other.example/"] if change == "edit" else []
+        ["https://other.example/"] if change in ("edit", "make anew") else []
     )
 
 
