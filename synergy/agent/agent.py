@@ -75,7 +75,9 @@ class Agent(Daemon):
         stop.interrupts(listener.interrupt)
         tries = Tries("agent", stop, self._failed)
         delivering = threading.Thread(target=self._deliver, name="delivering", daemon=True)
-        listening = threading.Thread(target=self._listen, args=[listener], daemon=True)
+        jobs = self.workplace.bus.listener(JOBS)
+        stop.interrupts(jobs.interrupt)
+        listening = threading.Thread(target=self._listen, args=[jobs, listener], daemon=True)
         try:
             while not stop.is_set and tries.of(self._prepare) == 0:
                 pass
@@ -90,13 +92,12 @@ class Agent(Daemon):
         finally:
             listener.close()
 
-    def _listen(self, waiter: Waiter) -> None:
+    def _listen(self, jobs: Waiter, waiter: Waiter) -> None:
         """Wakes the deciding loop when jobs are finished, but not all the time."""
         stop = self.workplace.stop
-        with closing(self.workplace.bus.listener(JOBS)) as listener:
-            stop.interrupts(listener.interrupt)
+        with closing(jobs):
             while not stop.is_set:
-                if listener.wait(LONGEST_SLEEP):
+                if jobs.wait(LONGEST_SLEEP):
                     waiter.interrupt()
                     stop.wait(JOBS_EVERY)
 

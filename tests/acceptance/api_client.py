@@ -92,7 +92,7 @@ class Client:
         self.http = httpx.Client(
             base_url=base, headers=dict(headers or {}), timeout=LIMIT, trust_env=False
         )
-        answer = until(self._reached, LIMIT, lambda: Event().wait(STEP))
+        answer = until(self._reached)
         self.description = Description(answer.raise_for_status().json())
 
     def _reached(self) -> httpx.Response | None:

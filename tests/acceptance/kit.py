@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -35,6 +34,7 @@ from synergy.storage.protocol import Store
 from synergy.supervisor import lock, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.proctable import marker_of
+from tests.servers.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
 BOX = "dev-test"
@@ -264,21 +264,17 @@ class Home:
         return self.until(look)
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _step() -> None:
+    Event().wait(STEP)
 
 
-def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] | None = None) -> Any:
+def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] = _step) -> Any:
     """The first true answer of `look`; fails after `limit` seconds."""
     clock = SystemClock()
     deadline = clock.monotonic() + limit
     while not (found := look()):
         assert clock.monotonic() < deadline, f"not within {limit:g} s"
-        if pause is not None:
-            pause()
+        pause()
     return found
 
 

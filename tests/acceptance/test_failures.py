@@ -266,7 +266,9 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
     home.story()
 
     second.terminate()  # gives the lease up: the first one need not wait for it
-    home.until(lambda _: leads(home)[2:] == [(3, first)], limit=10)
+    home.until(
+        lambda _: leads(home)[2:] == [(3, first)], limit=17
+    )  # a lease that is silent lasts 18
     write_and_reprocess(home, HOUR, 100)
     home.wait_for("CopyDaily", DAY)
     assert values(home, "days") == {DAY: 110}

@@ -19,9 +19,10 @@ from synergy.insight.leaders import COLLECTOR, lease_of, part_of_tree
 from synergy.mx.access import Role
 from synergy.mx.security.users import UserBook, new_user
 from tests.acceptance.api_client import Client
-from tests.acceptance.kit import LIMIT, STEP, end_of, free_port, kill, until
+from tests.acceptance.kit import LIMIT, end_of, kill, until
 from tests.acceptance.test_failures import write
 from tests.mx.house import PASSWORD, QUICK
+from tests.servers.ports import free_port
 from tests.servers.wire import wire
 
 DEPLOYMENT = "tests.acceptance.deployments.attended"
@@ -138,10 +139,6 @@ def all_hear(n, answered, followers):
     return len(answered) > n and all(follower.connections > n for follower in followers)
 
 
-def pause():
-    threading.Event().wait(STEP)
-
-
 def until_back(home, client, pid):
     """Until another MX than `pid` answers."""
 
@@ -151,7 +148,7 @@ def until_back(home, client, pid):
         with suppress(httpx.TransportError):
             return client.get("/livez")
 
-    until(look, home.patience, pause)
+    until(look, home.patience)
 
 
 def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(homes, servers, tmp_path):
@@ -170,7 +167,7 @@ def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(homes, servers, tm
             follower.start()
         with asking(client) as answered:
             for n in range(KILLS):
-                until(lambda n=n: all_hear(n, answered, followers), pause=pause)
+                until(lambda n=n: all_hear(n, answered, followers))
                 mx = home.leaders()["MX/1"]
                 write(home, HOUR, 10 + n)
                 kill(mx)
@@ -257,11 +254,11 @@ def until_wrong(client, *names):
         found = wrong(client)
         return found if set(names) <= set(found) else None
 
-    return until(look, LIMIT, lambda: threading.Event().wait(STEP))
+    return until(look)
 
 
 def until_well(client, limit=LIMIT):
-    until(lambda: not wrong(client), limit, lambda: threading.Event().wait(STEP))
+    until(lambda: not wrong(client), limit)
 
 
 def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
@@ -274,7 +271,7 @@ def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
             "collector": "the collector is led by nobody",
         }  # fmt: skip
         assert client.get("/livez") == {"alive": True}
-        until(lambda: said["scheduler"] in client.http.get("/", headers=HTML).text, 20)
+        until(lambda: said["scheduler"] in client.http.get("/", headers=HTML).text)
         client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": True}, **place)
         until_well(client)
         asked = {"process": "CopyHourly", "from": START}

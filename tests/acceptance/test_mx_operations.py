@@ -13,7 +13,8 @@ import pytest
 from synergy.model.job import JobMove, JobState
 from synergy.model.operation import OperationState
 from synergy.timeperiod import Qualifier
-from tests.acceptance.kit import free_port, kill, until
+from tests.acceptance.kit import kill, until
+from tests.servers.ports import free_port
 
 JOBS = 100_000
 PROCESS = "SiteHourlyAggregator"

@@ -10,6 +10,7 @@ import pytest
 
 from synergy.clock import SystemClock
 from synergy.insight.actions import Actor
+from synergy.insight.happenings import LOOKED_AT, causes
 from synergy.insight.schedules import ScheduleActions
 from synergy.model.schedule import RunState
 from tests.acceptance.boxes.seconds import Seconds
@@ -226,10 +227,20 @@ def test_events_with_a_lifetime_start_what_depends_on_them(at_home, tmp_path, re
     add(home, tmp_path, hook(receiver, name="fresh", dependencies=dependencies), "--enable")
 
     def emit(kind, resource, at):
+        """When the runs are due that it causes."""
         answer = home.ask("event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
-        effects = answer["effects"]
-        assert effects["is_decided"] or not effects["schedules"]
-        return [run["due_at"] for run in effects["runs"]]
+        ((event,), effects) = (answer["events"], answer["effects"])
+        if not effects["schedules"]:
+            return []
+        runs = home.until(lambda store: caused(store, event))
+        return [f"{run.due_at:%Y-%m-%dT%H:%M:%SZ}" for run in runs[0]]
+
+    def caused(store, event):
+        """The runs, in a list of their own once an agent has looked at the event."""
+        if int(store.facts.get(LOOKED_AT) or 0) < event["seq"]:
+            return None
+        found, _ = store.runs.find(schedule="fresh", limit=1000)
+        return [[run for run in found if event["id"] in causes(run)]]
 
     for at in ("11:59:59", "12:04:59", "12:14:50"):
         assert emit("FILE", "/dir/path/part-1", at) == []
@@ -282,10 +293,10 @@ def test_a_store_that_hangs_and_then_breaks_off(mongodb_url, rabbitmq_url, at_ho
 
     with receiving(behave) as receiver, wire(mongodb_url) as (line, url):
         home = at_home(agents=1, store=url, bus=rabbitmq_url)
+        before = home.leaders()
         seconds = Seconds(receiver, "127.0.0.1", tmp_path)
         seconds.add(home)
         receiver.wait_for(3)
-        before = home.leaders()
         with lasting(HANGS):
             line.go_dead()
             receiver.gate.set()

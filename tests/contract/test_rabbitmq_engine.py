@@ -30,6 +30,7 @@ from tests.contract.rabbits import (
     with_user,
 )
 from tests.servers import rabbitmq as servers
+from tests.servers.ports import free_port
 from tests.servers.rabbitmq import Broker
 from tests.servers.wire import wire
 
@@ -85,7 +86,7 @@ def test_a_vhost_that_is_not_there(rabbitmq: Broker) -> None:
 
 
 def test_nobody_listens() -> None:
-    said = refusal(f"amqp://me:secret@127.0.0.1:{servers.free_port()}/")
+    said = refusal(f"amqp://me:secret@127.0.0.1:{free_port()}/")
     assert said.startswith("unavailable")
     assert "refuses connections: is it running" in said
 

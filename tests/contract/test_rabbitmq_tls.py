@@ -18,7 +18,8 @@ from synergy.messaging.rabbitmq import RabbitBus
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.rabbits import ONE, client, undeclared
 from tests.servers.certificates import Authority, encrypted
-from tests.servers.rabbitmq import free_port, running_own
+from tests.servers.ports import free_port
+from tests.servers.rabbitmq import running_own
 
 
 @dataclass(frozen=True)

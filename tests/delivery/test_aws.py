@@ -20,7 +20,7 @@ from synergy.delivery.aws import BOTO3, check_boto3
 from synergy.errors import ConfigurationError
 from tests.delivery.conftest import Desk, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving, says
-from tests.servers.rabbitmq import free_port
+from tests.servers.ports import free_port
 
 MakeDesk = Callable[..., Desk]
 PROJECT = Path(__file__).resolve().parents[2]

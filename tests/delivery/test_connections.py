@@ -122,7 +122,7 @@ def test_what_is_not_read_to_its_end_or_shall_end_is_not_used_again(
 
 def test_what_was_given_up_is_not_used_again(desk_with: MakeDesk) -> None:
     """Its answer, when it comes after all, would be taken for that of the next request."""
-    desk = desk_with(total=3.0)
+    desk = desk_with(total=6.0)
     ended = threading.Event()
 
     def late(wire: socket.socket, receiver: Receiver) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from tests.delivery.conftest import NOW, Desk, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving
-from tests.servers.rabbitmq import connect, free_port
+from tests.servers.ports import free_port
+from tests.servers.rabbitmq import connect
 from tests.servers.wire import wire
 
 MakeDesk = Callable[..., Desk]

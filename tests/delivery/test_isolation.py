@@ -39,7 +39,7 @@ def test_others_are_answered_while_one_hangs(desk_with: MakeDesk) -> None:
 
 def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk) -> None:
     """More of them than there are threads for look-ups, of few names: a name has one look-up."""
-    desk = desk_with(total=3.0, per_destination=8)
+    desk = desk_with(total=6.0, per_destination=12)
     found = desk.sender._resolve
     gate, stuck = threading.Event(), Counter[str]()
 
@@ -163,6 +163,9 @@ def test_closing_waits_for_what_is_under_way(desk_with: MakeDesk) -> None:
         receiver.wait_for(1)
         closing = threading.Thread(target=desk.sender.close, args=(LIMIT,))
         closing.start()
+        while not desk.sender._is_closed:
+            closing.join(0.01)
+        assert closing.is_alive()
         receiver.gate.set()
         closing.join(LIMIT)
         assert not closing.is_alive()

@@ -17,7 +17,7 @@ import pytest
 from synergy.delivery.webhook import seconds_of
 from tests.delivery.conftest import NOW, Desk, a_request
 from tests.delivery.receivers import LIMIT, answers, dribbles, hangs, receiving, says
-from tests.servers.rabbitmq import free_port
+from tests.servers.ports import free_port
 
 MakeDesk = Callable[..., Desk]
 
@@ -228,7 +228,7 @@ def test_an_answer_that_is_compressed_is_not_blown_up(desk: Desk) -> None:
 def test_who_dribbles_for_ever_is_left_at_the_deadline(
     desk_with: MakeDesk, before: bytes, piece: bytes, status: int | None
 ) -> None:
-    desk = desk_with(total=2.0)
+    desk = desk_with(total=4.0)
     with receiving(dribbles(before, piece)) as receiver:
         answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
         assert not receiver.gate.is_set()

@@ -163,6 +163,14 @@ def test_nonsense_is_refused(place, text, status):
 # The end
 
 
+def is_open(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), LIMIT).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 def test_what_is_under_way_is_brought_to_its_end(place):
     begun, may_end = threading.Event(), threading.Event()
     answers = []
@@ -178,6 +186,9 @@ def test_what_is_under_way_is_brought_to_its_end(place):
         asking.start()
         assert begun.wait(LIMIT)
         place.stop.set()
+        while is_open(port):
+            asking.join(0.01)
+        assert asking.is_alive()
         may_end.set()
         asking.join(LIMIT)
     assert answers == [(200, b'"done"')]

@@ -366,6 +366,7 @@ def test_over_http_what_makes_no_sense_is_refused(client, query):
 
 
 def test_the_thread_ends_with_the_last_listener(world):
+    others = set(threading.enumerate())
     app, stream = of(world)
 
     async def visit():
@@ -376,4 +377,6 @@ def test_the_thread_ends_with_the_last_listener(world):
 
     asyncio.run(visit())
     stream.close()
-    assert "stream" not in {thread.name for thread in threading.enumerate()}
+    for thread in set(threading.enumerate()) - others:
+        thread.join(60)
+    assert "stream" not in {thread.name for thread in set(threading.enumerate()) - others}

@@ -9,13 +9,11 @@ install; where `CI` is set they fail.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import os
 import select
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +26,8 @@ from uuid import uuid4
 import pymongo
 import pytest
 from pymongo.errors import PyMongoError
+
+from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_MONGODB"
 SOURCE = Path(__file__).parent / "ferretdb"
@@ -97,7 +97,7 @@ def running_mongod(
     program: str, folder: Path, *options: str, host: str = "127.0.0.1"
 ) -> Iterator[Server]:
     """A standalone MongoDB."""
-    port = _free_port()
+    port = free_port()
     place = ("--dbpath", _data(folder), "--bind_ip", host, "--port", str(port))
     with _started([program, *place, *options], folder / "mongod.log") as process:
         server = Server(f"mongodb://{host}:{port}/", process, folder / "mongod.log")
@@ -212,10 +212,3 @@ def _data(folder: Path) -> str:
     data = folder / "data"
     data.mkdir(exist_ok=True)
     return str(data)
-
-
-def _free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

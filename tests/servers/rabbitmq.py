@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,13 +28,13 @@ import pytest
 from pika.exceptions import AMQPError
 
 from synergy.clock import SystemClock
+from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_AMQP"
 HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
 START_LIMIT = 120
 STOP_LIMIT = 30
 COMMAND_LIMIT = 60
-_NEVER_GIVEN_OUT = (20_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,19 +174,6 @@ def running_own(folder: Path, *settings: str, host: str = "127.0.0.1") -> Iterat
             if node.process is not None:
                 node.go_on()
             node.stop()
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on.
-
-    A broker takes seconds to begin to listen, so it is none of those that systems give to
-    connections that go out.
-    """
-    while True:
-        port = random.randrange(*_NEVER_GIVEN_OUT)
-        with contextlib.closing(socket.socket()) as probe, suppress(OSError):
-            probe.bind((host, port))
-            return port
 
 
 @contextmanager

@@ -222,11 +222,11 @@ def test_an_agent_is_woken_when_jobs_are_finished(place, monkeypatch):
         return pause
 
     monkeypatch.setattr(Decider, "turn", counted)
-    place.start()
-    assert turns.acquire(timeout=PATIENCE)
     monkeypatch.setattr(  # it does not wake by itself
         Membership, "due_in", lambda self: 600.0 if self.is_member else due_in(self)
     )
+    place.start()
+    assert turns.acquire(timeout=PATIENCE)
     while turns.acquire(timeout=0.5):
         pass
     place.bus.notify("journal")

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from synergy.clock import SystemClock
@@ -22,7 +21,7 @@ from synergy.mx.access import Role
 from synergy.mx.security.users import UserBook, Users, new_token, new_user
 from tests.acceptance.api_client import Client
 from tests.acceptance.deployments.shown import ORDERS
-from tests.acceptance.kit import STEP, Home, kill, until
+from tests.acceptance.kit import Home, kill, until
 from tests.delivery.receivers import answers, receiving
 from tests.mx.house import QUICK
 from workers import imagined_visits
@@ -72,7 +71,7 @@ def showroom(folder: Path) -> Iterator[Home]:
             _until_done(home)
             _otto_acts(otto, home)
             _what_goes_wrong(home)
-            until(lambda: _is_accounted_for(otto), home.patience, lambda: Event().wait(STEP))
+            until(lambda: _is_accounted_for(otto), home.patience)
         yield home
 
 

@@ -18,11 +18,12 @@ from playwright.sync_api import expect
 from synergy.clock import SystemClock
 from synergy.insight.actions import TIMETABLE_START
 from tests.acceptance.api_client import Client
-from tests.acceptance.kit import LIMIT, PROJECT, free_port
+from tests.acceptance.kit import LIMIT, PROJECT
 from tests.delivery.receivers import answers, receiving
 from tests.mx.browser.test_login import log_in
 from tests.mx.browser.test_timetable import drag, job
 from tests.mx.house import PASSWORD
+from tests.servers.ports import free_port
 from workers.event_stream_generator import MARK
 from workers.imagined_visits import LONGEST_VISIT
 
