@@ -38,6 +38,8 @@ IN_HAND = 1000  # runs that are claimed with their launch, before others get the
 BEGUN = 10_000  # attempts that are remembered, so that none is given twice
 LONGEST_WAIT = 60.0  # seconds
 GATHERING = 0.05  # seconds that outcomes wait for each other
+UNSURE = 10.0  # seconds in which a write may still come about whose answer was lost
+LOOK_AGAIN = 1.0  # seconds between two looks meanwhile
 
 
 class Sends(Protocol):
@@ -74,7 +76,7 @@ class Deliverer:
         self._given: deque[tuple[int, Run]] = deque()  # claimed by the deciding half; `joined` then
         self._doubted: deque[str] = deque()  # the same, if they were written at all
         self._begun: dict[str, int] = {}  # the newest attempts, by run
-        self._unsure: dict[str, None] = {}  # claims whose answer was lost
+        self._unsure: dict[str, float] = {}  # claims whose answer was lost; until when (monotonic)
         self._presses = threading.Event()  # something is not to wait for outcomes
         self.wake: Callable[[], object] = lambda: None
 
@@ -123,7 +125,10 @@ class Deliverer:
         if not is_member:
             return 0.0 if wrote else LONGEST_WAIT
         is_more = self._claim(consumer)
-        return 0.0 if wrote or is_more else min([LONGEST_WAIT, *self._aside.due_in()])
+        if wrote or is_more:
+            return 0.0
+        longest = LOOK_AGAIN if self._unsure else LONGEST_WAIT
+        return min([longest, *self._aside.due_in()])
 
     def gather(self) -> None:
         """Lets outcomes gather for a moment, while others are under way.
@@ -167,7 +172,7 @@ class Deliverer:
                 changes = [RunChange(run, "", self._kit.who) for run in claims]
                 lost = {c.run.id for c in self._store.runs.change(changes)} if changes else lost
         except (StorageUnavailable, MessagingUnavailable):
-            self._unsure.update(dict.fromkeys(run.id for run in claims))
+            self._be_unsure(run.id for run in claims)
             for run in wanted:
                 self._aside.try_again_in(run, 0.0)
             raise
@@ -222,19 +227,29 @@ class Deliverer:
         while self._given:
             joined, run = self._given.popleft()
             if joined != self._members.joined:
-                self._unsure[run.id] = None
+                self._be_unsure([run.id])
             elif self._begun.get(run.id, 0) < run.attempt:
                 given[run.id] = run
         self._send(list(given.values()))
 
     def _take_up_unsure(self) -> None:
-        """Claims whose answer was lost: those that were made are ours to send."""
+        """Claims whose answer was lost: those that were made are ours to send.
+
+        A server may make one after we have given up waiting for it.
+        """
         while self._doubted:
-            self._unsure[self._doubted.popleft()] = None
-        if self._unsure:
-            rows = self._store.runs.get(list(self._unsure))
-            self._unsure.clear()
-            self._send([r for r in rows if self._is_held(r) and r.id not in self._in_hand])
+            self._be_unsure([self._doubted.popleft()])
+        if not self._unsure:
+            return
+        rows = self._store.runs.get(list(self._unsure))
+        held = [r for r in rows if self._is_held(r) and r.id not in self._in_hand]
+        now = self._clock.monotonic()
+        known = {run.id for run in held} | self._in_hand
+        self._unsure = {r: at for r, at in self._unsure.items() if at > now and r not in known}
+        self._send(held)
+
+    def _be_unsure(self, runs: Iterable[str]) -> None:
+        self._unsure.update(dict.fromkeys(runs, self._clock.monotonic() + UNSURE))
 
     def _is_held(self, run: Run) -> bool:
         return (run.state, run.owner) == (RunState.LAUNCHED, self._owner)
@@ -256,7 +271,7 @@ class Deliverer:
                 self._begin(left[0], now)
                 left.popleft()
         finally:  # the store gave no body: they are claimed, and sent when it is there again
-            self._unsure.update(dict.fromkeys(run.id for run in left))
+            self._be_unsure(run.id for run in left)
 
     def _begin(self, run: Run, now: datetime) -> None:
         done = partial(self._done, run)

@@ -14,6 +14,7 @@ from synergy.agent import delivering
 from synergy.agent.aside import KEPT_BACK
 from synergy.agent.launching import DELIVERIES
 from synergy.delivery.request import Answer, Outcome, Request, failed, sent
+from synergy.errors import StorageUnavailable
 from synergy.messaging.message import EventsMessage, UnitMessage
 from synergy.model.schedule import RunState
 from tests.service.agents import NOW, OPERATOR, Member, Yard
@@ -339,6 +340,33 @@ def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(yard, is_alone):
     assert [request.attempt for member in others for request in member.sender.requests] == (
         [] if is_alone else [2]
     )
+
+
+def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(yard, monkeypatch):
+    once(yard)
+    member = yard.member(rooms=0)
+    member.decide()
+    member.sender.rooms = 9
+    claims = []
+
+    def unanswered(changes):
+        claims.append(changes)
+        raise StorageUnavailable("not within its time")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(yard.store.runs, "change", unanswered)
+        with pytest.raises(StorageUnavailable):
+            member.deliver()
+    assert yard.bus.purge(DELIVERIES) == 1  # what would be told of it is told, and in vain
+    assert member.deliver() <= 1
+    assert not member.sender.requests
+    assert yard.store.runs.change(claims[0]) == []
+    yard.clock.advance(1)
+    member.deliver()
+    assert [request.attempt for request in member.sender.requests] == [1]
+    yard.clock.advance(60)
+    member.rest()
+    assert yard.states() == {RunState.PROCESSED: 1}
 
 
 def test_what_a_lost_agent_is_told_afterwards_changes_nothing(yard):
