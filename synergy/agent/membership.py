@@ -10,12 +10,11 @@ from __future__ import annotations
 from itertools import count
 
 from synergy.clock import Clock
-from synergy.insight.leaders import DECIDER
+from synergy.insight.leaders import AGENTS, DECIDER
 from synergy.runtime.leadership import Leadership
 from synergy.storage.protocol import Leases
 
 FAMILY = "agent/"
-MEMBERS = f"{FAMILY}member/"
 
 
 class Membership:
@@ -90,7 +89,7 @@ class Membership:
         a member first. The look between the two readings makes sure that a lease that was taken
         anew is not judged by its former holder's silence.
         """
-        leases = self._leases.all(MEMBERS)
+        leases = self._leases.all(AGENTS)
         self.renew()
         return (
             frozenset(
@@ -106,7 +105,7 @@ class Membership:
 
     def _members(self) -> frozenset[str]:
         """The leases of members who are at work; its own among them."""
-        names = (name for name in self._leadership.names() if name.startswith(MEMBERS))
+        names = (name for name in self._leadership.names() if name.startswith(AGENTS))
         return frozenset(
             name
             for name in names
@@ -130,4 +129,4 @@ class Membership:
 
 
 def _member(number: int) -> str:
-    return f"{MEMBERS}{number}"
+    return f"{AGENTS}{number}"

@@ -17,7 +17,18 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from errno import EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, EPERM, EROFS
+from errno import (
+    EACCES,
+    EDQUOT,
+    EEXIST,
+    EISDIR,
+    ELOOP,
+    ENAMETOOLONG,
+    ENOSPC,
+    ENOTDIR,
+    EPERM,
+    EROFS,
+)
 from typing import Any, NoReturn
 
 from synergy.cli import exits
@@ -42,7 +53,9 @@ NOUNS: dict[str, tuple[str, str]] = {
     "bench": ("synergy.cli.bench", "measure this machine"),
     "shell": ("synergy.cli.shell", "a Python prompt with the deployment at hand"),
 }
-OF_THE_MACHINE = {EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, EPERM, EROFS}
+OF_THE_MACHINE = {
+    EACCES, EDQUOT, EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENOSPC, ENOTDIR, EPERM, EROFS,
+}  # fmt: skip
 """What a place for files may be like: nothing that a traceback would explain."""
 EXAMPLE = """example:
   python3 launch.py supervisor start     runs the whole system on this machine
@@ -102,7 +115,7 @@ def main(argv: Sequence[str]) -> int:
     except Exception as error:  # the outermost boundary: nobody should meet a traceback
         if is_debug:
             raise
-        return _failed(error)
+        return _failed(error, argv)
     return code
 
 
@@ -140,16 +153,24 @@ def _lacking_a_noun(verb: str) -> list[str]:
     return found
 
 
-def _failed(error: Exception) -> int:
-    """Tells why a command failed; the exit code."""
+def _failed(error: Exception, argv: Sequence[str]) -> int:
+    """Tells why a command with these words failed; the exit code."""
     if isinstance(error, SynergyError):
         _explain(getattr(error, "mistakes", None) or (str(error),))
         return exits.code_of(error)
     if isinstance(error, OSError) and error.errno in OF_THE_MACHINE and error.filename:
         _explain((f"{error.filename}: {error.strerror}",))
+    elif not all(word.isascii() or _is_text(word) for word in argv):
+        _explain(("an argument is not UTF-8, as names and reasons have to be",))
+        return exits.USAGE
     else:
         _report_unexpected(error)
     return exits.FAILED
+
+
+def _is_text(word: str) -> bool:
+    """Whether a word of the command line was decoded: bytes that could not be are surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 def _explain(mistakes: Sequence[str]) -> None:

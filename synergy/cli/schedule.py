@@ -212,9 +212,9 @@ def _tell(
     arguments: argparse.Namespace,
     schedules: Sequence[Schedule],
     done: str,
-    there: Collection[str] = (),
+    there: Collection[str] | None = None,
 ) -> None:
-    """Says what was done, or that there was nothing to do with those that are `there`."""
+    """Says what was done; given `there`, what was added, and what of it was there already."""
     from synergy.cli import output
 
     if arguments.json:
@@ -226,6 +226,7 @@ def _tell(
                         "version": schedule.version,
                         "is_enabled": schedule.is_enabled,
                         "next_due": schedule.wake_at,
+                        **({} if there is None else {"is_new": schedule.name not in there}),
                     }
                     for schedule in schedules
                 ],
@@ -235,7 +236,7 @@ def _tell(
         return
     verb = f"would be {done}" if arguments.dry_run else done
     for schedule in schedules:
-        told = "is there already" if schedule.name in there else verb
+        told = "is there already" if schedule.name in (there or ()) else verb
         output.say(f"{schedule.name} {told}{_standing(schedule, done)}")
 
 

@@ -43,6 +43,8 @@ def read_documents(path: str) -> Sequence[Mapping[str, object]]:
         found = _json_or_yaml(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
     except (ValueError, InvalidValue, yaml.YAMLError) as error:
         raise InvalidValue(f"{path}: {_told(error)}") from None
+    except (AttributeError, IndexError, KeyError, TypeError):  # what PyYAML's own readers raise
+        raise InvalidValue(f"{path}: a value does not fit its tag (!!…): leave tags out") from None
     except RecursionError:
         raise InvalidValue(f"{path}: nested too deeply") from None
     items = []

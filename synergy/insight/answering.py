@@ -7,10 +7,13 @@ over, and what was asked for is acted on again: it is not known how far he came.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from synergy.errors import InvalidValue, Refused
+from synergy.errors import InvalidValue, Refused, StorageUnavailable
 from synergy.model.answer import Answer
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
@@ -30,6 +33,7 @@ class Answering:
     def __init__(self, store: Store, owner: str) -> None:
         self._answers = store.answers
         self._owner = owner
+        self._left: deque[Callable[[], object]] = deque()  # what could not be written so far
 
     def begin(self, person: str, key: str, fingerprint: str, now: datetime) -> tuple[Answer, bool]:
         """An answer, and whether it is still to be found: then the caller acts.
@@ -37,6 +41,7 @@ class Answering:
         Raises InvalidValue if the key was used for something else, UnderWay if the same is
         being done.
         """
+        self._write_left()
         wanted = Answer(person, key, fingerprint, self._owner, now)
         found, is_new = self._answers.begin(wanted)
         if is_new:
@@ -54,16 +59,36 @@ class Answering:
         return self._take_over(found, wanted), True
 
     def keep(self, begun: Answer, status: int, headers: dict[str, str], body: bytes | None) -> None:
-        """What was answered; not, if it was taken over meanwhile. No body: it is too long."""
-        self._answers.change(replace(begun, status=status, headers=headers, body=body))
+        """What was answered; not, if it was taken over meanwhile. No body: it is too long.
+
+        While the store is away it is kept in mind, and written before the next one begins.
+        """
+        answer = replace(begun, status=status, headers=headers, body=body)
+        self._left.append(lambda: self._answers.change(answer))
+        with suppress(StorageUnavailable):
+            self._write_left()
 
     def drop(self, begun: Answer) -> None:
-        """Whoever asks the same again is to be answered anew."""
-        self._answers.drop(begun)
+        """Whoever asks the same again is to be answered anew; written as an answer is."""
+        self._left.append(lambda: self._answers.drop(begun))
+        with suppress(StorageUnavailable):
+            self._write_left()
 
     def prune(self, now: datetime) -> int:
         """Forgets the old ones; how many."""
         return self._answers.prune(now - KEPT, AT_ONCE)
+
+    def _write_left(self) -> None:
+        while True:
+            try:
+                write = self._left.popleft()
+            except IndexError:
+                return
+            try:
+                write()
+            except StorageUnavailable:
+                self._left.append(write)
+                raise
 
     def _take_over(self, found: Answer, wanted: Answer) -> Answer:
         taken = self._answers.change(replace(wanted, rev=found.rev))

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 from synergy.model.control import ProcessControl
-from synergy.model.process import Process
+from synergy.model.process import DaemonProcess, Process
 
 
 def is_switched_on(process: Process, control: ProcessControl | None) -> bool:
     """Whether a process is switched on: as an operator said, or else as it is declared."""
     return process.is_on if control is None or control.is_on is None else control.is_on
+
+
+def belongs(process: Process, box: str) -> bool:
+    """Whether a process has a pattern that matches the whole box id."""
+    return any(re.fullmatch(pattern, box) for pattern in process.present_on_boxes)
+
+
+def shall_run(process: Process, box: str, control: ProcessControl | None) -> bool:
+    """Whether a process runs on a box, where it is switched on for that box.
+
+    `is_on` of a managed process concerns its timetable, that of a free-run process its runs, so
+    the workers of both run all the same; a daemon that is off does not run.
+    """
+    is_off = isinstance(process, DaemonProcess) and not is_switched_on(process, control)
+    return belongs(process, box) and not is_off

@@ -8,16 +8,18 @@ unit, a schedule or a person.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from synergy import __version__
-from synergy.errors import Refused
+from synergy.errors import MessagingUnavailable, Refused
 from synergy.insight.audits import AuditResult
+from synergy.insight.controls import shall_run
 from synergy.insight.exposition import Labels, gauge
 from synergy.insight.reads import Reads
 from synergy.insight.tree_runs import closed_before, late_count
 from synergy.insight.views import BoxView
+from synergy.model.control import ProcessControl
 from synergy.model.job import JobState
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.unit_of_work import UnitState
@@ -38,14 +40,14 @@ def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[st
     yield from gauge(
         "queue_messages",
         "Messages that wait in a queue.",
-        (({"queue": queue.name}, queue.waiting) for queue in reads.queues()),
+        _waiting(reads),
     )
     yield from gauge(
         "part_led",
         "Whether a scheduler leads a tree, or the collector, as far as can be seen from here.",
         (({"part": part.part}, int(part.is_led)) for part in reads.leaders()),
     )
-    yield from _boxes(reads.boxes(), deployment)
+    yield from _boxes(reads.boxes(), deployment, reads.controls())
     yield from _audit(reads.audits.standing().result)
 
 
@@ -88,13 +90,25 @@ def _units(reads: Reads, deployment: Deployment) -> Samples:
                 yield {"process": name, "state": state}, units.get(name, {}).get(state, 0)
 
 
-def _boxes(boxes: list[BoxView], deployment: Deployment) -> Iterator[str]:
+def _waiting(reads: Reads) -> list[tuple[Labels, float]]:
+    """Nothing while the bus is away: all else is known all the same."""
+    try:
+        return [({"queue": queue.name}, queue.waiting) for queue in reads.queues()]
+    except MessagingUnavailable:
+        return []
+
+
+def _boxes(
+    boxes: list[BoxView], deployment: Deployment, controls: Mapping[str, ProcessControl]
+) -> Iterator[str]:
     up, wanted, memory, restarts = (Counter[_Place]() for _ in range(4))
     for box in boxes:
         for seen in box.processes:
             declared = deployment.processes.get(seen.process)
             place = (box.id, seen.process)
-            wanted[place] = declared.instances if declared is not None and seen.is_on else 0
+            control = controls.get(seen.process)
+            is_wanted = declared is not None and seen.is_on and shall_run(declared, box.id, control)
+            wanted[place] = declared.instances if declared is not None and is_wanted else 0
             states = [one.state for one in seen.observed]
             up[place] = 0 if box.is_silent else states.count("running")
             memory[place] = 0 if box.is_silent else sum(filter(None, seen.memory))

@@ -16,6 +16,7 @@ from synergy.storage.protocol import Store
 FAMILY = "scheduler/"  # how the names of all these leases begin
 COLLECTOR = "collector"
 DECIDER = "agent/decider"  # the lease of the agent that decides about schedules
+AGENTS = "agent/member/"  # how the leases of agents at work begin; their numbers follow
 
 
 def part_of_tree(tree: str) -> str:

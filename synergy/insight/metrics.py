@@ -12,12 +12,12 @@ import threading
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import count
 from typing import Any
 
 import orjson
 
 from synergy.insight.exposition import gauge, heading, histogram, sample
+from synergy.insight.leaders import AGENTS
 from synergy.storage.protocol import Store
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -149,12 +149,9 @@ def fact_of(member: int) -> str:
 def collected(store: Store) -> Meter:
     """The sum of what all agents wrote."""
     meter = Meter()
-    for number in count(1):
-        written = store.facts.get(fact_of(number))
-        if written is None:
-            return meter
-        meter.add(written)
-    raise AssertionError("unreachable")
+    for lease in store.leases.all(AGENTS):  # they stay, whoever holds them
+        meter.add(store.facts.get(fact_of(int(lease.name.removeprefix(AGENTS)))) or "")
+    return meter
 
 
 def lines(store: Store) -> Iterator[str]:

@@ -42,6 +42,7 @@ from synergy.insight.views import (
 from synergy.insight.why import Why
 from synergy.insight.window import LevelReader
 from synergy.messaging.protocol import Bus
+from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
 from synergy.model.process import DaemonProcess, Deployment, WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
@@ -231,6 +232,10 @@ class Reads:
         return [entry for entry in reversed(entries) if entry.unit == unit.id]
 
     # Queues and the collector
+
+    def controls(self) -> dict[str, ProcessControl]:
+        """What operators set over what is declared of processes."""
+        return self._store.controls.all()
 
     def queues(self) -> list[QueueView]:
         """The queue of each process, and any other that holds messages."""

@@ -15,7 +15,7 @@ from datetime import datetime
 
 from synergy.delivery.addresses import IpNetwork
 from synergy.delivery.checking import known
-from synergy.errors import NotFound, Refused
+from synergy.errors import MessagingUnavailable, NotFound, Refused
 from synergy.insight.actions import TRIES, Actor
 from synergy.insight.controls import is_switched_on
 from synergy.insight.happenings import Taken, take
@@ -87,10 +87,14 @@ class RunActions:
         if isinstance(definition.program, WorkerProgram):
             self._refuse_if_off(definition.program.process)
         if not dry_run:
-            with self._store.batch() as batch:
-                self._store.runs.create([run], actor.who)
-                put_off(self._store, schedule, now)
-                self._hand_out([run], actor, now, batch)
+            try:
+                with self._store.batch() as batch:
+                    self._store.runs.create([run], actor.who)
+                    put_off(self._store, schedule, now)
+                    self._hand_out([run], actor, now, batch)
+            except MessagingUnavailable:
+                if not self._store.runs.get([run.id]):
+                    raise  # else it is launched, and told of later: to ask again would be a mistake
         return run.id
 
     def retry(self, id_: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> Run:
@@ -187,14 +191,29 @@ class RunActions:
         """Launches those on the right for those on the left; returns the left ones refused."""
         again = [run for before, run in pairs if run.id == before.id]
         new = [run for before, run in pairs if run.id != before.id]
-        with self._store.batch() as batch:
-            refused = self._store.runs.change(
-                [RunChange(run, why_again(run), actor.who) for run in again]
-            )
-            self._store.runs.create(new, actor.who)
-            self._hand_out(new, actor, now, batch)
+        try:
+            with self._store.batch() as batch:
+                refused = self._store.runs.change(
+                    [RunChange(run, why_again(run), actor.who) for run in again]
+                )
+                self._store.runs.create(new, actor.who)
+                self._hand_out(new, actor, now, batch)
+        except MessagingUnavailable:
+            left = self._not_launched(pairs)
+            if len(left) == len(pairs) > 0:
+                raise
+            return left  # the others are launched, and told of later
         gone = {change.run.id for change in refused}
         return [before for before, _ in pairs if before.id in gone]
+
+    def _not_launched(self, pairs: Sequence[tuple[Run, Run]]) -> list[Run]:
+        """Those on the left whose right one is not as it was to be written."""
+        rows = {row.id: row for row in self._store.runs.get([run.id for _, run in pairs])}
+        return [
+            before
+            for before, run in pairs
+            if run.id not in rows or (run.id == before.id and rows[run.id].rev == before.rev)
+        ]
 
     def _hand_out(self, runs: Sequence[Run], actor: Actor, now: datetime, batch: Batch) -> None:
         """Gives launched runs to their workers; the others an agent gives to who sends them."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from synergy.insight.controls import belongs, shall_run
 from synergy.model.box import Assignment
 from synergy.model.control import ProcessControl
-from synergy.model.process import DaemonProcess, Deployment, Process
+from synergy.model.process import Deployment
 from synergy.supervisor.states import Slot
 
 
 def assigned(deployment: Deployment, box: str) -> list[str]:
     """The processes whose `present_on_boxes` has a pattern that matches the whole box id."""
-    return [
-        name
-        for name, process in deployment.processes.items()
-        if any(re.fullmatch(pattern, box) for pattern in process.present_on_boxes)
-    ]
+    return [name for name, process in deployment.processes.items() if belongs(process, box)]
 
 
 def belonging(deployment: Deployment, box: str) -> frozenset[Slot]:
@@ -31,26 +27,14 @@ def desired(
     assignments: Sequence[Assignment],
     controls: Mapping[str, ProcessControl],
 ) -> frozenset[Slot]:
-    """The slots that shall run: assigned by the context and switched on for the box.
-
-    `is_on` of a managed process concerns its timetable, that of a free-run process its runs, so
-    the workers of both run all the same; a daemon that is off does not run.
-    """
+    """The slots that shall run: assigned by the context and switched on for the box."""
     on_here = {a.process for a in assignments if a.box == box and a.is_on}
     names = [
         name
-        for name in assigned(deployment, box)
-        if name in on_here and _shall_run(deployment.processes[name], controls.get(name))
+        for name, process in deployment.processes.items()
+        if name in on_here and shall_run(process, box, controls.get(name))
     ]
     return _slots(deployment, names)
-
-
-def _shall_run(process: Process, control: ProcessControl | None) -> bool:
-    if not isinstance(process, DaemonProcess):
-        return True
-    if control is not None and control.is_on is not None:
-        return control.is_on
-    return process.is_on
 
 
 def _slots(deployment: Deployment, names: Sequence[str]) -> frozenset[Slot]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.model.unit_of_work import UnitState
+from tests.acceptance.kit import LIMIT
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
 DAY = YESTERDAY + "00"
@@ -111,7 +112,7 @@ def test_a_period_that_is_open_says_until_when(waiting):
 
 
 def test_a_command_that_keeps_failing_ends_skipped_with_its_last_error(waiting):
-    ended = waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", 60, code=1)
+    ended = waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=1)
     assert (ended["state"], ended["done"]) == ("skipped", True)
 
     leaf = the_leaf(waiting, "FlakyHourly", FAILING)
@@ -130,7 +131,7 @@ def test_a_command_that_keeps_failing_ends_skipped_with_its_last_error(waiting):
 def test_what_would_help_helps(waiting):
     """The operator follows the advice, for a process that nothing else depends on."""
     (waiting.failures / f"FlakyHourly-{FAILING}").unlink(missing_ok=True)
-    waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", 60, code=None)
+    waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=None)
     (advice,) = the_leaf(waiting, "FlakyHourly", FAILING)["helps"]
 
     waiting.launch(*advice.split()[1:])

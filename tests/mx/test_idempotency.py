@@ -342,6 +342,48 @@ def test_a_store_that_is_away_is_told_and_nothing_is_done(store: Store) -> None:
     assert service.post().text == "answer 1"
 
 
+class Away:
+    """A store whose answers cannot be had while it is `away`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._answers, self.is_away = store, store.answers, False
+
+    @property
+    def answers(self) -> object:
+        return self
+
+    def __getattr__(self, name: str) -> object:
+        def asked(*given: object) -> object:
+            if self.is_away:
+                raise StorageUnavailable("it is away")
+            return getattr(self._answers, name)(*given)
+
+        return asked
+
+
+@pytest.mark.parametrize("is_acted", [True, False])
+def test_a_store_that_goes_away_while_it_is_acted_on_locks_no_key(
+    store: Store, is_acted: bool
+) -> None:
+    """What was done is not done again, and what was not done can be, as soon as it is back."""
+    away = Away(store)
+    service = Service(away)
+
+    def act() -> Response:
+        away.is_away = True
+        if not is_acted:
+            raise StorageUnavailable("it is away")
+        return Response("done")
+
+    service.act = act
+    assert service.post().status_code == (200 if is_acted else 503)
+    assert service.post().status_code == 503
+    away.is_away = False
+    service.act = lambda: Response("done at last")
+    assert service.post().text == ("done" if is_acted else "done at last")
+    assert len(service.asked) == (1 if is_acted else 2)
+
+
 # In the application
 
 

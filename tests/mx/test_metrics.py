@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from synergy.errors import MessagingUnavailable
 from synergy.insight import activity
 from synergy.insight.actions import TIMETABLE_START
 from synergy.insight.activity import Activity
@@ -16,6 +18,7 @@ from synergy.insight.memory import fact_of, written
 from synergy.insight.swept import counts_of, told
 from synergy.insight.work_metrics import WorkMeter
 from synergy.model.box import ObservedProcess
+from synergy.model.process import DaemonProcess
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process, site_and_client
 from tests.factories import NOW, a_unit, an_entry
@@ -123,6 +126,35 @@ def test_processes_of_a_box_are_told_and_a_silent_box_runs_nothing(world, client
     assert [of(name, "Sitehourly") for name in ("up", "wanted", "memory_bytes")] == [0, 1, 0]
     box = read(client)["synergy_box_seen_timestamp_seconds"]
     assert box.value(box="b") == now.timestamp()
+
+
+def test_what_shall_not_run_on_a_box_is_not_wanted(worlds):
+    """A daemon that is switched off, and what was moved to another box."""
+    daemon = DaemonProcess(name="Watch", classname="x", token="w", present_on_boxes=(".*",))
+    deployment = a_deployment({"site": [a_process("Hours", HOURLY, present_on_boxes=("other",))]})
+    world = worlds(replace(deployment, processes={**deployment.processes, "Watch": daemon}))
+    world.store.boxes.assign("b", ["Watch", "Hours"])
+    world.store.boxes.report("b", [], world.clock.now())
+    client = client_of(world)
+
+    def wanted():
+        family = read(client)["synergy_process_wanted"]
+        return [family.value(box="b", process=name) for name in ("Watch", "Hours")]
+
+    assert wanted() == [1, 0]
+    world.store.controls.set_on("Watch", False, "me", "", world.clock.now())
+    assert wanted() == [0, 0]
+
+
+def test_without_a_bus_all_else_is_told(world, client, monkeypatch):
+    def away(*_):
+        raise MessagingUnavailable("the broker is away")
+
+    world.schedule()
+    monkeypatch.setattr(world.bus, "depths", away)
+    found = read(client)
+    assert "synergy_jobs" in found
+    assert not found["synergy_queue_messages"].samples
 
 
 def test_the_newest_audit_is_told(world, client):

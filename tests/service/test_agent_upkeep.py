@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from synergy.insight import metrics
+from synergy.insight.leaders import AGENTS
 from synergy.model.schedule import RunState
 from synergy.storage.protocol import Store
 from tests.service.agents import NOW, OPERATOR, Yard
@@ -25,12 +26,19 @@ def yard() -> Iterator[Yard]:
 # Counting
 
 
+def an_agent_wrote(yard: Yard, number: int, text: str) -> None:
+    """The agent that has, or had, this number as a member."""
+    yard.store.leases.take(None, f"{AGENTS}{number}", f"agent-{number}")
+    yard.store.facts.set(metrics.fact_of(number), text)
+
+
 def test_counts_of_all_agents_are_summed(yard: Yard):
-    for member in (1, 2):
+    for member in (2, 3):  # the first has counted nothing
         meter = metrics.Meter()
-        meter.count("job_executed_total", "sent", member)
-        meter.observe("job_executed_delay_seconds", "first", 0.2 * member)
-        yard.store.facts.set(metrics.fact_of(member), meter.text())
+        meter.count("job_executed_total", "sent", member - 1)
+        meter.observe("job_executed_delay_seconds", "first", 0.2 * (member - 1))
+        an_agent_wrote(yard, member, meter.text())
+    yard.store.leases.take(None, f"{AGENTS}1", "agent-1")
     lines = list(metrics.lines(yard.store))
     assert 'synergy_job_executed_total{outcome="sent"} 3' in lines
     delay = "synergy_job_executed_delay_seconds"
@@ -45,7 +53,7 @@ def test_counts_of_all_agents_are_summed(yard: Yard):
 def test_every_metric_has_its_heading_and_labels_are_escaped(yard: Yard):
     meter = metrics.Meter()
     meter.count("error_total", 'a "b"\n')
-    yard.store.facts.set(metrics.fact_of(1), meter.text())
+    an_agent_wrote(yard, 1, meter.text())
     text = "\n".join(metrics.lines(yard.store))
     for name in (*metrics.COUNTERS, *metrics.DURATIONS, *metrics.GAUGES):
         assert f"# TYPE synergy_{name} " in text
@@ -53,7 +61,7 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(yard: Yard):
 
 
 def test_what_cannot_be_read_counts_nothing(yard: Yard):
-    yard.store.facts.set(metrics.fact_of(1), "rubbish")
+    an_agent_wrote(yard, 1, "rubbish")
     assert metrics.collected(yard.store).total("job_executed_total") == 0
 
 

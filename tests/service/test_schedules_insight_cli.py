@@ -158,7 +158,14 @@ def test_a_file_of_json_from_standard_input(home, monkeypatch):
     (schedule,) = found["schedules"]
     assert schedule == {
         "name": "a", "version": 1, "is_enabled": True, "next_due": "2015-05-20T12:01:00Z",
+        "is_new": True,
     }  # fmt: skip
+
+
+def test_what_is_there_already_is_told_as_such(home, file):
+    unnamed = file("target: sqs:jobs\nwhen: 2030-01-01T00:00:00Z\n")
+    added = [home.json("schedule", "add", unnamed)["schedules"][0] for _ in range(2)]
+    assert [schedule["is_new"] for schedule in added] == [True, False]
 
 
 def test_a_file_with_mistakes_lists_all_of_them_and_adds_nothing(home, deployed, file):

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from synergy.delivery.request import failed, sent
-from synergy.errors import NotFound, Refused
+from synergy.errors import MessagingUnavailable, NotFound, Refused
 from synergy.insight.actions import Actor
 from synergy.insight.launching import launch_worker
 from synergy.insight.retries import failed_runs
@@ -334,3 +334,44 @@ def test_a_run_that_keeps_changing_is_not_canceled(yard, monkeypatch):
         yard.actions.cancel(run.id, ALICE, NOW)
     monkeypatch.undo()
     assert everything(yard) == before
+
+
+# The broker is away: messages leave after the commit
+
+
+@pytest.fixture
+def away(yard, monkeypatch):
+    def fail():
+        raise MessagingUnavailable("the broker is away")
+
+    monkeypatch.setattr(
+        yard.bus, "publish", lambda queue, messages, batch, *_: batch.after_commit(fail)
+    )
+
+
+@pytest.mark.usefixtures("away")
+def test_what_is_triggered_without_a_broker_is_one_run(yard):
+    id_ = yard.actions.trigger("report", ALICE, NOW)
+    assert [(run.id, run.state) for run in yard.runs()] == [(id_, RunState.LAUNCHED)]
+
+
+@pytest.mark.usefixtures("away")
+def test_what_is_launched_again_without_a_broker_is_launched(yard):
+    failed_ = [a_run(yard, RunState.FAILED, "report", key=f"due:{n}") for n in range(2)]
+    again = yard.actions.retry(failed_[0].id, ALICE, NOW)
+    assert run_of(yard, again.id).state is RunState.LAUNCHED
+    launched = yard.actions.replay(None, ALICE, NOW)
+    assert [run_of(yard, run.id).detail["retry_of"] for run in launched] == [failed_[1].id]
+
+
+def test_what_the_broker_refuses_before_the_commit_is_not_launched(yard, monkeypatch):
+    def refuse(*_):
+        raise MessagingUnavailable("the broker is away")
+
+    run = a_run(yard, RunState.FAILED, "report")
+    monkeypatch.setattr(yard.bus, "publish", refuse)
+    with pytest.raises(MessagingUnavailable):
+        yard.actions.retry(run.id, ALICE, NOW)
+    with pytest.raises(MessagingUnavailable):
+        yard.actions.trigger("report", ALICE, NOW)
+    assert [one.id for one in yard.runs()] == [run.id]

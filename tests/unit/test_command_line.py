@@ -35,7 +35,9 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
             return error
 
         def add(subparsers: Any) -> None:
-            subparsers.add_parser("probe", help="for tests").set_defaults(run=run)
+            probe = subparsers.add_parser("probe", help="for tests")
+            probe.add_argument("words", nargs="*")
+            probe.set_defaults(run=run)
 
         module = ModuleType("probe_commands")
         module.add = add  # type: ignore[attr-defined]
@@ -76,6 +78,16 @@ def test_exit_codes(
         assert shown.err == "error: a\nerror: b\n2 mistakes; nothing was done\n"
     elif isinstance(error, errors.SynergyError):
         assert shown.err == f"error: {error}\n"
+
+
+def test_an_argument_that_is_not_utf8_is_named_as_the_reason(
+    failing: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(TypeError("bytes, not text"))
+    assert main.main(["probe", "\udcff"]) == 2
+    failing(UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"))
+    assert main.main(["probe", "\udcff"]) == 2
+    assert "not UTF-8" in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback(failing: Any) -> None:

@@ -17,7 +17,10 @@ SELECT * FROM event WHERE seq < ? ORDER BY seq DESC LIMIT ?;
 SELECT coalesce(max(seq), 0) FROM event;
 
 -- name: prune
--- Looks only at the oldest events: times rise with numbers, all but exactly.
+-- The oldest, up to the first that is to stay: times rise with numbers, all but exactly, and what
+-- is left has no gaps.
+WITH oldest AS (SELECT seq, at FROM event ORDER BY seq LIMIT :limit)
 DELETE FROM event
-WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT :limit) AND at < :before
+WHERE seq IN (SELECT seq FROM oldest)
+    AND seq < ifnull((SELECT min(seq) FROM oldest WHERE at >= :before), 1 << 62)
     AND seq < (SELECT max(seq) FROM event);

@@ -41,6 +41,9 @@ ORDER BY seq DESC LIMIT :limit;
 SELECT seq FROM sqlite_sequence WHERE name = 'journal';
 
 -- name: prune
--- Looks only at the oldest entries: times rise with numbers, all but exactly.
+-- The oldest, up to the first that is to stay: times rise with numbers, all but exactly, and what
+-- is left has no gaps.
+WITH oldest AS (SELECT seq, at FROM journal ORDER BY seq LIMIT :limit)
 DELETE FROM journal
-WHERE seq IN (SELECT seq FROM journal ORDER BY seq LIMIT :limit) AND at < :before;
+WHERE seq IN (SELECT seq FROM oldest)
+    AND seq < ifnull((SELECT min(seq) FROM oldest WHERE at >= :before), 1 << 62);
