@@ -32,14 +32,16 @@ FIRST_MODULES = (
     "timetable_cells",
     "timetable_early",
     "timetable_grid",
+    "timetable_keys",
+    "timetable_pointer",
     "tree_model",
 )
 """Scripts that paint the calendar, so that the browser need not find out one after another."""
 
 MODULES = (
-    "timetable_page", "ask", "dialog", "operation", "touched", "toast", "live", "times", "glue",
-    "keys", "parts", "timetable_keys", "timetable_live", "timetable_panel", "timetable_pointer",
-    "timetable_selection", "timetable_tip",
+    "timetable_page", "ask", "dialog", "operation", "touched", "toast", "twin", "live", "times",
+    "glue", "keys", "parts", "timetable_live", "timetable_panel", "timetable_selection",
+    "timetable_tip",
 )  # fmt: skip
 """Scripts that are needed after that."""
 

@@ -2,14 +2,20 @@
 
 const csrf = () => document.querySelector("meta[name=csrf]")?.content ?? "";
 
-/** An answer that is not a success: `status`, `detail` for a person, `errors` [{where, detail}]. */
+/** An answer that is not a success: `status`, `detail` for a person, `errors` [{where, detail}].
+ *
+ * `isPassing`: the same may be asked again in a moment, under the same key. Else it was refused.
+ */
 export class Problem extends Error {
-  constructor(status, detail, errors = []) {
+  constructor(status, detail, errors = [], isPassing = status === 0 || status >= 500) {
     super(detail);
     this.status = status;
     this.detail = detail;
     this.errors = errors;
+    this.isPassing = isPassing;
   }
+
+  get isRefusal() { return !this.isPassing; }
 }
 
 /** A word that names one request, however often it is sent. */
@@ -50,7 +56,8 @@ export async function ask(method, path, body = undefined, { dryRun = false, key 
 export async function problemOf(answer, data) {
   if (answer.status === 401) logIn();
   const detail = data?.detail ?? `MX answered ${answer.status}.`;
-  return new Problem(answer.status, String(detail), Array.isArray(data?.errors) ? data.errors : []);
+  const isPassing = answer.status >= 500 || answer.headers.has("Retry-After");
+  return new Problem(answer.status, String(detail), Array.isArray(data?.errors) ? data.errors : [], isPassing);
 }
 
 export function logIn() {

@@ -4,6 +4,7 @@ import { ask, explain, newKey } from "./ask.js";
 import { followed } from "./operation.js";
 import { preview, told } from "./touched.js";
 import { toast } from "./toast.js";
+import { twinOf } from "./twin.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -85,6 +86,7 @@ async function send(dialog, state) {
       finish(dialog, state);
     }
   } catch (problem) {
+    if (problem.isRefusal) state.key = newKey(); // what was answered is not asked again
     if (state.closed) toast(`${label}: ${problem.detail ?? problem}`, "danger");
     else showProblem(problem);
   } finally {
@@ -135,10 +137,5 @@ const count = (number) => Number(number ?? 0).toLocaleString("en");
 /** Focus goes back to what opened the dialog, or to what took its place meanwhile. */
 function giveBackFocus(opener) {
   if (opener?.isConnected) return opener.focus();
-  const again = opener?.dataset?.api
-    ? [...document.querySelectorAll("[data-api]")].find(
-        (one) => one.dataset.api === opener.dataset.api && one.dataset.method === opener.dataset.method,
-      )
-    : null;
-  (again ?? $("main")).focus();
+  ((opener?.dataset.api && twinOf(opener)) || $("main")).focus();
 }

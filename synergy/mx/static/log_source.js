@@ -83,6 +83,11 @@ export class LogSource {
     const turn = this.turn;
     this.coming.add(page);
     let lines = this.pages.get(page) ?? [];
+    const again = () => setTimeout(() => {
+      if (turn !== this.turn) return;
+      this.coming.delete(page);
+      this.changed();
+    }, PAUSE);
     try {
       while (lines.length < size) {
         const after = this.numberAt(page * PAGE + lines.length) - 1;
@@ -93,15 +98,12 @@ export class LogSource {
         lines = [...lines, ...data.items];
       }
       this.keep(page, lines);
+      if (lines.length < size) return void again(); // the log has become shorter
       this.coming.delete(page);
       this.changed();
     } catch (problem) {
       this.failed(problem);
-      setTimeout(() => {
-        if (turn !== this.turn) return;
-        this.coming.delete(page);
-        this.changed();
-      }, PAUSE);
+      again();
     }
   }
 

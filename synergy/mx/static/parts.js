@@ -8,6 +8,7 @@ import { logIn } from "./ask.js";
 import { listenIfAsked, NOUNS } from "./live.js";
 import { refreshTimes } from "./times.js";
 import { toast } from "./toast.js";
+import { twinOf } from "./twin.js";
 
 const LOOK = 500; // milliseconds between two looks at which parts are behind
 const AGAIN = 3000; // milliseconds after which a part is read again that MX did not answer for
@@ -136,17 +137,11 @@ function scrollAgain(one, was) {
   one.scrollTo(was.left, was.top);
 }
 
-/** The element that took the place of one that was swapped out: it asks, or leads to, the same. */
-function twinOf(gone) {
-  const name = gone.dataset.api ? "data-api" : "href";
-  const value = gone.getAttribute(name);
-  return value && document.querySelector(`main [${name}="${CSS.escape(value)}"]`);
-}
-
-/** Whether somebody is selecting text there, or has a field of it in hand. */
+/** Whether somebody is selecting or pressing something there, or has a field of it in hand. */
 function isInUse(part) {
   const chosen = getSelection();
   if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return true;
+  if (part.querySelector(":active")) return true; // a click is a press and a release on the same
   const at = document.activeElement;
   return part.contains(at) && at !== part && at.matches("input, textarea, select");
 }

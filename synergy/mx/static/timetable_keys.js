@@ -2,7 +2,7 @@
 
 import * as cal from "./calendar.js";
 
-// `ask` offers open(), extend(from, level, ordinal), clear(), problem(step) and said().
+// `ask` offers open(level, ordinal), extend(from, level, ordinal), clear(), problem(step) and said().
 export function keys(grid, ask) {
   let before = "";
   grid.view.addEventListener("keydown", (event) => {
@@ -13,15 +13,15 @@ export function keys(grid, ask) {
       go(grid, ask, step(grid, event), event.shiftKey);
     } else if (DOES[event.key] && !event.ctrlKey && before !== "g") { // "g p" goes to a page
       event.preventDefault();
-      DOES[event.key](ask);
+      DOES[event.key](ask, grid.focus);
     }
     before = event.key;
   });
 }
 
 const DOES = {
-  Enter: (ask) => ask.open(),
-  " ": (ask) => ask.open(),
+  Enter: (ask, { level, ordinal }) => ask.open(level, ordinal),
+  " ": (ask, { level, ordinal }) => ask.open(level, ordinal),
   Escape: (ask) => ask.clear(),
   n: (ask) => ask.problem(1),
   p: (ask) => ask.problem(-1),

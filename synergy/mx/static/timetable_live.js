@@ -13,8 +13,7 @@ export class Live {
     this.path = path;
     this.changed = changed;
     this.flashes = new Map(); // level -> [first, last]
-    this.reading = 0;
-    this.held = [];
+    this.readings = new Set(); // each with what was told since it began
     this.isBehind = false; // all is to be read again, which did not go well so far
   }
 
@@ -34,7 +33,7 @@ export class Live {
   }
 
   take(entry) {
-    if (this.reading) this.held.push(entry);
+    for (const reading of this.readings) reading.told.push(entry);
     const changed = this.tree.apply(entry);
     if (!changed) return;
     const [level, first, last] = changed;
@@ -53,7 +52,7 @@ export class Live {
   // Everything, after more than was told one by one.
   async readAll() {
     this.isBehind = true;
-    this.held = []; // the answer will know of it, and of what was not told
+    for (const reading of this.readings) reading.isOvertaken = true; // it may not know what was not told
     const known = (told) => this.tree.byName.get(told.name);
     await this.read({}, (data) => {
       const begins = data.processes.every((told) => known(told)?.timeperiod(known(told).first) === told.first);
@@ -73,30 +72,32 @@ export class Live {
 
   // Takes in what MX answers of the jobs.
   read(query, isWanted = () => true) {
-    return this.hold(async () => {
+    return this.hold(async (reading) => {
       const { data } = await ask("GET", this.path, query);
-      if (isWanted(data)) this.tree.take(data);
+      if (!reading.isOvertaken && isWanted(data)) this.tree.take(data);
     });
   }
 
   // What happens while something is read may be newer than the answer, so it is taken in once more
   // after it.
   async hold(reads) {
-    this.reading += 1;
+    const reading = { told: [], isOvertaken: false };
+    this.readings.add(reading);
     try {
-      await reads();
-      for (const entry of this.held) this.tree.apply(entry);
+      await reads(reading);
+      if (reading.isOvertaken) return;
+      for (const entry of reading.told) this.tree.apply(entry);
       this.changed();
     } finally {
-      this.reading -= 1;
-      if (!this.reading) this.held = [];
+      this.readings.delete(reading);
     }
   }
 
   findFailing() {
-    return this.hold(async () => {
+    return this.hold(async (reading) => {
       for (const level of this.tree.levels) {
         const { data } = await ask("GET", "/api/v1/units", { process: level.name, state: "invalid", limit: MOST_FAILING });
+        if (reading.isOvertaken) return;
         level.failing = new Set(data.items.map((unit) => level.ordinal(unit.timeperiod)));
       }
     });

@@ -3,10 +3,8 @@
 import { toast } from "./app.js";
 import * as cal from "./calendar.js";
 import { describe } from "./timetable_cells.js";
-import { keys } from "./timetable_keys.js";
 import { Live } from "./timetable_live.js";
 import { Panel } from "./timetable_panel.js";
-import { pointer } from "./timetable_pointer.js";
 import { Selection } from "./timetable_selection.js";
 import { showTip } from "./timetable_tip.js";
 
@@ -42,10 +40,12 @@ export class TimetablePage {
     return this.selection.marks(level, ordinal) + (this.live.isNew(level, ordinal) ? " flash" : "") + (isShown ? " shown" : "");
   }
 
-  wire() {
+  // What is asked of the calendar by mouse, finger and keyboard.
+  asks() {
     const { grid, selection } = this;
-    const asks = {
-      open: (level = grid.focus.level, ordinal = grid.focus.ordinal) => this.open(level, ordinal),
+    return {
+      open: (level, ordinal) => this.open(level, ordinal),
+      choose: (level, ordinal, isExtending, from) => this.choose(level, ordinal, isExtending, from),
       extend: (from, level, ordinal) => {
         grid.moveTo(level, ordinal, { reveal: false });
         selection.extend(from, level, ordinal);
@@ -58,10 +58,11 @@ export class TimetablePage {
       problem: (step) => this.toProblem(step),
       said: () => say(this.wordsFor(grid.focus.level, grid.focus.ordinal)),
       hover: (cell) => showTip(cell),
-      isSelecting: () => this.selecting,
     };
-    keys(grid, asks);
-    pointer(grid, asks);
+  }
+
+  wire() {
+    const { grid } = this;
     this.control("select", (button) => {
       this.selecting = toggled(button);
       view.classList.toggle("selecting", this.selecting);
@@ -109,6 +110,14 @@ export class TimetablePage {
     const job = this.grid.focus.ordinal;
     this.panel.open(level.name, level.timeperiod(job), focus);
     this.grid.changed();
+  }
+
+  // A click or a tap opens a job, or selects from where the focus was; `from` is that job.
+  choose(level, ordinal, isExtending, from) {
+    const asks = this.asks();
+    if ((isExtending || this.selecting) && from.level === level) asks.extend(from.ordinal, level, ordinal);
+    else if (this.selecting) asks.drag(level, ordinal, ordinal);
+    else this.open(level, ordinal);
   }
 
   openNamed() {

@@ -25,11 +25,20 @@ export class Panel {
     if (this.aside.hidden) this.aside.replaceChildren(element("p", "muted", {}, "Looking…"));
     this.aside.hidden = false;
     this.aside.parentElement.classList.add("has-panel");
+    this.letGo();
     const path = `/jobs/${encodeURIComponent(process)}/${timeperiod}`;
+    htmx.trigger(this.aside, "htmx:abort"); // else it would wait for the answer about another job
     const asked = htmx.ajax("GET", `${path}?panel=1`, { source: this.aside, target: this.aside, swap: "innerHTML" });
     await asked.catch(() => {}); // parts.js says that MX does not answer
     if (this.shown === name && this.aside.querySelector("h2 a")?.getAttribute("href") !== path) this.tellOfNone(name);
     if (focus && this.shown === name) this.aside.querySelector("h2")?.focus();
+  }
+
+  // What was in hand of the job before keeps nobody from another one.
+  letGo() {
+    const chosen = getSelection();
+    if (this.aside.contains(chosen?.anchorNode ?? null)) chosen.removeAllRanges();
+    if (this.aside.contains(document.activeElement)) document.activeElement.blur();
   }
 
   // Another job must not stand for one that could not be read.

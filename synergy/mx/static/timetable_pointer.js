@@ -2,8 +2,8 @@
 
 const EDGE = 28; // pixels from the edge at which dragging scrolls
 
-// `ask` offers open(level, ordinal), drag(level, from, to), extend(from, level, ordinal),
-// hover(cell or null) and isSelecting(), which tells whether taps select instead of opening.
+// `ask` offers choose(level, ordinal, isExtending, from), drag(level, from, to) and hover(cell or
+// null).
 export function pointer(grid, ask) {
   const { view } = grid;
   let drag = null;
@@ -60,10 +60,7 @@ export function pointer(grid, ask) {
   view.addEventListener("click", (event) => {
     const period = event.target.closest(".c")?.period;
     if (!period) return;
-    const { level, ordinal } = period;
-    if ((event.shiftKey || ask.isSelecting()) && grid.focus.level === level) ask.extend(grid.focus.ordinal, level, ordinal);
-    else if (ask.isSelecting()) ask.drag(level, ordinal, ordinal);
-    else ask.open(level, ordinal);
+    ask.choose(period.level, period.ordinal, event.shiftKey, grid.focus);
   });
 
   view.addEventListener("pointerover", (event) => {

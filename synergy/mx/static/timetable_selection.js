@@ -151,7 +151,9 @@ export class Selection {
   }
 
   async act() {
-    const { name, body, key } = this.asked;
+    const { asked } = this;
+    const { name, body, key } = asked;
+    const isShown = () => this.asked === asked; // else the bar is about something else by now
     const { verb, path } = ACTIONS[name];
     const go = this.part("go");
     go.disabled = true;
@@ -159,15 +161,17 @@ export class Selection {
     try {
       const answer = await ask("POST", path, { ...body, reason: this.part("reason").value.trim() }, { key });
       const count = answer.status === 202
-        ? (await followed(answer, (operation) => this.progress(operation))).touched
+        ? (await followed(answer, (operation) => isShown() && this.progress(operation))).touched
         : answer.data.count;
       toast(`${verb}: ${number(count)} job${count === 1 ? "" : "s"}.`, "ok");
+      if (!isShown()) return;
       this.part("reason").value = "";
       this.forget();
       this.show();
     } catch (problem) {
+      if (problem.isRefusal) asked.key = newKey(); // what was answered is not asked again
+      if (!isShown()) return toast(`${verb}: ${problem.detail ?? problem.message}`, "danger");
       this.fail(problem);
-    } finally {
       go.disabled = false;
     }
   }
@@ -182,7 +186,6 @@ export class Selection {
 
   fail(problem) {
     const box = this.part("problem");
-    if (this.asked && problem.status) this.asked.key = newKey(); // what was answered is not asked again
     box.replaceChildren(explain(problem));
     box.hidden = false;
   }

@@ -40,6 +40,7 @@ REFUSALS = (
 )
 SENT_IN_VAIN = (  # while there is no network, or no store: what htmx says of it
     "htmx:afterRequest,", "htmx:sendError,", "Response Status Error Code 503",
+    "htmx:sendAbort,",  # and when nobody wants the answer any more
 )  # fmt: skip
 PATIENCE = 60_000  # milliseconds until what a page promises has to be seen; machines may be busy
 

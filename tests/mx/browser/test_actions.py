@@ -192,6 +192,52 @@ def test_nothing_is_wider_than_a_small_screen(look, mx, path):
     assert all(one.get_attribute("aria-label") for one in wide.all())
 
 
+def test_what_was_refused_can_be_asked_for_again_and_what_passes_is_asked_under_its_key(look, mx):
+    page = look(f"{mx}/queues")
+    keys, answers = [], [
+        {"status": 409, "headers": {"Retry-After": "1"}, "json": {"detail": "under way"}},
+        {"status": 503, "json": {"detail": "no store"}},
+        {"status": 409, "json": {"detail": "changed meanwhile"}},
+        {"status": 200, "json": {"count": 0}},
+    ]  # fmt: skip
+
+    def answer(route):
+        if route.request.post_data_json.get("dry_run"):
+            return route.continue_()
+        keys.append(route.request.headers["idempotency-key"])
+        return route.fulfill(**answers[len(keys) - 1])
+
+    page.route("**/api/v1/gc/run", answer)
+    page.get_by_role("button", name="Run now").click()
+    for said in ("under way", "no store", "changed meanwhile"):
+        ask(page).get_by_role("button", name="Run now").click()
+        expect(ask(page)).to_contain_text(said)
+    ask(page).get_by_role("button", name="Run now").click()
+    expect(ask(page)).to_be_hidden()
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+
+
+def test_an_operation_is_followed_though_mx_does_not_answer_for_a_while(look, mx):
+    page = look(f"{mx}/queues")
+    operation = {
+        "id": "one", "kind": "skip", "state": "running", "touched": 7, "done": 0, "total": 7,
+    }  # fmt: skip
+    looks = [{"status": 503}, {"status": 429, "headers": {"Retry-After": "1"}}]
+
+    def look_at(route):
+        route.fulfill(**(looks.pop(0) if looks else {"json": {**operation, "state": "done"}}))
+
+    def run(route):
+        is_dry = route.request.post_data_json.get("dry_run")
+        return route.continue_() if is_dry else route.fulfill(status=202, json=operation)
+
+    page.route("**/api/v1/gc/run", run)
+    page.route("**/api/v1/operations/one", look_at)
+    page.get_by_role("button", name="Run now").click()
+    ask(page).get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("status").filter(has_text="7 touched")).to_be_visible()
+
+
 def test_an_answer_that_comes_late_leaves_the_next_dialog_alone(look, mx, world):
     page = look(f"{mx}/boxes")
     held = []

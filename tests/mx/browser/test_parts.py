@@ -133,3 +133,13 @@ def test_an_attempt_that_will_be_made_again_is_shown_though_the_journal_says_not
     page.clock.run_for(EVERY)
     expect(page.locator("#run")).to_contain_text("nobody is there")
     shop.close()
+
+
+def test_the_focus_stays_on_what_asks_for_the_same(look, mx):
+    page = look(f"{mx}/queues")
+    flush = page.get_by_role("button", name="Flush")
+    flush.focus()
+    page.evaluate("document.activeElement.dataset.old = ''")
+    page.evaluate("htmx.trigger('#queues', 'refresh')")
+    expect(page.locator("[data-old]")).to_have_count(0)
+    expect(flush).to_be_focused()

@@ -88,15 +88,28 @@ def test_shift_and_a_click_extend_the_selection(look, site):
     )
 
 
-def test_what_is_done_before_the_scripts_are_loaded_is_done_then(look, site, world):
-    world.reprocess("Sitehourly", ("2015051714", "2015051715"), OPERATOR, world.clock.now())
+@pytest.fixture
+def half_loaded(look, site):
+    """The page as it is painted, and what lets the rest of its scripts come."""
     page = look(site)
     late = []
 
     def keep(request):
         late.append(request)
 
+    def let_go():
+        for request in late:
+            request.continue_()
+
     page.route("**/timetable_page.js", keep)
+    with page.expect_request("**/timetable_page.js"):
+        page.reload(wait_until="domcontentloaded")
+    return page, let_go
+
+
+def test_what_is_done_before_the_scripts_are_loaded_is_done_then(half_loaded, world):
+    page, let_go = half_loaded
+    world.reprocess("Sitehourly", ("2015051714", "2015051715"), OPERATOR, world.clock.now())
     with page.expect_request("**/timetable_page.js"):
         page.reload(wait_until="domcontentloaded")
     job(page, "Sitehourly", "2015051805").click()
@@ -106,11 +119,34 @@ def test_what_is_done_before_the_scripts_are_loaded_is_done_then(look, site, wor
     selection = page.get_by_role("region", name="Selection")
     expect(selection).to_be_hidden()
     expect(job(page, "Sitehourly", "2015052005")).to_be_focused()
-    for request in late:
-        request.continue_()
+    let_go()
     expect(selection).to_contain_text("Sitehourly, 2015051805 to 2015051808, 4 periods")
     expect(page.get_by_role("complementary", name="Job")).to_contain_text("2015051805")
     expect(job(page, "Sitehourly", "2015051715")).to_be_focused()
+
+
+def test_what_is_dragged_and_pressed_before_is_done_then_in_that_order(half_loaded):
+    page, let_go = half_loaded
+    drag(page, job(page, "Sitehourly", "2015051822"), job(page, "Sitehourly", "2015051902"))
+    page.get_by_role("button", name="Select").click()
+    job(page, "Sitehourly", "2015051903").click()
+    page.get_by_role("button", name="Oldest first").click()
+    let_go()
+    expect(page.get_by_role("region", name="Selection")).to_contain_text(
+        "Sitehourly, 2015051822 to 2015051903, 6 periods"
+    )
+    expect(page.get_by_role("button", name="Oldest first")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(page.get_by_role("complementary", name="Job")).to_be_hidden()
+
+
+def test_a_timeperiod_that_is_asked_for_before_is_found_then(half_loaded):
+    page, let_go = half_loaded
+    page.get_by_role("textbox", name="Timeperiod").fill("2015-05-18 07")
+    page.keyboard.press("Enter")
+    let_go()
+    expect(job(page, "Sitehourly", "2015051807")).to_be_focused()
 
 
 def test_two_taps_select_a_range_where_nobody_can_drag(look, site):

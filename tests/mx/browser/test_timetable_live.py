@@ -220,3 +220,16 @@ def test_the_panel_shows_no_other_job_than_the_one_that_was_chosen(look, site, n
     expect(panel).not_to_contain_text(HOURS[0])
     other.click()
     expect(panel.get_by_role("heading", level=2)).to_contain_text(HOURS[1])
+
+
+def test_of_two_jobs_chosen_in_a_row_the_second_is_shown(look, site):
+    page = look(site)
+    panel = page.locator("#job-panel")
+    first, other = (page.locator(f"[aria-label^='Sitehourly {hour}:']") for hour in HOURS)
+    held = []
+    page.route(f"**/jobs/Sitehourly/{HOURS[0]}*", lambda route: held.extend([route]))
+    with page.expect_request(f"**/jobs/Sitehourly/{HOURS[0]}*"):
+        first.click()
+    other.click()
+    expect(panel.get_by_role("heading", level=2)).to_contain_text(HOURS[1])
+    expect(panel).not_to_contain_text("MX did not answer")

@@ -1,0 +1,12 @@
+// The element that took the place of one that was swapped out: it asks, or leads to, the same. A
+// switch that was turned asks for the opposite by then.
+
+export function twinOf(gone) {
+  const { api, method, body } = gone.dataset;
+  const place = api ? `[data-api="${CSS.escape(api)}"]` : `main [href="${CSS.escape(gone.getAttribute("href") ?? "")}"]`;
+  const words = gone.textContent.trim();
+  const isSwitch = gone.matches("[role=switch]");
+  const asksTheSame = (one) => one.dataset.body === body && one.textContent.trim() === words;
+  const isTwin = (one) => one.dataset.method === method && (isSwitch ? one.matches("[role=switch]") : asksTheSame(one));
+  return [...document.querySelectorAll(place)].find(isTwin) ?? null;
+}
