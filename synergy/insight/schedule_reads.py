@@ -144,12 +144,15 @@ class ScheduleReads:
             return RunPage(tuple(items), f"{stage}.{place or ''}")
         return RunPage((*items, *([collecting] if collecting is not None else ())), None)
 
-    def dead_page(self, limit: int, cursor: str | None = None) -> RunPage:
-        """A page of the runs that have failed and were not launched again, newest first.
+    def dead_page(
+        self, limit: int, cursor: str | None = None, schedule: str | None = None
+    ) -> RunPage:
+        """A page of the runs, of a schedule or of all, that have failed for good, newest first.
 
-        It may have fewer than `limit` and a next one. Raises InvalidValue for what is no cursor.
+        Those that were launched again are none of them. It may have fewer than `limit` and a next
+        one. Raises InvalidValue for what is no cursor.
         """
-        found, following = failed_page(self._store, None, limit, cursor)
+        found, following = failed_page(self._store, schedule, limit, cursor)
         return RunPage(tuple(map(run_view, found)), following)
 
     def dead(self, limit: int = 100) -> list[RunView]:

@@ -151,6 +151,8 @@ def test_a_run_tells_its_request_and_answers_without_secrets(shop):
         shop, "/schedules/hook/edit"
     )
     assert "Launch all again" in page(shop, "/runs?state=dead")
+    assert "Launch all again" in page(shop, "/runs?state=dead&schedule=hook")
+    assert "Nothing is dead" in page(shop, "/runs?state=dead&schedule=another")
 
 
 def test_runs_of_nobody_are_none(shop):

@@ -226,6 +226,17 @@ def test_the_pages_of_what_failed_hold_each_once_that_was_not_launched_again(yar
     assert reads.dead() == found
 
 
+def test_dead_runs_of_a_schedule_are_found_behind_those_of_a_noisy_one(yard, reads):
+    yard.actions.create(BERLIN, ALICE, NOW)
+    yard.actions.create({**BERLIN, "name": "noisy"}, ALICE, NOW)
+    member = yard.member(receiver=lambda _: failed("no", may_retry=False))
+    quiet = yard.actions.trigger("berlin", ALICE, NOW)
+    for _ in range(5):
+        yard.actions.trigger("noisy", ALICE, NOW)
+    member.rest()
+    assert [view.id for view in reads.dead_page(2, None, "berlin").items] == [quiet]
+
+
 def test_versions_and_warnings(yard, reads):
     yard.actions.create(BERLIN, ALICE, NOW)
     yard.actions.replace("berlin", {**BERLIN, "priority": 1}, Actor("bob", ""), NOW)

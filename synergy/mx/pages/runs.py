@@ -22,7 +22,6 @@ from synergy.mx.pages.schedules import DEAD as COUNTED
 router = APIRouter()
 
 PAGE = 50  # runs on a page
-MOST_DEAD = 500
 LONGEST = 4096  # characters of a body that are shown
 
 DEAD = "dead"
@@ -77,8 +76,8 @@ def _runs(
 ) -> tuple[list[RunView], str | None]:
     of = schedule or None
     if state == DEAD:
-        dead = at.schedules.dead(MOST_DEAD)
-        return [run for run in dead if of in (None, run.schedule)], None
+        dead = at.schedules.dead_page(PAGE, cursor, of)
+        return list(dead.items), dead.next
     try:
         found = at.schedules.runs(of, RunState(state) if state else None, PAGE, cursor)
     except NotFound:  # a name that no schedule has is a filter that nothing matches
