@@ -26,7 +26,7 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 6
 COUNTERS = {
     "job_leased_total": "Runs that agents tried to take in hand.",
     "job_executed_total": "Attempts to send a run.",
-    "job_completed_total": "Runs that came to an end.",
+    "job_completed_total": "Runs that agents brought to an end.",
     "schedule_leased_total": "Schedules that were due, or concerned by an event, and taken up.",
     "schedule_executed_total": "Decisions about schedules.",
     "schedule_job_started_total": "Runs that schedules made.",
