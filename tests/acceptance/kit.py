@@ -39,6 +39,7 @@ from tests.servers.ports import free_port
 PROJECT = Path(__file__).parents[2]
 BOX = "dev-test"
 LIMIT = 180.0  # seconds after which a wait is given up
+PATIENCE = "timeoutMS=120000&connectTimeoutMS=60000"  # of a MongoDB URL
 STEP = 0.1  # seconds between two looks that nobody asked for
 PAUSE = 2.0  # seconds between two looks at everything, which cost a stand-in as much as work
 
@@ -97,6 +98,8 @@ class Home:
 
     def launch(self, *argv: object, code: int | None = 0, **more: str) -> Done:
         """Runs a command to its end, and expects this exit code (None: any)."""
+        if argv[0] != "supervisor":  # whose processes are to notice that the store does not answer
+            more = {**self.patiently, **more}
         done = end_of(self.begin(*argv, **more), 2 * self.patience)
         assert code is None or done.code == code, (argv, done)
         return done
@@ -166,7 +169,13 @@ class Home:
         return {key for key in after if after[key] != before.get(key, 1)}
 
     def project(self) -> Project:
-        return compose.open_project(PROJECT, self.environment())
+        return compose.open_project(PROJECT, self.environment(**self.patiently))
+
+    @property
+    def patiently(self) -> dict[str, str]:
+        """The settings of somebody who has the time to wait for a stand-in that is busy."""
+        store = self.variables.get("store", "")
+        return {"store": f"{store}?{PATIENCE}"} if store.startswith("mongodb:") else {}
 
     def deployment(self) -> Deployment:
         return self.project().deployment

@@ -69,7 +69,7 @@ def watch(client):
         def is_done(message):
             if message is not None:
                 told.append(message)
-                if len(told) % OFTEN == 0:
+                if len(told) % OFTEN == 1:  # also if all comes as one, because it came so quickly
                     listener.cut()
             return caught_up(message)
 

@@ -12,16 +12,12 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from synergy import compose
-from synergy.compose import Project
 from synergy.storage.protocol import Store
 from tests.acceptance.boxes.network import Machine
-from tests.acceptance.kit import PROJECT, Home, kill
+from tests.acceptance.kit import Home, kill
 
 CONTEXT = "tests.acceptance.deployments.three_boxes"
-PATIENCE = "timeoutMS=120000&connectTimeoutMS=60000"
 NAMES = ("box-a", "box-b", "box-c")
 
 
@@ -35,23 +31,6 @@ class Box(Home):
     def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:
         with self.machine.inside():
             return super().begin(*argv, **more)
-
-    def ask(self, *argv: object, code: int | None = 0, **more: str) -> Any:
-        """What a command answers, however busy the stand-in for the store's server is."""
-        if argv[0] != "supervisor":  # whose processes are to notice that it does not answer
-            more = {"store": self.patient_store, **more}
-        return super().ask(*argv, code=code, **more)
-
-    def audit(self, **more: str) -> Any:
-        return super().audit(store=self.patient_store, **more)
-
-    def project(self) -> Project:
-        return compose.open_project(PROJECT, self.environment(store=self.patient_store))
-
-    @property
-    def patient_store(self) -> str:
-        """The store, for somebody who has the time to wait for it."""
-        return f"{self.variables['store']}?{PATIENCE}"
 
     @contextmanager
     def store(self) -> Iterator[Store]:

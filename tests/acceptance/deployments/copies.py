@@ -34,6 +34,13 @@ def a_daemon(name, classname):
     return daemon_context_entry(process_name=name, classname=classname, present_on_boxes=[".*"])
 
 
+def hourly(**fields):
+    return a_process(
+        "CopyHourly", classname=COPIER, source="raw", sink="hours", heartbeat_timeout="2s",
+        instances=2, **fields,
+    )  # fmt: skip
+
+
 process_context = {
     "Scheduler": a_daemon("Scheduler", "synergy.scheduler.scheduler.Scheduler.start"),
     "SingleSessionWorker": a_daemon(
@@ -43,10 +50,7 @@ process_context = {
         "CopyDaily", QUALIFIER_DAILY, classname=COPIER, source="hours", sink="days",
         blocking_type=BLOCKING_CHILDREN,
     ),
-    "CopyHourly": a_process(
-        "CopyHourly", classname=COPIER, source="raw", sink="hours",
-        heartbeat_timeout="2s", instances=2,
-    ),
+    "CopyHourly": hourly(),
     "StubbornHourly": a_process(
         "StubbornHourly", command=["sh", "-c", STUBBORN], max_active=1, is_on=False
     ),
