@@ -33,8 +33,8 @@ QUIET = (  # what Chromium would do on its own, and what a sandbox of a test mac
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-quic",
     "--disable-component-update", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
+UNREACHABLE = "Failed to load resource: net::"  # also what a page still wants as its server ends
 REFUSALS = (
-    "Failed to load resource: net::",
     "Failed to load resource: the server responded with a status of 4",
     "Failed to load resource: the server responded with a status of 503",  # no store, for now
 )
@@ -92,7 +92,8 @@ def _complaint(said: ConsoleMessage) -> list[str]:
     where = said.location.get("url", "")
     is_refusal = said.text.startswith(REFUSALS) and "/static/" not in where
     is_sent_in_vain = said.text.startswith(SENT_IN_VAIN)
-    if said.type != "error" or is_refusal or is_sent_in_vain:
+    is_unreachable = said.text.startswith(UNREACHABLE)
+    if said.type != "error" or is_refusal or is_unreachable or is_sent_in_vain:
         return []
     return [f"{said.text} ({where})"]
 
