@@ -143,3 +143,17 @@ def test_the_focus_stays_on_what_asks_for_the_same(look, mx):
     page.evaluate("htmx.trigger('#queues', 'refresh')")
     expect(page.locator("[data-old]")).to_have_count(0)
     expect(flush).to_be_focused()
+
+
+def test_a_click_is_not_swapped_away(look, mx):
+    page = look(f"{mx}/queues")
+    page.get_by_role("button", name="Flush").hover()
+    page.mouse.down()
+    page.evaluate(
+        """() => new Promise((done) => {
+            document.addEventListener("htmx:afterRequest", () => done(), { once: true });
+            htmx.trigger("#queues", "refresh");
+        })"""
+    )
+    page.mouse.up()
+    expect(page.get_by_role("dialog")).to_contain_text("Flush")

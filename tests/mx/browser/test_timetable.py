@@ -215,6 +215,33 @@ def test_the_cascade_is_shown_and_the_work_is_watched(look, site, world):
     assert (entry.why, entry.who) == ("counted twice", "local (mx)")
 
 
+def test_what_ends_late_leaves_the_next_selection_alone(look, site):
+    page = look(site)
+    operation = {"id": "one", "kind": "reprocess", "total": 7, "done": 0, "touched": 7}
+    held = []
+
+    def answer(route):
+        is_dry = route.request.post_data_json.get("dry_run")
+        accepted = {"status": 202, "json": {**operation, "state": "running"}}
+        return route.continue_() if is_dry else route.fulfill(**accepted)
+
+    page.route("**/api/v1/jobs/reprocess", answer)
+    page.route("**/api/v1/operations/one", lambda route: held.extend([route]))
+    selection = page.get_by_role("region", name="Selection")
+    drag(page, job(page, "Sitehourly", "2015051903"), job(page, "Sitehourly", "2015051905"))
+    selection.get_by_role("button", name="Reprocess…").click()
+    with page.expect_request("**/api/v1/operations/one"):
+        selection.get_by_role("button", name="Reprocess 5 jobs").click()
+    drag(page, job(page, "Sitehourly", "2015051907"), job(page, "Sitehourly", "2015051908"))
+    selection.get_by_role("button", name="Reprocess…").click()
+    selection.get_by_label("Why").fill("another one")
+    held[0].fulfill(json={**operation, "state": "done"})
+    expect(page.get_by_role("status").filter(has_text="Reprocess: 7 jobs")).to_be_visible()
+    expect(selection.get_by_label("Why")).to_have_value("another one")
+    expect(selection.get_by_role("button", name="Reprocess 4 jobs")).to_be_enabled()
+    expect(selection.get_by_role("alert")).to_be_hidden()
+
+
 def test_what_takes_long_is_followed_to_its_end(look, served, worlds):
     world = worlds(site_and_client(), "2015010100", NOW)
     first, last = HOURLY.parse("2015010100"), HOURLY.parse("2015041523")
