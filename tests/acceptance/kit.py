@@ -35,6 +35,7 @@ from synergy.supervisor import lock, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.proctable import marker_of
 from tests.servers.ports import free_port
+from tests.servers.standing_still import stand_still
 
 PROJECT = Path(__file__).parents[2]
 BOX = "dev-test"
@@ -98,14 +99,14 @@ class Home:
 
     def launch(self, *argv: object, code: int | None = 0, **more: str) -> Done:
         """Runs a command to its end, and expects this exit code (None: any)."""
-        if argv[0] != "supervisor":  # whose processes are to notice that the store does not answer
-            more = {**self.patiently, **more}
         done = end_of(self.begin(*argv, **more), 2 * self.patience)
         assert code is None or done.code == code, (argv, done)
         return done
 
     def ask(self, *argv: object, code: int | None = 0, **more: str) -> Any:
-        """What a command answers with `--json`."""
+        """What a command answers with `--json`, however busy a stand-in for the store is."""
+        if argv[0] != "supervisor":  # whose processes are to notice that it does not answer
+            more = {**self.patiently, **more}
         return self.launch(*argv, "--json", code=code, **more).json
 
     def start(self) -> Any:
@@ -316,27 +317,18 @@ def pause(home: Home, pid: int) -> None:
     """SIGSTOP, at a moment when the process holds no lock of the store."""
 
     def is_free() -> bool:
-        _signal(pid, signal.SIGSTOP)
-        _until_stopped(pid)
+        stand_still(pid)
         if not _holds_a_lock(pid, home.path):
             return True
         resume(pid)
         return False
 
-    until(is_free, 10)
+    until(is_free)
 
 
 def resume(pid: int) -> None:
     """SIGCONT."""
     _signal(pid, signal.SIGCONT)
-
-
-def _until_stopped(pid: int) -> None:
-    def look() -> bool:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return stat[stat.rindex(")") + 2] == "T"
-
-    until(look, 10)
 
 
 def _holds_a_lock(pid: int, home: Path) -> bool:

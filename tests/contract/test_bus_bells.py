@@ -17,6 +17,7 @@ from synergy.messaging.doorbell import SocketDoorbells
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Waiter
 from synergy.storage.protocol import Store
+from tests.servers.standing_still import stand_still
 
 LONG = 30.0  # seconds that no test waits in full
 
@@ -167,7 +168,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_ring(
 def test_a_stopped_process_blocks_nobody(
     bells: SocketDoorbells, ringer: subprocess.Popen[str]
 ) -> None:
-    os.kill(ringer.pid, signal.SIGSTOP)
+    stand_still(ringer.pid)
     for _ in range(1_000):
         bells.ring("mine")
     os.kill(ringer.pid, signal.SIGCONT)

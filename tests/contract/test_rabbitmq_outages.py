@@ -25,9 +25,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def node(broker: Broker) -> Node:
+def node(broker: Broker) -> Iterator[Node]:
     assert broker.node is not None
-    return broker.node
+    yield broker.node
+    if broker.node.process is not None:
+        broker.node.go_on()  # if a test failed while it stood still
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
@@ -25,6 +23,7 @@ from tests.contract.scheduled import (
     the_schedule,
 )
 from tests.factories import HOUR, NOW, a_move, a_unit, an_entry
+from tests.servers.standing_still import stand_still
 
 ENGINES = WITH_TRANSACTIONS
 BUS_ENGINES = (STORED,)  # which takes part in them
@@ -195,7 +194,7 @@ def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
     shared.facts.set("a", "0")
     with in_the_midst(address, _everything) as writer:
         assert writer.pid is not None
-        os.kill(writer.pid, signal.SIGSTOP)
+        stand_still(writer.pid)
         with pytest.raises(StorageUnavailable, match="locked"):
             shared.facts.set("b", "1")
         with pytest.raises(StorageUnavailable, match="locked"), shared.batch():

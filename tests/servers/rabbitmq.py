@@ -24,11 +24,13 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from uuid import uuid4
 
 import pika
+import psutil
 import pytest
 from pika.exceptions import AMQPError
 
 from synergy.clock import SystemClock
 from tests.servers.ports import free_port
+from tests.servers.standing_still import stand_still
 
 GIVEN = "SYNERGY_TEST_AMQP"
 HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
@@ -110,7 +112,10 @@ class Node:
 
     def pause(self) -> None:
         """It goes on to exist, but does nothing; `go_on` wakes it."""
-        self._signal(signal.SIGSTOP)
+        assert self.process is not None
+        group, shell = self.process.pid, psutil.Process(self.process.pid)
+        members = [shell, *shell.children(recursive=True)]
+        stand_still(*(each.pid for each in members if os.getpgid(each.pid) == group))
 
     def go_on(self) -> None:
         self._signal(signal.SIGCONT)

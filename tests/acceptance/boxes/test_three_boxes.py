@@ -31,6 +31,7 @@ from tests.acceptance.deployments import gated_suite, gates
 from tests.acceptance.kit import until
 from tests.acceptance.visits import LOG
 from tests.servers import mongodb, rabbitmq
+from tests.servers.standing_still import stand_still
 
 CUT = 120.0 if IS_LONG else 10.0
 PAUSE = 60.0 if IS_LONG else 25.0
@@ -179,8 +180,7 @@ def host_of(box):
 def test_leaders_that_are_paused_are_followed_by_others(show):
     leaders = {lease: leader_of(show.a, lease) for lease in (SITE_TREE, DECIDER)}
     with lasting(PAUSE):
-        for leader in leaders.values():
-            os.kill(leader.pid, signal.SIGSTOP)
+        stand_still(*(leader.pid for leader in leaders.values()))
         show.read_on(show.a)
         for lease, leader in leaders.items():
             until(lambda: leader_of(show.a, lease) not in (leader, None), TAKEOVER)  # noqa: B023
@@ -221,7 +221,7 @@ def test_a_store_that_hangs_for_a_while(show, server):
     before = [box.leaders() for box in show.boxes]
     show.read_on(show.a)
     with lasting(STORE_AWAY):
-        server.process.send_signal(signal.SIGSTOP)
+        stand_still(server.process.pid)
         assert show.a.launch("timetable", "show", code=5).err
     server.process.send_signal(signal.SIGCONT)
     show.assert_all_is_well(show.c)
