@@ -19,7 +19,8 @@ from synergy.storage.mongodb.database import Database
 from tests.servers.mongodb import Server, running_ferretdb
 from tests.servers.wire import wire
 
-SOON = "timeoutMS=700&connectTimeoutMS=500"
+SOON = "timeoutMS=700&connectTimeoutMS=500"  # where nothing is to come about
+IN_TIME = "timeoutMS=4000&connectTimeoutMS=3000"
 
 
 @contextmanager
@@ -232,7 +233,7 @@ def test_a_user_or_password_that_is_refused(mongodb: Server) -> None:
 
 @contextmanager
 def _at_risk(url: str) -> Iterator[tuple[Any, MongoStore]]:
-    with wire(url) as (line, through), opened(f"{through}?{SOON}") as store:
+    with wire(url) as (line, through), opened(f"{through}?{IN_TIME}") as store:
         store.facts.set("a", "0")
         try:
             yield line, store
@@ -297,7 +298,7 @@ def test_a_server_that_was_killed_and_is_back_is_used_again(tmp_path: Path) -> N
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"127.0.0.1:{free.getsockname()[1]}"
     with running_ferretdb(tmp_path, "-listen", place) as server:
-        store = MongoStore.open(f"{server.database('test')}?{SOON}")
+        store = MongoStore.open(f"{server.database('test')}?{IN_TIME}")
         store.facts.set("a", "1")
         assert server.process is not None
         server.process.kill()
