@@ -262,7 +262,7 @@ def test_a_service_that_hangs_delays_only_itself(
     desk_with: MakeDesk, sqs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqs.create_queue(QueueName="jobs")
-    desk = desk_with(total=3.0, read=LIMIT, per_destination=2)
+    desk = desk_with(total=6.0, read=LIMIT, per_destination=2)
 
     def hang(end: object, receiver: Any) -> None:
         receiver.gate.wait(LIMIT)

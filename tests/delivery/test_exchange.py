@@ -130,7 +130,7 @@ def test_a_connection_is_kept_and_made_again(desk: Desk, broker: Broker) -> None
 
 
 def test_a_broker_that_goes_silent(desk_with: MakeDesk, broker: Broker) -> None:
-    desk = desk_with(total=3.0)
+    desk = desk_with(total=8.0)
     with wire(broker.url) as (line, url):
         target = broker.target(url=url)
         assert desk.send(target).ok

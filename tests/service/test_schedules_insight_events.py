@@ -185,7 +185,7 @@ def test_a_dry_run_checks_and_takes_nothing(yard):
 def test_the_agents_are_woken(yard):
     with closing(yard.bus.listener("agent")) as listener:
         taken(yard, GOOD)
-        assert listener.wait(5)
+        assert listener.wait(60)
 
 
 # What came of it

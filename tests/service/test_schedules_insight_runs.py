@@ -113,7 +113,7 @@ def test_a_worker_gets_its_unit_with_the_run(yard):
 def test_a_trigger_wakes_the_agents(yard):
     with closing(yard.bus.listener("agent")) as listener:
         yard.actions.trigger("hook", ALICE, NOW)
-        assert listener.wait(5)
+        assert listener.wait(60)
 
 
 def test_a_long_payload_is_filled_in_when_it_is_sent(yard):
