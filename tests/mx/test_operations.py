@@ -26,6 +26,7 @@ from tests.contract.operated import an_answer, an_operation
 from tests.contract.toy import toy_store
 from tests.deployments import site_and_client
 from tests.factories import a_move
+from tests.mx.conftest import client_of
 from tests.service.faults import Died, FaultyStore
 from tests.service.world import World
 
@@ -400,10 +401,11 @@ def test_operations_are_listed_newest_first(world: World, client) -> None:
     assert client.get("/api/v1/operations?cursor=x").status_code == 422
 
 
-def test_an_operation_says_how_far_it_is(world: World, client) -> None:
+def test_an_operation_says_how_far_it_is(world: World) -> None:
     operation = accept(world)
     going = iter([True, False])
     a_desk(world).operations.work(lambda: next(going))
+    client = client_of(world)  # which was not started: it would work on it as well
     assert client.get(f"/api/v1/operations/{operation.id}").json() == {
         "id": operation.id,
         "kind": "reprocess",
