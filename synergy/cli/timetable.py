@@ -50,7 +50,7 @@ def add(subparsers: Any) -> None:
     extend.add_argument("--from", dest="first", metavar="TIMEPERIOD", required=True)
     options.change_options(extend)
     audit = options.verb(
-        verbs, "audit", run_audit, "account for every closed period; exit 1 if one is not",
+        verbs, "audit", run_audit, "account for every closed period; exit 1 if one failed",
         "launch.py timetable audit",
     )  # fmt: skip
     options.json_option(audit)
@@ -69,10 +69,19 @@ def _add_cascades(verbs: Any) -> None:
         "launch.py timetable reprocess SiteHourlyAggregator 2015051700..2015051800 --dry-run",
     )  # fmt: skip
     skip = options.verb(
-        verbs, "skip", run_skip, "give jobs up that are not finished, with all that needs them",
+        verbs, "skip", run_skip, "skip jobs that are not finished, with all that needs them",
         "launch.py timetable skip SiteHourlyAggregator 2015051713 --reason 'source lost'",
     )  # fmt: skip
-    for parser in (reprocess, skip):
+    retry = options.verb(
+        verbs, "retry", run_retry, "try failed jobs again, with a fresh budget of attempts",
+        "launch.py timetable retry SiteHourlyAggregator 2015051700..2015051800",
+    )  # fmt: skip
+    acknowledge = options.verb(
+        verbs, "acknowledge", run_acknowledge,
+        "take note of jobs that were given up, so that they count as skipped from now on",
+        "launch.py timetable acknowledge SiteHourlyAggregator 2015051713 --reason 'source lost'",
+    )  # fmt: skip
+    for parser in (reprocess, skip, retry, acknowledge):
         parser.add_argument("process", metavar="PROCESS")
         parser.add_argument("range", metavar="RANGE", help=RANGE_HELP)
         options.change_options(parser)
@@ -200,8 +209,25 @@ def run_reprocess(arguments: argparse.Namespace) -> None:
     _show_touched(_touched(arguments, BulkVerb.REPROCESS), arguments, "started over")
 
 
+def run_retry(arguments: argparse.Namespace) -> None:
+    """Tries failed jobs again."""
+    from synergy.insight.bulk import BulkVerb
+
+    _show_touched(_touched(arguments, BulkVerb.RETRY), arguments, "tried again")
+
+
+def run_acknowledge(arguments: argparse.Namespace) -> None:
+    """Takes note of jobs that were given up."""
+    from synergy.errors import InvalidValue
+    from synergy.insight.bulk import BulkVerb
+
+    if not arguments.reason:
+        raise InvalidValue("say why it is well without these periods: --reason '...'")
+    _show_touched(_touched(arguments, BulkVerb.ACKNOWLEDGE), arguments, "acknowledged")
+
+
 def run_skip(arguments: argparse.Namespace) -> None:
-    """Gives jobs up."""
+    """Skips jobs."""
     from synergy.insight.bulk import BulkVerb
 
     _show_touched(_touched(arguments, BulkVerb.SKIP), arguments, "skipped")
@@ -281,26 +307,32 @@ def run_audit(arguments: argparse.Namespace) -> int:
     if arguments.json:
         output.print_json(found)
     else:
-        _print_unexplained(found)
+        _print_periods(found)
         missing = found.expected - found.accounted
         output.say(
             f"{found.expected:,} closed periods expected, {found.accounted:,} accounted for, "
-            f"{found.unfinished:,} of them unfinished, {missing:,} unexplained"
+            f"{found.unfinished:,} of them unfinished, {missing:,} unexplained; "
+            f"{found.failed:,} failed, {found.given_up:,} given up, {found.acknowledged:,} given "
+            f"up and acknowledged, {found.unseen:,} skipped with changes since"
         )
-    return exits.FAILED if found.unexplained else exits.DONE
+    return exits.DONE if found.is_clean else exits.FAILED
 
 
-def _print_unexplained(found: Audit) -> None:
+def _print_periods(found: Audit) -> None:
     from synergy.cli import output
 
-    if not found.unexplained:
-        return
-    output.table(
-        ["process", "timeperiod", "state", "unexplained"],
-        [[u.process, u.timeperiod, u.state, u.text] for u in found.unexplained[:SHOWN]],
-    )
-    if len(found.unexplained) > SHOWN:
-        output.say("... --json lists more")
+    for title, rows in (
+        ("unexplained", found.unexplained),
+        ("failed or given up", found.failures),
+        ("acknowledged", found.acknowledgements),
+    ):
+        if rows:
+            output.table(
+                ["process", "timeperiod", "state", title],
+                [[u.process, u.timeperiod, u.state, output.one_line(u.text)] for u in rows[:SHOWN]],
+            )
+        if len(rows) > SHOWN:
+            output.say("... --json lists more")
 
 
 def run_wait(arguments: argparse.Namespace) -> int:

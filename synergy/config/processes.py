@@ -19,6 +19,7 @@ from synergy.model.process import (
     FreerunProcess,
     LateData,
     ManagedProcess,
+    OnFailure,
     Process,
     StateMachine,
 )
@@ -152,9 +153,22 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
         settle=fields.duration("settle", 300.0, zero=True),
         max_active=fields.integer("max_active", 8),
         late_data=fields.choice("late_data", LateData.REPROCESS),
+        on_failure=fields.choice("on_failure", OnFailure.BLOCK),
+        retry_failed=_duration_or(fields, "retry_failed", None, None),
+        refresh=_duration_or(fields, "refresh", 10.0, "trigger"),
     )
     fields.done()
     return process if fields.get("time_qualifier") == qualifier.value else None
+
+
+def _duration_or(
+    fields: Fields, name: str, default: float | None, none: str | None
+) -> float | None:
+    """A duration, or None where the value is the word `none`."""
+    if not fields.has(name):
+        return default
+    value = fields.get(name)
+    return None if value == none else fields.duration(name, default or 0.0)
 
 
 def _also_reads(fields: Fields) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 Each action knows first what it would touch, which is what `dry_run` returns, and then does
 exactly that by compare-and-set: jobs first, their unfinished units after them, so that no
-job is ever seen as given up because its old unit was canceled. Where a batch is not one step,
+job is ever seen as failed because its old unit was canceled. Where a batch is not one step,
 a unit that is not canceled in time counts as concluded just before, or is canceled by the
 collector. What somebody else changed
 between the look and the move is left out of the answer, and the journal says who it was.
@@ -19,7 +19,7 @@ from functools import partial
 from synergy.errors import NotFound, Refused
 from synergy.insight.coverage import source_bounds
 from synergy.insight.launching import AGENT, is_free_run
-from synergy.lifecycle.transitions import Move, UnitMoveName, after, unit_after
+from synergy.lifecycle.transitions import JOB_MOVES, Move, UnitMoveName, after, unit_after
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove, JobState
@@ -29,7 +29,7 @@ from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
 from synergy.schedule.trigger import parse
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
-from synergy.timetable.cascade import Node, reprocess_cascade, skip_cascade
+from synergy.timetable.cascade import Node, late_cascade, reprocess_cascade, skip_cascade
 from synergy.timetable.timetable import Place, Timetable
 
 SCHEDULER = "scheduler"  # the topic that wakes the scheduler
@@ -104,12 +104,12 @@ class Actions:
     def _widening(self, timetable: Timetable, start: str, actor: Actor) -> list[JobMove]:
         was = timetable.start
         timetable.extend(start)
-        return cascade_moves(self._store, widened(timetable, was), Move.START_OVER, actor)
+        return start_over_moves(late_cascade(widened(timetable, was)), actor)
 
     def cancel_unit(
         self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> None:
-        """Cancels a unit that is not finished; its job will be skipped, its run canceled."""
+        """Cancels a unit that is not finished; its job will be failed, its run canceled."""
         self._move_unit(unit, UnitMoveName.CANCEL, actor, now, dry_run=dry_run)
 
     def retry_unit(
@@ -232,10 +232,26 @@ def widened(timetable: Timetable, was: str) -> list[Node]:
     return found
 
 
+def start_over_moves(nodes: Iterable[Node], actor: Actor) -> list[JobMove]:
+    """The moves that start these jobs over, and no others."""
+    return [job_move(place, at, Move.START_OVER, actor) for place, at in nodes]
+
+
 def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:
-    """The moves of START_OVER or SKIP for these jobs and their cascade."""
-    if move is Move.START_OVER:
-        return [job_move(place, at, move, actor) for place, at in reprocess_cascade(nodes)]
+    """The moves for these jobs and, of START_OVER and SKIP, their cascade.
+
+    RETRY and ACKNOWLEDGE concern those of the jobs alone that are failed, or given up.
+    """
+    match move:
+        case Move.START_OVER:
+            return start_over_moves(reprocess_cascade(nodes), actor)
+        case Move.RETRY | Move.ACKNOWLEDGE:
+            allowed, _ = JOB_MOVES[move]
+            return [
+                job_move(place, at, move, actor)
+                for place, at in nodes
+                if place.level.state(at) in allowed
+            ]
     return [
         job_move(place, at, move, actor, covered=bounds.high if bounds is not None else 0)
         for place, at in skip_cascade(nodes)
@@ -250,7 +266,11 @@ def job_move(place: Place, ordinal: int, move: Move, actor: Actor, covered: int 
     return JobMove(
         place.process.name, place.process.qualifier, ordinal, ordinal, state, after(state, move),
         level.generation(ordinal), actor.why, actor.who,
-        start_over=move is Move.START_OVER, stale=move is Move.MARK, covered=covered,
+        start_over=move is Move.START_OVER,
+        stale=move is Move.MARK or (move is Move.ACKNOWLEDGE and level.is_stale(ordinal)),
+        acknowledged=move is Move.ACKNOWLEDGE
+        or (move is Move.MARK and level.is_acknowledged(ordinal)),
+        covered=covered,
     )  # fmt: skip
 
 

@@ -3,27 +3,38 @@
 A period is accounted for when its job is finished, soundly, or is not and there is a cause.
 Unexplained is: an unfinished job that nothing holds back, a finished parent of an unfinished
 child, a finished job whose source holds more than its result was made from.
+
+Periods that failed, and those that were given up and not acknowledged, have a cause, and are bad
+news all the same: they are listed, and an audit with any of them is not clean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypedDict
 
 from synergy.insight.causes import Kind
 from synergy.insight.coverage import uncovered
+from synergy.insight.job_list import JobList
 from synergy.insight.why import Why
-from synergy.model.job import JobState
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState
 from synergy.storage.protocol import Store
-from synergy.timetable.level import Level
+from synergy.timetable.level import Level, byte_class, flagged
 from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
 
 JUST_CLOSED = timedelta(minutes=1)  # a scheduler needs a moment to see that a period closed
 AT_WORK = timedelta(seconds=10)  # a scheduler that moved a job since then is at work on more
 RECENT = 20  # entries of a process among which that move is looked for
-SHOWN = 1000  # how many unexplained periods are listed
+SHOWN = 1000  # how many periods of each kind are listed
+
+_FAILURES = re.compile(byte_class(JobState.FAILED, JobState.GIVEN_UP))
+_ACKNOWLEDGED = re.compile(flagged(JobState.SKIPPED, ACKNOWLEDGED_FLAG))
+_UNSEEN = re.compile(flagged(JobState.SKIPPED, STALE_FLAG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +49,29 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """`accounted` are the expected periods without the unexplained ones."""
+    """`accounted` are the expected periods without the unexplained ones.
+
+    `failures` lists, of all periods that have begun, those that are failed or given up;
+    `failed` and `given_up` count them, `acknowledged` the periods that were given up and
+    acknowledged, which `acknowledgements` lists, and `unseen` the skipped periods whose source
+    changed since. At most `SHOWN` are listed of each.
+    """
 
     expected: int
     accounted: int
     unfinished: int
     unexplained: tuple[Unexplained, ...]
+    failed: int = 0
+    given_up: int = 0
+    acknowledged: int = 0
+    unseen: int = 0
+    failures: tuple[Unexplained, ...] = ()
+    acknowledgements: tuple[Unexplained, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is unexplained, failed, or given up and not acknowledged."""
+        return not (self.unexplained or self.failed or self.given_up)
 
 
 def audit(
@@ -85,7 +113,50 @@ def audit(
             for late in uncovered(store, place, level.start, closed)
         ]
     periods = {(one.process, one.timeperiod) for one in wrong}
-    return Audit(expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]))
+    return Audit(
+        expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]),
+        **_failures(store, timetable, now),
+    )  # fmt: skip
+
+
+class _Failures(TypedDict):
+    """What `Audit` says of failures."""
+
+    failed: int
+    given_up: int
+    acknowledged: int
+    unseen: int
+    failures: tuple[Unexplained, ...]
+    acknowledgements: tuple[Unexplained, ...]
+
+
+def _failures(store: Store, timetable: Timetable, now: datetime) -> _Failures:
+    jobs = JobList(store, timetable, now)
+
+    def listed(pattern: re.Pattern[bytes]) -> tuple[Unexplained, ...]:
+        return tuple(
+            Unexplained(job.process, job.timeperiod, job.state, job.reason)
+            for job in jobs.read(list(islice(_places(timetable, pattern), SHOWN)))
+        )
+
+    return _Failures(
+        failed=sum(place.level.counts[JobState.FAILED] for place in timetable.places.values()),
+        given_up=sum(place.level.counts[JobState.GIVEN_UP] for place in timetable.places.values()),
+        acknowledged=_number(timetable, _ACKNOWLEDGED),
+        unseen=_number(timetable, _UNSEEN),
+        failures=listed(_FAILURES),
+        acknowledgements=listed(_ACKNOWLEDGED),
+    )
+
+
+def _places(timetable: Timetable, pattern: re.Pattern[bytes]) -> Iterator[tuple[Place, int]]:
+    for place in timetable.places.values():
+        for found in pattern.finditer(place.level.states):
+            yield place, place.level.start + found.start()
+
+
+def _number(timetable: Timetable, pattern: re.Pattern[bytes]) -> int:
+    return sum(1 for _ in _places(timetable, pattern))
 
 
 def _reached(store: Store, place: Place, now: datetime) -> int:

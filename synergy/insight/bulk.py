@@ -1,4 +1,4 @@
-"""Starting many jobs over, or giving them up, each with its cascade: looked at first, then done.
+"""Acting on many jobs, with the cascade of each: looked at first, then done.
 
 The jobs that were asked for are taken in steps, each with all that it touches; so whoever has to
 stop in between can say how many of them are done, and go on after those. What is done twice
@@ -27,10 +27,17 @@ from synergy.insight.actions import (
 from synergy.lifecycle.transitions import Move
 from synergy.lifecycle.transitions import after as state_after
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobMove
+from synergy.model.job import JobMove, JobState
 from synergy.model.process import Deployment
 from synergy.storage.protocol import Store
-from synergy.timetable.cascade import Node, Span, nodes_of, reprocess_spans, skip_spans
+from synergy.timetable.cascade import (
+    Node,
+    Span,
+    nodes_of,
+    reprocess_spans,
+    skip_spans,
+    spans_in,
+)
 from synergy.timetable.timetable import Timetable
 
 STEP = 500  # jobs that were asked for, in a step
@@ -46,10 +53,32 @@ class BulkVerb(Enum):
 
     REPROCESS = "reprocess"
     SKIP = "skip"
+    RETRY = "retry"
+    ACKNOWLEDGE = "acknowledge"
 
     @property
     def move(self) -> Move:
-        return Move.START_OVER if self is BulkVerb.REPROCESS else Move.SKIP
+        return _MOVES[self]
+
+    def spans(self, asked: Iterable[Span]) -> list[Span]:
+        """The jobs that it touches where these are asked for."""
+        match self:
+            case BulkVerb.REPROCESS:
+                return reprocess_spans(asked)
+            case BulkVerb.SKIP:
+                return skip_spans(asked)
+            case BulkVerb.RETRY:
+                return spans_in(asked, JobState.FAILED)
+            case BulkVerb.ACKNOWLEDGE:
+                return spans_in(asked, JobState.GIVEN_UP)
+
+
+_MOVES = {
+    BulkVerb.REPROCESS: Move.START_OVER,
+    BulkVerb.SKIP: Move.SKIP,
+    BulkVerb.RETRY: Move.RETRY,
+    BulkVerb.ACKNOWLEDGE: Move.ACKNOWLEDGE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +92,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class BulkRequest:
-    """Jobs that somebody asks to have started over, or skipped."""
+    """What is to be done with which jobs."""
 
     verb: BulkVerb
     ranges: tuple[Range, ...]
@@ -175,8 +204,7 @@ class Bulk:
         return touched, refused
 
     def _cascade(self, request: BulkRequest) -> list[Span]:
-        asked = self._asked(request, self._timetable())
-        return reprocess_spans(asked) if request.verb is BulkVerb.REPROCESS else skip_spans(asked)
+        return request.verb.spans(self._asked(request, self._timetable()))
 
     def _asked(self, request: BulkRequest, timetable: Timetable) -> list[Span]:
         """The jobs that were asked for, always in the same order; what is said twice, once."""

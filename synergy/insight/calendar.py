@@ -212,7 +212,7 @@ class _Jobs:
         marks = [
             mark
             for mark, is_so in (
-                ("late", state.is_active and ordinal < self._late),
+                ("late", state.is_pending and ordinal < self._late),
                 ("stale", level.is_stale(ordinal)),
                 ("open", state.is_active and ordinal >= self._closed),
             )

@@ -14,6 +14,7 @@ class Kind(Enum):
     """What sort of cause it is, for programs."""
 
     FINISHED = "finished"
+    GIVEN_UP = "given_up"  # finished without a result, and nobody has acknowledged that
     LATE_DATA = "late_data"
     OPEN = "open"
     SETTLING = "settling"
@@ -22,7 +23,8 @@ class Kind(Enum):
     IMPOSSIBLE = "impossible"
     WAITS_FOR_WORKER = "waits_for_worker"
     RUNNING = "running"
-    FAILED = "failed"
+    FAILED = "failed"  # nobody has decided what becomes of it
+    RETRYING = "retrying"  # its unit failed, and is tried again
     NO_SCHEDULER = "no_scheduler"
     NO_SLOT = "no_slot"
     READY = "ready"

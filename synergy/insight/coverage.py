@@ -18,6 +18,7 @@ from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
 
+_SKIPS = ("job.skipped", "job.given_up")
 AT_ONCE = 1000  # periods whose units are read in one step
 
 
@@ -50,12 +51,12 @@ def covered(store: Store, place: Place, ordinal: int) -> int:
     """Up to which write number of its source a finished job stands for.
 
     That is what its units of the present generation were asked to cover; for a job that was
-    given up, canceled ones included, or what the source held then.
+    skipped or given up, canceled ones included, or what the source held then.
     """
     level, process = place.level, place.process.name
     timeperiod, generation = level.timeperiod(ordinal), level.generation(ordinal)
     units = store.units.of_jobs(process, timeperiod, timeperiod)
-    is_skipped = level.state(ordinal) is JobState.SKIPPED
+    is_skipped = level.state(ordinal) in (JobState.SKIPPED, JobState.GIVEN_UP)
     numbers = [
         unit.end_id
         for unit in units
@@ -63,7 +64,7 @@ def covered(store: Store, place: Place, ordinal: int) -> int:
     ]
     if is_skipped:
         story = store.journal.of_job(process, timeperiod)
-        numbers += [e.covered for e in story if e.event == "job.skipped"][:1]
+        numbers += [e.covered for e in story if e.event in _SKIPS][:1]
     return max(numbers, default=0)
 
 

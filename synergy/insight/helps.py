@@ -64,8 +64,24 @@ def reprocess(process: str, timeperiod: str) -> Help:
     )  # fmt: skip
 
 
+def retry_job(process: str, timeperiod: str) -> Help:
+    """Tries a failed job again, with a fresh budget of attempts."""
+    return Help(
+        f"launch.py timetable retry {process} {timeperiod}", "Try again",
+        "POST", _path("jobs", "retry"), {"process": process, "from": timeperiod},
+    )  # fmt: skip
+
+
+def acknowledge(process: str, timeperiod: str) -> Help:
+    """Takes note that a job was given up; it needs a reason."""
+    return Help(
+        f"launch.py timetable acknowledge {process} {timeperiod} --reason '...'", "Acknowledge",
+        "POST", _path("jobs", "acknowledge"), {"process": process, "from": timeperiod},
+    )  # fmt: skip
+
+
 def skip(process: str, timeperiod: str) -> Help:
-    """Gives a job up."""
+    """Skips a job."""
     return Help(
         f"launch.py timetable skip {process} {timeperiod}", "Skip",
         "POST", _path("jobs", "skip"), {"process": process, "from": timeperiod},

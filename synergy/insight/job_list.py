@@ -17,7 +17,7 @@ from synergy.insight.tree_runs import late_before
 from synergy.insight.views import JobView, Window
 from synergy.insight.window import LevelReader
 from synergy.model.cursor import no_cursor
-from synergy.model.job import STALE_FLAG, JobState
+from synergy.model.job import STALE_FLAG, JobState, bytes_of
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node
 from synergy.timetable.timetable import Place, Timetable
@@ -42,9 +42,10 @@ class Wanted:
         """What the bytes of such jobs look like."""
         states = [s for s in JobState if self.state in (None, s)]
         if self.is_late:
-            states = [s for s in states if s.is_active]
-        flags = (STALE_FLAG,) if self.is_stale else (0, STALE_FLAG)
-        some = bytes(state | flag for state in states for flag in flags)
+            states = [s for s in states if s.is_pending]
+        some = bytes_of(*states)
+        if self.is_stale:
+            some = bytes(byte for byte in some if byte & STALE_FLAG)
         return re.compile(b"[%b]" % re.escape(some) if some else b"(?!)")
 
 
@@ -136,5 +137,5 @@ class JobList:
             reader = LevelReader(self._store, place, self._now, is_on=is_on)
             end = late_before(process, self._now)
             for ordinal, job in zip(ordinals, reader.jobs(ordinals), strict=True):
-                is_late = ordinal < end and place.level.state(ordinal).is_active
+                is_late = ordinal < end and place.level.state(ordinal).is_pending
                 yield ListedJob.of(process.name, job, is_late=is_late)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from synergy.errors import InvalidValue
+from synergy.model.job import FINISHED
 from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 
 MINUTES = 60
 _MINUTE = timedelta(minutes=1)
 _UNITS = frozenset({"unit.processed", "unit.noop"})
-_JOBS = frozenset({"job.processed", "job.noop", "job.skipped"})
+_JOBS = frozenset(f"job.{state.word}" for state in FINISHED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,14 @@ from datetime import datetime
 
 from synergy.insight.calendar import label
 from synergy.insight.tree_runs import late_before
-from synergy.model.job import STALE_FLAG, JobState
+from synergy.model.job import STALE_FLAG, STATE_MASK, JobState
 from synergy.timeperiod import Qualifier
 from synergy.timetable.timetable import Place
 
-_WORST = ("late", "skipped", "stale", "final_run", "in_progress", "embryo", "processed", "noop")
+_WORST = (
+    "failed", "given_up", "late", "skipped", "stale",
+    "final_run", "in_progress", "embryo", "processed", "noop",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,10 @@ def _count(place: Place, late: int, unit: Qualifier, ordinal: int, counts: dict[
     states = level.states[begin : max(end - level.start, begin)]
     overdue = states[: max(late - level.start - begin, 0)]
     for byte in set(states):
-        state, count = JobState(byte & ~STALE_FLAG), states.count(byte)
-        if byte & STALE_FLAG:
+        state, count = JobState(byte & STATE_MASK), states.count(byte)
+        if byte & STALE_FLAG and state.is_finished:
             counts["stale"] += count
             continue
-        missing = overdue.count(byte) if state.is_active else 0
+        missing = overdue.count(byte) if state.is_pending else 0
         counts["late"] += missing
         counts[state.word] += count - missing

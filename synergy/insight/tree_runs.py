@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from synergy.insight.views import Window
-from synergy.model.job import STALE_FLAG, JobState
+from synergy.model.job import STALE_FLAG, JobState, bytes_of
 from synergy.model.process import ManagedProcess, Tree
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
@@ -22,7 +22,7 @@ STALE = "stale"
 Run = tuple[str, int] | tuple[str, int, str]
 """A state, how many neighbours are in it, and STALE where they carry that mark."""
 
-_BYTES = {state | flag: (state.word, flag) for state in JobState for flag in (0, STALE_FLAG)}
+_BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
 _RUN = re.compile(b"|".join(re.escape(bytes((byte,))) + b"+" for byte in _BYTES))
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -32,8 +32,9 @@ class Progress:
     """How far a process is. `counts` are all its jobs by state.
 
     `first` and `last` are the ends of its timetable; `frontier` is its first unfinished
-    timeperiod, None if there is none. `late` of its jobs are late: not finished, although their
-    period closed (it ended, and has settled) more than the process's `resubmit_after` ago.
+    timeperiod, None if there is none. `late` of its jobs are late: neither finished nor failed,
+    although their period closed (it ended, and has settled) more than the process's
+    `resubmit_after` ago.
     """
 
     name: str
@@ -96,11 +97,11 @@ def late_before(process: ManagedProcess, now: datetime) -> int:
 
 
 def late_count(level: Level, now: datetime) -> int:
-    """How many jobs are late."""
+    """How many jobs are late; failed ones are not, because time alone will not finish them."""
     begin, end = level.frontier - level.start, late_before(level.process, now) - level.start
     if end <= begin:
         return 0
-    return sum(level.states.count(state, begin, end) for state in JobState if state.is_active)
+    return sum(level.states.count(state, begin, end) for state in JobState if state.is_pending)
 
 
 def tree_progress(tree: Tree, timetable: Timetable, now: datetime) -> TreeProgress:

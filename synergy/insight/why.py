@@ -11,6 +11,7 @@ from synergy.insight.helps import Help
 from synergy.insight.leaders import COLLECTOR, is_led, part_of_tree
 from synergy.model.control import ProcessControl
 from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess, StateMachine
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime import identity
@@ -43,6 +44,8 @@ class Why:
         state = place.level.state(ordinal)
         if state.is_finished:
             return self._finished(place, ordinal, state)
+        if state is JobState.FAILED:
+            return self._failed(place, ordinal)
         units = self._units(place, ordinal)
         active = [unit for unit in units if not unit.state.is_finished]
         if active:
@@ -82,21 +85,65 @@ class Why:
                 "quiet time of 10 s",
                 again,
             )
-        entries = self._store.journal.of_job(place.process.name, name, limit=20)
-        last = next((e for e in entries if e.event == f"job.{state.word}"), None)
+        last = self._entry(place, ordinal, f"job.{state.word}")
         said = f"{state.word} at {_instant(last.at)}" if last is not None else state.word
         why = (
             f": {last.why} ({identity.short_name(last.who)})"
             if last is not None and last.why
             else ""
         )
-        stale = "; its source changed since (stale)" if place.level.is_stale(ordinal) else ""
+        stale = self._stale(place, ordinal)
+        if state is JobState.GIVEN_UP:
+            acknowledge = helps.acknowledge(place.process.name, name)
+            return self._cause(
+                Kind.GIVEN_UP, place, ordinal, f"{said}{why}{stale}", acknowledge, again
+            )
+        if place.level.is_acknowledged(ordinal):
+            taken = self._entry(place, ordinal, "job.acknowledged")
+            told = f": {taken.why} ({identity.short_name(taken.who)})" if taken is not None else ""
+            said, why = "given up, and acknowledged", told
         help_ = (again,) if state is JobState.SKIPPED or stale else ()
         return self._cause(Kind.FINISHED, place, ordinal, f"{said}{why}{stale}", *help_)
 
+    def _stale(self, place: Place, ordinal: int) -> str:
+        if not place.level.is_stale(ordinal):
+            return ""
+        if place.level.state(ordinal) is JobState.SKIPPED:
+            return "; its source changed since, which a reprocess brings in"
+        return "; its source changed since (stale)"
+
+    def _failed(self, place: Place, ordinal: int) -> Cause:
+        name, process = place.level.timeperiod(ordinal), place.process
+        last = self._entry(place, ordinal, "job.failed")
+        said = "failed" if last is None else f"failed at {_instant(last.at)}: {last.why}"
+        canceled = self._entry(place, ordinal, "unit.canceled")
+        by = "" if canceled is None else f" ({identity.short_name(canceled.who)})"
+        again = "when its source grows"
+        if self._now <= _settled(place, ordinal):
+            again += ", or when its period closes"
+        if process.retry_failed is not None and last is not None:
+            due = last.at + timedelta(seconds=process.retry_failed)
+            again += f", or by itself at {_instant(due)}"
+        log = () if last is None or last.unit is None else (helps.unit_log(last.unit),)
+        return self._cause(
+            Kind.FAILED,
+            place,
+            ordinal,
+            f"{said}{by}; it is tried again {again}",
+            helps.retry_job(process.name, name),
+            helps.reprocess(process.name, name),
+            helps.skip(process.name, name),
+            *log,
+        )
+
+    def _entry(self, place: Place, ordinal: int, event: str) -> JournalEntry | None:
+        """The newest entry of that event among those of a job."""
+        name = place.level.timeperiod(ordinal)
+        entries = self._store.journal.of_job(place.process.name, name, limit=20)
+        return next((entry for entry in entries if entry.event == event), None)
+
     def _open(self, place: Place, ordinal: int, *, has_run: bool) -> Cause | None:
-        end = place.process.qualifier.start(ordinal + 1)
-        settled = end + timedelta(seconds=place.process.settle)
+        end, settled = place.process.qualifier.start(ordinal + 1), _settled(place, ordinal)
         if self._now > settled:
             return None
         continuous = place.process.state_machine is StateMachine.CONTINUOUS
@@ -128,7 +175,7 @@ class Why:
         if unit.state is UnitState.INVALID:
             again = f"tried again at {_instant(unit.not_before)}" if unit.not_before else ""
             return self._cause(
-                Kind.FAILED,
+                Kind.RETRYING,
                 place,
                 ordinal,
                 f"unit {unit.id} failed {unit.failures} of {place.process.max_attempts} times: "
@@ -269,6 +316,12 @@ class Why:
 
 def _instant(at: datetime | None) -> str:
     return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _settled(place: Place, ordinal: int) -> datetime:
+    """When a period is over and has settled."""
+    end = place.process.qualifier.start(ordinal + 1)
+    return end + timedelta(seconds=place.process.settle)
 
 
 def _first_hour(timeperiod: str) -> str:

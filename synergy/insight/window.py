@@ -14,6 +14,7 @@ from synergy.storage.protocol import Store
 from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place
 
+_EXPLAINED = (JobState.NOOP, JobState.SKIPPED, JobState.FAILED, JobState.GIVEN_UP)
 _ENOUGH = 20  # entries of a job among which the one about its end is
 
 
@@ -82,9 +83,11 @@ class LevelReader:
     def _reason(self, ordinal: int, unit: UnitOfWork | None) -> str:
         level = self._place.level
         state = level.state(ordinal)
-        if level.is_stale(ordinal):
+        if state.is_finished and level.is_stale(ordinal):
             return self._said(ordinal, "job.stale")
-        if state in (JobState.NOOP, JobState.SKIPPED):
+        if state is JobState.SKIPPED and level.is_acknowledged(ordinal):
+            return self._said(ordinal, "job.acknowledged")
+        if state in _EXPLAINED:
             return self._said(ordinal, f"job.{state.word}")
         if state.is_finished or ordinal >= self._closed:
             return ""

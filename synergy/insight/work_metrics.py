@@ -17,6 +17,7 @@ from datetime import datetime
 
 from synergy.insight.exposition import Counter, Durations
 from synergy.insight.swept import counts_of
+from synergy.model.job import FINISHED
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 
@@ -26,7 +27,7 @@ REMEMBERED = 100_000  # units that are somewhere on their way
 LOST = "lost"  # the outcome of an attempt that was given to another worker
 
 _ENDED = {f"unit.{state.value}" for state in UnitState if state.is_finished} | {"unit.invalid"}
-_FINISHED_JOBS = frozenset({"job.processed", "job.noop", "job.skipped"})
+_FINISHED_JOBS = frozenset(f"job.{state.word}" for state in FINISHED)
 
 
 class WorkMeter:

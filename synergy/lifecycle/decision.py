@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from synergy.model.job import JobState
+from synergy.model.process import OnFailure
 from synergy.model.unit_of_work import UnitState
 from synergy.timetable.readiness import Readiness
 
 
 @dataclass(slots=True)
 class UnitView:
-    """A unit of the job's present generation, as far as decisions need it."""
+    """A unit of the job's present generation, as far as decisions need it.
+
+    `finished_at` is when it was processed, found nothing to do, or was canceled.
+    """
 
     id: str
     state: UnitState
@@ -19,6 +24,7 @@ class UnitView:
     start_id: int
     end_id: int
     reason: str = ""
+    finished_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ class Situation:
     runs at all (`time_grouping`). `is_measured`: the source lies in the store, so `bounds`
     are known, and None means that nothing was ever written there. `units` are those of the
     present generation, oldest first: at most one runs, and at most one waits behind it.
-    `may_refresh`: an interim run of a period that cannot finish yet is due.
+    `may_refresh`: an interim run of a period that cannot finish yet is due. `may_retry`: the
+    newest unit was given up, and since then the period closed, or `retry_failed` has passed.
     """
 
     state: JobState
@@ -48,6 +55,8 @@ class Situation:
     bounds: SourceBounds | None
     units: tuple[UnitView, ...]
     may_refresh: bool
+    may_retry: bool = False
+    on_failure: OnFailure = OnFailure.BLOCK
 
     @property
     def last(self) -> UnitView | None:
@@ -91,11 +100,19 @@ class Finalise:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The job is done: PROCESSED, NOOP or SKIPPED."""
+    """The job is done: PROCESSED, NOOP, SKIPPED or GIVEN_UP."""
 
     state: JobState
     why: str
     unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The job's unit was given up; the job is failed until somebody decides."""
+
+    why: str
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +122,10 @@ class Wait:
     why: str
 
 
-Decision = Request | Extend | Finalise | Finish | Wait
+Decision = Request | Extend | Finalise | Finish | Fail | Wait
 
 OPEN = Wait("the period is still open, or settling")
 BLOCKED = Wait("children or counterparts are not finished")
 UNIT_ACTIVE = Wait("a unit of work is under way")
 NOTHING_NEW = Wait("the source holds nothing new")
+FAILED = Wait("failed: it is tried again, reprocessed or skipped by somebody")

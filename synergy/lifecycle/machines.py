@@ -7,17 +7,25 @@ finished, a last unit runs over the final bounds, unless the last one covered ex
 Both end in the same way, `_conclude`: a job is finished from the unit that covers all that
 its source holds, never from an older one. So what a finished job stands for is what was in
 the source when its children and counterparts were finished.
+
+A job whose unit was given up is failed. It gets another unit, with a fresh budget of attempts,
+when its source grows, when its period closes, or after `retry_failed`; otherwise somebody has to
+decide. Where the process says `on_failure="skip"`, a closed period is given up instead.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from synergy.lifecycle.decision import (
     BLOCKED,
+    FAILED,
     NOTHING_NEW,
     OPEN,
     UNIT_ACTIVE,
     Decision,
     Extend,
+    Fail,
     Finalise,
     Finish,
     Request,
@@ -25,21 +33,23 @@ from synergy.lifecycle.decision import (
     UnitView,
 )
 from synergy.model.job import JobState
-from synergy.model.process import StateMachine
+from synergy.model.process import OnFailure, StateMachine
 from synergy.model.unit_of_work import UnitState
 
 
 def decide(machine: StateMachine, job: Situation) -> Decision:
     """What to do about a job that is not finished."""
+    last = job.last
+    if last is not None and last.state is UnitState.CANCELED:
+        if not _is_tried_again(job):
+            return _failed(job, last)
+        job = replace(job, units=())
     return _early(job) or (_discrete(job) if machine is StateMachine.DISCRETE else _continuous(job))
 
 
 def _early(job: Situation) -> Decision | None:
     """What ends a job before either machine is asked."""
-    last = job.last
-    if last is not None and last.state is UnitState.CANCELED:
-        return _given_up(job, last)
-    if job.readiness.skipped_by is not None and last is None:
+    if job.readiness.skipped_by is not None and job.last is None:
         by = job.readiness.skipped_by
         return Finish(JobState.SKIPPED, f"{by.process} {by.timeperiod} is skipped")
     if not job.is_closed:
@@ -51,11 +61,20 @@ def _early(job: Situation) -> Decision | None:
     return None
 
 
-def _given_up(job: Situation, last: UnitView) -> Decision:
-    """The unit was canceled, so the job is skipped, but not before what it is made from is done."""
-    if not job.readiness.may_finish:
-        return BLOCKED
-    return Finish(JobState.SKIPPED, last.reason or "its unit was canceled", last.id)
+def _is_tried_again(job: Situation) -> bool:
+    """Whether a job whose newest unit was given up gets another one by itself."""
+    if job.may_retry:
+        return True
+    grows = job.has_grown if job.is_measured else not job.is_closed
+    return grows and job.may_refresh
+
+
+def _failed(job: Situation, last: UnitView) -> Decision:
+    """Failed at once, so that it is seen; given up only when it could also finish."""
+    why = last.reason or "its unit was canceled"
+    if job.on_failure is OnFailure.SKIP and job.is_closed and job.readiness.may_finish:
+        return Finish(JobState.GIVEN_UP, why, last.id)
+    return FAILED if job.state is JobState.FAILED else Fail(why, last.id)
 
 
 def _discrete(job: Situation) -> Decision:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from synergy.errors import IllegalMove
-from synergy.model.job import JobState
+from synergy.model.job import FINISHED, JobState
 from synergy.model.unit_of_work import UnitState
 
 
@@ -21,7 +21,11 @@ class Move(Enum):
     FINALISE = "finalise"  # its period is over; a unit over the final bounds is under way
     PROCESS = "process"  # the last unit was processed
     PASS = "pass"  # there is nothing to do
-    SKIP = "skip"  # given up
+    SKIP = "skip"  # by an operator, or because of another skipped job
+    FAIL = "fail"  # its unit was given up
+    GIVE_UP = "give up"  # the same, where the process says `on_failure="skip"`
+    RETRY = "retry"  # a fresh budget of attempts in the same generation
+    ACKNOWLEDGE = "acknowledge"  # a person takes note that it was given up
     START_OVER = "start over"  # reprocess or late data: generation + 1
     MARK = "mark"  # late data that is only shown
 
@@ -38,17 +42,20 @@ class UnitMoveName(Enum):
 
 
 _J, _U = JobState, UnitState
-_ACTIVE_JOBS = frozenset({_J.EMBRYO, _J.IN_PROGRESS, _J.FINAL_RUN})
-_FINISHED_JOBS = frozenset({_J.PROCESSED, _J.NOOP, _J.SKIPPED})
+_ACTIVE_JOBS = frozenset(JobState) - FINISHED
 
 JOB_MOVES: dict[Move, tuple[frozenset[JobState], JobState | None]] = {
-    Move.REQUEST: (frozenset({_J.EMBRYO}), _J.IN_PROGRESS),
-    Move.FINALISE: (frozenset({_J.EMBRYO, _J.IN_PROGRESS}), _J.FINAL_RUN),
+    Move.REQUEST: (frozenset({_J.EMBRYO, _J.FAILED}), _J.IN_PROGRESS),
+    Move.FINALISE: (frozenset({_J.EMBRYO, _J.IN_PROGRESS, _J.FAILED}), _J.FINAL_RUN),
     Move.PROCESS: (frozenset({_J.IN_PROGRESS, _J.FINAL_RUN}), _J.PROCESSED),
     Move.PASS: (_ACTIVE_JOBS, _J.NOOP),
     Move.SKIP: (_ACTIVE_JOBS, _J.SKIPPED),
+    Move.FAIL: (_ACTIVE_JOBS - {_J.FAILED}, _J.FAILED),
+    Move.GIVE_UP: (_ACTIVE_JOBS, _J.GIVEN_UP),
+    Move.RETRY: (frozenset({_J.FAILED}), _J.EMBRYO),
+    Move.ACKNOWLEDGE: (frozenset({_J.GIVEN_UP}), _J.SKIPPED),
     Move.START_OVER: (frozenset(JobState) - {_J.EMBRYO}, _J.EMBRYO),
-    Move.MARK: (_FINISHED_JOBS, None),
+    Move.MARK: (FINISHED, None),
 }
 
 UNIT_MOVES: dict[UnitMoveName, tuple[frozenset[UnitState], UnitState]] = {

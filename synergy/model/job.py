@@ -9,27 +9,58 @@ from synergy.timeperiod import Qualifier
 
 
 class JobState(IntEnum):
-    """The states of a job; the numbers are what stores keep."""
+    """The states of a job; the numbers are what stores keep.
+
+    GIVEN_UP is a skipped job whose cause is a failure (`on_failure="skip"`): users meet it as
+    `skipped` with the cause *given up*, and it is counted apart until a person acknowledges it.
+    """
 
     EMBRYO = 0  # nothing has been requested yet
     IN_PROGRESS = 1  # units of work carry it out; its period may still be open
     FINAL_RUN = 2  # the last unit, over the period's final bounds, is under way
     PROCESSED = 3  # done: the work function said so
     NOOP = 4  # done: there was nothing to do
-    SKIPPED = 5  # given up, by an operator or by the rules; the journal says why
+    SKIPPED = 5  # by an operator, or because of another skipped job; the journal says why
+    FAILED = 6  # its unit was given up, and nobody has decided what becomes of the period
+    GIVEN_UP = 7  # its unit was given up, and its process says `on_failure="skip"`
 
     @property
     def is_finished(self) -> bool:
-        return self >= JobState.PROCESSED
+        return self in FINISHED
 
     @property
     def is_active(self) -> bool:
+        """Whether it holds its ancestors and dependants back; failed jobs do."""
+        return self not in FINISHED
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it gets on by itself: neither finished nor failed."""
         return self < JobState.PROCESSED
 
     @property
     def word(self) -> str:
-        """The state as documents, commands and pages write it."""
+        """The state as counts, journal, colours and metrics name it."""
         return self.name.lower()
+
+    @property
+    def public(self) -> str:
+        """The state of design.md's list: a job that was given up is `skipped`."""
+        return JobState.SKIPPED.word if self is JobState.GIVEN_UP else self.word
+
+
+FINISHED = frozenset({JobState.PROCESSED, JobState.NOOP, JobState.SKIPPED, JobState.GIVEN_UP})
+
+# A stored job is one byte: the state in the lower three bits, and these flags.
+STALE_FLAG = 0x08
+ACKNOWLEDGED_FLAG = 0x10
+STATE_MASK = 0x07
+_FLAGS = (0, STALE_FLAG, ACKNOWLEDGED_FLAG, STALE_FLAG | ACKNOWLEDGED_FLAG)
+
+
+def bytes_of(*states: JobState) -> bytes:
+    """Every byte that stands for one of these states, whatever its flags."""
+    return bytes(state | flags for state in states for flags in _FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +68,10 @@ class JobRun:
     """Neighbouring jobs of one process, as a store hands them over.
 
     `states` holds one byte a job from ordinal `first` on: the JobState, plus STALE_FLAG when
-    its source changed after it was finished and the process only marks that. `generations`
-    names the jobs that were started over, by ordinal; all others are in generation 1.
+    its source changed after it was finished and the job was left as it is, or when a failed
+    job still has the rows of an earlier generation; plus ACKNOWLEDGED_FLAG when it was given up
+    and a person acknowledged that. `generations` names the jobs that were started over, by
+    ordinal; all others are in generation 1.
     """
 
     process: str
@@ -47,17 +80,14 @@ class JobRun:
     generations: dict[int, int]
 
 
-STALE_FLAG = 0x08
-
-
 @dataclass(frozen=True, slots=True)
 class JobMove:
     """A change of state for the jobs `first` to `last` (inclusive) of a process.
 
     It applies to all of them or to none: only if each is in state `before` and generation
-    `generation`. `start_over` adds one to the generation. `stale` is the stale flag
-    afterwards. `covered` is what of its source a job stands for that ends without a unit, as a
-    write number. `why` and `who` go into the journal, as do `covered` and the `unit` that
+    `generation`. `start_over` adds one to the generation. `stale` and `acknowledged` are the
+    flags afterwards. `covered` is what of its source a job stands for that ends without a unit,
+    as a write number. `why` and `who` go into the journal, as do `covered` and the `unit` that
     caused it.
     """
 
@@ -72,5 +102,6 @@ class JobMove:
     who: str
     start_over: bool = False
     stale: bool = False
+    acknowledged: bool = False
     unit: str | None = None
     covered: int = 0

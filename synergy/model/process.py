@@ -32,6 +32,13 @@ class LateData(Enum):
     IGNORE = "ignore"
 
 
+class OnFailure(Enum):
+    """What becomes of a closed period whose unit was given up."""
+
+    BLOCK = "block"  # it is failed until somebody decides
+    SKIP = "skip"  # it is given up at once, and shown until somebody acknowledges that
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """What every process has. Durations are seconds.
@@ -88,7 +95,9 @@ class ManagedProcess(WorkingProcess):
     """A process of the timetable: one job for each period of its qualifier.
 
     `also_reads` are earlier periods that a job reads besides its own, as negative distances:
-    -7 is, for a daily process, the same day a week before.
+    -7 is, for a daily process, the same day a week before. `retry_failed` is after how many
+    seconds a failed period is tried again by itself, None for never; `refresh` how many pass at
+    least between two interim runs of an open period, None for the trigger's own cadence.
     """
 
     qualifier: Qualifier
@@ -102,6 +111,9 @@ class ManagedProcess(WorkingProcess):
     settle: float = 300.0
     max_active: int = 8
     late_data: LateData = LateData.REPROCESS
+    on_failure: OnFailure = OnFailure.BLOCK
+    retry_failed: float | None = None
+    refresh: float | None = 10.0
 
     @property
     def stored_source(self) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import assert_never
@@ -20,6 +20,7 @@ from synergy.errors import MessagingUnavailable
 from synergy.lifecycle.decision import (
     Decision,
     Extend,
+    Fail,
     Finalise,
     Finish,
     Request,
@@ -29,7 +30,7 @@ from synergy.lifecycle.decision import (
 from synergy.lifecycle.transitions import Move, after
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
-from synergy.model.job import STALE_FLAG, JobMove, JobRun, JobState
+from synergy.model.job import STATE_MASK, JobMove, JobRun, JobState
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
 from synergy.scheduler.lane import Lane
 from synergy.scheduler.moves import jobs_of, merged
@@ -39,6 +40,14 @@ _FINISHES = {
     JobState.PROCESSED: Move.PROCESS,
     JobState.NOOP: Move.PASS,
     JobState.SKIPPED: Move.SKIP,
+    JobState.GIVEN_UP: Move.GIVE_UP,
+}
+
+
+# The states of a job that has come as far already as a further unit would bring it.
+_AT_LEAST = {
+    Move.REQUEST: (JobState.IN_PROGRESS, JobState.FINAL_RUN),
+    Move.FINALISE: (JobState.FINAL_RUN,),
 }
 
 
@@ -131,14 +140,20 @@ class Applier:
             case Finalise():
                 plan.moves += self._job_move(decided, Move.FINALISE, "")
             case Finish(state, why, unit):
-                plan.moves += self._job_move(decided, _FINISHES[state], why, unit)
-                job = (decided.lane.process.name, decided.ordinal)
-                units = self._cancels(decided, why or "superseded")
-                plan.cancels += [(job, unit) for unit in units]
+                self._end(plan, decided, _FINISHES[state], why, unit)
+            case Fail(why, unit):
+                self._end(plan, decided, Move.FAIL, why, unit)
             case Wait():
                 pass
             case other:
                 assert_never(other)
+
+    def _end(self, plan: _Plan, decided: Decided, move: Move, why: str, unit: str | None) -> None:
+        """Ends the job's work, for now or for good, and that of its other units."""
+        plan.moves += self._job_move(decided, move, why, unit)
+        job = (decided.lane.process.name, decided.ordinal)
+        units = self._cancels(decided, why or "superseded")
+        plan.cancels += [(job, unit) for unit in units]
 
     def _write(self, plan: _Plan, applied: Applied, commit: Batch, now: datetime) -> None:
         store = self._store
@@ -188,7 +203,7 @@ class Applier:
         now: datetime,
     ) -> list[tuple[Lane, int, UnitOfWork]]:
         new = [_unit(decided, request, now) for decided, request in requests]
-        stored = self._store.units.create(new, self._who) if new else []
+        stored = self._create_new(new)
         for (decided, request), unit in zip(requests, stored, strict=True):
             if unit.state is UnitState.REQUESTED and not request.behind:
                 publish[decided.lane.process.queue].append(Hint(unit.id, unit.attempt))
@@ -197,14 +212,44 @@ class Applier:
             for (decided, _), unit in zip(requests, stored, strict=True)
         ]
 
+    def _create_new(self, units: list[UnitOfWork]) -> list[UnitOfWork]:
+        """Creates units, or finds them; one that was given up is replaced by a new one.
+
+        Nothing resurrects a canceled unit, so a job that is tried again over the same bounds
+        needs another key.
+        """
+        stored = self._store.units.create(units, self._who) if units else []
+        canceled = [at for at, unit in enumerate(stored) if unit.state is UnitState.CANCELED]
+        if canceled:
+            again = [self._successor(units[at]) for at in canceled]
+            for at, unit in zip(canceled, self._create_new(again), strict=True):
+                stored[at] = unit
+        return stored
+
+    def _successor(self, unit: UnitOfWork) -> UnitOfWork:
+        """The same unit under the next key: the lower bound falls by 1, and stays a lower bound."""
+        known = self._store.units.of_jobs(unit.process, unit.timeperiod, unit.timeperiod)
+        start_id = (
+            min(
+                one.start_id
+                for one in known
+                if (one.generation, one.end_id) == (unit.generation, unit.end_id)
+                and one.state is UnitState.CANCELED
+            )
+            - 1
+        )
+        key = (unit.process, unit.timeperiod, unit.generation, start_id, unit.end_id)
+        return replace(unit, id=unit_id(*key), start_id=start_id)
+
     def _job_move(
         self, decided: Decided, move: Move, why: str, unit: str | None = None
     ) -> list[JobMove]:
         level, ordinal = decided.lane.level, decided.ordinal
         before = level.state(ordinal)
-        if move in (Move.REQUEST, Move.FINALISE) and before >= after(JobState.EMBRYO, move):
+        if move in (Move.REQUEST, Move.FINALISE) and before in _AT_LEAST[move]:
             return []  # a further unit of a job that is under way
         process = decided.lane.process
+        generation = level.generation(ordinal)
         return [
             JobMove(
                 process.name,
@@ -213,11 +258,12 @@ class Applier:
                 ordinal,
                 before,
                 after(before, move),
-                level.generation(ordinal),
+                generation,
                 why,
                 self._who,
+                stale=move is Move.FAIL and generation > 1,
                 unit=unit,
-                covered=decided.covered if move is Move.SKIP else 0,
+                covered=decided.covered if move in (Move.SKIP, Move.GIVE_UP) else 0,
             )
         ]
 
@@ -255,7 +301,7 @@ def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
     """Whether the unit's job, as stored, is finished or of another generation."""
     for run in runs:
         if run.process == unit.process and 0 <= ordinal - run.first < len(run.states):
-            state = JobState(run.states[ordinal - run.first] & ~STALE_FLAG)
+            state = JobState(run.states[ordinal - run.first] & STATE_MASK)
             return state.is_finished or run.generations.get(ordinal, 1) != unit.generation
     return unit.generation != 1
 

@@ -7,8 +7,10 @@ much to do holds up no other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 from synergy.lifecycle.decision import (
+    FAILED,
     Decision,
     Finish,
     Request,
@@ -19,6 +21,7 @@ from synergy.lifecycle.decision import (
 )
 from synergy.lifecycle.machines import decide
 from synergy.model.job import JobState
+from synergy.model.unit_of_work import UnitState
 from synergy.scheduler.apply import Decided
 from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
@@ -39,7 +42,7 @@ class Decider:
         self._memory = memory
         self._troubles = troubles
 
-    def decide(self) -> list[Decided]:
+    def decide(self, now: datetime) -> list[Decided]:
         """The decisions that ask for something to be done."""
         batch: list[Decided] = []
         left = BATCH
@@ -49,10 +52,10 @@ class Decider:
             share = max(min(lane.need, left // behind), LEAST)
             left -= share
             with self._troubles.of_tree(lane.place.tree):
-                batch += self._of_lane(lane, share, sources)
+                batch += self._of_lane(lane, share, sources, now)
         return batch
 
-    def _of_lane(self, lane: Lane, share: int, sources: Sources) -> list[Decided]:
+    def _of_lane(self, lane: Lane, share: int, sources: Sources, now: datetime) -> list[Decided]:
         batch: list[Decided] = []
         lane.resume()
         lane.head = lane.level.frontier
@@ -60,7 +63,9 @@ class Decider:
             units = self._units(lane, ordinal)
             held = sources.bounds(lane.level, ordinal, ahead)
             bounds = None if held is None else SourceBounds(held.low, held.high)
-            decision = _consider(lane, ordinal, units, bounds, refresh=refresh)
+            decision = _consider(lane, ordinal, units, bounds, now, refresh=refresh)
+            if decision is FAILED:
+                self._try_again_later(lane, ordinal, units[-1], now)
             if isinstance(decision, Finish) and ordinal == lane.head:
                 lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
             if not isinstance(decision, Wait):
@@ -69,6 +74,12 @@ class Decider:
         if not lane.has_work:
             self._memory.awake.pop(lane, None)
         return batch
+
+    def _try_again_later(self, lane: Lane, ordinal: int, last: UnitView, now: datetime) -> None:
+        due = _retry_due(lane, last)
+        if due is not None and due > now:
+            lane.retry_later(ordinal, due)
+            self._memory.time_due = min(self._memory.time_due, due)
 
     def _units(self, lane: Lane, ordinal: int) -> list[UnitView]:
         if ordinal not in lane.units and lane.level.state(ordinal) is not JobState.EMBRYO:
@@ -89,7 +100,7 @@ def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool, int]]:
             seen.add(ordinal)
             yield ordinal, refresh, 1
     end = lane.scan_end
-    lane.cursor = lane.level.first_unfinished(max(lane.cursor, lane.level.frontier), end)
+    lane.cursor = lane.level.first_pending(max(lane.cursor, lane.level.frontier), end)
     while lane.cursor < end and lane.free > 0 and len(seen) < limit:
         ordinal = lane.cursor
         if ordinal not in seen:
@@ -97,12 +108,12 @@ def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool, int]]:
                 return
             seen.add(ordinal)
             yield ordinal, False, limit - len(seen) + 1
-        lane.cursor = lane.level.first_unfinished(ordinal + 1, end)
+        lane.cursor = lane.level.first_pending(ordinal + 1, end)
 
 
 def _consider(
-    lane: Lane, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None, *,
-    refresh: bool,
+    lane: Lane, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None,
+    now: datetime, *, refresh: bool,
 ) -> Decision:  # fmt: skip
     decision = decide(
         lane.process.state_machine,
@@ -115,6 +126,8 @@ def _consider(
             bounds=bounds,
             units=tuple(units),
             may_refresh=_may_refresh(lane, ordinal, ticked=refresh),
+            may_retry=_may_retry(lane, ordinal, units[-1] if units else None, now),
+            on_failure=lane.process.on_failure,
         ),
     )
     if isinstance(decision, Request) and ordinal not in lane.busy:
@@ -130,6 +143,25 @@ def _consider(
 
 
 def _may_refresh(lane: Lane, ordinal: int, *, ticked: bool) -> bool:
-    if lane.process.stored_source is None:
+    process = lane.process
+    by_trigger = process.refresh is None and ordinal >= lane.closed
+    if process.stored_source is None or by_trigger:
         return ticked
     return ticked or ordinal not in lane.refresh_at
+
+
+def _may_retry(lane: Lane, ordinal: int, last: UnitView | None, now: datetime) -> bool:
+    """Whether the period closed, or `retry_failed` passed, since the unit was given up."""
+    if last is None or last.state is not UnitState.CANCELED or last.finished_at is None:
+        return False
+    if ordinal < lane.closed and last.finished_at <= lane.closed_at(ordinal):
+        return True
+    due = _retry_due(lane, last)
+    return due is not None and due <= now
+
+
+def _retry_due(lane: Lane, last: UnitView) -> datetime | None:
+    seconds = lane.process.retry_failed
+    if seconds is None or last.finished_at is None:
+        return None
+    return last.finished_at + timedelta(seconds=seconds)

@@ -116,6 +116,7 @@ class Feed:
         unit.attempt, unit.reason = entry.attempt, entry.why
         if event != "extended":
             unit.state = UnitState(event)
+            unit.finished_at = entry.at if unit.state.is_finished else None
         lane.count(ordinal)
         if was_running and unit is not known[-1] and known[-1].state is UnitState.REQUESTED:
             self._memory.unsent.append((lane.process.queue, Hint(known[-1].id, known[-1].attempt)))
@@ -135,10 +136,13 @@ class Feed:
         if change is None:
             return
         first, last, after = change.first, change.last, change.after
+        if change.is_mark:
+            level.mark(first, last)
+            return
         if change.is_started_over:
             self._memory.started_over += [(lane.place, at) for at in range(first, last + 1)]
         if change.follows(level) and lane not in self._surprises:
-            self._memory.take(lane, first, last, after, change.generation, stale=change.is_stale)
+            self._memory.take(lane, first, last, after, change.generation, flags=change.flags)
             if after in (JobState.PROCESSED, JobState.NOOP):
                 # Another scheduler was late: perhaps it knew less of the source.
                 self._memory.unsure += [(lane, at) for at in range(first, last + 1)]

@@ -26,7 +26,8 @@ class Lane:
     period that has not ended and settled; `candidates` the periods that something happened
     to, with whether an interim run is due; `backlog` those that were ready to run while all
     slots were taken; `head`, where order is strict, the period whose turn it is once what was
-    decided in this pass is done.
+    decided in this pass is done; `retries` a heap of the failed periods that are tried again by
+    themselves, each with the time for that.
     """
 
     def __init__(self, place: Place, now: datetime, awake: dict[Lane, None]) -> None:
@@ -45,6 +46,8 @@ class Lane:
         self.busy: set[int] = set()
         self.head = self.level.frontier
         self.refresh_at: dict[int, float] = {}
+        self.retries: list[tuple[datetime, int]] = []
+        self._retry_at: dict[int, datetime] = {}
         self._backlog: list[int] = []
         self._in_backlog: set[int] = set()
         self.close(now)
@@ -54,6 +57,7 @@ class Lane:
         self.is_held = True
         self.head = self.level.frontier
         self.tick()
+        self.wake_failed(self.level.start, self.level.end)
 
     def drop(self) -> None:
         """Decisions about it are made elsewhere from now on."""
@@ -63,6 +67,8 @@ class Lane:
         self.units.clear()
         self.busy.clear()
         self.refresh_at.clear()
+        self.retries.clear()
+        self._retry_at.clear()
         self._backlog.clear()
         self._in_backlog.clear()
 
@@ -78,6 +84,25 @@ class Lane:
             self.next_tick = trigger.next_after(now)
         if self.is_on and not was_on:
             self.tick()
+            self.wake_failed(self.level.start, self.level.end)
+
+    def wake_failed(self, first: int, end: int) -> None:
+        """Has the failed periods of `[first, end)` looked at: no pass does so unasked."""
+        for ordinal in self.level.failed(first, end):
+            self.wake(ordinal)
+
+    def retry_later(self, ordinal: int, due: datetime) -> None:
+        """Has a failed period looked at again at a time."""
+        if self._retry_at.get(ordinal) != due:
+            self._retry_at[ordinal] = due
+            heapq.heappush(self.retries, (due, ordinal))
+
+    def wake_due_retries(self, now: datetime) -> None:
+        """Has the failed periods looked at whose time for that has come."""
+        while self.retries and self.retries[0][0] <= now:
+            _, ordinal = heapq.heappop(self.retries)
+            self._retry_at.pop(ordinal, None)
+            self.wake(ordinal)
 
     def close(self, now: datetime) -> Iterator[int]:
         """Moves `closed` on to `now`; the unfinished periods that this has closed."""
@@ -88,7 +113,11 @@ class Lane:
 
     def closes_at(self) -> datetime:
         """The instant after which the next period is closed."""
-        end = self.process.qualifier.start(self.closed + 1)
+        return self.closed_at(self.closed)
+
+    def closed_at(self, ordinal: int) -> datetime:
+        """The instant after which a period is closed."""
+        end = self.process.qualifier.start(ordinal + 1)
         return end + timedelta(seconds=self.process.settle)
 
     def tick(self) -> None:
@@ -179,5 +208,6 @@ class Lane:
 def view(unit: UnitOfWork) -> UnitView:
     """What decisions need of a unit."""
     return UnitView(
-        unit.id, unit.state, unit.attempt, unit.start_id, unit.end_id, reason=unit.reason
-    )
+        unit.id, unit.state, unit.attempt, unit.start_id, unit.end_id, unit.reason,
+        unit.finished_at,
+    )  # fmt: skip

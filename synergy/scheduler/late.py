@@ -7,7 +7,8 @@ notice, is what counts, so a restart that reads some changes twice finds nothing
 there, and one that missed the notice finds it.
 
 After a quiet time, the job is started over with its cascade, as an operator would do it, or
-only marked as stale, or left, as the process says.
+only marked as stale, or left, as the process says. A skipped job is only marked: an operator
+decided about it, and brings what came since in by a reprocess.
 
 Each tree has a place of its own, up to which all changes were dealt with, so that whoever
 comes to hold the tree goes on from there.
@@ -23,16 +24,16 @@ from datetime import datetime
 import orjson
 
 from synergy.clock import Clock
-from synergy.insight.actions import Actor, cascade_moves, job_move, make_moves
+from synergy.insight.actions import Actor, job_move, make_moves, start_over_moves
 from synergy.insight.coverage import covered, source_bounds
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobMove
+from synergy.model.job import JobMove, JobState
 from synergy.model.process import LateData as Policy
 from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
 from synergy.storage.protocol import SourceChange, Store
-from synergy.timetable.cascade import Node
+from synergy.timetable.cascade import Node, late_cascade
 
 QUIET = 10.0  # seconds without further writes before a job is started over
 LONGEST = 300.0  # seconds after which it is, even if writes never pause
@@ -149,13 +150,13 @@ class LateData:
                 self._suspects[node].newest = monotonic
 
     def _moves(self, late: Sequence[Node], actor: Actor) -> list[JobMove]:
-        again = [node for node in late if node[0].process.late_data is Policy.REPROCESS]
+        again = [node for node in late if not _is_only_marked(node)]
         marks = [
             job_move(place, ordinal, Move.MARK, actor)
             for place, ordinal in late
-            if place.process.late_data is Policy.MARK and not place.level.is_stale(ordinal)
+            if _is_only_marked((place, ordinal)) and not place.level.is_stale(ordinal)
         ]
-        return [*cascade_moves(self._store, again, Move.START_OVER, actor), *marks]
+        return [*start_over_moves(late_cascade(again), actor), *marks]
 
     def due_in(self) -> float:
         """Seconds until there is something to do."""
@@ -201,6 +202,12 @@ class LateData:
     def _places(self) -> dict[str, int]:
         found: dict[str, int] = orjson.loads(self._store.facts.get(_PLACES) or "{}")
         return found
+
+
+def _is_only_marked(node: Node) -> bool:
+    place, ordinal = node
+    is_skipped = place.level.state(ordinal) is JobState.SKIPPED
+    return is_skipped or place.process.late_data is Policy.MARK
 
 
 def _due(known: _Suspect) -> float:

@@ -20,10 +20,9 @@ from datetime import datetime
 
 from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.insight.actions import SCHEDULER, Actor, cascade_moves, make_moves
-from synergy.lifecycle.transitions import Move
+from synergy.insight.actions import SCHEDULER, Actor, make_moves, start_over_moves
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import STALE_FLAG, JobMove, JobState
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.scheduler.apply import Applied, Applier, Decided
@@ -35,7 +34,7 @@ from synergy.scheduler.memory import Memory
 from synergy.scheduler.passing import Passing
 from synergy.scheduler.trouble import Troubles
 from synergy.storage.protocol import Store
-from synergy.timetable.cascade import Node, reprocess_cascade
+from synergy.timetable.cascade import Node, late_cascade
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +99,7 @@ class Managed:
         self._passing.turn(now)
         self._look_again()
         self._start_over_what_was_missed(now)
-        failure = self._work(self._decider.decide(), now)
+        failure = self._work(self._decider.decide(now), now)
         for tree in self._late.due():
             with self._troubles.of_tree(tree):
                 if self._still_held(tree):
@@ -132,13 +131,13 @@ class Managed:
         wider, memory.widened = memory.widened, []
         again = [(place, at) for place, at in started if place.level.state(at).is_active]
         missed: defaultdict[str, list[Node]] = defaultdict(list)
-        for place, at in reprocess_cascade([*again, *wider]) if again or wider else ():
+        for place, at in late_cascade([*again, *wider]) if again or wider else ():
             if place.tree in memory.held and _has_result(place.level.state(at)):
                 missed[place.tree].append((place, at))
         for tree, nodes in missed.items():
             with self._troubles.of_tree(tree):
                 if self._still_held(tree):
-                    moves = cascade_moves(self._store, nodes, Move.START_OVER, _AGAIN)
+                    moves = start_over_moves(late_cascade(nodes), _AGAIN)
                     make_moves(self._store, self._bus, moves, _AGAIN, now)
 
     def _still_held(self, tree: str) -> bool:
@@ -207,7 +206,10 @@ class Managed:
         finished = [move for move in applied.moved if move.after.is_finished]
         for move in applied.moved:
             lane = self.memory.lanes[move.process]
-            self.memory.take(lane, move.first, move.last, move.after, move.generation)
+            self.memory.take(
+                lane, move.first, move.last, move.after, move.generation,
+                flags=STALE_FLAG * move.stale,
+            )  # fmt: skip
         self._tell(finished)
         self.memory.refuse(applied.refused)
 
@@ -236,8 +238,8 @@ class Managed:
 
 
 def _has_result(state: JobState) -> bool:
-    """Whether the job is finished, and was not given up: an operator's word stands."""
-    return state in (JobState.PROCESSED, JobState.NOOP)
+    """Whether the job is finished, and was not skipped: an operator's word stands."""
+    return state.is_finished and state is not JobState.SKIPPED
 
 
 def _log(move: JobMove) -> None:

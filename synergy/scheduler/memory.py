@@ -145,15 +145,16 @@ class Memory:
 
     def take(
         self, lane: Lane, first: int, last: int, state: JobState, generation: int, *,
-        stale: bool = False,
+        flags: int = 0,
     ) -> None:  # fmt: skip
         """Takes a change of jobs in, and wakes whoever may have waited for it."""
         level = lane.level
+        is_over = state.is_finished or state is JobState.EMBRYO
         for ordinal in range(first, last + 1) if lane.units else ():
-            if state.is_finished or level.generation(ordinal) != generation:
+            if is_over or level.generation(ordinal) != generation:
                 lane.forget(ordinal)
-        level.set(first, last, state, generation, stale=stale)
-        if state is JobState.EMBRYO:
+        level.set(first, last, state, generation, flags=flags)
+        if state in (JobState.EMBRYO, JobState.FAILED):
             for ordinal in range(first, last + 1):
                 lane.wake(ordinal)
         elif state.is_finished:

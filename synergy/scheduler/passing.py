@@ -12,7 +12,9 @@ from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
 from synergy.timeperiod import Qualifier
 
-REFRESH = 10.0  # seconds between interim runs of a period that cannot be finished yet
+# Seconds between two runs of a failed period whose source grows, where interim runs come with
+# the trigger.
+FASTEST_TRIGGER = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,8 @@ class Passing:
 
     def refresh_later(self, lane: Lane, ordinal: int) -> None:
         """Has the next interim run of a period wait a while."""
-        due = self._clock.monotonic() + REFRESH
+        refresh = lane.process.refresh
+        due = self._clock.monotonic() + (FASTEST_TRIGGER if refresh is None else refresh)
         lane.refresh_at[ordinal] = due
         heapq.heappush(self._refreshes, (due, lane.process.name, ordinal))
 
@@ -67,8 +70,13 @@ class Passing:
                 for ordinal in lane.close(now):
                     lane.wake(ordinal)
                 dues.append(lane.closes_at() + timedelta(milliseconds=1))
+            lane.wake_due_retries(now)
+            if lane.retries:
+                dues.append(lane.retries[0][0])
             if lane.next_tick <= now:
+                closed_before = lane.closed
                 lane.close(now)
+                lane.wake_failed(closed_before, lane.closed)
                 lane.tick()
                 lane.next_tick = lane.trigger.next_after(now)
             dues.append(lane.next_tick)

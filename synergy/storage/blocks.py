@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from synergy.model.job import STALE_FLAG, JobMove, JobRun
+from synergy.model.job import (
+    ACKNOWLEDGED_FLAG,
+    STALE_FLAG,
+    STATE_MASK,
+    JobMove,
+    JobRun,
+    JobState,
+)
 from synergy.model.journal import JournalEntry
 
 BLOCK = 1024  # jobs
@@ -17,7 +24,7 @@ BLOCK = 1024  # jobs
 Place = tuple[str, int]
 """A process and the number of a block: the ordinal of its first job / BLOCK."""
 
-_WITHOUT_FLAG = bytes(byte & ~STALE_FLAG for byte in range(256))
+_WITHOUT_FLAGS = bytes(byte & STATE_MASK for byte in range(256))
 
 
 class Block:
@@ -38,7 +45,7 @@ class Block:
     def is_as(self, move: JobMove, first: int, last: int) -> bool:
         """Whether the jobs `first` to `last` are all as the move expects."""
         states = self.states[first - self.first : last - self.first + 1]
-        if states.translate(_WITHOUT_FLAG).strip(bytes((move.before,))):
+        if states.translate(_WITHOUT_FLAGS).strip(bytes((move.before,))):
             return False
         if not self.generations:
             return move.generation == 1
@@ -106,7 +113,7 @@ def places_of(moves: Sequence[JobMove]) -> set[Place]:
 
 def byte_after(move: JobMove) -> int:
     """What is kept of a job after the move."""
-    return move.after | STALE_FLAG if move.stale else int(move.after)
+    return move.after | STALE_FLAG * move.stale | ACKNOWLEDGED_FLAG * move.acknowledged
 
 
 def generation_after(move: JobMove) -> int | None:
@@ -116,15 +123,9 @@ def generation_after(move: JobMove) -> int | None:
 
 def entry_of(move: JobMove, now: datetime) -> JournalEntry:
     """What the journal says of a move."""
-    if move.start_over:
-        event = "job.started_over"
-    elif move.before == move.after:
-        event = "job.stale"
-    else:
-        event = f"job.{move.after.word}"
     return JournalEntry(
         now,
-        event,
+        _event(move),
         move.process,
         move.qualifier.timeperiod(move.first),
         move.qualifier.timeperiod(move.last),
@@ -136,3 +137,15 @@ def entry_of(move: JobMove, now: datetime) -> JournalEntry:
         move.unit,
         covered=move.covered,
     )
+
+
+def _event(move: JobMove) -> str:
+    if move.start_over:
+        return "job.started_over"
+    if move.before == move.after:
+        return "job.stale"
+    if move.after is JobState.EMBRYO:
+        return "job.retried"
+    if move.before is JobState.GIVEN_UP:
+        return "job.acknowledged"
+    return f"job.{move.after.word}"

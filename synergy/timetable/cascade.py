@@ -5,7 +5,7 @@ too: its parent, because that sums its children up, the jobs that depend on it, 
 was made from those. So a reprocess climbs: to ancestors, to dependants, and from each of them
 on. Embryos pass through untouched, because they have no result that could be wrong.
 
-When a job is given up, what it would have been made from has no other reason to run, and what
+When a job is skipped, what it would have been made from has no other reason to run, and what
 would have been made from it cannot be: so a skip descends: to the job's descendants, to its
 dependants, and to the descendants of those. Finished jobs keep their result, and ancestors
 are left alone: they may still be made from the job's neighbours.
@@ -22,7 +22,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from synergy.timetable.level import Level
+from synergy.model.job import JobState
+from synergy.timetable.level import UNFINISHED, Level, byte_class
 from synergy.timetable.timetable import Place
 
 Node = tuple[Place, int]
@@ -30,7 +31,8 @@ Span = tuple[Place, range]
 """Neighbours, in rising order."""
 
 _BEGUN = re.compile(rb"[^\x00]+")
-_UNFINISHED = re.compile(rb"[\x00-\x02]+")
+_UNFINISHED = re.compile(UNFINISHED + b"+")
+_NOT_SKIPPED = re.compile(byte_class(JobState.SKIPPED, negated=True) + b"+")
 
 
 def reprocess_cascade(nodes: Iterable[Node]) -> list[Node]:
@@ -45,11 +47,12 @@ def skip_cascade(nodes: Iterable[Node]) -> list[Node]:
 
 def reprocess_spans(asked: Iterable[Span]) -> list[Span]:
     """The same as `reprocess_cascade`, in ranges."""
-    return [
-        (place, begun)
-        for place, ordinals in _closure(asked, _CLIMB)
-        for begun in _matching(place.level, ordinals, _BEGUN)
-    ]
+    return _begun(_closure(asked, _CLIMB))
+
+
+def late_spans(asked: Iterable[Span]) -> list[Span]:
+    """The same for late data: no further than skipped jobs, which only an operator starts over."""
+    return _begun(_closure(asked, _CLIMB_PAST_NO_SKIP))
 
 
 def skip_spans(asked: Iterable[Span]) -> list[Span]:
@@ -58,6 +61,29 @@ def skip_spans(asked: Iterable[Span]) -> list[Span]:
         (place, unfinished)
         for place, ordinals in _closure(asked, _DESCEND)
         for unfinished in _matching(place.level, ordinals, _UNFINISHED)
+    ]
+
+
+def late_cascade(nodes: Iterable[Node]) -> list[Node]:
+    """The jobs to start over when the sources of `nodes` have grown."""
+    return list(nodes_of(late_spans(_spans_of(nodes))))
+
+
+def _begun(reached: Iterable[Span]) -> list[Span]:
+    return [
+        (place, begun)
+        for place, ordinals in reached
+        for begun in _matching(place.level, ordinals, _BEGUN)
+    ]
+
+
+def spans_in(asked: Iterable[Span], state: JobState) -> list[Span]:
+    """Those of the jobs that are in a state, whatever their flags."""
+    pattern = re.compile(byte_class(state) + b"+")
+    return [
+        (place, found)
+        for place, ordinals in asked
+        for found in _matching(place.level, ordinals, pattern)
     ]
 
 
@@ -80,11 +106,15 @@ def upwards(place: Place, ordinal: int) -> Iterator[Node]:
 
 
 class _Direction(NamedTuple):
-    """Where a cascade goes: to which places, within a place, and to which of their jobs."""
+    """Where a cascade goes: to which places, within a place, and to which of their jobs.
+
+    `passes` are those among the jobs of a level that it reaches and goes on from.
+    """
 
     near: Callable[[Place], Iterable[Place]]
     within: Callable[[Level, range], Iterable[range]]
     leads: Callable[[Place, range], Iterable[Span]]
+    passes: Callable[[Level, range], Iterable[range]]
 
 
 def _closure(asked: Iterable[Span], direction: _Direction) -> Iterator[Span]:
@@ -97,9 +127,9 @@ def _closure(asked: Iterable[Span], direction: _Direction) -> Iterator[Span]:
         further = (more for ordinals in own for more in direction.within(level, ordinals))
         for ordinals in _joined([*own, *further]):
             held = range(max(ordinals.start, level.start), min(ordinals.stop, level.end))
-            if held:
-                yield place, held
-                for other, led_to in direction.leads(place, held):
+            for passed in direction.passes(level, held) if held else ():
+                yield place, passed
+                for other, led_to in direction.leads(place, passed):
                     reached.setdefault(other, []).append(led_to)
 
 
@@ -195,5 +225,14 @@ def _spans_of(nodes: Iterable[Node]) -> Iterator[Span]:
     return ((place, range(ordinal, ordinal + 1)) for place, ordinal in nodes)
 
 
-_CLIMB = _Direction(_above, _checkpoints, _upwards)
-_DESCEND = _Direction(_below, _nothing, _downwards)
+def _all(_level: Level, ordinals: range) -> Iterable[range]:
+    return (ordinals,)
+
+
+def _not_skipped(level: Level, ordinals: range) -> Iterable[range]:
+    return _matching(level, ordinals, _NOT_SKIPPED)
+
+
+_CLIMB = _Direction(_above, _checkpoints, _upwards, _all)
+_CLIMB_PAST_NO_SKIP = _Direction(_above, _checkpoints, _upwards, _not_skipped)
+_DESCEND = _Direction(_below, _nothing, _downwards, _all)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synergy.model.job import JobState
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState
 from synergy.model.journal import JournalEntry
 from synergy.timetable.level import Level
 
@@ -23,7 +23,8 @@ class Change:
     before: JobState
     after: JobState
     generation: int
-    is_stale: bool
+    flags: int
+    is_mark: bool
     is_started_over: bool
 
     @staticmethod
@@ -45,6 +46,7 @@ class Change:
             JobState[entry.before.upper()],
             JobState[entry.after.upper()],
             entry.generation,
+            _flags(entry),
             entry.event == "job.stale",
             entry.event == "job.started_over",
         )
@@ -55,9 +57,18 @@ class Change:
         return level.is_all(self.first, self.last, self.before, generation)
 
     def is_known(self, level: Level) -> bool:
-        """Whether all the jobs are as they were after it, but for the stale mark."""
+        """Whether all the jobs are as they were after it, but for their flags."""
         return level.is_all(self.first, self.last, self.after, self.generation)
 
     def make(self, level: Level) -> None:
         """Sets the jobs."""
-        level.set(self.first, self.last, self.after, self.generation, stale=self.is_stale)
+        if self.is_mark:
+            level.mark(self.first, self.last)
+        else:
+            level.set(self.first, self.last, self.after, self.generation, flags=self.flags)
+
+
+def _flags(entry: JournalEntry) -> int:
+    if entry.event == "job.acknowledged":
+        return ACKNOWLEDGED_FLAG
+    return STALE_FLAG if entry.event == "job.failed" and entry.generation > 1 else 0

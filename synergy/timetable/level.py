@@ -13,12 +13,35 @@ import sys
 from collections.abc import Iterator
 
 from synergy.errors import InvalidValue, NotFound
-from synergy.model.job import STALE_FLAG, JobRun, JobState
+from synergy.model.job import (
+    ACKNOWLEDGED_FLAG,
+    STALE_FLAG,
+    STATE_MASK,
+    JobRun,
+    JobState,
+    bytes_of,
+)
 from synergy.model.process import ManagedProcess
 from synergy.timeperiod import checkpoint, covered
 
-_UNFINISHED = re.compile(rb"[\x00-\x02]")
-_NOT_SKIPPED = re.compile(rb"[^\x05\x0d]")
+_PENDING = (JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN)
+
+
+def byte_class(*states: JobState, negated: bool = False) -> bytes:
+    """The character class of a regular expression over stored states, whatever their flags."""
+    return b"[" + b"^" * negated + re.escape(bytes_of(*states)) + b"]"
+
+
+def flagged(state: JobState, flag: int) -> bytes:
+    """The character class of a state with a flag."""
+    return b"[" + re.escape(bytes(byte for byte in bytes_of(state) if byte & flag)) + b"]"
+
+
+UNFINISHED = byte_class(*_PENDING, JobState.FAILED)
+_UNFINISHED = re.compile(UNFINISHED)
+_PENDING_ONLY = re.compile(byte_class(*_PENDING))
+_FAILED = re.compile(byte_class(JobState.FAILED))
+_NOT_SKIPPED = re.compile(byte_class(JobState.SKIPPED, JobState.GIVEN_UP, negated=True))
 
 
 class Level:
@@ -82,7 +105,7 @@ class Level:
     def loaded(self) -> None:
         """To be called after the last `load`: counts anew."""
         for state in JobState:
-            self.counts[state] = self.states.count(state) + self.states.count(state | STALE_FLAG)
+            self.counts[state] = sum(map(self.states.count, bytes_of(state)))
         self.frontier = self.first_unfinished(self.start, self.end)
 
     def holds(self, ordinal: int) -> bool:
@@ -119,16 +142,20 @@ class Level:
 
     def state(self, ordinal: int) -> JobState:
         """The state of the job."""
-        return JobState(self.states[ordinal - self.start] & ~STALE_FLAG)
+        return JobState(self.states[ordinal - self.start] & STATE_MASK)
 
     def is_stale(self, ordinal: int) -> bool:
-        """Whether its source changed after it was finished, and that was only marked."""
+        """Whether its rows, or the lack of them, are not of what its source holds by now."""
         return bool(self.states[ordinal - self.start] & STALE_FLAG)
+
+    def is_acknowledged(self, ordinal: int) -> bool:
+        """Whether it was given up, and a person acknowledged that."""
+        return bool(self.states[ordinal - self.start] & ACKNOWLEDGED_FLAG)
 
     def is_all(self, first: int, last: int, state: JobState, generation: int) -> bool:
         """Whether the jobs `first` to `last` (inclusive) are all in a state and generation."""
         states = self.states[first - self.start : last + 1 - self.start]
-        if states.strip(bytes((state, state | STALE_FLAG))):
+        if states.strip(bytes_of(state)):
             return False
         if not self.generations:
             return generation == 1
@@ -139,13 +166,13 @@ class Level:
         return self.generations.get(ordinal, 1)
 
     def set(
-        self, first: int, last: int, state: JobState, generation: int, *, stale: bool = False
+        self, first: int, last: int, state: JobState, generation: int, *, flags: int = 0
     ) -> None:
-        """Sets jobs `first` to `last` (inclusive)."""
+        """Sets jobs `first` to `last` (inclusive), with the flags of a stored state."""
         begin, end = first - self.start, last + 1 - self.start
         self._uncount(begin, end)
         self.counts[state] += end - begin
-        byte = state | (STALE_FLAG if stale else 0)
+        byte = state | flags
         if end - begin == 1:
             self.states[begin] = byte
         else:
@@ -157,13 +184,18 @@ class Level:
         elif first <= self.frontier <= last:
             self.frontier = self.first_unfinished(last + 1, self.end)
 
+    def mark(self, first: int, last: int) -> None:
+        """Marks jobs `first` to `last` (inclusive) as stale, and leaves the rest as it is."""
+        for at in range(first - self.start, last + 1 - self.start):
+            self.states[at] |= STALE_FLAG
+
     def _uncount(self, begin: int, end: int) -> None:
         if end - begin == 1:
-            self.counts[self.states[begin] & ~STALE_FLAG] -= 1
+            self.counts[self.states[begin] & STATE_MASK] -= 1
             return
         old = self.states[begin:end]
         for state in JobState:
-            self.counts[state] -= old.count(state) + old.count(state | STALE_FLAG)
+            self.counts[state] -= sum(map(old.count, bytes_of(state)))
 
     def first_unfinished(self, first: int, end: int) -> int:
         """The first unfinished period of `[first, end)`; `end` if there is none."""
@@ -176,6 +208,18 @@ class Level:
         while ordinal < end:
             yield ordinal
             ordinal = self.first_unfinished(ordinal + 1, end)
+
+    def first_pending(self, first: int, end: int) -> int:
+        """The first period of `[first, end)` that is neither finished nor failed, or `end`."""
+        found = _PENDING_ONLY.search(self.states, max(first - self.start, 0), end - self.start)
+        return end if found is None else found.start() + self.start
+
+    def failed(self, first: int, end: int) -> Iterator[int]:
+        """The failed periods of `[first, end)`, oldest first."""
+        if self.counts[JobState.FAILED]:
+            begin = max(first - self.start, 0)
+            for found in _FAILED.finditer(self.states, begin, max(end - self.start, begin)):
+                yield found.start() + self.start
 
     def all_finished(self, first: int, end: int) -> bool:
         """Whether all periods of `[first, end)` are there and finished.

@@ -4,11 +4,13 @@ The three blocking types, each in one sentence:
 
 - *normal*: it may run any time; only finishing waits.
 - *dependencies*: it runs only when every counterpart is processed or noop; a skipped
-  counterpart has the job skipped at once.
+  counterpart (or one that was given up) has the job skipped at once.
 - *children*: it runs only when it could also finish.
 
 A job may finish (is *finalisable*) when every counterpart in the trees depended on is
 finished and every child is finished.
+
+A period that begins under a skipped parent is skipped as well, whatever its blocking type.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ from synergy.model.job import JobState
 from synergy.model.process import Blocking
 from synergy.timetable.timetable import Place
 
+_SKIPPED = (JobState.SKIPPED, JobState.GIVEN_UP)
+
 
 class Relation(Enum):
     """What another job is to the one that waits for it."""
 
     CHILD = "child"
+    PARENT = "parent"
     COUNTERPART = "counterpart"
 
 
@@ -42,7 +47,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer. `skipped_by` is the skipped counterpart that has the job skipped."""
+    """The answer. `skipped_by` is the skipped counterpart or parent that has the job skipped."""
 
     may_run: bool
     may_finish: bool
@@ -55,9 +60,9 @@ def readiness(place: Place, ordinal: int) -> Readiness:
     finishable = _children_finished(place, ordinal) and _counterparts_finished(place, ordinal)
     blocking = place.process.blocking
     may_run = blocking is Blocking.NORMAL or finishable
-    skipped_by = None
+    skipped_by = _skipped_parent(place, ordinal)
     if blocking is Blocking.DEPENDENCIES:
-        skipped_by = next(_skipped_counterparts(place, ordinal), None)
+        skipped_by = next(_skipped_counterparts(place, ordinal), skipped_by)
         may_run = skipped_by is None and _counterparts_finished(place, ordinal)
     all_skipped = place.child is not None and place.child.level.all_skipped(
         *place.children(ordinal)
@@ -111,8 +116,21 @@ def _skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
     first, end = place.level.covered(ordinal) or (ordinal, ordinal + 1)
     for other in place.counterparts:
         for at in dict.fromkeys(map(other.level.checkpoint, range(first, end))):
-            if other.level.holds(at) and other.level.state(at) is JobState.SKIPPED:
+            if other.level.holds(at) and other.level.state(at) in _SKIPPED:
                 yield _blocker(Relation.COUNTERPART, other, at)
+
+
+def _skipped_parent(place: Place, ordinal: int) -> Blocker | None:
+    """The skipped parent of a period that was never begun; one that was given up is none."""
+    if place.parent is None:
+        return None
+    own, parent = place.level, place.parent
+    if own.state(ordinal) is not JobState.EMBRYO or own.generation(ordinal) != 1:
+        return None
+    at = place.parent_ordinal(ordinal)
+    if not parent.level.holds(at) or parent.level.state(at) is not JobState.SKIPPED:
+        return None
+    return _blocker(Relation.PARENT, parent, at)
 
 
 def counterparts(place: Place, ordinal: int) -> Iterator[tuple[Place, int]]:

@@ -130,7 +130,7 @@ def test_an_unexpected_error_with_unusable_settings_still_says_what_to_do(
         (["chek"], "did you mean check?"),
         (["audit"], "did you mean timetable audit?"),
         (["dead", "--json"], "did you mean queue dead?"),
-        (["retry"], "did you mean unit retry or schedule retry?"),
+        (["retry"], "did you mean timetable retry or unit retry or schedule retry?"),
         (["zzz"], "expected supervisor, box"),
         (["probe", "--nothing"], "unrecognized arguments: --nothing"),
     ],
