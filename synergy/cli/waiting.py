@@ -45,7 +45,7 @@ def _wait(
             now = clock.monotonic()
             if standing is not None:
                 line.show(standing.finished, standing.total)
-                if standing.is_settled:
+                if standing.is_settled or standing.needs_decision:
                     return standing
             left = POLL if arguments.timeout is None else began + arguments.timeout - now
             if left <= 0:
@@ -70,7 +70,7 @@ def _pause(listener: Waiter, clock: Clock, longest: float, shortest: float) -> N
 def _tell(at: Desk, arguments: argparse.Namespace, found: Standing | None) -> int:
     if found is None:
         raise Refused(f"the timetable still has no start: {START}")
-    is_done = found.is_settled and found.state is not JobState.SKIPPED
+    is_done = found.is_settled and found.state in (JobState.PROCESSED, JobState.NOOP)
     cause = None if is_done else at.reads.why(found.process, found.timeperiod)
     leaves = [] if cause is None else list(cause.leaves())
     if arguments.json:
@@ -80,6 +80,7 @@ def _tell(at: Desk, arguments: argparse.Namespace, found: Standing | None) -> in
                 "timeperiod": found.timeperiod,
                 "state": found.state.word,
                 "done": found.is_settled,
+                "failed": found.failed,
                 "events_waiting": found.events_waiting,
                 "late": None if found.late is None else found.late.process,
                 "leaves": [cause_json(leaf) for leaf in leaves],
@@ -103,4 +104,7 @@ def _ending(found: Standing) -> str:
         rest = f"{found.events_waiting:,} messages with events wait to be taken"
     else:
         rest = f"{found.finished:,} of {found.total:,} jobs are finished"
+    if found.needs_decision:
+        failed = f"{found.failed:,} of its jobs failed" if found.failed > 1 else "a job failed"
+        return f"{found.state.word}; {failed}, and waiting does not help: {rest}"
     return f"{found.state.word}; time is over: {rest}"

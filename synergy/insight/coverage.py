@@ -18,7 +18,7 @@ from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
 
-_SKIPS = ("job.skipped", "job.given_up")
+SKIPS = ("job.skipped", "job.given_up")
 AT_ONCE = 1000  # periods whose units are read in one step
 
 
@@ -64,7 +64,7 @@ def covered(store: Store, place: Place, ordinal: int) -> int:
     ]
     if is_skipped:
         story = store.journal.of_job(process, timeperiod)
-        numbers += [e.covered for e in story if e.event in _SKIPS][:1]
+        numbers += [e.covered for e in story if e.event in SKIPS][:1]
     return max(numbers, default=0)
 
 

@@ -26,7 +26,13 @@ from synergy.insight.job_view import JobDetail, job_detail
 from synergy.insight.journal import JournalPage, journal_page
 from synergy.insight.leaders import COLLECTOR, PartView, is_led, is_process_led, leaders
 from synergy.insight.processes import Look, by_process
-from synergy.insight.tree_runs import TreeProgress, TreeRuns, tree_progress, tree_runs
+from synergy.insight.tree_runs import (
+    TreeProgress,
+    TreeRuns,
+    closed_before,
+    tree_progress,
+    tree_runs,
+)
 from synergy.insight.unit_logs import UnitLog
 from synergy.insight.views import (
     BoxView,
@@ -152,18 +158,21 @@ class Reads:
     def standing(self, process: str, timeperiod: str) -> Standing:
         """How far a job is from being done for good; raises NotFound."""
         waiting = self._events_waiting()  # before the states: what left a queue is in the store
-        timetable = self.timetable()
+        timetable, now = self.timetable(), self._clock.now()
         place = timetable.place(process)
         ordinal = place.level.ordinal(timeperiod)
         state = place.level.state(ordinal)
-        finished = total = 0
+        finished = total = failed = 0
         for at, first, end in below(place, ordinal):
             total += end - first
+            if at.process.retry_failed is None:
+                closed = min(end, closed_before(at.process, now))
+                failed += sum(1 for _ in at.level.failed(first, closed))
             finished += end - first - sum(1 for _ in at.level.unfinished(first, end))
         late = None
         if state.is_finished and not waiting:
             late = uncovered_below(self._store, place, ordinal)
-        return Standing(process, timeperiod, state, finished, total, waiting, late)
+        return Standing(process, timeperiod, state, finished, total, waiting, late, failed)
 
     def story(self, process: str, timeperiod: str, limit: int = 128) -> list[JournalEntry]:
         """What happened to a job, newest first; raises NotFound."""

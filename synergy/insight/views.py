@@ -127,7 +127,8 @@ class Standing:
 
     A job that looks finished is not, while events wait that may belong to it, or while it or
     a job that it was made from does not cover its source (`late`). `finished` of `total` jobs
-    count the job itself and all that it is made from.
+    count the job itself and all that it is made from; `failed` of them are closed, failed, and
+    not tried again unless somebody decides.
     """
 
     process: str
@@ -137,6 +138,12 @@ class Standing:
     total: int
     events_waiting: int
     late: Uncovered | None
+    failed: int = 0
+
+    @property
+    def needs_decision(self) -> bool:
+        """Whether waiting alone will not help."""
+        return self.failed > 0 and not self.state.is_finished
 
     @property
     def is_settled(self) -> bool:

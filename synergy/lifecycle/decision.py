@@ -8,7 +8,7 @@ from datetime import datetime
 from synergy.model.job import JobState
 from synergy.model.process import OnFailure
 from synergy.model.unit_of_work import UnitState
-from synergy.timetable.readiness import Readiness
+from synergy.timetable.readiness import Blocker, Readiness
 
 
 @dataclass(slots=True)
@@ -100,11 +100,15 @@ class Finalise:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The job is done: PROCESSED, NOOP, SKIPPED or GIVEN_UP."""
+    """The job is done: PROCESSED, NOOP, SKIPPED or GIVEN_UP.
+
+    `with_` is the skipped job because of which it is skipped; that one's reason is its, too.
+    """
 
     state: JobState
     why: str
     unit: str | None = None
+    with_: Blocker | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ def _early(job: Situation) -> Decision | None:
     """What ends a job before either machine is asked."""
     if job.readiness.skipped_by is not None and job.last is None:
         by = job.readiness.skipped_by
-        return Finish(JobState.SKIPPED, f"{by.process} {by.timeperiod} is skipped")
+        why = f"{by.process} {by.timeperiod} is skipped"
+        return Finish(JobState.SKIPPED, why, with_=by)
     if not job.is_closed:
         return None
     if job.readiness.may_finish and job.readiness.all_children_skipped:

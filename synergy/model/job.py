@@ -63,6 +63,11 @@ def bytes_of(*states: JobState) -> bytes:
     return bytes(state | flags for state in states for flags in _FLAGS)
 
 
+def failed_flags(after: JobState, generation: int) -> int:
+    """STALE_FLAG for a failed job that still has the rows of an earlier generation."""
+    return STALE_FLAG if after is JobState.FAILED and generation > 1 else 0
+
+
 @dataclass(frozen=True, slots=True)
 class JobRun:
     """Neighbouring jobs of one process, as a store hands them over.
@@ -105,3 +110,9 @@ class JobMove:
     acknowledged: bool = False
     unit: str | None = None
     covered: int = 0
+
+    @property
+    def flags(self) -> int:
+        """The flags of the stored jobs afterwards."""
+        marks = STALE_FLAG * self.stale | ACKNOWLEDGED_FLAG * self.acknowledged
+        return marks | failed_flags(self.after, self.generation)

@@ -249,7 +249,6 @@ class Applier:
         if move in (Move.REQUEST, Move.FINALISE) and before in _AT_LEAST[move]:
             return []  # a further unit of a job that is under way
         process = decided.lane.process
-        generation = level.generation(ordinal)
         return [
             JobMove(
                 process.name,
@@ -258,10 +257,9 @@ class Applier:
                 ordinal,
                 before,
                 after(before, move),
-                generation,
+                level.generation(ordinal),
                 why,
                 self._who,
-                stale=move is Move.FAIL and generation > 1,
                 unit=unit,
                 covered=decided.covered if move in (Move.SKIP, Move.GIVE_UP) else 0,
             )

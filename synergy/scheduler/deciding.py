@@ -7,8 +7,10 @@ much to do holds up no other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from synergy.insight.coverage import SKIPS
 from synergy.lifecycle.decision import (
     FAILED,
     Decision,
@@ -28,10 +30,11 @@ from synergy.scheduler.memory import Memory
 from synergy.scheduler.sources import Sources
 from synergy.scheduler.trouble import Troubles
 from synergy.storage.protocol import Store
-from synergy.timetable.readiness import readiness
+from synergy.timetable.readiness import Blocker, readiness
 
 BATCH = 4096  # periods looked at in a turn, shared by all processes that have work
 LEAST = 64  # the share of each, however many they are
+JOURNAL_LOOK = 20  # entries of a skipped job among which the one about its skip is
 
 
 class Decider:
@@ -41,10 +44,12 @@ class Decider:
         self._store = store
         self._memory = memory
         self._troubles = troubles
+        self._reason: tuple[tuple[str, str], str] | None = None  # of the last that was asked for
 
     def decide(self, now: datetime) -> list[Decided]:
         """The decisions that ask for something to be done."""
         batch: list[Decided] = []
+        self._reason = None
         left = BATCH
         sources = Sources(self._store)
         lanes = sorted(self._memory.awake, key=lambda lane: lane.need)
@@ -66,6 +71,8 @@ class Decider:
             decision = _consider(lane, ordinal, units, bounds, now, refresh=refresh)
             if decision is FAILED:
                 self._try_again_later(lane, ordinal, units[-1], now)
+            if isinstance(decision, Finish) and decision.with_ is not None:
+                decision = replace(decision, why=self._with_reason(decision.why, decision.with_))
             if isinstance(decision, Finish) and ordinal == lane.head:
                 lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
             if not isinstance(decision, Wait):
@@ -74,6 +81,15 @@ class Decider:
         if not lane.has_work:
             self._memory.awake.pop(lane, None)
         return batch
+
+    def _with_reason(self, why: str, skipped: Blocker) -> str:
+        """Why a job is skipped with another one: for that one's reason."""
+        key = (skipped.process, skipped.timeperiod)
+        if self._reason is None or self._reason[0] != key:
+            story = self._store.journal.of_job(*key, limit=JOURNAL_LOOK)
+            found = next((e.why for e in story if e.event in SKIPS and e.why), "")
+            self._reason = (key, found)
+        return f"{why}: {self._reason[1]}" if self._reason[1] else why
 
     def _try_again_later(self, lane: Lane, ordinal: int, last: UnitView, now: datetime) -> None:
         due = _retry_due(lane, last)

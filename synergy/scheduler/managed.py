@@ -22,7 +22,7 @@ from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.actions import SCHEDULER, Actor, make_moves, start_over_moves
 from synergy.messaging.protocol import Bus
-from synergy.model.job import STALE_FLAG, JobMove, JobState
+from synergy.model.job import JobMove, JobState
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.scheduler.apply import Applied, Applier, Decided
@@ -208,7 +208,7 @@ class Managed:
             lane = self.memory.lanes[move.process]
             self.memory.take(
                 lane, move.first, move.last, move.after, move.generation,
-                flags=STALE_FLAG * move.stale,
+                flags=move.flags,
             )  # fmt: skip
         self._tell(finished)
         self.memory.refuse(applied.refused)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from synergy.model.job import (
-    ACKNOWLEDGED_FLAG,
-    STALE_FLAG,
     STATE_MASK,
     JobMove,
     JobRun,
@@ -113,7 +111,7 @@ def places_of(moves: Sequence[JobMove]) -> set[Place]:
 
 def byte_after(move: JobMove) -> int:
     """What is kept of a job after the move."""
-    return move.after | STALE_FLAG * move.stale | ACKNOWLEDGED_FLAG * move.acknowledged
+    return move.after | move.flags
 
 
 def generation_after(move: JobMove) -> int | None:

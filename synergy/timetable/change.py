@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState
+from synergy.model.job import ACKNOWLEDGED_FLAG, JobState, failed_flags
 from synergy.model.journal import JournalEntry
 from synergy.timetable.level import Level
 
@@ -71,4 +71,4 @@ class Change:
 def _flags(entry: JournalEntry) -> int:
     if entry.event == "job.acknowledged":
         return ACKNOWLEDGED_FLAG
-    return STALE_FLAG if entry.event == "job.failed" and entry.generation > 1 else 0
+    return failed_flags(JobState[entry.after.upper()], entry.generation)

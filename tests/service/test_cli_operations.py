@@ -236,13 +236,13 @@ def test_pages_of_units_follow_one_another(commands, deployed):
     assert len({item["id"] for item in first["items"] + rest["items"]}) == 4
 
 
-def test_a_canceled_unit_has_its_job_skipped(commands, deployed, requested):
+def test_a_canceled_unit_has_its_job_failed(commands, deployed, requested):
     dry = commands.json("unit", "cancel", requested.id, "--dry-run")
     assert (dry["before"], dry["after"]) == ("requested", "canceled")
     assert deployed.unit_states(HOUR, PERIOD) == [UnitState.REQUESTED]
     commands.ok("unit", "cancel", requested.id, "--reason", "useless")
     deployed.schedule()
-    assert deployed.state(HOUR, PERIOD) is JobState.SKIPPED
+    assert deployed.state(HOUR, PERIOD) is JobState.FAILED
     for verb in ("cancel", "retry"):
         assert commands.run("unit", verb, requested.id) == 4
         assert commands.run("unit", verb, requested.id, "--dry-run") == 4

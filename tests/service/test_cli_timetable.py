@@ -8,8 +8,9 @@ import pytest
 
 from synergy.cli import waiting
 from synergy.messaging.message import EventsMessage
-from synergy.model.job import JobState
+from synergy.model.job import JobMove, JobState
 from synergy.model.unit_of_work import UnitState
+from tests.service.commands import NOW
 
 HOUR, DAY, MONTH = "SiteHourlyAggregator", "SiteDailyAggregator", "SiteMonthlyAggregator"
 CLIENT_DAY = "ClientDailyAggregator"
@@ -217,6 +218,66 @@ def test_wait_fails_for_a_job_that_was_skipped(commands, deployed):
     told = commands.json("timetable", "wait", HOUR, PERIOD, code=1)
     assert (told["state"], told["done"]) == ("skipped", True)
     assert "lost" in told["leaves"][0]["text"]
+
+
+def failing(deployed):
+    """Has the hour of PERIOD fail as often as it may."""
+
+    def fail(_task):
+        raise OSError("no such disk")
+
+    deployed.write("single_session", PERIOD, 5)
+    for wait in (0, 61, 121):
+        deployed.advance(wait)
+        deployed.work(HOUR, work=fail)
+    deployed.advance(1)
+    deployed.forget_crews()
+
+
+def test_wait_ends_when_waiting_does_not_help(commands, deployed):
+    failing(deployed)
+    told = commands.json("timetable", "wait", DAY, "2015051800", code=1)
+    assert (told["done"], told["failed"]) == (False, 1)
+    assert told["leaves"][0]["kind"] == "failed"
+    assert commands.run("timetable", "wait", DAY, "2015051800") == 1
+    assert f"helps: launch.py timetable retry {HOUR} {PERIOD}" in commands.out
+
+
+def test_a_failed_period_is_told_by_the_audit_and_retried(commands, deployed):
+    failing(deployed)
+    found = commands.json("timetable", "audit", code=1)
+    assert (found["failed"], found["given_up"]) == (1, 0)
+    assert found["failures"][0]["timeperiod"] == PERIOD
+    assert "1 failed" in (commands.run("timetable", "audit"), commands.out)[1]
+    planned = commands.json("timetable", "retry", HOUR, PERIOD, "--dry-run")["touched"]
+    assert deployed.state(HOUR, PERIOD) is JobState.FAILED
+    done = commands.json("timetable", "retry", HOUR, "2015051800..2015051900")["touched"]
+    assert done == planned
+    assert [(one["before"], one["after"], one["generation"]) for one in done] == [
+        ("failed", "embryo", 1)
+    ]
+    assert "nothing to do" in commands.ok("timetable", "retry", HOUR, PERIOD)
+    deployed.settle()
+    assert commands.json("timetable", "audit")["failed"] == 0
+
+
+def test_what_was_given_up_is_acknowledged_with_a_reason(commands, deployed):
+    failing(deployed)
+    hourly = deployed.deployment.processes[HOUR].qualifier
+    at = hourly.parse(PERIOD)
+    give_up = JobMove(
+        HOUR, hourly, at, at, JobState.FAILED, JobState.GIVEN_UP, 1, "no such disk", "scheduler-1"
+    )
+    assert deployed.store.jobs.move([give_up], NOW) == []
+    deployed.settle()
+    assert commands.json("timetable", "audit", code=1)["given_up"] == 1
+    assert commands.run("timetable", "acknowledge", HOUR, PERIOD) == 2
+    assert "--reason" in commands.err
+    assert deployed.state(HOUR, PERIOD) is JobState.GIVEN_UP
+    commands.ok("timetable", "acknowledge", HOUR, PERIOD, "--reason", "the disk is lost")
+    found = commands.json("timetable", "audit")
+    assert (found["given_up"], found["acknowledged"]) == (0, 1)
+    assert "the disk is lost" in found["acknowledgements"][0]["text"]
 
 
 def test_wait_is_not_deceived_by_late_data_or_by_events_on_their_way(commands, with_data):

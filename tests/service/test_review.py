@@ -417,7 +417,7 @@ def strictly_in_order_behind_a_failure() -> World:
 def test_why_follows_the_order_of_a_process_that_does_one_period_at_a_time():
     world = strictly_in_order_behind_a_failure()
     (leaf,) = world.why("Day", "2015051800").leaves()
-    assert (leaf.kind, leaf.timeperiod) == (Kind.FAILED, "2015051704")
+    assert (leaf.kind, leaf.timeperiod) == (Kind.RETRYING, "2015051704")
     assert not world.audit().unexplained
 
 
@@ -427,7 +427,7 @@ def test_why_a_failed_unit_is_not_tried_again_while_nobody_tries():
     world.schedule()
     world.work("Hour", work=fail)
     world.schedule()
-    assert world.why("Hour", hour).kind is Kind.FAILED
+    assert world.why("Hour", hour).kind is Kind.RETRYING
     world.actions.switch_process("Hour", False, OPERATOR, world.clock.now())
     assert world.why("Hour", hour).kind is Kind.SWITCHED_OFF
     world.actions.switch_process("Hour", True, OPERATOR, world.clock.now())
@@ -459,7 +459,7 @@ def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_
     assert not world.audit().unexplained
 
 
-def test_a_parent_that_is_given_up_is_skipped_once_its_children_are_done():
+def test_a_parent_that_failed_is_tried_again_when_its_children_bring_more():
     day = a_process("Day", DAILY, source="hour", sink="day", max_attempts=1)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
     world = World(a_deployment({"site": [day, hour]}))
@@ -471,14 +471,15 @@ def test_a_parent_that_is_given_up_is_skipped_once_its_children_are_done():
     world.work("Day", work=fail)
     world.schedule()
     assert world.unit_states("Day", "2015051700") == [UnitState.CANCELED]
-    assert world.state("Day", "2015051700").is_active
+    assert world.state("Day", "2015051700") is JobState.FAILED
     assert world.state("Hour", "2015051704").is_active
     assert not world.audit().unexplained
     world.advance(3601)
     world.forget_crews()
     world.settle()
     assert world.state("Hour", "2015051704") is JobState.PROCESSED
-    assert world.state("Day", "2015051700") is JobState.SKIPPED
+    assert world.state("Day", "2015051700") is JobState.PROCESSED
+    assert world.rows("day")["2015051700"] == 2
     assert not world.audit().unexplained
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from synergy.insight.bulk import BulkVerb
 from synergy.insight.causes import Kind
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, LateData, StateMachine
@@ -215,12 +216,12 @@ def test_a_failing_unit_is_retried_with_growing_waits_then_given_up_with_its_err
     assert attempts[:2] == [[(1, 1)], [(2, 2)]]
     assert attempts[2][0][1] == 3
     assert world.unit_states("Hour", "2015051701") == [UnitState.CANCELED]
-    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+    assert world.state("Hour", "2015051701") is JobState.FAILED
     assert "disk on fire" in world.why("Hour", "2015051701").text
     assert world.state("Hour", "2015051702") is JobState.NOOP
 
 
-def test_a_unit_that_is_given_up_has_its_job_skipped_at_once(world):
+def test_a_unit_that_is_given_up_has_its_job_failed_at_once(world):
     world.write("raw", "2015051701", 5)
     world.schedule()
 
@@ -233,7 +234,7 @@ def test_a_unit_that_is_given_up_has_its_job_skipped_at_once(world):
     world.work("Hour", work=fail)
     world.schedule()
     assert world.unit_states("Hour", "2015051701") == [UnitState.CANCELED]
-    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+    assert world.state("Hour", "2015051701") is JobState.FAILED
 
 
 def test_reprocess_starts_over_exactly_what_the_dry_run_lists(world):
@@ -354,6 +355,9 @@ def test_what_was_written_before_a_skip_never_undoes_it(world):
     world.write("raw", "2015052003", 6, key="later")
     world.advance(16)
     world.settle()
+    assert world.state("Hour", "2015052003") is JobState.SKIPPED
+    world.reprocess("Hour", ("2015052003", "2015052003"), OPERATOR, world.clock.now())
+    world.settle()
     assert world.state("Hour", "2015052003") is JobState.PROCESSED
 
 
@@ -472,14 +476,14 @@ def test_a_message_twice_or_of_an_old_attempt_changes_nothing(world):
     assert [(u.state, u.attempt) for u in done] == [(UnitState.PROCESSED, 1)]
 
 
-def test_canceling_a_unit_skips_its_job_and_retrying_an_invalid_one_hands_it_out(world):
+def test_canceling_a_unit_fails_its_job_and_no_other(world):
     world.write("raw", "2015051701", 5)
     world.write("raw", "2015051702", 5)
     world.schedule()
     unit = world.units("Hour", "2015051701")[0]
     world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
     world.settle()
-    assert world.state("Hour", "2015051701") is JobState.SKIPPED
+    assert world.state("Hour", "2015051701") is JobState.FAILED
     assert world.state("Hour", "2015051702") is JobState.PROCESSED
 
 
@@ -629,7 +633,7 @@ def test_strict_order_does_not_make_an_empty_past_slow():
     assert world.audit().unfinished == 0
 
 
-def test_a_parent_that_was_given_up_is_not_finished_before_its_children(world):
+def test_a_parent_that_failed_is_not_finished_before_its_children(world):
     world.write("raw", "2015051701", 5)
     world.settle()
     world.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, world.clock.now())
@@ -640,6 +644,8 @@ def test_a_parent_that_was_given_up_is_not_finished_before_its_children(world):
         world.schedule()
         assert world.state("Day", "2015051700").is_active
     world.work("Hour")
+    world.settle()
+    world.act(BulkVerb.RETRY, "Day", "2015051700")
     world.settle()
     assert world.state("Day", "2015051700").is_finished
     assert world.audit().unexplained == ()

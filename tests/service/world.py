@@ -167,9 +167,14 @@ class World:
     def skip(
         self, process: str, periods: tuple[str, str], actor: Actor, now: datetime
     ) -> Sequence[Touched]:
-        """Gives them up."""
+        """Skips them."""
         request = BulkRequest(BulkVerb.SKIP, (Range(process, *periods),))
         return self.bulk.act(request, actor, now)
+
+    def act(self, verb: BulkVerb, process: str, first: str, last: str = "") -> Sequence[Touched]:
+        """An operator acts on the first to the last of these timeperiods, now."""
+        request = BulkRequest(verb, (Range(process, first, last or first),))
+        return self.bulk.act(request, OPERATOR, self.clock.now())
 
     def timetable(self):
         return load_timetable(self.store, self.deployment, self.clock.now())

@@ -32,13 +32,17 @@ def test_frontier_and_counts_follow_every_change(changes):
     level, slow = a_level(), [JobState.EMBRYO] * LENGTH
     for first, more, state, generation in changes:
         last = min(first + more, START + LENGTH - 1)
-        level.set(first, last, state, generation, stale=state.is_finished and more % 2 == 0)
+        level.set(first, last, state, generation, flags=STALE_FLAG * (more % 2))
         for ordinal in range(first, last + 1):
             slow[ordinal - START] = state
         unfinished = [START + i for i, s in enumerate(slow) if s.is_active]
         assert level.frontier == (unfinished[0] if unfinished else START + LENGTH)
         assert level.counts == [slow.count(s) for s in JobState]
         assert list(level.unfinished(START, START + LENGTH)) == unfinished
+        failed = [START + i for i, s in enumerate(slow) if s is JobState.FAILED]
+        assert list(level.failed(START, START + LENGTH)) == failed
+        pending = [START + i for i, s in enumerate(slow) if s.is_pending]
+        assert level.first_pending(START, START + LENGTH) == min([*pending, START + LENGTH])
 
 
 @given(CHANGES, st.integers(START - 5, START + LENGTH + 5), st.integers(0, 20))
@@ -52,7 +56,7 @@ def test_questions_about_a_range_agree_with_the_list(changes, first, more):
         assert not level.all_skipped(first, end)
     else:
         assert level.all_finished(first, end) == all(s.is_finished for s in inside)
-        skipped = bool(inside) and all(s is JobState.SKIPPED for s in inside)
+        skipped = bool(inside) and all(s in (JobState.SKIPPED, JobState.GIVEN_UP) for s in inside)
         assert level.all_skipped(first, end) == skipped
 
 
@@ -82,6 +86,6 @@ def test_loading_clips_to_the_level_and_keeps_the_stale_flag():
 
 def test_setting_a_job_again_clears_the_stale_flag():
     level = a_level()
-    level.set(START, START, JobState.PROCESSED, 1, stale=True)
+    level.set(START, START, JobState.PROCESSED, 1, flags=STALE_FLAG)
     level.set(START, START, JobState.EMBRYO, 2)
     assert not level.is_stale(START)

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from synergy.errors import IllegalMove
 from synergy.lifecycle.decision import (
     BLOCKED,
+    FAILED,
     NOTHING_NEW,
     OPEN,
     UNIT_ACTIVE,
     Extend,
+    Fail,
     Finalise,
     Finish,
     Request,
@@ -31,7 +33,7 @@ from synergy.lifecycle.transitions import (
     unit_after,
 )
 from synergy.model.job import JobState
-from synergy.model.process import StateMachine
+from synergy.model.process import OnFailure, StateMachine
 from synergy.model.unit_of_work import UnitState
 from synergy.timetable.readiness import Blocker, Readiness, Relation
 
@@ -43,7 +45,7 @@ CHILDREN_SKIPPED = Readiness(True, True, True, None)
 BY_SKIP = Readiness(
     False, True, False, Blocker(Relation.COUNTERPART, "A", 1, "2015052000", JobState.SKIPPED)
 )
-E, P, F = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN
+E, P, F, X = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN, JobState.FAILED
 R, RUN, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
 DONE, NOOP, CANCELED = UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED
 
@@ -65,6 +67,10 @@ def job(state=E, *, closed=True, ready=READY, bounds=(1, 10), units=(), **more):
 
 
 EXTERNAL = {"bounds": None, "is_measured": False}
+SKIPS = {"on_failure": OnFailure.SKIP}
+WITH_IT = Finish(JobState.SKIPPED, "A 2015052000 is skipped", with_=BY_SKIP.skipped_by)
+GIVES_UP = Finish(JobState.GIVEN_UP, "x", "u")
+LAST_RUN = Request(1, 10, is_final=True)
 
 TABLE = [
     # discrete: one unit, strictly after the period has ended and settled
@@ -80,13 +86,43 @@ TABLE = [
     (DISCRETE, job(P, units=[unit(V)]), UNIT_ACTIVE),
     (DISCRETE, job(P, units=[unit(DONE)]), Finish(JobState.PROCESSED, "", "u")),
     (DISCRETE, job(P, units=[unit(NOOP)]), Finish(JobState.NOOP, "", "u")),
-    (DISCRETE, job(P, units=[unit(CANCELED, reason="why")]), Finish(JobState.SKIPPED, "why", "u")),
-    (DISCRETE, job(P, units=[unit(CANCELED)], ready=RUN_ONLY), BLOCKED),
-    (DISCRETE, job(P, units=[unit(CANCELED, 8, reason="x")]), Finish(JobState.SKIPPED, "x", "u")),
+    # failed at once, whatever it waits for, until its source grows or somebody decides
+    (DISCRETE, job(P, units=[unit(CANCELED, reason="why")]), Fail("why", "u")),
+    (DISCRETE, job(P, units=[unit(CANCELED)]), Fail("its unit was canceled", "u")),
+    (DISCRETE, job(P, units=[unit(CANCELED)], ready=RUN_ONLY), Fail("its unit was canceled", "u")),
+    (DISCRETE, job(X, units=[unit(CANCELED)]), FAILED),
+    (DISCRETE, job(X, units=[unit(CANCELED)], may_refresh=False), FAILED),
+    (DISCRETE, job(X, units=[unit(CANCELED, 8)]), Request(1, 10)),
+    (DISCRETE, job(X, units=[unit(CANCELED, 8)], may_refresh=False), FAILED),
+    (DISCRETE, job(X, units=[unit(CANCELED, 8)], ready=BLOCKED_ALL), BLOCKED),
+    (DISCRETE, job(X, units=[unit(CANCELED)], may_retry=True), Request(1, 10)),
+    (DISCRETE, job(X, units=[unit(CANCELED, 0)], **EXTERNAL), FAILED),
+    (DISCRETE, job(X, units=[unit(CANCELED, 0)], may_retry=True, **EXTERNAL), Request(0, 0)),
+    # where the process says so, it is given up once it could finish
+    (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], **SKIPS), GIVES_UP),
+    (DISCRETE, job(X, units=[unit(CANCELED, reason="x")], **SKIPS), GIVES_UP),
+    (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], ready=RUN_ONLY, **SKIPS), Fail("x", "u")),
+    (DISCRETE, job(X, units=[unit(CANCELED, reason="x")], ready=RUN_ONLY, **SKIPS), FAILED),
+    (DISCRETE, job(P, units=[unit(CANCELED, 8)], **SKIPS), Request(1, 10)),
+    (CONTINUOUS, job(P, units=[unit(CANCELED)], may_retry=True, **SKIPS), LAST_RUN),
+    (CONTINUOUS, job(P, closed=False, units=[unit(CANCELED, reason="x")], **SKIPS), Fail("x", "u")),
+    (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED)], **SKIPS), FAILED),
+    # in an open period the next data is a new try
+    (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED, 8)]), Request(1, 10)),
+    (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED, 8)], may_refresh=False), FAILED),
+    (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED, 3)], **EXTERNAL), Request(0, 0)),
+    (
+        CONTINUOUS,
+        job(X, closed=False, units=[unit(CANCELED, 3)], may_refresh=False, **EXTERNAL),
+        FAILED,
+    ),
+    (CONTINUOUS, job(X, units=[unit(CANCELED, 8)]), LAST_RUN),
+    (CONTINUOUS, job(X, units=[unit(CANCELED)]), FAILED),
+    (CONTINUOUS, job(F, units=[unit(DONE, 8), unit(CANCELED, reason="x")]), Fail("x", "u")),
     (DISCRETE, job(P, units=[unit(DONE)], ready=RUN_ONLY), BLOCKED),
     (DISCRETE, job(P, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
     (DISCRETE, job(P, units=[unit(DONE, 0)], **EXTERNAL), Finish(JobState.PROCESSED, "", "u")),
-    (DISCRETE, job(ready=BY_SKIP), Finish(JobState.SKIPPED, "A 2015052000 is skipped")),
+    (DISCRETE, job(ready=BY_SKIP), WITH_IT),
     (
         DISCRETE,
         job(ready=CHILDREN_SKIPPED),
@@ -133,12 +169,12 @@ TABLE = [
     (CONTINUOUS, job(F, units=[unit(RUN)]), UNIT_ACTIVE),
     (CONTINUOUS, job(F, units=[unit(DONE)]), Finish(JobState.PROCESSED, "", "u")),
     (CONTINUOUS, job(F, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
-    (CONTINUOUS, job(F, units=[unit(CANCELED, reason="x")]), Finish(JobState.SKIPPED, "x", "u")),
+    (CONTINUOUS, job(F, units=[unit(CANCELED, reason="x")]), Fail("x", "u")),
     (CONTINUOUS, job(**EXTERNAL), Request(0, 0, is_final=True)),
     (CONTINUOUS, job(P, units=[unit(DONE, 3)], **EXTERNAL), Request(0, 4, is_final=True)),
     (CONTINUOUS, job(P, units=[unit(RUN, 3)], **EXTERNAL), UNIT_ACTIVE),
     (CONTINUOUS, job(F, units=[unit(DONE, 4)], **EXTERNAL), Finish(JobState.PROCESSED, "", "u")),
-    (CONTINUOUS, job(ready=BY_SKIP), Finish(JobState.SKIPPED, "A 2015052000 is skipped")),
+    (CONTINUOUS, job(ready=BY_SKIP), WITH_IT),
     (
         CONTINUOUS,
         job(P, units=[unit(DONE)], ready=CHILDREN_SKIPPED),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.model.job import STALE_FLAG, JobState
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, STATE_MASK, JobState, bytes_of
 from synergy.model.process import DaemonProcess, Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitState, unit_id
 from synergy.timeperiod import Qualifier
@@ -22,19 +22,29 @@ def a_process(**fields: str) -> ManagedProcess:
 
 
 def test_jobs_are_active_or_finished() -> None:
-    active = [JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN]
-    finished = [JobState.PROCESSED, JobState.NOOP, JobState.SKIPPED]
-    assert active + finished == list(JobState)
+    active = [JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN, JobState.FAILED]
+    finished = [JobState.PROCESSED, JobState.NOOP, JobState.SKIPPED, JobState.GIVEN_UP]
+    assert sorted(active + finished) == list(JobState)
+    assert [state for state in JobState if state.is_pending] == active[:3]
     assert all(state.is_active and not state.is_finished for state in active)
     assert all(state.is_finished and not state.is_active for state in finished)
     assert [state.word for state in JobState] == [
-        "embryo", "in_progress", "final_run", "processed", "noop", "skipped",
+        "embryo", "in_progress", "final_run", "processed", "noop", "skipped", "failed", "given_up",
     ]  # fmt: skip
 
 
-def test_the_stale_flag_hides_no_state() -> None:
-    assert all(not state & STALE_FLAG for state in JobState)
-    assert all(state | STALE_FLAG < 256 for state in JobState)
+def test_a_job_that_was_given_up_is_skipped_to_users() -> None:
+    assert JobState.GIVEN_UP.public == "skipped"
+    assert all(s.public == s.word for s in JobState if s is not JobState.GIVEN_UP)
+
+
+def test_flags_hide_no_state() -> None:
+    for state in JobState:
+        for flags in (0, STALE_FLAG, ACKNOWLEDGED_FLAG, STALE_FLAG | ACKNOWLEDGED_FLAG):
+            assert JobState((state | flags) & STATE_MASK) is state
+            assert (state | flags) in bytes_of(state)
+    stored = b"".join(bytes_of(state) for state in JobState)
+    assert len(set(stored)) == len(stored)
 
 
 def test_units_that_are_processed_noop_or_canceled_are_finished() -> None:
