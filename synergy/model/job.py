@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 
 from synergy.timeperiod import Qualifier
 
@@ -26,12 +27,12 @@ class JobState(IntEnum):
 
     @property
     def is_finished(self) -> bool:
-        return self in FINISHED
+        return not self.is_active
 
     @property
     def is_active(self) -> bool:
         """Whether it holds its ancestors and dependants back; failed jobs do."""
-        return self not in FINISHED
+        return self < JobState.PROCESSED or self is JobState.FAILED
 
     @property
     def is_pending(self) -> bool:
@@ -49,7 +50,7 @@ class JobState(IntEnum):
         return JobState.SKIPPED.word if self is JobState.GIVEN_UP else self.word
 
 
-FINISHED = frozenset({JobState.PROCESSED, JobState.NOOP, JobState.SKIPPED, JobState.GIVEN_UP})
+FINISHED = frozenset(state for state in JobState if state.is_finished)
 
 # A stored job is one byte: the state in the lower three bits, and these flags.
 STALE_FLAG = 0x08
@@ -58,6 +59,7 @@ STATE_MASK = 0x07
 _FLAGS = (0, STALE_FLAG, ACKNOWLEDGED_FLAG, STALE_FLAG | ACKNOWLEDGED_FLAG)
 
 
+@cache
 def bytes_of(*states: JobState) -> bytes:
     """Every byte that stands for one of these states, whatever its flags."""
     return bytes(state | flags for state in states for flags in _FLAGS)

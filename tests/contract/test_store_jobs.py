@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synergy.model.job import STALE_FLAG, JobMove, JobState
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobMove, JobState
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 from tests.contract.crowd import in_processes, open_store
@@ -16,6 +16,7 @@ from tests.contract.engines import QUICK
 from tests.factories import NOW, a_move
 
 EMBRYO, IN_PROGRESS, PROCESSED = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.PROCESSED
+FAILED, GIVEN_UP, SKIPPED = JobState.FAILED, JobState.GIVEN_UP, JobState.SKIPPED
 BLOCK = 1024
 
 
@@ -107,6 +108,41 @@ def test_the_stale_flag_is_kept_and_changes_no_state(store: Store) -> None:
     over = a_move(500_000, before=PROCESSED, after=IN_PROGRESS, start_over=True)
     assert store.jobs.move([over], NOW) == []
     assert jobs(store) == {500_000: (IN_PROGRESS, 2)}
+
+
+def test_a_failed_job_is_retried_in_its_generation(store: Store) -> None:
+    store.jobs.move([a_move(500_000, after=FAILED)], NOW)
+    assert jobs(store) == {500_000: (FAILED, 1)}
+    assert store.jobs.move([a_move(500_000, before=FAILED, after=EMBRYO)], NOW) == []
+    assert jobs(store) == {}
+    events = [(e.event, e.before, e.after) for e in store.journal.since(0, 10)]
+    assert events == [
+        ("job.failed", "embryo", "failed"),
+        ("job.retried", "failed", "embryo"),
+    ]
+
+
+def test_a_job_that_fails_over_the_rows_of_an_earlier_generation_is_stale(store: Store) -> None:
+    over = a_move(500_000, before=PROCESSED, after=EMBRYO, start_over=True)
+    failed = a_move(500_000, after=FAILED, generation=2)
+    assert store.jobs.move([a_move(500_000, after=PROCESSED), over, failed], NOW) == []
+    assert jobs(store) == {500_000: (FAILED | STALE_FLAG, 2)}
+    retry = a_move(500_000, before=FAILED, after=EMBRYO, generation=2)
+    assert store.jobs.move([retry], NOW) == []
+    assert jobs(store) == {500_000: (EMBRYO, 2)}
+
+
+def test_what_was_given_up_and_acknowledged_is_skipped_and_says_so(store: Store) -> None:
+    store.jobs.move([a_move(500_000, after=GIVEN_UP)], NOW)
+    take = a_move(500_000, before=GIVEN_UP, after=SKIPPED, acknowledged=True)
+    assert store.jobs.move([take], NOW) == []
+    assert jobs(store) == {500_000: (SKIPPED | ACKNOWLEDGED_FLAG, 1)}
+    assert store.jobs.move([take], NOW) == [take]
+    mark = a_move(500_000, before=SKIPPED, after=SKIPPED, stale=True, acknowledged=True)
+    assert store.jobs.move([mark], NOW) == []
+    assert jobs(store) == {500_000: (SKIPPED | ACKNOWLEDGED_FLAG | STALE_FLAG, 1)}
+    events = [entry.event for entry in store.journal.since(0, 10)]
+    assert events == ["job.given_up", "job.acknowledged", "job.stale"]
 
 
 def test_processes_are_loaded_by_name_and_kept_apart(store: Store) -> None:
