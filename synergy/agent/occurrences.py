@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.schedule import Event, RunState
+from synergy.schedule.known import OF_JOBS
 from synergy.schedule.progress import Occurrence, event_keys
 from synergy.timeperiod.grouping import covered
 
-JOB_ENDS = frozenset({"job.processed", "job.noop", "job.skipped"})
+JOB_ENDS = {f"job.{status}": status for status in OF_JOBS}
 RUN_ENDS = {f"run.{state.value}": state for state in RunState if state.is_finished}
 
 
@@ -73,8 +74,9 @@ def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Itera
             resource=process.name,
             at=entry.at,
             process=process.name,
-            status=entry.event.removeprefix("job."),
+            status=JOB_ENDS[entry.event],
             timeperiod=timeperiod,
             start=qualifier.timeperiod(begin),
             end=qualifier.timeperiod(end),
+            generation=entry.generation,
         )

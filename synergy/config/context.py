@@ -7,6 +7,7 @@ what they are given; `config.loader` checks all of it at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -80,7 +81,9 @@ def freerun_context_entry(**fields: Any) -> Entry:
 
     Required: `process_name`, `present_on_boxes`, and `classname` or `command` as for a managed
     process. In a command `${run}` is the id of the run, and `${timeperiod}` (as `${start}` and
-    `${end}`) its due time as `YYYYMMDDHHmmSS`, or the period that triggered it.
+    `${end}`) its due time as `YYYYMMDDHHmmSS`, or the period that triggered it; `${state}` is
+    how that period ended, and `${generation}` is 1, or more if it was done again; both are empty
+    where no period triggered the run.
 
     With a `trigger_frequency` ('every 60', 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW', in UTC)
     it has a schedule of its own name. Optional, as for a managed process: `token`, `arguments`,
@@ -155,9 +158,12 @@ def program(process: str, *statuses: str) -> Written:
     return {"program": {"process": process, "statuses": list(statuses) or ["processed"]}}
 
 
-def timetable(process: str) -> Written:
-    """Met when a period of the managed process is finished."""
-    return {"timetable": {"process": process}}
+def timetable(
+    process: str, statuses: Sequence[str] = ("processed",), generations: str = "all"
+) -> Written:
+    """Met when a period of the managed process ended so; 'first' leaves out what is done again."""
+    ended = {"statuses": statuses, "generations": generations}
+    return {"timetable": {"process": process, **ended}}
 
 
 def event(type: str, resource: str, life: Duration) -> Written:

@@ -28,7 +28,7 @@ from synergy.timeperiod import Qualifier, largest_grouping
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
 _PROVIDED = ("timeperiod", "start", "end", "attempt", "home")
-_PROVIDED_TO_RUNS = (*_PROVIDED, "run")
+_PROVIDED_TO_RUNS = (*_PROVIDED, "run", "state", "generation")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 

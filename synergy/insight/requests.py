@@ -48,4 +48,4 @@ def _period(run: Run) -> dict[str, str]:
     """What is known of the period that triggered the run."""
     cause = run.detail.get("cause")
     found = cause if isinstance(cause, Mapping) else {}
-    return {name: str(found[name]) for name in OF_PERIODS if found.get(name)}
+    return {name: str(found[told]) for name, told in OF_PERIODS.items() if found.get(told)}

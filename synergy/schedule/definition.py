@@ -53,11 +53,20 @@ class ProgramEnded:
     statuses: tuple[str, ...]
 
 
+class Generations(Enum):
+    """Which of the generations of a period count."""
+
+    ALL = "all"
+    FIRST = "first"  # a period that is started over counts no more
+
+
 @dataclass(frozen=True, slots=True)
 class PeriodFinished:
-    """Met when a period of a managed process is finished."""
+    """Met when a period of a managed process ended in one of these states."""
 
     process: str
+    statuses: tuple[str, ...] = ("processed",)
+    generations: Generations = Generations.ALL
 
 
 class EventType(Enum):

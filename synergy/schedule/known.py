@@ -10,8 +10,8 @@ from synergy.model.process import FreerunProcess, ManagedProcess, Process
 from synergy.schedule.part import Spot
 from synergy.schedule.phrases import suggestion
 
-OF_JOBS = ("processed", "noop", "skipped")
-"""How a job of a managed process ends."""
+OF_JOBS = ("processed", "noop", "skipped", "failed", "given_up")
+"""How a job of a managed process ends, or comes to a halt; the journal says `job.` and the word."""
 
 OF_RUNS = ("processed", "noop", "failed", "canceled")
 """How a run of a free-run process ends."""
@@ -47,11 +47,12 @@ class Known:
         elif process is not None and not isinstance(process, FreerunProcess):
             spot.mistake(f"{name} is a daemon, which always runs")
 
-    def check_managed(self, name: str, spot: Spot) -> None:
-        """The process whose periods are waited for has to be a managed one."""
-        process = self._process(name, spot, ManagedProcess)
+    def check_managed(self, name: str, statuses: Sequence[str], spot: Spot) -> None:
+        """The process whose periods are waited for has to be a managed one; its jobs end so."""
+        process = self._process(name, spot.at("process"), ManagedProcess)
         if process is not None and not isinstance(process, ManagedProcess):
-            spot.mistake(f"{name} has no timetable: expected a managed process")
+            spot.at("process").mistake(f"{name} has no timetable: expected a managed process")
+        _check_statuses(statuses, OF_JOBS, spot)
 
     def check_ended(self, name: str, statuses: Sequence[str], spot: Spot) -> None:
         """The process whose end is waited for has to be one that can end so."""
@@ -63,11 +64,7 @@ class Known:
             possible = OF_RUNS
         elif process is not None:
             spot.at("process").mistake(f"{name} is a daemon, which never ends")
-        for status in filter(None, statuses):
-            if status not in possible:
-                what = "no end of a job" if possible is OF_JOBS else "no end of a run"
-                expected = suggestion(status, possible)
-                spot.at("statuses").mistake(f"{status:.60} is {what}: {expected}")
+        _check_statuses(statuses, possible, spot)
 
     def _process(self, name: str, spot: Spot, kind: type[Process]) -> Process | None:
         """None, if nothing more can be said."""
@@ -77,3 +74,11 @@ class Known:
             names = [n for n, process in self.processes.items() if isinstance(process, kind)]
             spot.mistake(f"unknown process {name:.100}: {suggestion(name, names)}")
         return self.processes.get(name)
+
+
+def _check_statuses(statuses: Sequence[str], possible: Sequence[str], spot: Spot) -> None:
+    for status in filter(None, statuses):
+        if status not in possible:
+            what = "no end of a job" if possible is OF_JOBS else "no end of a run"
+            expected = suggestion(status, possible)
+            spot.at("statuses").mistake(f"{status:.60} is {what}: {expected}")

@@ -22,7 +22,7 @@ from synergy.schedule.phrases import told_duration
 
 NAMED = 100  # so many events are named as the cause of a run, the newest; all are counted
 
-_ENDED = ("process", "status", "timeperiod", "start", "end")
+_ENDED = ("process", "status", "timeperiod", "start", "end", "generation")
 
 
 def run(

@@ -14,6 +14,7 @@ from synergy.schedule import lifetime
 from synergy.schedule.definition import (
     AllOf,
     AnyOf,
+    Generations,
     Happened,
     Leaf,
     Partition,
@@ -23,8 +24,6 @@ from synergy.schedule.definition import (
     leaves,
 )
 from synergy.schedule.memory import Met, Occurrence
-
-_FINISHED = frozenset({"processed", "noop", "skipped"})  # the finished states of a job
 
 
 def keys(trigger: Trigger) -> tuple[str, ...]:
@@ -71,9 +70,10 @@ def concerns(leaf: Leaf, occurrence: Occurrence) -> bool:
         case ProgramEnded(process, statuses):
             ended = occurrence.stream == "journal" and occurrence.process == process
             return ended and occurrence.status in statuses
-        case PeriodFinished(process):
+        case PeriodFinished(process, statuses, generations):
             ended = occurrence.stream == "journal" and occurrence.process == process
-            return ended and occurrence.status in _FINISHED
+            is_meant = generations is Generations.ALL or occurrence.generation <= 1
+            return ended and is_meant and occurrence.status in statuses
         case _:
             return False
 

@@ -20,7 +20,8 @@ class Occurrence:
     `stream` is where it was numbered: `events` from outside, or the `journal` for ended runs
     and jobs. `part` tells apart what one number stands for: a journal entry of neighbouring
     jobs is one occurrence for each job, parts 0, 1, ... in order. `at` is the event's own
-    timestamp. `partitions` belongs to PARTITION; the last five to ended runs and jobs.
+    timestamp. `partitions` belongs to PARTITION; the others to ended runs and jobs, and
+    `generation`, which is 0 otherwise, to jobs alone.
     """
 
     stream: str
@@ -37,6 +38,7 @@ class Occurrence:
     timeperiod: str = ""
     start: str = ""
     end: str = ""
+    generation: int = 0
 
     @property
     def number(self) -> str:
@@ -167,8 +169,9 @@ class Made:
     `key` is unique within the schedule for good: a decision that is made twice makes one run.
     `state` is `pending_constraint`, or `skipped` or `aborted` with the `reason`. `created_at` is
     when the pending job began. `cause` is JSON: the newest `events` by id and their `count`;
-    `process`, `status`, `timeperiod`, `start` and `end` of the run or job that ended last; `due`
-    and `remark` of a due time; `until`, if the record stands for all due times up to then.
+    `process`, `status`, `timeperiod`, `start`, `end` and `generation` of the run or job that ended
+    last; `due` and `remark` of a due time; `until`, if the record stands for all due times up to
+    then; `count` and `periods`, if it stands for periods that triggered nothing.
     `in_turn` is one of several of a catch-up: it waits for the one before it.
     """
 

@@ -12,6 +12,7 @@ from synergy.schedule.definition import (
     AnyOf,
     Elapsed,
     EventType,
+    Generations,
     Happened,
     Once,
     Partition,
@@ -155,8 +156,10 @@ class _Triggers:
     def _timetable(self, value: object, spot: Spot) -> PeriodFinished:
         part = part_of(value, spot, "process")
         part.required("process")
-        found = PeriodFinished(part.text("process"))
-        self._known.check_managed(found.process, spot.at("process"))
+        statuses = part.texts("statuses", ("processed",))
+        generations = part.choice("generations", Generations.ALL)
+        found = PeriodFinished(part.text("process"), tuple(dict.fromkeys(statuses)), generations)
+        self._known.check_managed(found.process, found.statuses, spot)
         part.done()
         return found
 

@@ -11,6 +11,7 @@ from synergy.schedule.definition import (
     AnyOf,
     Definition,
     Elapsed,
+    Generations,
     Happened,
     Once,
     Partition,
@@ -56,7 +57,9 @@ def _trigger(trigger: Trigger, name: str, depth: int) -> str:
         case ProgramEnded():
             return f"{trigger.process} ended as {' or '.join(trigger.statuses)}"
         case PeriodFinished():
-            return f"a period of {trigger.process} finished"
+            ended = f"a period of {trigger.process} ended as {' or '.join(trigger.statuses)}"
+            is_first = trigger.generations is Generations.FIRST
+            return f"{ended} for the first time" if is_first else ended
         case Happened():
             return f"event {trigger.type.value} {trigger.resource}"
         case AllOf() | AnyOf():

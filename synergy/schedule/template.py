@@ -11,8 +11,14 @@ import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-OF_PERIODS = ("timeperiod", "start", "end")
-"""These have a value only where a period, or what ran for one, triggered the schedule."""
+OF_PERIODS: Mapping[str, str] = {
+    **{name: name for name in ("timeperiod", "start", "end", "generation")},
+    "state": "status",
+}
+"""These have a value only where a period triggered the schedule: each with its name in the cause.
+
+`state` is also that of a run of a free-run process that triggered it.
+"""
 
 NAMES = (
     "endOfPreviousDay",

@@ -123,7 +123,7 @@ def _trigger(trigger: Trigger) -> object:
         case ProgramEnded():
             return {"program": {"process": trigger.process, "statuses": list(trigger.statuses)}}
         case PeriodFinished():
-            return {"timetable": {"process": trigger.process}}
+            return {"timetable": _periods(trigger)}
         case Happened():
             life = spelled_duration(trigger.life)
             kind = trigger.type.value
@@ -133,6 +133,16 @@ def _trigger(trigger: Trigger) -> object:
             return {kind: [_trigger(leg) for leg in trigger.legs]}
         case _:
             assert_never(trigger)
+
+
+def _periods(trigger: PeriodFinished) -> dict[str, object]:
+    usual = PeriodFinished(trigger.process)
+    written: dict[str, object] = {"process": trigger.process}
+    if trigger.statuses != usual.statuses:
+        written["statuses"] = list(trigger.statuses)
+    if trigger.generations is not usual.generations:
+        written["generations"] = trigger.generations.value
+    return written
 
 
 def _constraint(constraint: Constraint) -> dict[str, object]:

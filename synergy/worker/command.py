@@ -3,10 +3,11 @@
 Exit code 0 means processed, 99 nothing to do, anything else a failure, with the end of what
 the program wrote to standard error as its reason. The items of the command may hold
 `${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods; of a run all
-three are its due time as `YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${home}`
-(the deployment's) and the names of the entry's arguments, for which a run may have values of its
-own. No shell is involved: an item stays one argument whatever is put into it, and what is put
-into it is not looked into again.
+three are its due time as `YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${state}`
+and `${generation}` (of a run: those of the period that triggered it), `${home}` (the deployment's)
+and the names of the entry's arguments, for which a run may have values of its own. No shell is
+involved: an item stays one argument whatever is put into it, and what is put into it is not looked
+into again.
 
 What a program does outside of Synergy cannot be fenced. It is told the unit (whose id is that of
 the run, if it carries out one), its generation and its attempt, and an idempotency key that is
@@ -80,6 +81,7 @@ def command_line(task: Task, home: Path) -> list[str]:
     """
     process, unit, arguments = task.process, task.unit, task.arguments
     values: dict[str, object] = {
+        **(_ending(task) if isinstance(process, FreerunProcess) else {}),
         **{name: arguments[name] for name in process.arguments},
         **_period(task),
         "attempt": unit.attempt,
@@ -99,10 +101,25 @@ def _period(task: Task) -> dict[str, str]:
         "start": unit.start_timeperiod,
         "end": unit.end_timeperiod,
     }
+    cause = _cause(task)
+    return period | {name: str(cause[name]) for name in period if cause.get(name)}
+
+
+def _ending(task: Task) -> dict[str, str]:
+    """How the period ended that triggered the run, and in which generation; empty without one.
+
+    They came later than arguments did, which may have these names and then win.
+    """
+    cause = _cause(task)
+    return {
+        "state": str(cause.get("status", "")),
+        "generation": str(cause.get("generation", "")),
+    }
+
+
+def _cause(task: Task) -> Mapping[str, object]:
     cause = task.run.detail.get("cause") if task.run is not None else None
-    if isinstance(cause, Mapping):
-        period |= {name: str(cause[name]) for name in period if cause.get(name)}
-    return period
+    return cause if isinstance(cause, Mapping) else {}
 
 
 def _filled(item: str, values: Mapping[str, object]) -> str:

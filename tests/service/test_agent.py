@@ -410,6 +410,61 @@ def test_each_period_that_is_finished_triggers_a_run(factory):
     ]
 
 
+@pytest.mark.parametrize("after", [JobState.NOOP, JobState.SKIPPED])
+def test_a_period_that_is_not_processed_triggers_who_names_its_state_alone(factory, after):
+    factory.add("mail", trigger={"timetable": "Daily"})
+    named = {"process": "Daily", "statuses": ["noop", "skipped"]}
+    factory.add("named", trigger={"timetable": named}, payload="${timeperiod} ${state}")
+    member = factory.member()
+    member.rest()
+    finish_jobs(factory, "2026030100", "2026030200", after)
+    member.rest()
+    assert not factory.runs("mail")
+    word = after.word.encode()
+    assert [request.body for request in member.sender.requests] == [
+        b"2026030100 " + word, b"2026030200 " + word,
+    ]  # fmt: skip
+
+
+def test_a_period_that_is_done_again_triggers_again_and_says_so(factory):
+    factory.add("each", trigger={"timetable": "Daily"}, payload="${timeperiod} ${generation}")
+    first = {"process": "Daily", "generations": "first"}
+    factory.add("first", trigger={"timetable": first})
+    member = factory.member()
+    finish_jobs(factory, "2026030100", "2026030100")
+    member.rest()
+    do_again(factory, "2026030100")
+    member.rest()
+    assert len(factory.runs("first")) == 1
+    bodies = [request.body for request in member.sender.requests if request.body]
+    assert bodies == [b"2026030100 1", b"2026030100 2"]
+
+
+def do_again(yard: Yard, period: str, generation: int = 1) -> None:
+    day, now = DAILY.parse(period), yard.clock.now()
+    move = JobMove(
+        "Daily", DAILY, day, day, JobState.PROCESSED, JobState.EMBRYO, generation, "", "anna",
+        start_over=True,
+    )  # fmt: skip
+    assert not yard.store.jobs.move([move], now)
+    move = JobMove(
+        "Daily", DAILY, day, day, JobState.EMBRYO, JobState.PROCESSED, generation + 1, "", "s"
+    )
+    assert not yard.store.jobs.move([move], now)
+
+
+def test_a_definition_that_was_stored_without_these_fields_means_the_usual(factory):
+    factory.add("old", trigger={"timetable": "Daily"})
+    (row,) = factory.store.schedules.get(["old"])
+    assert row.definition["trigger"] == {"timetable": {"process": "Daily"}}  # as ever
+    member = factory.member()
+    member.rest()
+    finish_jobs(factory, "2026030100", "2026030100", JobState.SKIPPED)
+    finish_jobs(factory, "2026030200", "2026030200")
+    member.rest()
+    assert [run.detail["cause"]["timeperiod"] for run in factory.runs("old")] == ["2026030200"]
+
+
 def test_b_runs_after_a(factory):
     factory.add("a", cron="0 * * * *", process="Export")
     factory.add("b", trigger={"program": "Export"}, process="Clean")

@@ -161,6 +161,26 @@ def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
     assert environment["SYNERGY_TIMEPERIOD"] == "2015051900"
 
 
+def test_a_program_is_told_how_the_period_ended_and_in_which_generation(tmp_path):
+    command = ("${state}", "${generation}")
+    cause = {"timeperiod": "2015051900", "status": "given_up", "generation": 2}
+    _, argv, _ = told(tmp_path, command, {}, {}, detail={"cause": cause})
+    assert argv == ["given_up", "2"]
+
+
+def test_without_a_period_there_is_no_state_and_no_generation(tmp_path):
+    _, argv, _ = told(tmp_path, ("${state}", "${generation}", "end"), {}, {})
+    assert argv == ["", "", "end"]
+
+
+def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
+    cause = {"timeperiod": "2015051900", "status": "processed", "generation": 2}
+    _, argv, _ = told(
+        tmp_path, ("${state}",), {"state": "Bavaria"}, {}, detail={"cause": cause}
+    )  # fmt: skip
+    assert argv == ["Bavaria"]
+
+
 def test_arguments_of_a_run_fill_only_what_the_entry_names(tmp_path):
     command = ("${days}", "${site}", "${more}", "${home}")
     given = {"days": 1, "more": "x", "home": "/elsewhere", "run": "0", "timeperiod": "1"}

@@ -8,6 +8,7 @@ from synergy.mx.access import Operator
 from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import name_of
+from synergy.schedule.known import OF_JOBS
 from synergy.schedule.zones import names
 
 router = APIRouter()
@@ -34,5 +35,6 @@ def _form(request: Request, at: Desk, name: str, definition: dict[str, object]) 
         definition=definition,
         free=sorted(at.deployment.freerun()),
         managed=sorted(at.deployment.managed()),
+        statuses=OF_JOBS,
         zones=names(),
     )

@@ -82,13 +82,26 @@ function trigger() {
     case "every": return text("every") ? { trigger: `every ${text("every")}` } : {};
     case "once": return text("once") ? { trigger: { once: text("once") } } : {};
     case "events": return events();
-    case "timetable": return { trigger: { timetable: $("managed").value } };
+    case "timetable": return { trigger: { timetable: periods() } };
     default: {
       const given = json("other", null);
       return given === null ? {} : { trigger: given };
     }
   }
 }
+
+function periods() {
+  const statuses = boxes().filter((box) => box.checked).map((box) => box.value);
+  const isUsual = statuses.join() === "processed";
+  const generations = $("generations").value;
+  return {
+    process: $("managed").value,
+    ...(isUsual ? {} : { statuses }),
+    ...(generations === "all" ? {} : { generations }),
+  };
+}
+
+const boxes = () => [...$("statuses").querySelectorAll("input")];
 
 function events() {
   const legs = [...document.querySelectorAll(".leg")].map((leg) => ({
@@ -174,7 +187,7 @@ function spreadTrigger({ trigger, cron, when, dependencies }) {
   } else if (typeof once === "string") {
     kind = "once";
     $("once").value = once;
-  } else if (typeof timetable === "string") {
+  } else if (typeof timetable === "string" && spreadPeriods(Object(trigger.timetable))) {
     kind = "timetable";
     choose($("managed"), timetable);
   } else if (events) {
@@ -183,6 +196,16 @@ function spreadTrigger({ trigger, cron, when, dependencies }) {
   } else if (trigger === undefined) kind = "cron";
   else $("other").value = JSON.stringify(trigger, null, 2);
   $("kind").value = kind;
+}
+
+/** False if the fields cannot say it. */
+function spreadPeriods({ statuses = ["processed"], generations = "all" }) {
+  const meant = [statuses].flat();
+  const known = boxes().map((box) => box.value);
+  if (!meant.every((one) => known.includes(one)) || !["all", "first"].includes(generations)) return false;
+  for (const box of boxes()) box.checked = meant.includes(box.value);
+  $("generations").value = generations;
+  return true;
 }
 
 function cronLines(trigger, cron) {

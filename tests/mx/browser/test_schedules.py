@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from playwright.sync_api import expect
 
 from synergy.insight.actions import Actor
 from synergy.mx.desk import Desk
 from tests.mx.pages_kit import of_all_kinds
+from tests.mx.schedules_kit import HOOK
 
 
 @pytest.mark.parametrize("name", ["n" * 100, None])
@@ -26,3 +28,36 @@ def test_a_long_name_leaves_the_buttons_on_the_page(look, worlds, served, name):
     page.get_by_role("button", name="Run now").wait_for()
     hidden = "e => e.scrollWidth - e.clientWidth"
     assert page.locator(".table-wrap").first.evaluate(hidden) == 0
+
+
+def test_the_form_knows_which_ends_of_periods_a_timetable_waits_for(look, worlds, served):
+    world = worlds(of_all_kinds())
+    managed = sorted(world.deployment.managed())[0]
+    place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
+    desk = Desk.at(place)
+    actor = Actor("anna", "")
+    waits = {"process": managed, "statuses": ["failed", "given_up"], "generations": "first"}
+    hook = {name: value for name, value in HOOK.items() if name != "trigger"}
+    desk.schedule_actions.create(
+        {**hook, "trigger": {"timetable": waits}}, actor, world.clock.now()
+    )
+
+    def stored():
+        return desk.schedules.show_schedule("hook").definition["trigger"]["timetable"]
+
+    page = look(f"{served(world)}/schedules/hook/edit")
+    expect(page.locator("#kind")).to_have_value("timetable")
+    expect(page.get_by_label("given up")).to_be_checked()
+    expect(page.get_by_label("processed")).not_to_be_checked()
+    expect(page.locator("#generations")).to_have_value("first")
+    page.get_by_label("failed").uncheck()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    assert stored() == {**waits, "statuses": ["given_up"]}
+    page.goto(page.url.partition("?")[0].removesuffix("/edit") + "/edit")
+    page.get_by_label("given up").uncheck()
+    page.get_by_label("processed").check()
+    page.locator("#generations").select_option("all")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    assert stored() == {"process": managed}

@@ -11,12 +11,14 @@ from synergy.schedule.definition import (
     AnyOf,
     Elapsed,
     EventType,
+    Generations,
     Happened,
     Once,
     Partition,
     PeriodFinished,
     ProgramEnded,
 )
+from synergy.schedule.known import OF_JOBS
 from synergy.schedule.matching import alone, concerns
 from synergy.schedule.progress import event_keys, keys
 from tests.unit.schedule.kit import DAY, HOUR, a_schedule, an_event, ended, partitions, times
@@ -88,8 +90,13 @@ def test_an_event_finds_those_it_concerns_and_no_others(wanted, resource):
         (Partition("d"), an_event(1, "TABLE", "d"), False),
         (P, ended(1, "P"), True),
         (P, an_event(1, "program", "P", process="P", status="processed"), False),  # forged
-        (PeriodFinished("P"), ended(1, "P", "skipped"), True),
-        (PeriodFinished("P"), ended(1, "Q", "skipped"), False),
+        (PeriodFinished("P"), ended(1, "P"), True),
+        (PeriodFinished("P"), ended(1, "Q"), False),
+        (
+            PeriodFinished("P"),
+            an_event(1, "timetable", "P", process="P", status="processed"),
+            False,
+        ),
         (Happened(EventType.FILE, "P", HOUR), ended(1, "P"), False),
         (times("every 60"), an_event(1), False),
         (Once(DAY), an_event(1), False),
@@ -106,3 +113,26 @@ def test_the_legs_that_meet_a_trigger_alone():
     assert list(alone(trigger)) == [("0", line), ("2.0", P), ("2.1.0", other)]
     assert list(alone(line)) == [("", line)]
     assert list(alone(AllOf((line, AnyOf((other,)))))) == []
+
+
+@pytest.mark.parametrize("status", [*OF_JOBS, "in_progress", ""])
+@pytest.mark.parametrize(
+    "meant", [("processed",), ("processed", "noop"), ("failed", "given_up"), ("skipped",)]
+)
+@pytest.mark.parametrize("generations", Generations)
+@pytest.mark.parametrize("generation", [1, 2, 7])
+def test_a_period_counts_by_its_state_and_generation(status, meant, generations, generation):
+    leaf = PeriodFinished("P", meant, generations)
+    is_meant = status in meant and (generation == 1 or generations is Generations.ALL)
+    assert concerns(leaf, ended(1, "P", status, generation=generation)) is is_meant
+
+
+def test_without_a_word_a_period_counts_once_it_is_processed_however_often():
+    leaf = PeriodFinished("P")
+    counting = {
+        (status, generation)
+        for status in OF_JOBS
+        for generation in (1, 2)
+        if concerns(leaf, ended(1, "P", status, generation=generation))
+    }
+    assert counting == {("processed", 1), ("processed", 2)}

@@ -76,11 +76,14 @@ def test_a_program_leg_wants_one_of_its_statuses(process, status, runs_it):
 
 @pytest.mark.parametrize(
     ("status", "runs_it"),
-    [("processed", True), ("noop", True), ("skipped", True), ("in_progress", False), ("", False)],
-)
-def test_a_timetable_leg_wants_a_finished_period_and_tells_it(status, runs_it):
+    [("processed", True), ("noop", False), ("skipped", False), ("failed", False),
+     ("given_up", False), ("in_progress", False), ("", False)],
+)  # fmt: skip
+def test_a_timetable_leg_wants_a_processed_period_and_tells_it(status, runs_it):
     life = Life(a_schedule(PeriodFinished("P")), DAY)
-    period = {"timeperiod": "2026030900", "start": "2026030900", "end": "2026031000"}
+    period = {
+        "timeperiod": "2026030900", "start": "2026030900", "end": "2026031000", "generation": 2,
+    }  # fmt: skip
     made = life.take(ended(1, "P", status, **period))
     assert bool(made) is runs_it
     if runs_it:

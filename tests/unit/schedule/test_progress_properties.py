@@ -126,7 +126,9 @@ def test_the_newest_due_time_of_a_leg(spacing, first, end):
 LEAVES = st.one_of(
     st.builds(Partition, st.sampled_from("de"), st.integers(1, 4)),
     st.builds(ProgramEnded, st.sampled_from("PQ"), st.sampled_from([("processed",), ("failed",)])),
-    st.builds(PeriodFinished, st.sampled_from("PQ")),
+    st.builds(
+        PeriodFinished, st.sampled_from("PQ"), st.sampled_from([("processed",), ("failed",)])
+    ),
 )
 TREES = st.recursive(
     LEAVES,
@@ -157,10 +159,8 @@ def is_for(leaf, one) -> bool:
     match leaf:
         case Partition(dataset):
             return one.stream == "events" and one.resource == dataset
-        case ProgramEnded(process, statuses):
+        case ProgramEnded(process, statuses) | PeriodFinished(process, statuses):
             return one.stream == "journal" and one.process == process and one.status in statuses
-        case PeriodFinished(process):
-            return one.stream == "journal" and one.process == process and one.status == "processed"
 
 
 def holds(tree, collected) -> bool:

@@ -24,6 +24,7 @@ from synergy.schedule.definition import (
     Elapsed,
     EventType,
     FirstRun,
+    Generations,
     Happened,
     Load,
     LoadOf,
@@ -203,6 +204,18 @@ def times(text: str) -> Times:
         ),
         ({"timetable": "Q"}, PeriodFinished("Q")),
         ({"timetable": {"process": "Q"}}, PeriodFinished("Q")),
+        ({"timetable": {"process": "Q", "statuses": "noop"}}, PeriodFinished("Q", ("noop",))),
+        (
+            {"timetable": {
+                "process": "Q", "statuses": ["given_up", "failed", "failed"],
+                "generations": "first",
+            }},
+            PeriodFinished("Q", ("given_up", "failed"), Generations.FIRST),
+        ),
+        (
+            {"timetable": {"process": "Q", "statuses": ["processed"], "generations": "all"}},
+            PeriodFinished("Q"),
+        ),
         (
             {"event": {"type": "TABLE", "resource": "a/", "life": 0}},
             Happened(EventType.TABLE, "a/", timedelta(0)),
@@ -577,13 +590,23 @@ def test_so_is_a_process_that_triggers_itself() -> None:
                 {"any_of": [{"timetable": "Q"}, {"program": "R"}]},
                 {"timetable": "S"},
             ]}},
-            "all of (3 new partitions of d; event FILE /in; any of (a period of Q finished; "
-            "R ended as processed); and 1 more): runs P",
+            "all of (3 new partitions of d; event FILE /in; any of (a period of Q ended as "
+            "processed; R ended as processed); and 1 more): runs P",
         ),
     ],
 )  # fmt: skip
 def test_a_schedule_in_one_line(definition: dict[str, object], line: str) -> None:
     assert words(read({"name": "s", **definition}, ANY)) == line
+
+
+def test_what_a_timetable_waits_for_is_said_and_written_as_far_as_it_is_not_usual() -> None:
+    fields = {"process": "Q", "statuses": ["failed", "given_up"], "generations": "first"}
+    found = read({"name": "s", "process": "P", "trigger": {"timetable": fields}}, ANY)
+    assert words(found) == "a period of Q ended as failed or given_up for the first time: runs P"
+    assert write(found)["trigger"] == {"timetable": fields}
+    usual = {"process": "Q", "statuses": ["processed"], "generations": "all"}
+    found = read({"name": "s", "process": "P", "trigger": {"timetable": usual}}, ANY)
+    assert write(found)["trigger"] == {"timetable": {"process": "Q"}}
 
 
 def test_a_one_off_job_that_would_run_twice_is_worth_a_warning() -> None:

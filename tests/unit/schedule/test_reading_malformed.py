@@ -130,10 +130,43 @@ EVENTS = [
     (on({"partition": {"n": 3}}), "partition: dataset is missing"),
     (on({"program": "Nobody"}), "program: process: unknown process Nobody"),
     (on({"program": "Agent"}), "Agent is a daemon, which never ends"),
-    (on({"program": {"process": "Daily", "statuses": ["failed"]}}), "failed is no end of a job"),
+    (
+        on({"program": {"process": "Daily", "statuses": ["canceled"]}}),
+        "program: statuses: canceled is no end of a job",
+    ),
     (on({"program": {"process": "Report", "statuses": "skiped"}}), "skiped is no end of a run"),
-    (on({"program": {"process": "Report", "statuses": []}}), "statuses: expected a list of texts"),
+    (on({"program": {"process": "Report", "statuses": []}}), "program: statuses: expected a list"),
     (on({"timetable": "Report"}), "Report has no timetable: expected a managed process"),
+    (on({"timetable": "Dayly"}), "timetable: process: unknown process Dayly: did you mean Daily?"),
+    (
+        on({"timetable": {"process": "Daily", "statuses": ["procesed"]}}),
+        "timetable: statuses: procesed is no end of a job: did you mean processed?",
+    ),
+    (
+        on({"timetable": {"process": "Daily", "statuses": "given up"}}),
+        "given up is no end of a job: did you mean given_up?",
+    ),
+    (
+        on({"timetable": {"process": "Daily", "statuses": ["canceled"]}}),
+        "timetable: statuses: canceled is no end of a job: expected one of failed, given_up, "
+        "noop, processed, skipped",
+    ),
+    (
+        on({"timetable": {"process": "Daily", "statuses": []}}),
+        "timetable: statuses: expected a list",
+    ),
+    (
+        on({"timetable": {"process": "Daily", "generations": "firts"}}),
+        "timetable: generations: unknown value 'firts': did you mean first?",
+    ),
+    (
+        on({"timetable": {"process": "Daily", "generations": 1}}),
+        "generations: unknown value the number 1: expected one of all, first",
+    ),
+    (
+        on({"timetable": {"process": "Daily", "status": "noop"}}),
+        "timetable: unknown field status: did you mean statuses?",
+    ),
 ]
 TARGETS = [
     ({**HOOK, "target": "ftp://example.com"}, "target: unknown scheme 'ftp'"),

@@ -21,6 +21,7 @@ from synergy.schedule.definition import (
     Elapsed,
     EventType,
     FirstRun,
+    Generations,
     Happened,
     Load,
     LoadOf,
@@ -63,7 +64,12 @@ leaf = st.one_of(
         names,
         st.lists(st.sampled_from(OF_JOBS + OF_RUNS), min_size=1, unique=True).map(tuple),
     ),
-    st.builds(PeriodFinished, names),
+    st.builds(
+        PeriodFinished,
+        names,
+        st.lists(st.sampled_from(OF_JOBS), min_size=1, unique=True).map(tuple),
+        st.sampled_from(Generations),
+    ),
     st.builds(Happened, st.just(EventType.FILE), folders, lives),
     st.builds(Happened, st.sampled_from([EventType.TABLE, EventType.TIME_BASED]), lines, lives),
 )
