@@ -24,7 +24,9 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.schedule_rows import stopped
 from synergy.model.schedule import Run, Schedule, ScheduleChange
 from synergy.schedule.definition import Definition
-from synergy.schedule.progress import Made, Occurrence, Progress, Step, pass_time, take, wake_at
+from synergy.schedule.ended import Ended
+from synergy.schedule.old_periods import take_all
+from synergy.schedule.progress import Occurrence, Progress, Step, pass_time, wake_at
 
 PATIENCE = timedelta(minutes=1)  # until a schedule is looked at again that stays due
 TRIES = 10
@@ -128,7 +130,7 @@ class Deciding:
 
     def happened(
         self,
-        found: Mapping[str, Sequence[Occurrence]],
+        found: Mapping[str, Sequence[Occurrence | Ended]],
         facts: Mapping[str, str],
         now: datetime,
     ) -> Written:
@@ -142,11 +144,11 @@ class Deciding:
             self._leased("event", len(rows), began)
 
         def decide(row: Schedule) -> Decided:
-            heard = {(o.seq, o.part): o for key in row.keys for o in found.get(key, ())}
+            heard = {one.seq: one for key in row.keys for one in found.get(key, ())}
             if not heard:
                 return Decided()  # it does not listen any more
-            occurrences = [heard[place] for place in sorted(heard)]
-            return self._decide(row, now, lambda d, progress: _take(d, progress, occurrences, now))
+            some = [heard[seq] for seq in sorted(heard)]
+            return self._decide(row, now, lambda d, progress: take_all(d, progress, some, now))
 
         written = self._write(rows, decide, facts, now)
         for _ in range(TRIES):
@@ -295,14 +297,3 @@ def disabling(
 
 def _is_due(row: Schedule, now: datetime) -> bool:
     return row.wake_at is not None and row.wake_at <= now
-
-
-def _take(
-    definition: Definition, progress: Progress, occurrences: Sequence[Occurrence], now: datetime
-) -> Step:
-    made: list[Made] = []
-    for occurrence in occurrences:
-        step = take(definition, progress, occurrence, now)
-        progress = step.progress
-        made += step.made
-    return Step(progress, tuple(made))

@@ -28,6 +28,7 @@ from synergy.agent.occurrences import (
 )
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Run
+from synergy.schedule.ended import Ended
 from synergy.schedule.known import OF_RUNS
 from synergy.schedule.progress import Occurrence
 
@@ -92,7 +93,7 @@ class Feed:
         events = self._store.events.since(self._events, EVENTS_PAGE)
         if not events:
             return False, Written()
-        found: defaultdict[str, list[Occurrence]] = defaultdict(list)
+        found: defaultdict[str, list[Occurrence | Ended]] = defaultdict(list)
         for event in events:
             keys, occurrence = of_event(event)
             for key in keys:
@@ -146,14 +147,15 @@ class Feed:
         elif entry.who != self._who:
             page.unknown.add(run)
 
-    def _happened(self, page: _Page) -> dict[str, list[Occurrence]]:
+    def _happened(self, page: _Page) -> dict[str, list[Occurrence | Ended]]:
         """What ended, by the keys by which schedules listen to it."""
-        occurrences = [o for entry in page.jobs for o in of_jobs(entry, self._managed)]
-        occurrences += self._of_runs(page.ended)
-        found: defaultdict[str, list[Occurrence]] = defaultdict(list)
-        for occurrence in sorted(occurrences, key=lambda o: (o.seq, o.part)):
-            for key in process_keys(occurrence.process):
-                found[key].append(occurrence)
+        jobs = [of_jobs(entry, self._managed) for entry in page.jobs]
+        ended: list[Occurrence | Ended] = [one for one in jobs if one is not None]
+        ended += self._of_runs(page.ended)
+        found: defaultdict[str, list[Occurrence | Ended]] = defaultdict(list)
+        for one in sorted(ended, key=lambda one: one.seq):
+            for key in process_keys(one.process):
+                found[key].append(one)
         return found
 
     def _of_runs(self, ended: list[JournalEntry]) -> list[Occurrence]:

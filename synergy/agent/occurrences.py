@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.schedule import Event, RunState
+from synergy.schedule.ended import Ended
 from synergy.schedule.known import OF_JOBS
 from synergy.schedule.progress import Occurrence, event_keys
-from synergy.timeperiod.grouping import covered
 
 JOB_ENDS = {f"job.{status}": status for status in OF_JOBS}
 RUN_ENDS = {f"run.{state.value}": state for state in RunState if state.is_finished}
@@ -52,31 +52,22 @@ def of_run(entry: JournalEntry, program: str) -> Occurrence:
     )
 
 
-def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Iterator[Occurrence]:
-    """The ends of the neighbouring jobs that an entry tells of, one each."""
+def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Ended | None:
+    """The ends of the neighbouring jobs that an entry tells of; None if they are of nobody."""
     process = managed.get(entry.process)
     if process is None:
-        return
+        return None
     qualifier = process.qualifier
     if not (qualifier.names(entry.first) and qualifier.names(entry.last)):
-        return  # of a time when the process had another qualifier
-    first = qualifier.parse(entry.first)
-    for part, ordinal in enumerate(range(first, qualifier.parse(entry.last) + 1)):
-        timeperiod = qualifier.timeperiod(ordinal)
-        begin, end = covered(qualifier, ordinal, process.time_grouping) or (ordinal, ordinal + 1)
-        yield Occurrence(
-            stream="journal",
-            seq=entry.seq,
-            part=part,
-            id=f"{process.name}/{timeperiod}/{entry.generation}",
-            key=f"timetable|{process.name}",
-            type="timetable",
-            resource=process.name,
-            at=entry.at,
-            process=process.name,
-            status=JOB_ENDS[entry.event],
-            timeperiod=timeperiod,
-            start=qualifier.timeperiod(begin),
-            end=qualifier.timeperiod(end),
-            generation=entry.generation,
-        )
+        return None  # of a time when the process had another qualifier
+    return Ended(
+        seq=entry.seq,
+        at=entry.at,
+        process=process.name,
+        qualifier=qualifier,
+        grouping=process.time_grouping,
+        status=JOB_ENDS[entry.event],
+        generation=entry.generation,
+        first=qualifier.parse(entry.first),
+        last=qualifier.parse(entry.last),
+    )

@@ -73,6 +73,25 @@ class Collecting:
     cause: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class OldPeriods:
+    """How many ends of old periods have counted since the first of them; see `old_periods`."""
+
+    since: datetime
+    first: int = 0
+    repeated: int = 0
+
+    def count(self, *, is_repeated: bool) -> int:
+        """Those of periods that are done again, or those of all others."""
+        return self.repeated if is_repeated else self.first
+
+    def counting(self, more: int, *, is_repeated: bool) -> OldPeriods:
+        """The same with so many more."""
+        if is_repeated:
+            return replace(self, repeated=self.repeated + more)
+        return replace(self, first=self.first + more)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far a schedule has come.
@@ -85,7 +104,7 @@ class Progress:
     turn. `last_execution` is the timestamp of the event that last ran a schedule of part F;
     `last_run_at` when a run was last made. `seen_events` and `seen_journal` are the numbers of
     the newest occurrences that counted; `seen_part` the part of that journal entry, None for
-    all of it.
+    all of it. `old` is about ends of old periods.
     """
 
     begun: datetime
@@ -101,6 +120,7 @@ class Progress:
     seen_events: int = 0
     seen_journal: int = 0
     seen_part: int | None = None
+    old: OldPeriods | None = None
 
     def has_seen(self, occurrence: Occurrence) -> bool:
         """Whether it counted before, or happened before the schedule began."""
@@ -138,6 +158,12 @@ class Progress:
             "last_execution": self.last_execution and spelled_instant(self.last_execution),
             "last_run_at": self.last_run_at and spelled_instant(self.last_run_at),
             "seen_part": self.seen_part,
+            "old": self.old
+            and {
+                "since": spelled_instant(self.old.since),
+                "first": self.old.first,
+                "repeated": self.old.repeated,
+            },
         }
         kept = {name: value for name, value in written.items() if value not in (None, {}, [])}
         return {**kept, "seen_events": self.seen_events, "seen_journal": self.seen_journal}
@@ -159,6 +185,7 @@ class Progress:
             seen_events=_number(data["seen_events"]),
             seen_journal=_number(data["seen_journal"]),
             seen_part=_number(data["seen_part"]) if "seen_part" in data else None,
+            old=_old(_mapping(data.get("old"))),
         )
 
 
@@ -226,3 +253,9 @@ def _collecting(data: Mapping[str, object]) -> Collecting | None:
     if not data:
         return None
     return Collecting(str(data["number"]), _instant(data["since"]), dict(_mapping(data["cause"])))
+
+
+def _old(data: Mapping[str, object]) -> OldPeriods | None:
+    if not data:
+        return None
+    return OldPeriods(_instant(data["since"]), _number(data["first"]), _number(data["repeated"]))
