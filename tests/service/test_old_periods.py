@@ -1,0 +1,215 @@
+"""A timetable that is extended by years, or skipped, and the schedules that listen to it."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+
+import pytest
+
+from synergy.insight.schedules import ScheduleActions
+from synergy.model.job import JobMove, JobState
+from synergy.model.schedule import Run, RunState
+from synergy.schedule.old_periods import RECENT
+from tests.deployments import HOURLY, a_deployment, a_process
+from tests.service.agents import OPERATOR, TARGET, FakeSender, Member, Yard
+from tests.service.world import World, close_worlds
+
+YEARS = 3 * 365 * 24
+LIMIT = 60  # `catchup_max`, unless a schedule says otherwise
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    close_worlds()
+
+
+class Town:
+    """A world with one hourly process, and an agent beside its scheduler."""
+
+    def __init__(self) -> None:
+        site = a_process("Site", HOURLY, source="raw", sink="site")
+        self.world = world = World(a_deployment({"site": [site]}))
+        self.schedules = ScheduleActions(world.store, world.bus, world.deployment)
+        self.member = Member(world.workplace("", "agent-1"), FakeSender())
+        world.settle()
+
+    def add(self, name: str, trigger: object, **fields: object) -> None:
+        given = {"name": name, "target": TARGET, "trigger": trigger, **fields}
+        self.schedules.create(given, OPERATOR, self.world.clock.now(), enable=True)
+
+    def live(self) -> None:
+        for _ in range(1000):
+            self.world.settle()
+            self.member.rest()
+            if self.world.scheduler.run_once() > 0:
+                return
+        raise AssertionError("it never comes to rest")
+
+    def runs(self, schedule: str) -> list[Run]:
+        return all_runs(self.world, schedule)
+
+    def close(self) -> None:
+        self.member.consumer.close()
+
+
+@pytest.fixture
+def town():
+    town = Town()
+    yield town
+    town.close()
+
+
+def all_runs(place: World | Yard, schedule: str) -> list[Run]:
+    found: list[Run] = []
+    cursor: str | None = None
+    while True:
+        runs, cursor = place.store.runs.find(schedule=schedule, limit=1000, cursor=cursor)
+        found += runs
+        if cursor is None:
+            return found
+
+
+def accounted(runs: list[Run]) -> Counter[str]:
+    """How often each hour was run for, or is on record."""
+    found: Counter[str] = Counter()
+    for run in runs:
+        cause = run.detail["cause"]
+        if run.state is not RunState.SKIPPED:
+            found[cause["timeperiod"]] += 1
+            continue
+        for text in cause["periods"]:
+            first, _, last = text.partition(" to ")
+            ordinals = range(HOURLY.parse(first), HOURLY.parse(last or first) + 1)
+            found.update(HOURLY.timeperiod(ordinal) for ordinal in ordinals)
+    return found
+
+
+def hours(first: str, number: int) -> list[str]:
+    ordinal = HOURLY.parse(first)
+    return [HOURLY.timeperiod(ordinal + n) for n in range(number)]
+
+
+def test_years_without_data_trigger_nothing_unless_noop_is_named(town):
+    noop = {"process": "Site", "statuses": ["processed", "noop"]}
+    town.add("usual", {"timetable": "Site"})
+    town.add("each", {"timetable": noop}, payload="${timeperiod}")
+    town.live()
+    town.world.actions.extend("2012051700", OPERATOR, town.world.clock.now())
+    town.live()
+    assert town.runs("usual") == []
+    runs = town.runs("each")
+    launched = [run for run in runs if run.state is RunState.PROCESSED]
+    assert len(launched) == len(town.member.sender.requests) == LIMIT
+    assert len(runs) - LIMIT < 100  # records, each of many
+    years = hours("2012051700", YEARS)
+    assert accounted(runs) == Counter(years)
+    assert {r.body.decode() for r in town.member.sender.requests} <= set(years)
+
+
+def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
+    skipped = {"process": "Site", "statuses": "skipped"}
+    town.add("usual", {"timetable": "Site"})
+    town.add("each", {"timetable": skipped})
+    town.live()
+    world, years = town.world, hours("2012051700", YEARS)
+    world.actions.extend(years[0], OPERATOR, world.clock.now())
+    world.skip("Site", (years[0], years[-1]), OPERATOR, world.clock.now())
+    town.live()
+    assert town.runs("usual") == []
+    assert len(town.member.sender.requests) == LIMIT
+    runs = town.runs("each")
+    assert accounted(runs) == Counter(years)
+    assert len(runs) - LIMIT < 100
+
+
+@pytest.fixture
+def yard():
+    yard = Yard(a_deployment({"site": [a_process("Site", HOURLY)]}))
+    yield yard
+    yard.close()
+
+
+def process_each(yard: Yard, first: str, number: int, generation: int = 1) -> None:
+    """The hours are processed one by one."""
+    ordinals = range(HOURLY.parse(first), HOURLY.parse(first) + number)
+    start_over = [
+        JobMove(
+            "Site", HOURLY, at, at, JobState.PROCESSED, JobState.EMBRYO, generation - 1, "", "anna",
+            start_over=True,
+        )
+        for at in ordinals
+        if generation > 1
+    ]  # fmt: skip
+    moves = [
+        JobMove("Site", HOURLY, at, at, JobState.EMBRYO, JobState.PROCESSED, generation, "", "s")
+        for at in ordinals
+    ]
+    assert not yard.store.jobs.move([*start_over], yard.clock.now())
+    assert not yard.store.jobs.move(moves, yard.clock.now())
+
+
+def test_years_that_are_processed_are_as_many_runs_as_the_limit_and_all_on_record(yard):
+    yard.add("tell", trigger={"timetable": "Site"})
+    yard.add("more", trigger={"timetable": "Site"}, catchup_max=100)
+    member = yard.member()
+    years = hours("2022051700", YEARS)
+    for begin in range(0, YEARS, 900):  # as workers finish them, an agent at work
+        some = years[begin : begin + 900]
+        process_each(yard, some[0], len(some))
+        member.rest()
+    for name, limit in (("tell", LIMIT), ("more", 100)):
+        runs = all_runs(yard, name)
+        assert sum(run.state is RunState.PROCESSED for run in runs) == limit
+        assert len(runs) <= limit + YEARS // 900 + 1
+        assert accounted(runs) == Counter(years)
+    assert len(member.sender.requests) == LIMIT + 100
+
+
+def test_an_old_period_that_is_done_again_triggers_while_years_are_worked_off(yard):
+    yard.add("tell", trigger={"timetable": "Site"}, payload="${timeperiod} ${generation} ${state}")
+    member = yard.member()
+    process_each(yard, "2022051700", 1000)
+    member.rest()
+    assert len(member.sender.requests) == LIMIT
+    process_each(yard, "2022051705", 1, generation=2)
+    process_each(yard, "2022070100", 1)
+    member.rest()
+    assert [r.body for r in member.sender.requests[LIMIT:]] == [b"2022051705 2 processed"]
+
+
+def test_recent_periods_trigger_while_years_are_worked_off(yard):
+    yard.add("tell", trigger={"timetable": "Site"}, payload="${timeperiod}")
+    member = yard.member()
+    process_each(yard, "2022051700", 1000)
+    member.rest()
+    before = len(member.sender.requests)
+    newest = HOURLY.at(yard.clock.now()) - 1
+    process_each(yard, HOURLY.timeperiod(newest - RECENT + 1), RECENT)
+    member.rest()
+    assert len(member.sender.requests) == before + RECENT
+
+
+def test_an_entry_of_years_is_not_spread_out_in_memory(yard):
+    noop = {"process": "Site", "statuses": ["noop"]}
+    for number in range(20):
+        yard.add(f"s{number}", trigger={"timetable": noop})
+    member = yard.member()
+    member.rest()
+    first = HOURLY.parse("1975051700")
+    number = 400_000  # hours, of 45 years
+    moves = [
+        JobMove(
+            "Site", HOURLY, first, first + number - 1, JobState.EMBRYO, JobState.NOOP, 1, "", "s"
+        )
+    ]
+    assert not yard.store.jobs.move(moves, yard.clock.now())
+    tracemalloc.start()
+    try:
+        member.rest()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(yard.runs()) == 20 * (LIMIT + 1)
+    assert peak < 40e6
