@@ -159,6 +159,33 @@ def test_which_no_other_schedule_may_have(project: Path) -> None:
 # Schedules
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("timetable('Daily')", {"process": "Daily"}),
+        ("timetable('Daily', ['processed'], 'all')", {"process": "Daily"}),
+        (
+            "timetable('Daily', statuses=('noop', 'given_up'), generations='first')",
+            {"process": "Daily", "statuses": ["noop", "given_up"], "generations": "first"},
+        ),
+    ],
+)
+def test_a_timetable_trigger_says_which_ends_it_means(
+    project: Path, written: str, expected: dict[str, object]
+) -> None:
+    fields = f"schedule_name='s', process='Report', trigger={written}"
+    declare(project, f"schedule_context = {{'s': schedule_context_entry({fields})}}")
+    assert checked(project).mistakes == ()
+    assert load(project).schedules["s"]["trigger"] == {"timetable": expected}
+
+
+def test_a_state_that_no_job_ends_in_is_named_by_check(project: Path) -> None:
+    fields = "schedule_name='s', process='Report', trigger=timetable('Daily', ['procesed'])"
+    declare(project, f"schedule_context = {{'s': schedule_context_entry({fields})}}")
+    (mistake,) = checked(project).mistakes
+    assert mistake.endswith("procesed is no end of a job: did you mean processed?")
+
+
 def test_schedules_are_kept_in_their_canonical_form(project: Path) -> None:
     declare(
         project,

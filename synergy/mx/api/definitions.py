@@ -51,7 +51,8 @@ FIELDS: dict[str, Any] = {
             {"type": "string", "minLength": 1, "maxLength": 1000},
             {"type": "object", "minProperties": 1, "maxProperties": 1},
         ],
-        "description": "`cron 0 2 * * *`, `every 60`, `at 02:30`, or an object of one kind",
+        "description": "`cron 0 2 * * *`, `every 60`, `at 02:30`, or an object of one kind such as "
+        "`{timetable: {process, statuses, generations}}`",
     },
     "cron": {"oneOf": [_CRON, {"type": "array", "items": _CRON, "minItems": 1, "maxItems": 100}]},
     "when": _INSTANT,
