@@ -102,11 +102,15 @@ def take_all(
 def _heard(
     definition: Definition, progress: Progress, ended: Sequence[Ended], now: datetime
 ) -> Iterator[_Heard]:
+    is_meant: dict[tuple[str, str, int], bool] = {}  # thousands end alike
     for one in ended:
+        alike = (one.process, one.status, one.generation)
+        if alike not in is_meant:
+            is_meant[alike] = any(
+                matching.concerns(leaf, one.nameless) for _, leaf in leaves(definition.trigger)
+            )
         first, last = _unseen(progress, one)
-        if first <= last and any(
-            matching.concerns(leaf, one.nameless) for _, leaf in leaves(definition.trigger)
-        ):
+        if is_meant[alike] and first <= last:
             recent = max(RECENT, definition.catchup_max) * one.grouping
             border = one.qualifier.at(now) - recent
             yield _Heard(one, (first, min(last, border - 1)), (max(first, border), last))
