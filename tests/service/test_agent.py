@@ -12,6 +12,7 @@ from synergy.agent.deciding import disabling
 from synergy.delivery.request import sent
 from synergy.insight.launching import trigger_run
 from synergy.model.job import JobMove, JobState
+from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState, ScheduleChange
 from synergy.model.unit_of_work import UnitState
@@ -424,6 +425,25 @@ def test_a_period_that_is_not_processed_triggers_who_names_its_state_alone(facto
     assert [request.body for request in member.sender.requests] == [
         b"2026030100 " + word, b"2026030200 " + word,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "after", "state"),
+    [("job.failed", "failed", "failed"), ("job.given_up", "skipped", "given_up")],
+)
+def test_who_wants_to_be_told_of_trouble_is_and_nobody_else(factory, event, after, state):
+    """As the journal tells of it; the usual trigger and that for skips hear nothing."""
+    factory.add("usual", trigger={"timetable": "Daily"})
+    factory.add("skips", trigger={"timetable": {"process": "Daily", "statuses": "skipped"}})
+    trouble = {"process": "Daily", "statuses": ["failed", "given_up"]}
+    factory.add("alarm", trigger={"timetable": trouble}, payload="${timeperiod} ${state}")
+    member = factory.member()
+    day, now = "2026030100", factory.clock.now()
+    entry = JournalEntry(now, event, "Daily", day, day, "in_progress", after, 1, "no disk", "s")
+    factory.store.journal.append([entry])
+    member.rest()
+    assert [request.body.decode() for request in member.sender.requests] == [f"{day} {state}"]
+    assert [run.schedule for run in factory.runs()] == ["alarm"]
 
 
 def test_a_period_that_is_done_again_triggers_again_and_says_so(factory):
