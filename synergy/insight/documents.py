@@ -8,6 +8,7 @@ from typing import Any
 from synergy.errors import InvalidValue, NotFound
 from synergy.model.process import Deployment
 from synergy.storage.protocol import Documents
+from synergy.storage.row_codec import for_people
 from synergy.timeperiod import Qualifier
 
 Row = Mapping[str, Any]
@@ -34,7 +35,8 @@ def rows(
     """The rows of the periods that begin within `periods`, half-open; an empty bound is open.
 
     `owner` keeps the rows of one site or client. Fields that begin with an underscore are a
-    worker's own and are left out. Raises NotFound for a collection that there is not.
+    worker's own and are left out. Dates, UUIDs, decimals and bytes are text. Raises NotFound for
+    a collection that there is not.
     """
     known = known_collections(documents, deployment)
     if collection not in known:
@@ -43,7 +45,7 @@ def rows(
     if start and end and start >= end:
         raise InvalidValue(f"{periods[0]} to {periods[1]} is empty: the end is not included")
     return (
-        {name: value for name, value in row.items() if not name.startswith("_")}
+        {name: for_people(value) for name, value in row.items() if not name.startswith("_")}
         for row in documents.read(collection, start, end)
         if owner is None or owner == row.get("domain", row.get("client_id"))
     )

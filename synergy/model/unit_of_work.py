@@ -79,12 +79,13 @@ class Hint:
 class Document:
     """A row of a collection, unique in it by (timeperiod, key).
 
-    `body` is what users see; it never contains the store's own numbering.
+    `body` is what users see, as a mapping or as the bytes that are stored; it never contains the
+    store's own numbering.
     """
 
     key: str
     timeperiod: str
-    body: Mapping[str, object]
+    body: Mapping[str, object] | bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,17 +33,6 @@ def instant_or_none(stored: int | None) -> datetime | None:
     return None if stored is None else instant(stored)
 
 
-def body(document: Mapping[str, object], key: str) -> bytes:
-    """A document's body as it is stored; raises InvalidValue for what JSON cannot hold.
-
-    Its keys are sorted, so that equal documents are equal bytes.
-    """
-    try:
-        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except TypeError as error:
-        raise InvalidValue(f"document {key!r} cannot be stored: {error}") from error
-
-
 def json(value: Mapping[str, object], what: str) -> bytes:
     """A part of a row as it is stored; raises InvalidValue for what JSON cannot hold."""
     try:

@@ -25,7 +25,7 @@ from synergy.runtime.masking import mask
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch
 from synergy.worker.hold import SCHEDULER, Hold
-from synergy.worker.outcome import Nothing, Outcome, Processed
+from synergy.worker.outcome import Nothing, Outcome, Processed, checked
 from synergy.worker.pulse import Pulse
 from synergy.worker.records import Records, storable
 from synergy.worker.repeating import repeat
@@ -195,10 +195,7 @@ def _understood(outcome: object) -> tuple[UnitState, Mapping[str, int]]:
         case Nothing():
             return UnitState.NOOP, {}
         case Processed(counts):
-            for name, count in counts.items():
-                if not isinstance(count, int) or abs(count) >= 1 << 63:
-                    raise TypeError(f"the count {name!r} is no whole number within 63 bits")
-            return UnitState.PROCESSED, counts
+            return UnitState.PROCESSED, checked(counts)
         case _:
             raise TypeError(f"work gave back {type(outcome).__name__}, not Processed or Nothing")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import index
 
 from synergy.errors import SynergyError
 
@@ -21,6 +22,24 @@ class Nothing:
 
 
 Outcome = Processed | Nothing
+
+_BEYOND = 1 << 63
+
+
+def checked(counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts as whole numbers of Python; raises TypeError for what cannot be kept."""
+    found: dict[str, int] = {}
+    for name, count in counts.items():
+        if not isinstance(name, str) or not name.isprintable():
+            raise TypeError(f"the name {name!r} of a count is no plain text")
+        try:
+            number = index(count)
+        except TypeError:
+            number = _BEYOND
+        if abs(number) >= _BEYOND:
+            raise TypeError(f"the count {name!r} is no whole number within 63 bits")
+        found[name] = number
+    return found
 
 
 class CommandFailed(SynergyError):

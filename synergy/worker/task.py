@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from synergy.model.unit_of_work import Document, SinkWrite, UnitOfWork
+from synergy.storage.row_codec import Nan
+from synergy.worker.rows import as_documents
 
 if TYPE_CHECKING:
     from synergy.model.process import WorkingProcess
@@ -44,20 +46,17 @@ class Sink:
         self._unique_by = unique_by
         self._documents: list[Document] | None = None
 
-    def replace(self, timeperiod: str, documents: Iterable[Mapping[str, object]]) -> int:
+    def replace(
+        self, timeperiod: str, documents: Iterable[Mapping[str, object]], *, nan: Nan = "refuse"
+    ) -> int:
         """Makes the unit's rows exactly `documents`, filed under `timeperiod`; returns how many.
 
-        Rows that are no longer there are removed. Each document gets `timeperiod` as a field.
-        Calling it again replaces what the call before said.
+        Rows that are no longer there are removed. Each row gets `timeperiod` as a field.
+        Calling it again replaces what the call before said. `nan="null"` stores NaN and
+        infinities as null. Raises InvalidValue for the first row that cannot be stored as it
+        is: which one, which field, and what to do.
         """
-        self._documents = [
-            Document(
-                "|".join(str(document[field]) for field in self._unique_by),
-                timeperiod,
-                {**document, "timeperiod": timeperiod},
-            )
-            for document in documents
-        ]
+        self._documents = as_documents(timeperiod, documents, self._unique_by, nan)
         return len(self._documents)
 
     def writes(self) -> tuple[SinkWrite, ...]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 
-import orjson
-
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.merging import Merging
 from synergy.storage.mongodb.rows import Reader
 from synergy.storage.protocol import Bounds, Merge, SourceChange
+from synergy.storage.row_codec import decoded
 
 
 class MongoDocuments:
@@ -30,7 +29,7 @@ class MongoDocuments:
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
         reader = Reader(self._database, collection, start, end or ENDLESS)
         while (rows := reader.next()) is not None:
-            yield from [orjson.loads(row["body"]) for row in rows]
+            yield from [decoded(row["body"]) for row in rows]
 
     def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
         merging = Merging(self._database, collection, keys, merge)

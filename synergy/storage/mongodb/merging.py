@@ -5,9 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 
-import orjson
-
-from synergy.storage.encoding import body
 from synergy.storage.mongodb.changes import Written
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.rows import (
@@ -24,6 +21,7 @@ from synergy.storage.mongodb.rows import (
 )
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import Merge
+from synergy.storage.row_codec import body, decoded
 
 _VERSIONS = 64  # that a page lists before all its rows are written anew as one
 
@@ -118,7 +116,7 @@ class Merging:
         old = None if document is None else document["body"].encode()
         is_new, count = old is None, 0
         for _ in range(self._times[row]):
-            new = body(self._merge(key, None if old is None else orjson.loads(old)), key)
+            new = body(self._merge(key, None if old is None else decoded(old)), key)
             count += new != old
             old = new
         self._counts[row] = count

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy.model.unit_of_work import SinkWrite
-from synergy.storage.encoding import body
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.rows import (
@@ -22,6 +21,7 @@ from synergy.storage.mongodb.rows import (
 )
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import unique_documents
+from synergy.storage.row_codec import body
 
 
 class Result:

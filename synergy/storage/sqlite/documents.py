@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import apsw
-import orjson
 
 from synergy.model.unit_of_work import SinkWrite
-from synergy.storage.encoding import body
 from synergy.storage.protocol import Bounds, Merge, SourceChange, unique_documents
+from synergy.storage.row_codec import body, decoded
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import Row, fetch, fetch_one
@@ -44,7 +43,7 @@ class SqliteDocuments:
                 rows = fetch(connection, _SQL["page"], page)
             if rows:
                 timeperiod, key, _ = rows[-1]
-            yield from [orjson.loads(row[2]) for row in rows]
+            yield from [decoded(row[2]) for row in rows]
 
     def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
         with self._database.writing() as connection:
@@ -56,7 +55,7 @@ class SqliteDocuments:
                     found = fetch_one(connection, _SQL["body"], (collection, *place))
                     present[place] = found[0] if found else None
                 old = present[place]
-                new = body(merge(key, None if old is None else orjson.loads(old)), key)
+                new = body(merge(key, None if old is None else decoded(old)), key)
                 if new != old:
                     changes.save(place, new, is_new=old is None)
                     present[place] = new
