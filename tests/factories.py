@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
@@ -19,9 +21,16 @@ from synergy.model.unit_of_work import (
 )
 from synergy.timeperiod import Qualifier
 
+QUARTER = timezone(timedelta(hours=5, minutes=45))
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOUR = "2026112110"
 NEXT_HOUR = "2026112111"
+TYPED = {
+    "at": datetime(2026, 11, 22, 23, 59, 59, 999999, tzinfo=QUARTER),
+    "day": date(2026, 11, 22), "hour": time(1, 2, 3), "took": timedelta(days=-1, microseconds=1),
+    "id": UUID(int=1 << 127), "price": Decimal("-1.10E+3"), "raw": b"\0\xff",
+    "high": (1 << 64) - 1, "low": -(1 << 63), "flag": True, "one": 1, "zero": -0.0, "least": 5e-324,
+}  # fmt: skip
 
 
 def a_unit(process: str = "SiteHourly", timeperiod: str = HOUR, **fields: Any) -> UnitOfWork:

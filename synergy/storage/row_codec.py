@@ -11,7 +11,7 @@ Numbers of numpy are known by what they offer (`dtype`, `shape`, `item`), so not
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -31,6 +31,8 @@ LARGEST = 15 << 20  # bytes of a row; MongoDB takes 16 MiB with what else is kep
 LONGEST_KEY = 64 << 10  # characters
 
 _LEAST, _LIMIT = -(1 << 63), 1 << 64
+_FLAT = frozenset({str, int, float, bool, type(None)})
+_PLAIN = _FLAT | {dict, list}
 _MARK = "$:"
 _MARKED = b'{"$:'  # within text, a quotation mark has a backslash before it
 
@@ -48,16 +50,13 @@ def _delta(parts: list[int]) -> timedelta:
     return timedelta(*parts)
 
 
-_DATETIME = _Type("datetime", datetime, lambda it: it.isoformat(), datetime.fromisoformat)
-_DATE = _Type("date", date, lambda it: it.isoformat(), date.fromisoformat)
-_DECIMAL = _Type("decimal", Decimal, str, Decimal)
-TYPES = (
-    _DATETIME,  # before date, of which it is a kind
-    _DATE,
+TYPES = (  # datetime before date, of which it is a kind
+    _Type("datetime", datetime, lambda it: it.isoformat(), datetime.fromisoformat),
+    _Type("date", date, lambda it: it.isoformat(), date.fromisoformat),
     _Type("time", time, lambda it: it.isoformat(), time.fromisoformat),
     _Type("timedelta", timedelta, lambda it: [it.days, it.seconds, it.microseconds], _delta),
     _Type("uuid", UUID, str, UUID),
-    _DECIMAL,
+    _Type("decimal", Decimal, str, Decimal),
     _Type("bytes", bytes, lambda it: b64encode(it).decode(), b64decode),
 )
 _BY_TYPE = {one.type: one for one in TYPES}
@@ -66,11 +65,13 @@ _BY_MARK = {f"{_MARK}{one.mark}": one for one in TYPES}
 
 def encoded(row: Mapping[str, object], nan: Nan = "refuse") -> bytes:
     """A row as it is stored; raises Unstorable for what would not be read as it was given."""
-    tree = _Encoder(nan).value(row, 0)
-    try:
-        text = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
-    except TypeError as error:  # a mapping that looks like a mark is a level deeper
-        raise Unstorable(f"the row cannot be stored: {error}") from error
+    text = _plainly(row)
+    if text is None:
+        tree = _Encoder(nan).value(row, 0)
+        try:
+            text = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
+        except TypeError as error:  # a mapping that looks like a mark is a level deeper
+            raise Unstorable(f"the row cannot be stored: {error}") from error
     if len(text) > LARGEST:
         raise Unstorable(
             f"the row has {len(text) >> 20} MiB, more than {LARGEST >> 20}: "
@@ -140,6 +141,32 @@ def _value(tree: Any) -> Any:
     return {name: _value(inner) for name, inner in _inner(tree).items()}
 
 
+def _plainly(row: Mapping[str, object]) -> bytes | None:
+    """The text of a row that is JSON as it is, as most are; None if that has to be looked into."""
+    if not (type(row) is dict and _is_plain(row.values(), 0)):
+        return None
+    try:
+        text = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return None
+    return None if _MARKED in text else text
+
+
+def _is_plain(values: Collection[Any], depth: int) -> bool:
+    """Whether JSON has all of the values, keys and long numbers apart."""
+    types = set(map(type, values))
+    if float in types and not all(isfinite(value) for value in values if type(value) is float):
+        return False
+    if types <= _FLAT:
+        return True
+    if depth == DEEPEST or not types <= _PLAIN:
+        return False
+    inner = [value for value in values if type(value) not in _FLAT]
+    return all(
+        _is_plain(value.values() if type(value) is dict else value, depth + 1) for value in inner
+    )
+
+
 class _Encoder:
     """Makes values what JSON holds."""
 
@@ -171,7 +198,7 @@ class _Encoder:
             if not isinstance(name, str):
                 raise Unstorable(f"has the key {seen(name)}: keys have to be text, give str(key)")
             try:
-                found[_text(name)] = self.value(value, depth + 1)
+                found[_text(str.__str__(name))] = self.value(value, depth + 1)
             except Unstorable as error:
                 raise error.within(named(name)) from None
         if len(found) == 1 and next(iter(found)).startswith(_MARK):

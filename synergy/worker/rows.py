@@ -98,7 +98,7 @@ def _key(row: _Row, nan: Nan) -> str:
     key = "|".join(parts)
     if len(key) > LONGEST_KEY:
         raise Unstorable(
-            f"{', '.join(row.unique_by)} have together {len(key)} characters, more than "
+            f"the row's {', '.join(row.unique_by)} has {len(key)} characters, more than "
             f"{LONGEST_KEY}: make rows unique by something shorter, for example a hash"
         )
     return key

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from synergy.model.unit_of_work import UnitOfWork
 from synergy.storage.protocol import Bounds, SourceChange, Store
 from tests.contract.crowd import in_processes, open_store
 from tests.contract.engines import QUICK
-from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_hint, a_sink_write, a_unit
+from tests.factories import HOUR, NEXT_HOUR, NOW, TYPED, a_conclusion, a_hint, a_sink_write, a_unit
 
 SESSIONS = "single_session"
 
@@ -47,6 +49,61 @@ def test_a_body_comes_back_as_it_was(store: Store) -> None:
     body = {"text": "Zürich 東京 \U0001f600", "n": -(2**53), "x": 0.1, "deep": [{"a": None}, True]}
     store.documents.update(SESSIONS, [("k", HOUR)], lambda _key, _present: body)
     assert list(store.documents.read(SESSIONS, "", "")) == [body]
+
+
+ODD = {
+    "$": {"$": 1}, "$set": {"a": {"$gt": None}}, "a.b": {"": [{}]}, "nul \0": "nul \0", "_id": 5,
+    "body": 1, "key": 2, "version": 3, "mark": {"$:date": "x"}, "$date": {"$date": "2026-11-22"},
+    "deep": {"$:": {"$:": {"$:decimal": Decimal("0.10")}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", [TYPED, ODD, {"deep": [TYPED, {"odd": ODD}]}])
+def test_types_and_names_come_back_as_they_were(store: Store, body: dict[str, Any]) -> None:
+    replace_hour(store, 1, ("k", body))
+    store.documents.update("merged", [("k", HOUR)], lambda _key, _present: body)
+    seen: list[Mapping[str, object] | None] = []
+
+    def same(_key: str, present: Mapping[str, object] | None) -> Mapping[str, object]:
+        seen.append(present)
+        return present or {}
+
+    assert store.documents.update("merged", [("k", HOUR)], same) == 0
+    for read in (*store.documents.read(SESSIONS, "", ""), *store.documents.read("merged", "", "")):
+        assert repr(sorted(read.items())) == repr(sorted(_sorted(body).items()))
+    assert seen == [body]
+
+
+def _sorted(value: Any) -> Any:
+    """With the names of all mappings in order, as they are read."""
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("key", ["", "nul \0", "a|b", "$a.b", "x" * (64 << 10), "\n~\x7f東"])
+def test_rows_are_kept_under_any_key(store: Store, key: str) -> None:
+    replace_hour(store, 1, (key, {"n": 1}), ("other", {"n": 2}))
+    store.documents.update("merged", [(key, HOUR)], lambda *_: {"n": 3})
+    assert sorted(str(row["n"]) for row in store.documents.read(SESSIONS, "", "")) == ["1", "2"]
+    assert list(store.documents.read("merged", "", "")) == [{"n": 3}]
+
+
+def test_rows_of_older_versions_are_read_as_they_were(store: Store) -> None:
+    """They held dates as text, and mappings that nobody marked."""
+    texts = ('{"at":"2026-11-22T10:00:00+00:00","v":{"$date":"x"}}', '{"$:new":{"$:":5}}')
+    marks = [{"collection": "old", "timeperiod": HOUR, "low": 1, "high": 2, "rows": 2}]
+    store.transfer.write("marks", marks)
+    row = {"collection": "old", "timeperiod": HOUR}
+    rows = [{**row, "key": str(n), "body": text} for n, text in enumerate(texts)]
+    store.transfer.write("documents", rows)
+    assert list(store.documents.read("old", "", "")) == [orjson.loads(text) for text in texts]
+
+
+def test_what_is_no_number_is_refused_and_nothing_written(store: Store) -> None:
+    with pytest.raises(InvalidValue, match=r"'a' cannot be stored: field x\[0\] is nan"):
+        put(store, ("a", HOUR), x=[float("nan")])
+    assert store.documents.collections() == {}
 
 
 def test_reading_goes_on_past_a_page_while_others_write(store: Store) -> None:

@@ -33,6 +33,7 @@ from tests.factories import (
     HOUR,
     NEXT_HOUR,
     NOW,
+    TYPED,
     a_conclusion,
     a_hint,
     a_move,
@@ -142,7 +143,7 @@ def _fill_documents(store: Store) -> None:
     for turn in range(3):  # keys that were written again are there in several versions
         some = places[turn * 10 :]
         store.documents.update("sessions", some, lambda key, _old, n=turn: {"k": key, "n": n})
-    store.documents.update("a", [("ü~", HOUR)], lambda _key, _old: {"x": [1.5, None, "é"]})
+    store.documents.update("a", [("ü~", HOUR)], lambda _key, _old: {**TYPED, "x": [1.5, None, "é"]})
 
 
 def _fill_schedules(store: Store) -> None:

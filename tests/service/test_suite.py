@@ -23,6 +23,7 @@ from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Documents
+from synergy.storage.row_codec import decoded
 from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Worker, Workplace
@@ -85,7 +86,8 @@ class Shelf:
                     del self.rows[place]
             for document in write.documents:
                 place = (write.collection, document.timeperiod, document.key)
-                self.rows[place] = document.body
+                assert isinstance(document.body, bytes)
+                self.rows[place] = decoded(document.body)
 
     def of(self, collection: str) -> list[Body]:
         return list(self.read(collection, "", ""))

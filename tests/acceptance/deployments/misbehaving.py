@@ -56,7 +56,7 @@ class CountsInWords(Good):
 
 
 class WritesRowsTwice(Good):
-    reason = "two documents 'd'"
+    reason = "row 2 (domain='d') would take the place of row 1"
 
     def misbehave(self, task: Task) -> object:
         task.sink.replace(task.timeperiod, [{"domain": "d"}, {"domain": "d"}])
@@ -72,7 +72,7 @@ class WritesElsewhere(Good):
 
 
 class WritesWhatCannotBeKept(Good):
-    reason = "document 'd' cannot be stored"
+    reason = "row 1 (domain='d'): field x is a set, which cannot be stored"
 
     def misbehave(self, task: Task) -> object:
         task.sink.replace(task.timeperiod, [{"domain": "d", "at": datetime.now(UTC), "x": {1, 2}}])
@@ -80,15 +80,23 @@ class WritesWhatCannotBeKept(Good):
 
 
 class WritesHugeNumbers(Good):
-    reason = "document 'd' cannot be stored"
+    reason = "row 1 (domain='d'): field n is a whole number beyond 64 bits"
 
     def misbehave(self, task: Task) -> object:
         task.sink.replace(task.timeperiod, [{"domain": "d", "n": 10**30}])
         return Processed()
 
 
+class WritesNoNumber(Good):
+    reason = "row 1 (domain='d'): field stat.mean is nan"
+
+    def misbehave(self, task: Task) -> object:
+        task.sink.replace(task.timeperiod, [{"domain": "d", "stat": {"mean": float("nan")}}])
+        return Processed()
+
+
 class LacksAKey(Good):
-    reason = "KeyError: 'domain'"
+    reason = "row 1 has no field 'domain'"
 
     def misbehave(self, task: Task) -> object:
         task.sink.replace(task.timeperiod, [{"site": "d"}])

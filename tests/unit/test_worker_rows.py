@@ -1,0 +1,153 @@
+"""What a sink makes of rows: each is kept, or the first that cannot be is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy.errors import InvalidValue
+from synergy.storage.row_codec import LONGEST_KEY, decoded
+from synergy.worker.outcome import checked
+from synergy.worker.rows import as_documents
+
+DAY = "2026112200"
+
+
+def bodies(*rows: Any, unique_by: tuple[str, ...] = ("domain",), **options: Any) -> list[Any]:
+    found = as_documents(DAY, rows, unique_by, **options)
+    return [decoded(document.body) for document in found]  # type: ignore[arg-type]
+
+
+def keys(*rows: Any, unique_by: tuple[str, ...]) -> list[str]:
+    return [document.key for document in as_documents(DAY, rows, unique_by)]
+
+
+def refusal(*rows: Any, unique_by: tuple[str, ...] = ("domain",), **options: Any) -> str:
+    with pytest.raises(InvalidValue) as refused:
+        as_documents(DAY, rows, unique_by, **options)
+    return str(refused.value)
+
+
+def test_a_row_gets_its_timeperiod_whatever_it_said_itself() -> None:
+    assert bodies({"domain": "a", "timeperiod": "2026112201"}) == [
+        {"domain": "a", "timeperiod": DAY}
+    ]
+    assert keys({"n": 1}, unique_by=("timeperiod",)) == [DAY]
+
+
+def test_a_mapping_may_be_used_again_for_the_next_row() -> None:
+    def reusing() -> Iterator[dict[str, Any]]:
+        row: dict[str, Any] = {"stat": {}}
+        for domain in "ab":
+            row["domain"] = row["stat"]["of"] = domain
+            yield row
+
+    found = as_documents(DAY, reusing(), ("domain",))
+    assert [decoded(one.body)["stat"] for one in found] == [{"of": "a"}, {"of": "b"}]  # type: ignore[arg-type]
+
+
+def test_a_missing_unique_field_is_told_with_the_row_and_what_it_has() -> None:
+    told = refusal({"domain": "a", "os": "x"}, {"domain": "b"}, unique_by=("domain", "os"))
+    assert told == (
+        "row 2 (domain='b') has no field 'os', and rows are unique by domain, os: give it to "
+        "every row, or name other fields in unique_by of the worker"
+    )
+    assert refusal({}).startswith("row 1 has no field 'domain'")
+
+
+def test_a_row_that_would_take_the_place_of_another_is_refused() -> None:
+    assert refusal({"domain": "a", "n": 1}, {"domain": "b"}, {"domain": "a", "n": 2}) == (
+        "row 3 (domain='a') would take the place of row 1, which has the same domain: give one "
+        "row for each, or name more fields in unique_by of the worker"
+    )
+    assert "the place of row 1" in refusal({"id": 1}, {"id": "1"}, unique_by=("id",))
+    assert "the same key" in refusal({}, {}, unique_by=())
+
+
+def test_a_value_is_told_by_row_and_field() -> None:
+    told = refusal({"domain": "a"}, {"domain": "b", "stat": {"means": [1.0, float("nan")]}})
+    assert told == (
+        "row 2 (domain='b'): field stat.means[1] is nan: give a number or None, or call replace "
+        'with nan="null"'
+    )
+    assert refusal({"domain": {"a": 1}}).startswith(
+        "row 1 (domain={'a': 1}): field domain is a dict: what makes rows unique"
+    )
+    assert refusal({"domain": float("inf")}).startswith("row 1 (domain=inf): field domain is inf")
+    long = refusal({"domain": "x" * 1_000_000, "n": {1}})
+    assert len(long) < 300
+
+
+def test_what_is_no_number_becomes_null_where_the_sink_says_so() -> None:
+    row = {"domain": "a", "mean": float("nan"), "max": Decimal("Infinity"), "n": 1.5}
+    assert bodies(row, nan="null") == [
+        {"domain": "a", "mean": None, "max": None, "n": 1.5, "timeperiod": DAY}
+    ]
+    assert refusal(row, nan="keep") == 'nan=\'keep\': it is "refuse" (the default) or "null"'
+
+
+@pytest.mark.parametrize("row", ["domain", ["domain"], None, 5])
+def test_what_is_no_mapping_is_no_row(row: object) -> None:
+    assert refusal({"domain": "a"}, row).startswith(
+        f"row 2 is a{'n' * (row == 5)} {type(row).__name__}: give a map"
+    )
+
+
+def test_a_text_as_unique_by_is_told() -> None:
+    assert refusal({"domain": "a"}, unique_by="domain") == (  # type: ignore[arg-type]
+        "unique_by is the text 'domain': write ('domain',)"
+    )
+
+
+def test_what_a_generator_raises_is_raised() -> None:
+    def failing() -> Iterator[dict[str, str]]:
+        yield {"domain": "a"}
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        as_documents(DAY, failing(), ("domain",))
+
+
+def test_keys_are_texts_of_the_values() -> None:
+    for value, key in (
+        ("a|b\\", "a|b\\"), (5, "5"), (None, "None"), (True, "True"), (Decimal("1.10"), "1.10"),
+        (date(2026, 1, 2), "2026-01-02"), (UUID(int=1), str(UUID(int=1))),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
+        (timedelta(1), "1 day, 0:00:00"),
+    ):  # fmt: skip
+        assert keys({"k": value}, unique_by=("k",)) == [key]
+    assert "the row's k has 65537 characters, more than 65536" in refusal(
+        {"k": "x" * (LONGEST_KEY + 1)}, unique_by=("k",)
+    )
+    assert keys({"k": "x" * LONGEST_KEY}, unique_by=("k",)) == ["x" * LONGEST_KEY]
+
+
+@given(st.lists(st.tuples(st.text("ab|\\", max_size=3), st.text("ab|\\", max_size=3)), unique=True))
+def test_of_rows_that_differ_in_a_unique_text_all_are_kept(pairs: list[tuple[str, str]]) -> None:
+    rows = [{"a": a, "b": b} for a, b in pairs]
+    assert len(bodies(*rows, unique_by=("a", "b"))) == len(rows)
+    assert len(set(keys(*rows, unique_by=("a", "b")))) == len(rows)
+
+
+class Whole:
+    """A whole number as those of numpy."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+def test_counts_are_whole_numbers_of_any_kind() -> None:
+    assert checked({"a": 1, "b": Whole()}) == {"a": 1, "b": 7}  # type: ignore[dict-item]
+    for counts in ({"a": 1.5}, {"a": 1 << 63}, {"a": None}):
+        with pytest.raises(TypeError, match="the count 'a' is no whole number within 63 bits"):
+            checked(counts)  # type: ignore[arg-type]
+    for name in (5, "\udc80", "a\0"):
+        with pytest.raises(TypeError, match="no plain text"):
+            checked({name: 1})  # type: ignore[dict-item]
