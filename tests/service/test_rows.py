@@ -155,7 +155,7 @@ def test_a_copy_of_the_store_gives_the_same_rows(world: World) -> None:
     assert attempt(world, ROWS) == ""
     here: Store = world.store
     with closing(SqliteStore.open(":memory:")) as there:
-        for kind in ("documents", "marks"):
+        for kind in ("marks", "documents"):
             start = {"documents": ("", "", ""), "marks": ("", "")}[kind]
             there.transfer.write(kind, list(here.transfer.read(kind, start)))
         assert list(there.documents.read("hour", "", "")) == list(
