@@ -61,6 +61,7 @@ def managed_context_entry(**fields: Any) -> Entry:
     - `instances=1`: worker processes per box
     - `max_attempts=3`, `retry_backoff='1m'` (doubling, capped at 1 h)
     - `heartbeat_timeout='60s'`, `resubmit_after='1h'`, `life_support='48h'`
+    - `timeout=None`: how long an attempt may take
     - `late_data='reprocess'`, or 'mark', 'ignore'
     - `is_on=True`; or `'demo_stream'`: on where that setting is
     """
@@ -87,8 +88,8 @@ def freerun_context_entry(**fields: Any) -> Entry:
 
     With a `trigger_frequency` ('every 60', 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW', in UTC)
     it has a schedule of its own name. Optional, as for a managed process: `token`, `arguments`,
-    `instances`, `retry_backoff`, `heartbeat_timeout`, `resubmit_after`, `life_support`, `is_on`,
-    and `max_attempts=1`: a run that failed is followed by the next one.
+    `instances`, `retry_backoff`, `heartbeat_timeout`, `resubmit_after`, `life_support`,
+    `timeout`, `is_on`, and `max_attempts=1`: a run that failed is followed by the next one.
     """
     return Entry("freerun", fields)
 

@@ -100,6 +100,7 @@ class _Working(_Common):
     heartbeat_timeout: float
     resubmit_after: float
     life_support: float
+    timeout: float | None
 
 
 def _working(
@@ -115,6 +116,7 @@ def _working(
         heartbeat_timeout=fields.duration("heartbeat_timeout", 60.0),
         resubmit_after=fields.duration("resubmit_after", 3600.0),
         life_support=fields.duration("life_support", 48 * 3600.0),
+        timeout=fields.duration("timeout", 0.0) or None,
     )
 
 

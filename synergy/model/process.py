@@ -68,7 +68,11 @@ class DaemonProcess(Process):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingProcess(Process):
-    """A process that carries out units of work: a Python worker, or a command."""
+    """A process that carries out units of work: a Python worker, or a command.
+
+    `timeout` is how long an attempt may take; None for as long as its worker lives.
+    `life_support` is how long after its first claim a unit is tried again.
+    """
 
     command: tuple[str, ...] | None = None
     max_attempts: int = 3
@@ -76,6 +80,7 @@ class WorkingProcess(Process):
     heartbeat_timeout: float = 60.0
     resubmit_after: float = 3600.0
     life_support: float = 48 * 3600.0
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,9 @@ class UnitOfWork:
     handed out again, never falls, and only the newest attempt's result counts. `failures`
     counts the attempts that failed or were lost. `owner` is the incarnation of the worker
     that holds it, `heartbeat` a counter that the owner advances. `published_at` is when a
-    message for the present attempt was last confirmed, None if never.
+    message for the present attempt was last confirmed, None if never. `started_at` is when the
+    present attempt was claimed, `first_claimed_at` when the first was that was not given back
+    unbegun; None for a unit that no worker has worked on.
     """
 
     id: str
@@ -59,6 +61,7 @@ class UnitOfWork:
     finished_at: datetime | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
+    first_claimed_at: datetime | None = None
 
 
 def unit_id(process: str, timeperiod: str, generation: int, start_id: int, end_id: int) -> str:
@@ -122,7 +125,8 @@ class UnitMove:
 
     It applies only if the unit is in state `before` with `attempt` and, when given,
     `heartbeat`. `next_attempt` adds one to the attempt and takes the unit from its owner;
-    `failed` adds one to the failures. `forgive` sets the failures back to 0.
+    `failed` adds one to the failures. `forgive` sets the failures back to 0, and the first claim
+    to none, so that the unit has all its attempts and all its time again.
     """
 
     unit: str

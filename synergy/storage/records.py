@@ -55,7 +55,7 @@ messages, which may be gone."""
 
 _UNIT = [field.name for field in fields(UnitOfWork)]
 _ENTRY = [field.name for field in fields(JournalEntry)]
-_INSTANTS = ("not_before", "published_at", "started_at", "finished_at")
+_INSTANTS = ("not_before", "published_at", "started_at", "finished_at", "first_claimed_at")
 _SCHEDULE = [field.name for field in fields(Schedule)]
 _RUN = [field.name for field in fields(Run)]
 _RUN_INSTANTS = ("due_at", "created_at", "not_before", "launched_at", "finished_at")

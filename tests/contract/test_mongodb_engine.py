@@ -16,6 +16,7 @@ import pytest
 from synergy.errors import ConfigurationError, Refused, StorageUnavailable, SynergyError
 from synergy.storage.mongodb import MongoStore, engine, layout
 from synergy.storage.mongodb.database import Database
+from tests.factories import NOW, a_hint, some_units
 from tests.servers.mongodb import Server, running_ferretdb
 from tests.servers.wire import wire
 
@@ -121,6 +122,19 @@ def test_a_database_of_the_first_layout_is_told_what_it_lacks(mongodb_url: str) 
         assert {name.partition(".")[0] for name in lacking} == set(added)
         assert database["counters"].find_one({"_id": "layout"}) == {"_id": "layout", "n": 3}
     MongoStore.open(mongodb_url).close()
+
+
+def test_units_from_before_first_claims_are_as_never_claimed(mongodb_url: str) -> None:
+    requested, running = some_units(2)
+    with opened(mongodb_url) as store, documents(mongodb_url) as database:
+        store.units.create([requested, running], "scheduler")
+        store.units.claim([a_hint(running)], "worker", NOW)
+        database["units"].update_many({}, {"$unset": {"first_claimed_at": ""}})
+        assert [unit.first_claimed_at for unit in store.units.unfinished()] == [None, None]
+        (given,) = store.units.give_back([a_hint(running)], "worker", NOW)
+        assert given.first_claimed_at is None
+        (taken,) = store.units.claim([a_hint(requested)], "worker", NOW)
+        assert taken.first_claimed_at == NOW
 
 
 def test_a_dropped_store_is_as_if_it_never_was(mongodb_url: str) -> None:

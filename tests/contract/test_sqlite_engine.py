@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -16,6 +17,7 @@ import pytest
 
 from synergy.errors import Refused, StorageUnavailable
 from synergy.model.unit_of_work import Hint, UnitOfWork
+from synergy.storage.encoding import instant_or_none, micros
 from synergy.storage.sqlite import SqliteStore, engine, filesystem, schema
 from synergy.storage.sqlite.queries import SQL, queries
 from tests.contract.crowd import in_processes, in_the_midst
@@ -45,7 +47,12 @@ def by_schema() -> apsw.Connection:
 def objects(connection: apsw.Connection) -> set[tuple[str, ...]]:
     """Everything in the schema, without comments and spacing."""
     rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema")
-    return {(*names, " ".join(re.sub(r"--.*", "", sql).split())) for *names, sql in rows}
+    return {(*names, _bare(sql)) for *names, sql in rows}
+
+
+def _bare(sql: str) -> str:
+    words = " ".join(re.sub(r"--.*", "", sql).split())
+    return re.sub(r" ?([(),]) ?", r"\1", words)
 
 
 # Schema and queries
@@ -60,8 +67,8 @@ def test_the_schema_is_the_sum_of_the_migrations() -> None:
 
 def test_the_columns_of_a_unit_are_its_fields() -> None:
     columns = [row[1] for row in by_schema().execute("PRAGMA table_info(unit)")]
-    fields = [field.name for field in dataclasses.fields(UnitOfWork)]
-    assert columns == ["number", *fields, "superseded"]
+    *fields, last = [field.name for field in dataclasses.fields(UnitOfWork)]
+    assert columns == ["number", *fields, "superseded", last]
 
 
 @pytest.mark.parametrize("noun", NOUNS)
@@ -175,6 +182,32 @@ def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
         assert store.units.claim([Hint("2", 1)], "worker", NOW) == []  # the first is in progress
         assert (store.schedules.count(), store.events.last_seq()) == (0, 0)
         assert store.operations.find() == ([], None)
+
+
+def test_a_file_from_before_first_claims_knows_what_was_ever_claimed(path: Path) -> None:
+    before = (Path(schema.__file__).parent / "sql/migrations/004_first_claims.sql").read_text()
+    older = schema.migrations()[: schema.migrations().index(before)]
+    created, claimed = micros(NOW), micros(NOW + timedelta(minutes=1))
+    units = {
+        "requested": (created, 0, 0, None, None),
+        "running": (created, 1, 0, claimed, claimed),
+        "failed": (created, 2, 1, claimed, claimed),
+        "handed out again": (created, 0, 2, None, created),
+        "done": (created, 3, 0, claimed, None),
+    }
+    with closing(apsw.Connection(str(path))) as connection:
+        for migration in older:
+            connection.execute(migration)
+        connection.pragma("user_version", len(older))
+        for number, (name, (at, state, failures, started, _)) in enumerate(units.items()):
+            connection.execute(
+                "INSERT INTO unit VALUES (NULL, ?, 'P', ?, 1, 'a', 'b', 0, 0, ?, ?,"
+                " 1, ?, NULL, NULL, NULL, 0, ?, NULL, NULL, '', 0)",
+                (name, f"20261121{number:02}", at, state, failures, started),
+            )
+    with closing(SqliteStore.open(path)) as store:
+        found = {unit.id: unit.first_claimed_at for unit in store.units.get(list(units))}
+    assert found == {name: instant_or_none(first) for name, (*_, first) in units.items()}
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(

@@ -117,7 +117,10 @@ def _fill_jobs(store: Store) -> None:
 def _fill_units(store: Store) -> None:
     units = some_units(6)
     store.units.create(units, "scheduler")
-    store.units.create([a_unit(generation=2), a_unit("SiteDaily", published_at=NOW)], "scheduler")
+    store.units.create(
+        [a_unit(generation=2), a_unit("SiteDaily", published_at=NOW, first_claimed_at=NOW)],
+        "scheduler",
+    )
     requested, running, done, failed, canceled, extended = units
     store.units.claim([a_hint(one) for one in (running, done, failed)], "w", NOW)
     store.units.conclude(

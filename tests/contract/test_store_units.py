@@ -62,6 +62,7 @@ def test_every_field_is_kept(store: Store) -> None:
         finished_at=LATER,
         counts={"rows": 5},
         reason="Zürich, 東京",
+        first_claimed_at=NOW + timedelta(seconds=1),
     )
     store.units.create([unit], "scheduler")
     assert the(store, unit) == unit
@@ -215,8 +216,9 @@ def test_a_claim_takes_the_unit_for_its_owner(store: Store) -> None:
     store.units.create([unit], "scheduler")
     taken = claimed(store, unit, "worker-1")
     assert taken == replace(
-        unit, state=UnitState.IN_PROGRESS, owner="worker-1", started_at=NOW, heartbeat=0
-    )
+        unit, state=UnitState.IN_PROGRESS, owner="worker-1", started_at=NOW, heartbeat=0,
+        first_claimed_at=NOW,
+    )  # fmt: skip
     assert the(store, unit) == taken
     entry = store.journal.since(0, 10)[-1]
     assert (entry.event, entry.before, entry.after) == (
@@ -326,6 +328,47 @@ def test_only_the_owner_gives_back(store: Store) -> None:
     claimed(store, unit)
     assert store.units.give_back([a_hint(unit)], "another", NOW) == []
     assert the(store, unit).state is UnitState.IN_PROGRESS
+
+
+def test_the_first_claim_is_noted_and_kept_over_all_attempts(store: Store) -> None:
+    unit = a_unit()
+    store.units.create([unit], "scheduler")
+    assert the(store, unit).first_claimed_at is None
+    assert claimed(store, unit).first_claimed_at == NOW
+    taken = the(store, unit)
+    again = a_unit_move(taken, UnitState.REQUESTED, next_attempt=True, failed=True)
+    assert store.units.move([again], LATER) == []
+    assert the(store, unit).first_claimed_at == NOW
+    store.units.claim([Hint(unit.id, 2)], "another", LATER)
+    assert (the(store, unit).started_at, the(store, unit).first_claimed_at) == (LATER, NOW)
+    ending = a_conclusion(the(store, unit), "another", UnitState.INVALID)
+    assert store.units.conclude([ending], LATER) == []
+    assert the(store, unit).first_claimed_at == NOW
+
+
+def test_a_claim_that_is_given_back_is_none_unless_there_was_one_before(store: Store) -> None:
+    unit = a_unit()
+    store.units.create([unit], "scheduler")
+    claimed(store, unit)
+    (given,) = store.units.give_back([a_hint(unit)], "worker", LATER)
+    assert given.first_claimed_at is None
+    store.units.claim([a_hint(given)], "worker", LATER)
+    failed = a_conclusion(given, "worker", UnitState.INVALID)
+    assert store.units.conclude([failed], LATER) == []
+    again = a_unit_move(the(store, unit), UnitState.REQUESTED, next_attempt=True)
+    store.units.move([again], LATER)
+    much_later = LATER + timedelta(hours=1)
+    (taken,) = store.units.claim([a_hint(the(store, unit))], "worker", much_later)
+    (given,) = store.units.give_back([a_hint(taken)], "worker", much_later)
+    assert given.first_claimed_at == LATER
+
+
+def test_a_unit_whose_failures_are_forgiven_has_all_its_time_again(store: Store) -> None:
+    unit = a_unit(state=UnitState.INVALID, failures=3, first_claimed_at=NOW)
+    store.units.create([unit], "scheduler")
+    again = a_unit_move(unit, UnitState.REQUESTED, next_attempt=True, forgive=True)
+    assert store.units.move([again], LATER) == []
+    assert (the(store, unit).failures, the(store, unit).first_claimed_at) == (0, None)
 
 
 # Concluding
@@ -534,7 +577,7 @@ def test_a_lost_worker_costs_an_attempt_and_a_failure(store: Store) -> None:
     )
     assert store.units.move([move], NOW) == []
     assert the(store, unit) == replace(
-        unit, attempt=2, failures=1, not_before=LATER, reason="worker lost"
+        unit, attempt=2, failures=1, not_before=LATER, reason="worker lost", first_claimed_at=NOW
     )
     entry = store.journal.since(0, 10)[-1]
     assert (entry.event, entry.before, entry.why, entry.who, entry.attempt) == (

@@ -88,7 +88,7 @@ def test_every_optional_field_of_a_freerun_process_arrives(project: Path) -> Non
         "process_context['Export'] = freerun('Export', command=['x', '${run}', '${timeperiod}',"
         " '${start}', '${end}', '${attempt}', '${home}', '${site}'], arguments={'site': 'a'},"
         " token='e', instances=2, max_attempts=3, retry_backoff='2m', heartbeat_timeout=30,"
-        " resubmit_after='2h', life_support='7d', is_on=False,"
+        " resubmit_after='2h', life_support='7d', timeout='20s', is_on=False,"
         " trigger_frequency='at  5-8:00')",
     )
     assert freerun(project, "Export") == FreerunProcess(
@@ -107,6 +107,7 @@ def test_every_optional_field_of_a_freerun_process_arrives(project: Path) -> Non
         heartbeat_timeout=30,
         resubmit_after=7200,
         life_support=7 * 86_400,
+        timeout=20,
         is_on=False,
         trigger_frequency="at 5-08:00",
     )  # fmt: skip

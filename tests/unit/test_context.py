@@ -167,6 +167,7 @@ def test_the_defaults_of_a_managed_process_are_those_of_the_interface(project: P
     assert (found.max_active, found.instances, found.max_attempts) == (8, 1, 3)
     assert (found.retry_backoff, found.heartbeat_timeout) == (60, 60)
     assert (found.resubmit_after, found.life_support) == (3600, 48 * 3600)
+    assert found.timeout is None
     assert found.late_data is LateData.REPROCESS
     assert found.is_on is True
     assert found.command is None
@@ -192,6 +193,7 @@ def test_every_optional_field_arrives(project: Path) -> None:
             heartbeat_timeout=0.5,
             resubmit_after="2h",
             life_support="7d",
+            timeout="20s",
             late_data="mark",
             is_on=False,
             state_machine_name="discrete",
@@ -208,6 +210,7 @@ def test_every_optional_field_arrives(project: Path) -> None:
     assert (found.time_grouping, found.settle, found.max_active, found.instances) == (7, 0, 1, 2)
     assert (found.max_attempts, found.retry_backoff, found.heartbeat_timeout) == (1, 90, 0.5)
     assert (found.resubmit_after, found.life_support) == (7200, 7 * 86_400)
+    assert found.timeout == 20
     assert (found.late_data, found.is_on) == (LateData.MARK, False)
     assert found.blocking is Blocking.CHILDREN
     assert found.trigger_frequency == "at 5-08:00"
@@ -268,6 +271,8 @@ def test_a_process_may_be_on_where_the_demo_stream_is(
         ({"settle": "99999d"}, "settle", "at most ten years"),
         ({"heartbeat_timeout": 0}, "heartbeat_timeout", "more than 0"),
         ({"life_support": "0h"}, "life_support", "more than 0"),
+        ({"timeout": 0}, "timeout", "more than 0"),
+        ({"timeout": "a while"}, "timeout", "'a while'"),
         ({"classname": "Worker.start"}, "classname", "expected package.module.Class.method"),
         ({"classname": 5}, "classname", "expected a text, not 5"),
         ({"present_on_boxes": "dev.*"}, "present_on_boxes", "expected a list of texts"),

@@ -92,6 +92,7 @@ def facts(process: Process) -> list[tuple[str, str]]:
         found += [
             ("Attempts", str(process.max_attempts)),
             ("Life support", _told(process.life_support)),
+            ("Timeout", "none" if process.timeout is None else _told(process.timeout)),
         ]
     return [*found, ("Runs on boxes", ", ".join(process.present_on_boxes))]
 

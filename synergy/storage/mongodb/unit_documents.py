@@ -7,7 +7,8 @@ newer unit; `v`, which rises with each change but heartbeats, and what else docu
 tell the journal (see `telling`); and, between the moment a result is committed and the moment
 its rows are in place, `ending` (see `conclusions`).
 
-A free run, whose timeperiod has 14 digits, is a job of its own.
+A free run, whose timeperiod has 14 digits, is a job of its own. Units of a store that is older
+than `first_claimed_at` do not have it, and are as if they had never been claimed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SAME = (
     "process", "timeperiod", "generation", "start_timeperiod", "end_timeperiod", "start_id",
     "end_id", "attempt", "failures", "owner", "heartbeat", "reason",
 )  # fmt: skip
-_INSTANTS = ("not_before", "published_at", "started_at", "finished_at")
+_INSTANTS = ("not_before", "published_at", "started_at", "finished_at", "first_claimed_at")
 
 
 def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
@@ -56,7 +57,7 @@ def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
 def unit_of(document: Doc) -> UnitOfWork:
     """The unit that a document holds."""
     fields: Doc = {name: document[name] for name in _SAME}
-    fields |= {name: instant_or_none(document[name]) for name in _INSTANTS}
+    fields |= {name: instant_or_none(document.get(name)) for name in _INSTANTS}
     return UnitOfWork(
         id=document["_id"],
         created_at=instant(document["created_at"]),

@@ -96,7 +96,7 @@ class MongoUnits:
             taken.add(unit["job"])
             fields = {
                 "state": _RUNNING, "slot": unit["job"], "owner": owner, "heartbeat": 0,
-                "started_at": at,
+                "started_at": at, "first_claimed_at": unit.get("first_claimed_at") or at,
             }  # fmt: skip
             return _swap(unit, fields, at, "", owner)
 
@@ -130,6 +130,8 @@ class MongoUnits:
             if held != (_RUNNING, attempts[unit["_id"]], owner, None):
                 return None
             fields = {**_asked_again(unit), "attempt": unit["attempt"] + 1, "not_before": None}
+            if unit.get("first_claimed_at") == unit["started_at"]:  # it is as never claimed
+                fields["first_claimed_at"] = None
             return _swap(unit, fields, at, "given back", owner)
 
         return [unit_of(unit) for unit in self._change([claim.unit for claim in claims], give)]
@@ -266,6 +268,8 @@ def _moved(moves: dict[str, UnitMove], at: int, unit: Doc) -> Swap | None:
         fields |= _asked_again(unit)
     fields["slot"] = unit["job"] if move.after is UnitState.IN_PROGRESS else unit["_id"]
     fields["failures"] = 0 if move.forgive else unit["failures"] + move.failed
+    if move.forgive:
+        fields["first_claimed_at"] = None
     fields["finished_at"] = at if move.after.is_finished else None
     if move.failed or move.after.is_finished:
         fields["reason"] = move.why

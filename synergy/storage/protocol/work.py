@@ -67,7 +67,8 @@ class Units(Protocol):
 
         Two callers never receive the same attempt; nor is a unit handed out while another
         unit of the same process and timeperiod is in progress, except free runs: units whose
-        timeperiod has 14 digits, a second, belong to no job. Journal `unit.in_progress`.
+        timeperiod has 14 digits, a second, belong to no job. The first claim is noted, and kept
+        over all attempts. Journal `unit.in_progress`.
         """
         ...
 
@@ -76,7 +77,10 @@ class Units(Protocol):
         ...
 
     def give_back(self, claims: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
-        """Returns claims that were not begun: requested again, attempt + 1, not a failure."""
+        """Returns claims that were not begun: requested again, attempt + 1, not a failure.
+
+        If it was the first claim of a unit, the unit counts as never claimed.
+        """
         ...
 
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:

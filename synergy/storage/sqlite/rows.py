@@ -63,11 +63,11 @@ def word(stored: int) -> str:
 
 
 def unit(row: Row) -> UnitOfWork:
-    """A row of `unit`, whose columns follow the fields of UnitOfWork."""
+    """A row of `unit`, whose columns follow the fields of UnitOfWork, but for `superseded`."""
     (
         _, id_, process, timeperiod, generation, start_timeperiod, end_timeperiod, start_id, end_id,
         created_at, state_, attempt, failures, not_before, published_at, owner, heartbeat,
-        started_at, finished_at, counts_, reason, _,
+        started_at, finished_at, counts_, reason, _, first_claimed_at,
     ) = row  # fmt: skip
     return UnitOfWork(
         id_,
@@ -90,6 +90,7 @@ def unit(row: Row) -> UnitOfWork:
         instant_or_none(finished_at),
         orjson.loads(counts_) if counts_ else {},
         reason,
+        instant_or_none(first_claimed_at),
     )
 
 
@@ -116,7 +117,19 @@ def unit_row(unit: UnitOfWork) -> Row:
         micros_or_none(unit.finished_at),
         counts(unit.counts),
         unit.reason,
+        micros_or_none(unit.first_claimed_at),
     )
+
+
+def whole_unit_row(unit: UnitOfWork, number: int, is_superseded: bool) -> Row:
+    """All columns of a unit, in the order of the table."""
+    *columns, first_claimed_at = unit_row(unit)
+    return (number, *columns, is_superseded, first_claimed_at)
+
+
+def is_superseded(row: Row) -> bool:
+    """Whether the unit of this row has a newer one of its job beside it."""
+    return bool(row[-2])
 
 
 def counts(numbers: Mapping[str, int]) -> str | None:

@@ -196,9 +196,9 @@ _TABLES = {
     "units": _Table(
         "units",
         "put_units",
-        lambda row: of_unit(rows.unit(row), row[0], bool(row[-1])),
-        lambda record: (
-            record["number"], *rows.unit_row(unit_of(record)), record["is_superseded"],
+        lambda row: of_unit(rows.unit(row), row[0], rows.is_superseded(row)),
+        lambda record: rows.whole_unit_row(
+            unit_of(record), record["number"], record["is_superseded"]
         ),
     ),
     "runs": _Table(

@@ -11,7 +11,7 @@ CREATE TABLE job_block (
     UNIQUE (process, block)
 ) STRICT;
 
--- Between `number` and `superseded` the columns are the fields of UnitOfWork, in order.
+-- But for `number` and `superseded` the columns are the fields of UnitOfWork, in order.
 -- `superseded` says that a newer unit of the same job exists.
 CREATE TABLE unit (
     number           INTEGER PRIMARY KEY,
@@ -35,7 +35,8 @@ CREATE TABLE unit (
     finished_at      INTEGER,
     counts           TEXT,
     reason           TEXT NOT NULL,
-    superseded       INTEGER NOT NULL DEFAULT 0
+    superseded       INTEGER NOT NULL DEFAULT 0,
+    first_claimed_at INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX unit_key ON unit (process, timeperiod, generation, start_id, end_id);
 -- No two units of one job are ever in progress together. Free runs, whose timeperiods have 14

@@ -4,9 +4,9 @@
 INSERT INTO unit (
     id, process, timeperiod, generation, start_timeperiod, end_timeperiod, start_id, end_id,
     created_at, state, attempt, failures, not_before, published_at, owner, heartbeat,
-    started_at, finished_at, counts, reason, superseded
+    started_at, finished_at, counts, reason, first_claimed_at, superseded
 ) VALUES (
-    ?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, length(?3) = 14
+    ?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, length(?3) = 14
 )
 ON CONFLICT DO NOTHING
 RETURNING number, id, process, timeperiod;
@@ -68,7 +68,8 @@ GROUP BY process, state;
 -- name: claim
 -- Takes a requested unit of this attempt if it is due; nothing while another unit of its job
 -- is in progress (index unit_in_progress, which leaves free runs alone).
-UPDATE OR IGNORE unit SET state = 1, owner = ?1, heartbeat = 0, started_at = ?2
+UPDATE OR IGNORE unit SET state = 1, owner = ?1, heartbeat = 0, started_at = ?2,
+    first_claimed_at = coalesce(first_claimed_at, ?2)
 WHERE id = ?3 AND attempt = ?4 AND state = 0 AND (not_before IS NULL OR not_before <= ?2)
 RETURNING *;
 
@@ -78,7 +79,9 @@ WHERE id = ? AND attempt = ? AND owner = ? AND state = 1
 RETURNING id, attempt;
 
 -- name: give_back
+-- What was claimed for the first time, and is given back, counts as never claimed.
 UPDATE unit SET state = 0, attempt = attempt + 1, owner = NULL, heartbeat = 0,
+    first_claimed_at = iif(first_claimed_at = started_at, NULL, first_claimed_at),
     started_at = NULL, published_at = NULL, not_before = NULL
 WHERE id = ? AND attempt = ? AND owner = ? AND state = 1
 RETURNING *;
@@ -97,6 +100,7 @@ UPDATE OR IGNORE unit SET
     state = :after,
     attempt = attempt + :next_attempt,
     failures = iif(:forgive, 0, failures + :failed),
+    first_claimed_at = iif(:forgive, NULL, first_claimed_at),
     not_before = :not_before,
     owner = iif(:next_attempt OR :after = 0, NULL, owner),
     heartbeat = iif(:next_attempt OR :after = 0, 0, heartbeat),
