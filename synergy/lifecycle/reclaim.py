@@ -20,6 +20,7 @@ class Verdict(Enum):
     LEAVE = "leave"
     PUBLISH = "publish"  # say its id again, same attempt
     HAND_OUT = "hand out"  # attempt + 1
+    TIME_OUT = "time out"  # the attempt fails, and is taken from its worker
     CANCEL = "cancel"
 
 
@@ -27,7 +28,8 @@ class Verdict(Enum):
 class Observed:
     """What the collector knows about a unit besides its row.
 
-    `silent_for`: seconds, on the collector's own clock, since the heartbeat last moved.
+    `silent_for`: seconds, on the collector's own clock, since the heartbeat last moved, and
+    `running_for` since this attempt was first seen in progress.
     `owner_is_gone`: the worker's process provably exists no more. `queue_is_empty`: no
     message waits in the process's queue. `superseded`: its job is finished, or was started
     over. `flush`: an operator wants no waiting times.
@@ -38,13 +40,15 @@ class Observed:
     queue_is_empty: bool
     superseded: bool
     flush: bool
+    running_for: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict, why, and whether the attempt counts as a failure.
 
-    `again_at`: when a unit that is left now is to be looked at again, if that is known.
+    `again_at`: when a unit that is left now, or timed out, is to be looked at again, if that is
+    known.
     """
 
     verdict: Verdict
@@ -55,6 +59,7 @@ class Judgement:
 
 _LEAVE = Judgement(Verdict.LEAVE)
 _LONGEST_BACKOFF = timedelta(hours=1)
+SLACK = 30.0  # seconds over the timeout that a worker has for ending the attempt by itself
 
 
 def again_at(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> datetime:
@@ -63,13 +68,18 @@ def again_at(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> dateti
     return now + min(backoff, _LONGEST_BACKOFF)
 
 
+def timed_out(timeout: float) -> str:
+    """The reason of an attempt that took too long."""
+    return f"timed out after {timeout:g} s"
+
+
 def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: datetime) -> Judgement:
     """What to do with a unit that is requested, in progress or invalid."""
     if seen.superseded:
         return Judgement(Verdict.CANCEL, "its job was finished or started over without it")
     if unit.state is UnitState.IN_PROGRESS:
-        return _running(unit, process, seen)
-    if now - unit.created_at > timedelta(seconds=process.life_support):
+        return _running(unit, process, seen, now)
+    if _is_too_old(unit, process, now):
         last = f"; last: {unit.reason}" if unit.reason else ""
         # A job is skipped then; a run has no other end than that it failed.
         failed = isinstance(process, FreerunProcess)
@@ -80,9 +90,18 @@ def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: dateti
     return _requested(unit, process, seen, now)
 
 
-def _running(unit: UnitOfWork, process: WorkingProcess, seen: Observed) -> Judgement:
+def _is_too_old(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> bool:
+    """Whether it had its time; one that no worker ever took cannot help it."""
+    first = unit.first_claimed_at
+    return first is not None and now - first > timedelta(seconds=process.life_support)
+
+
+def _running(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: datetime) -> Judgement:
     if not seen.owner_is_gone and seen.silent_for < process.heartbeat_timeout:
-        return _LEAVE
+        if process.timeout is None or seen.running_for < process.timeout + SLACK:
+            return _LEAVE
+        why, again = timed_out(process.timeout), again_at(unit, process, now)
+        return Judgement(Verdict.TIME_OUT, why, failed=True, again_at=again)
     why = "its worker is gone" if seen.owner_is_gone else "its worker's heartbeat stopped"
     if unit.failures + 1 >= process.max_attempts:
         return Judgement(Verdict.CANCEL, f"{why}{_times(process.max_attempts)}", failed=True)

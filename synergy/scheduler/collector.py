@@ -66,6 +66,7 @@ class Collector:
         self._processes = processes
         self._is_superseded = is_superseded
         self._beats: dict[str, tuple[int, int, float]] = {}
+        self._running: dict[str, tuple[int, float]] = {}
         self._ran_at: float | None = None
 
     def run_once(self, *, flush: bool = False, only: str = "") -> Swept:
@@ -73,6 +74,7 @@ class Collector:
         now, monotonic = self._clock.now(), self._clock.monotonic()
         if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY:
             self._beats.clear()  # nobody could beat, or see a beat, while the store was away
+            self._running.clear()
         self._ran_at = monotonic
         recovered = self._store.recover()
         processes = self._processes()
@@ -128,25 +130,36 @@ class Collector:
             since = monotonic
             self._beats[unit.id] = (unit.attempt, unit.heartbeat, since)
         owner = identity.parse(unit.owner or "")
+        running_since = self._running_since(unit, monotonic)
         return Observed(
             silent_for=monotonic - since,
             owner_is_gone=owner is not None and owner.is_provably_dead,
             queue_is_empty=queue_is_empty,
             superseded=self._is_superseded(unit),
             flush=flush,
+            running_for=monotonic - running_since,
         )
+
+    def _running_since(self, unit: UnitOfWork, monotonic: float) -> float:
+        """When this attempt was first seen in progress, whatever the clocks of workers say."""
+        if unit.state is not UnitState.IN_PROGRESS:
+            return monotonic
+        attempt, since = self._running.get(unit.id, (0, 0.0))
+        if attempt != unit.attempt:
+            since = monotonic
+            self._running[unit.id] = (unit.attempt, since)
+        return since
 
     def _forget_beats(self, units: list[UnitOfWork]) -> None:
         present = {unit.id for unit in units}
         self._beats = {unit: beat for unit, beat in self._beats.items() if unit in present}
+        self._running = {unit: seen for unit, seen in self._running.items() if unit in present}
 
     def _carry_out(
         self, judged: list[tuple[UnitOfWork, WorkingProcess, Judgement]], now: datetime
     ) -> Counter[str]:
         moves = [
-            _move(unit, judgement)
-            for unit, _, judgement in judged
-            if judgement.verdict in (Verdict.HAND_OUT, Verdict.CANCEL)
+            _move(unit, judgement) for unit, _, judgement in judged if judgement.verdict in _AFTER
         ]
         publish: defaultdict[str, list[Hint]] = defaultdict(list)
         with self._store.batch() as batch:
@@ -173,16 +186,26 @@ def _ends_a_run(process: WorkingProcess, judgement: Judgement) -> bool:
     return isinstance(process, FreerunProcess) and judgement.verdict is Verdict.CANCEL
 
 
+_AFTER = {
+    Verdict.HAND_OUT: UnitState.REQUESTED,
+    Verdict.TIME_OUT: UnitState.INVALID,
+    Verdict.CANCEL: UnitState.CANCELED,
+}
+
+
 def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:
-    again = judgement.verdict is Verdict.HAND_OUT
+    is_late = judgement.verdict is Verdict.TIME_OUT
+    # A heart that goes on beating saves a unit from being lost, but not from its timeout.
+    is_saved_by_beats = unit.state is UnitState.IN_PROGRESS and not is_late
     return UnitMove(
         unit.id,
         unit.state,
         unit.attempt,
-        UnitState.REQUESTED if again else UnitState.CANCELED,
+        _AFTER[judgement.verdict],
         judgement.why,
         _WHO,
-        heartbeat=unit.heartbeat if unit.state is UnitState.IN_PROGRESS else None,
+        heartbeat=unit.heartbeat if is_saved_by_beats else None,
         next_attempt=True,
         failed=judgement.failed,
+        not_before=judgement.again_at,
     )

@@ -1,7 +1,9 @@
 """What to do next: desired + known + now → actions. Pure.
 
 A process that dies is started again at once, then after 1, 2, 4 … 60 s; a minute of health
-forgets the deaths before it. A process that is not desired any more is asked to end, and
+forgets the deaths before it, and so does an end on purpose: a worker whose work does not let go
+of a unit ends itself, after a grace time that makes no haste possible, and is started again at
+once. A process that is not desired any more is asked to end, and
 killed after the grace time. A slot that is desired again while its process is still ending
 waits for that end: there are never two copies of one process.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from synergy.runtime import letting_go
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 
@@ -93,9 +96,13 @@ def restart_delay(failures: int, timing: Timing) -> float:
     return min(2.0 ** min(failures - 2, 30), timing.longest_delay)
 
 
-def failures_after_death(status: SlotStatus, now: float, timing: Timing) -> int:
-    """Deaths in a row, the present one included."""
-    return 1 if now - status.born >= timing.healthy_after else status.failures + 1
+def failures_after_death(
+    status: SlotStatus, now: float, timing: Timing, code: int | None = None
+) -> int:
+    """Deaths in a row, the present one included; `code` is what it ended with, if that is known."""
+    lived = now - status.born
+    is_on_purpose = code == letting_go.EXIT and lived >= letting_go.GRACE
+    return 1 if is_on_purpose or lived >= timing.healthy_after else status.failures + 1
 
 
 def _act(

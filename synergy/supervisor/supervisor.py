@@ -28,6 +28,7 @@ from synergy.insight.memory import fact_of
 from synergy.messaging.protocol import Bus
 from synergy.model.box import ObservedProcess
 from synergy.model.process import Deployment
+from synergy.runtime import letting_go
 from synergy.runtime.identity import boot_id
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
@@ -303,12 +304,13 @@ class Supervisor:
 
     def _died(self, slot: Slot) -> None:
         code = self._release(slot)
-        self._log(slot, logging.WARNING, "died", "died, exit code %s", code)
-        self._failed(slot)
+        why = ": its work did not let go of a unit" if code == letting_go.EXIT else ""
+        self._log(slot, logging.WARNING, "died", "died, exit code %s%s", code, why)
+        self._failed(slot, code)
 
-    def _failed(self, slot: Slot) -> None:
+    def _failed(self, slot: Slot, code: int | None = None) -> None:
         now, timing = self._clock.monotonic(), self._config.timing
-        failures = failures_after_death(self._status[slot], now, timing)
+        failures = failures_after_death(self._status[slot], now, timing, code)
         self._enter(slot, SlotState.BACKOFF, failures=failures)
 
     def _release(self, slot: Slot) -> int | None:

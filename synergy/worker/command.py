@@ -36,6 +36,7 @@ from synergy.worker.task import Task
 NOTHING_TO_DO = 99
 LOOK = 1.0  # seconds between two looks whether the unit was taken away
 GRACE = 5.0  # seconds between TERM and KILL for a program whose unit was taken away
+REST = 2.0  # seconds for the end of output whose stream another process still holds
 KEPT = 200  # lines of output kept for the reason and the unit's log
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
@@ -186,5 +187,5 @@ class _Tail:
 
     def lines(self) -> list[str]:
         """The last lines; waits a little for a stream that another process still holds."""
-        self._thread.join(GRACE)
+        self._thread.join(REST)
         return list(self._kept)

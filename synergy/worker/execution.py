@@ -10,6 +10,7 @@ away.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -26,7 +27,7 @@ from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch
 from synergy.worker.hold import SCHEDULER, Hold
 from synergy.worker.outcome import Nothing, Outcome, Processed, checked
-from synergy.worker.pulse import Pulse
+from synergy.worker.pulse import End, Pulse
 from synergy.worker.records import Records, storable
 from synergy.worker.repeating import repeat
 from synergy.worker.task import Sink, Source, Task
@@ -68,7 +69,14 @@ def announce(workplace: Workplace) -> None:
 class Crew:
     """Carries out the units of one process, one after the other."""
 
-    def __init__(self, workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        workplace: Workplace,
+        work: Work,
+        unique_by: tuple[str, ...],
+        end: End = os._exit,
+    ) -> None:
+        """`end` ends the process with an exit code, whatever its threads do."""
         assert isinstance(workplace.process, WorkingProcess)
         self._process = workplace.process
         self._workplace = workplace
@@ -76,7 +84,7 @@ class Crew:
         self._unique_by = unique_by
         self._records = Records(workplace.clock)
         self._hold = Hold(workplace, self._records)
-        self._pulse = Pulse(workplace, self._hold, self._process.heartbeat_timeout)
+        self._pulse = Pulse(workplace, self._hold, end)
         self._runs: dict[str, Run] = {}  # of the units in hand, by id
         self._group = 1
         self._asked: list[Hint] = []  # what was claimed, without an answer yet

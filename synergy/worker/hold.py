@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable
-from synergy.lifecycle.reclaim import again_at
+from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.reclaim import again_at, timed_out
 from synergy.messaging.message import UnitMessage
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
@@ -39,6 +40,8 @@ class Hold:
         self._concluded: list[tuple[UnitOfWork, Conclusion]] = []
         self._oldest = 0.0
         self._lost: Hint | None = None
+        self._lost_since = 0.0
+        self._late: tuple[UnitOfWork, Conclusion] | None = None  # timed out, and not yet written
 
     def take(self, units: Sequence[UnitOfWork]) -> None:
         """New claims, to be begun in this order."""
@@ -70,6 +73,8 @@ class Hold:
         now = self._workplace.clock.monotonic()
         with self._lock:
             current, self._current = self._current, None
+            if current is not None and self._late is not None:
+                conclusion, self._late = self._late[1], None
             if conclusion is not None and current is not None:
                 if not self._concluded:
                     self._oldest = now
@@ -161,7 +166,59 @@ class Hold:
                 current.attempt,
                 self._workplace.owner,
             ):
-                self._lost = Hint(current.id, current.attempt)
+                self._lose(current)
+
+    def time_out(self, timeout: float) -> None:
+        """Ends the present unit as failed, if it has been under way for so many seconds.
+
+        Where the store does not answer, it is written later: by the next call, or with the end
+        of the work.
+        """
+        with self._lock:
+            current = self._current
+            if current is None or self.running_for() < timeout:
+                return
+            if self._lost != Hint(current.id, current.attempt):
+                self._late = (current, self._timed_out(current, timeout))
+                self._records.stuck(current)
+                self._lose(current)
+            if self._late is not None:
+                refused = self._in_vain(self._write([self._late[1]]))
+                _tell(*self._late, is_refused=bool(refused))
+                self._late = None
+
+    def _timed_out(self, unit: UnitOfWork, timeout: float) -> Conclusion:
+        process, now = self._workplace.process, self._workplace.clock.now()
+        assert isinstance(process, WorkingProcess)
+        return Conclusion(
+            unit.id, unit.attempt, self._workplace.owner, UnitState.INVALID,
+            reason=timed_out(timeout), not_before=again_at(unit, process, now),
+        )  # fmt: skip
+
+    def lost_for(self) -> float:
+        """Seconds since it was noticed that the present unit is no longer this worker's; else 0."""
+        with self._lock:
+            current = self._current
+            if current is None or self._lost != Hint(current.id, current.attempt):
+                return 0.0
+            return self._workplace.clock.monotonic() - self._lost_since
+
+    def leave(self, grace: float, end: Callable[[UnitOfWork], None]) -> None:
+        """Calls `end` if the work of a unit that was lost `grace` seconds ago still goes on.
+
+        What is finished is concluded before, and what was not begun given back, however long the
+        store does not answer; nothing is begun meanwhile.
+        """
+        with self._lock:
+            current = self._current
+            if current is None or self.lost_for() < grace:
+                return
+            if self._concluded:
+                self.flush()
+            self.give_back_waiting()
+            with suppress(StorageUnavailable):  # the collector finds out that the worker is gone
+                self._records.flush(self._workplace.store.logs)
+            end(current)
 
     def give_back_waiting(self) -> None:
         """Returns what was not begun, for other instances to take."""
@@ -174,10 +231,9 @@ class Hold:
         with self._lock:
             if self._current is None:
                 return
-            mine = Hint(self._current.id, self._current.attempt)
-            if self._lost != mine:
+            if self._lost != Hint(self._current.id, self._current.attempt):
                 self._give_back([self._current])
-                self._lost = mine
+                self._lose(self._current)
 
     def _give_back(self, units: list[UnitOfWork]) -> None:
         if not units:
@@ -198,11 +254,16 @@ class Hold:
                 "Given back, but nobody is told: %s", error, extra={"event": "worker.untold"}
             )  # the collector will say them again
 
+    def _lose(self, current: UnitOfWork) -> None:
+        mine = Hint(current.id, current.attempt)
+        if self._lost != mine:
+            self._lost, self._lost_since = mine, self._workplace.clock.monotonic()
+
     def _drop(self, lost: Sequence[Hint]) -> None:
         gone = set(lost)
         current = self._current
         if current is not None and Hint(current.id, current.attempt) in gone:
-            self._lost = Hint(current.id, current.attempt)
+            self._lose(current)
         self._waiting = deque(u for u in self._waiting if Hint(u.id, u.attempt) not in gone)
 
 

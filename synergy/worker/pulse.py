@@ -4,15 +4,24 @@ It beats six times in each heartbeat limit. Once a unit takes as long as a secon
 concludes what is finished, gives back what was not begun, and looks every second whether the
 unit was canceled or started over. When the process shall stop and
 the work does not heed it, the unit is given back before the process is killed.
+
+A unit that takes longer than its process's timeout is ended as failed. Work that goes on although
+its unit was lost, timed out or canceled has a grace time to return; then the pulse ends the
+process, in good order for all other units, and the supervisor starts it again.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.model.process import WorkingProcess
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.runtime import letting_go
 from synergy.runtime.workplace import Workplace
 from synergy.worker.hold import Hold
 
@@ -21,14 +30,21 @@ PATIENCE = 5.0  # seconds that work may go on after the process was asked to sto
 
 log = logging.getLogger(__name__)
 
+End = Callable[[int], object]
+"""Ends the process at once, whatever its threads do, with this exit code."""
+
 
 class Pulse:
     """A context manager around each group of units."""
 
-    def __init__(self, workplace: Workplace, hold: Hold, heartbeat_timeout: float) -> None:
+    def __init__(self, workplace: Workplace, hold: Hold, end: End = os._exit) -> None:
+        process = workplace.process
+        assert isinstance(process, WorkingProcess)
         self._workplace = workplace
         self._hold = hold
-        self._every = heartbeat_timeout / 6
+        self._end = end
+        self._every = process.heartbeat_timeout / 6
+        self._timeout = process.timeout
         self._work = threading.Event()
         self._rest = threading.Event()
         self._rest.set()
@@ -72,6 +88,9 @@ class Pulse:
 
     def _step(self, now: float, beaten: float, stopping: float) -> float:
         hold = self._hold
+        hold.leave(letting_go.GRACE, self._leave)  # first: what follows may fail each time
+        if self._timeout is not None:
+            hold.time_out(self._timeout)
         if now - stopping >= PATIENCE:
             hold.give_back_current()
         is_due = now - beaten >= self._every
@@ -83,3 +102,11 @@ class Pulse:
             if not is_due:
                 hold.look()
         return now if is_due else beaten
+
+    def _leave(self, unit: UnitOfWork) -> None:
+        log.error(
+            "The work on unit %s does not let go within %g s: the process ends itself",
+            unit.id, letting_go.GRACE,
+            extra={"event": "worker.left", "unit": unit.id, "timeperiod": unit.timeperiod},
+        )  # fmt: skip
+        self._end(letting_go.EXIT)

@@ -7,6 +7,7 @@ kept, from whatever logger, up to a limit for each attempt.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -62,6 +63,12 @@ class Records(logging.Handler):
             self._keep(unit, "ERROR", error.how)
         else:
             self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
+
+    def stuck(self, unit: UnitOfWork) -> None:
+        """Files where the work is just now."""
+        frame = sys._current_frames().get(self._thread)
+        stack = "".join(traceback.format_stack(frame)) if frame is not None else "nowhere"
+        self._keep(unit, "WARNING", f"The work is at\n{stack}")
 
     def flush(self, logs: UnitLogs | None = None) -> None:
         """Writes what is filed into the store; without one, as logging asks, does nothing."""

@@ -22,7 +22,7 @@ from synergy.insight.metrics import Meter
 from synergy.insight.reads import Reads
 from synergy.model.job import JobState
 from synergy.model.schedule import RunState, Schedule
-from synergy.model.unit_of_work import UnitState
+from synergy.model.unit_of_work import Hint, UnitMove, UnitState
 from synergy.runtime.stop import Stop
 from synergy.worker.outcome import Nothing, Processed
 from tests.service.free_runs import (
@@ -333,10 +333,29 @@ def test_a_worker_that_falls_silent_loses_its_run(max_attempts, is_again):
         assert outcome_of(done) == (RunState.FAILED, "its worker's heartbeat stopped")
 
 
-def test_a_run_that_nobody_carries_out_in_time_has_failed(world):
+def test_a_run_that_no_worker_took_waits_however_long(world):
     run = a_run()
     launch(world, run)
     world.schedule()
+    world.clock.advance(30 * 24 * 3600)
+    world.schedule()
+    assert unit(world, run).state is UnitState.REQUESTED
+    carry_out(world, no_work)
+    assert outcome_of(unit(world, run)) == (RunState.PROCESSED, "")
+
+
+def test_a_run_that_was_begun_and_is_not_done_in_time_has_failed():
+    world = a_world(a_free_process(max_attempts=2))
+    run = a_run()
+    launch(world, run)
+    world.schedule()
+    taken = unit(world, run)
+    held = world.store.units.claim([Hint(taken.id, taken.attempt)], "somebody", world.clock.now())
+    again = UnitMove(
+        run.id, UnitState.IN_PROGRESS, held[0].attempt, UnitState.REQUESTED, "", "a test",
+        next_attempt=True,
+    )  # fmt: skip
+    assert world.store.units.move([again], world.clock.now()) == []
     world.clock.advance(48 * 3600 + 1)
     world.schedule()
     done = unit(world, run)

@@ -64,6 +64,7 @@ class World:
         self.scheduler = self.a_scheduler("scheduler-1")
         self.actions = Actions(self.store, self.bus, deployment)
         self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
+        self.ended: list[int] = []  # exit codes with which workers would have ended themselves
         self._crews: dict[str, Crew] = {}
         WORLDS.append(self)
 
@@ -97,7 +98,8 @@ class World:
 
     def crew(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> Crew:
         if process not in self._crews:
-            self._crews[process] = Crew(self.workplace(process, f"w-{process}"), work, ("domain",))
+            workplace = self.workplace(process, f"w-{process}")
+            self._crews[process] = Crew(workplace, work, ("domain",), end=self.ended.append)
         return self._crews[process]
 
     def schedule(self) -> None:

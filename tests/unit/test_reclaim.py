@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.lifecycle.reclaim import Observed, Verdict, judge
+from synergy.lifecycle.reclaim import SLACK, Observed, Verdict, judge
 from synergy.model.process import FreerunProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from tests.deployments import HOURLY, a_process
@@ -54,8 +54,13 @@ OLD = NOW - timedelta(hours=48, seconds=1)
         (a_unit(R), seen(queue_is_empty=True), PUBLISH, False),
         (a_unit(R, published_at=NOW - timedelta(hours=1)), seen(), LEAVE, False),
         (a_unit(R, published_at=NOW - timedelta(seconds=3601)), seen(), PUBLISH, False),
-        (a_unit(R, created_at=NOW - timedelta(hours=48)), seen(), LEAVE, False),
-        (a_unit(R, created_at=OLD), seen(), CANCEL, False),
+        # its age counts from when a worker first took it
+        (a_unit(R, first_claimed_at=NOW - timedelta(hours=48)), seen(), LEAVE, False),
+        (a_unit(R, first_claimed_at=OLD), seen(), CANCEL, False),
+        # what no worker ever took is not given up
+        (a_unit(R, created_at=OLD), seen(), LEAVE, False),
+        (a_unit(R, created_at=NOW - timedelta(days=400)), seen(flush=True), LEAVE, False),
+        (a_unit(R, created_at=OLD, published_at=None), seen(), PUBLISH, False),
         (a_unit(R, published_at=None, not_before=NOW + timedelta(seconds=1)), seen(), LEAVE, False),
         (
             a_unit(R, published_at=None, not_before=NOW + timedelta(seconds=1)),
@@ -70,7 +75,8 @@ OLD = NOW - timedelta(hours=48, seconds=1)
         ),
         (a_unit(V, failures=3), seen(), CANCEL, False),
         (a_unit(V, failures=3), seen(flush=True), CANCEL, False),
-        (a_unit(V, failures=1, created_at=OLD), seen(), CANCEL, False),
+        (a_unit(V, failures=1, first_claimed_at=OLD), seen(), CANCEL, False),
+        (a_unit(V, failures=1, created_at=OLD, first_claimed_at=NOW), seen(), HAND_OUT, False),
     ],
 )  # fmt: skip
 def test_judgement(unit, observed, verdict, failed):
@@ -101,12 +107,42 @@ def test_the_last_error_is_the_reason_of_the_end():
         (a_unit(R, attempt=2, published_at=None), seen(), PUBLISH, False, "never published"),
         (a_unit(R), seen(queue_is_empty=True), PUBLISH, False, "its message is lost"),
         # it has no job that could be skipped, so it has failed
-        (a_unit(R, created_at=OLD), seen(), CANCEL, True, "not done within 172800 s"),
+        (a_unit(R, first_claimed_at=OLD), seen(), CANCEL, True, "not done within 172800 s"),
+        (a_unit(R, created_at=OLD), seen(), LEAVE, False, ""),
     ],
 )  # fmt: skip
 def test_judgement_of_a_run(unit, observed, verdict, failed, why):
     judgement = judge(unit, FREE, observed, NOW)
     assert (judgement.verdict, judgement.failed, judgement.why) == (verdict, failed, why)
+
+
+LIMITED = a_process("P", HOURLY, max_attempts=3, timeout=20.0, retry_backoff=60.0)
+
+
+@pytest.mark.parametrize(
+    ("observed", "verdict"),
+    [
+        (seen(running_for=20.0), LEAVE),  # its worker ends it by itself
+        (seen(running_for=20.0 + SLACK - 0.1), LEAVE),
+        (seen(running_for=20.0 + SLACK), Verdict.TIME_OUT),
+        (seen(running_for=20.0 + SLACK, owner_is_gone=True), HAND_OUT),
+        (seen(running_for=20.0 + SLACK, silent_for=60.0), HAND_OUT),
+        (seen(running_for=20.0 + SLACK, superseded=True), CANCEL),
+    ],
+)
+def test_a_worker_that_does_not_end_what_takes_too_long(observed, verdict):
+    assert judge(a_unit(RUN), LIMITED, observed, NOW).verdict is verdict
+
+
+def test_what_timed_out_has_failed_and_waits_as_after_any_failure():
+    unit = a_unit(RUN, failures=1)
+    judgement = judge(unit, LIMITED, seen(running_for=99.0), NOW)
+    assert (judgement.why, judgement.failed) == ("timed out after 20 s", True)
+    assert judgement.again_at == NOW + timedelta(seconds=120)
+
+
+def test_without_a_timeout_a_unit_may_run_for_ever():
+    assert judge(a_unit(RUN), PROCESS, seen(running_for=1e9), NOW).verdict is LEAVE
 
 
 def test_a_worker_lost_more_than_once_is_told_so():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from synergy.model.box import Assignment
 from synergy.model.control import ProcessControl
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess, ManagedProcess, Process
+from synergy.runtime import letting_go
 from synergy.supervisor.assignment import assigned, belonging, desired
 from synergy.supervisor.plan import (
     Confirm,
@@ -96,6 +97,16 @@ def test_a_minute_of_health_forgets_earlier_deaths():
 
     assert failures_after_death(status, 1059.9, TIMING) == 8
     assert failures_after_death(status, 1060.0, TIMING) == 1
+
+
+def test_so_does_an_end_on_purpose_which_takes_its_grace_time():
+    status = a_status(S.RUNNING, failures=7, born=1000.0)
+
+    assert failures_after_death(status, 1000.0 + letting_go.GRACE, TIMING, letting_go.EXIT) == 1
+    assert (
+        failures_after_death(status, 1009.0, TIMING, letting_go.EXIT) == 8
+    )  # it was something else
+    assert failures_after_death(status, 1030.0, TIMING, 1) == 8
 
 
 @given(
