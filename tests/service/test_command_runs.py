@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from synergy.clock import SystemClock
 from synergy.config.loader import check
 from synergy.insight.launching import outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
+from synergy.runtime.identity import start_time
 from synergy.supervisor.proctable import MARKER
 from synergy.worker.command import CommandWorker
+from synergy.worker.execution import Crew
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import (
     SECOND,
@@ -231,3 +236,23 @@ def test_commands_of_jobs_know_of_no_runs(tmp_path):
     carry_out_command(world, "Hour")
     argv, _ = json.loads(seen.read_text())
     assert argv[1:] == ["2015052011", "2015052012", "${run}"]
+
+
+def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path, caplog):
+    left = tmp_path / "pid"
+    command = ("sh", "-c", 'sleep 600 & echo $! > "$0.new"; mv "$0.new" "$0"; wait', str(left))
+    process = a_process("P", HOURLY, classname=None, command=command, timeout=0.5)
+    world = World(a_deployment({"t": [process]}), start="2015052000")
+    world.schedule()
+    workplace = replace(world.workplace("P", "a worker"), clock=SystemClock())
+    ended: list[int] = []
+    work = CommandWorker(workplace).work
+    with (
+        closing(Crew(workplace, work, ("domain",), end=ended.append)) as crew,
+        closing(world.bus.consumer("P")) as consumer,
+    ):
+        assert crew.round(consumer)
+    [done] = [u for u in world.store.units.unfinished() if u.state is UnitState.INVALID]
+    assert (done.reason, done.failures) == ("timed out after 0.5 s", 1)
+    assert start_time(int(left.read_text())) is None
+    assert ended == []  # the program was ended, not its worker

@@ -1,0 +1,70 @@
+"""Python workers whose work never returns: `while True: pass`, one instance, ten periods wait."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.model.unit_of_work import UnitState
+from synergy.runtime import identity
+
+YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
+HUNG, *OTHERS = (f"{YESTERDAY}{hour:02}" for hour in range(1, 12))
+
+
+@pytest.fixture(scope="module")
+def home(module_homes):
+    home = module_homes(start_timeperiod=HUNG, context="tests.acceptance.deployments.hanging")
+    home.launch("store", "init")
+    home.start()
+    return home
+
+
+def units(store, process):
+    return {unit.timeperiod: unit for unit in store.units.of_jobs(process, HUNG, OTHERS[-1])}
+
+
+def all_others_done(home, process):
+    """Until the ten periods behind the one that hangs are done; all of their units."""
+
+    def look(store):
+        found = units(store, process)
+        done = {p for p, unit in found.items() if unit.state is UnitState.PROCESSED}
+        return done >= set(OTHERS) and found
+
+    return home.until(look)
+
+
+def test_with_a_timeout_all_others_are_done_and_the_one_that_hangs_is_given_up(home):
+    found = all_others_done(home, "LimitedHourly")
+    assert {found[period].failures for period in OTHERS} == {0}  # no neighbour is charged
+    with home.store() as store:
+        rows = store.documents.read("limited", HUNG, "9")
+        assert {row["timeperiod"] for row in rows} >= set(OTHERS)
+
+    hung = home.until_unit("LimitedHourly", UnitState.CANCELED, HUNG)
+    assert (hung.failures, hung.reason) == (2, "failed 2 times; last: timed out after 2 s")
+    lines = home.ask("unit", "log", hung.id)["lines"]
+    assert any("in work" in line["text"] for line in lines)
+    home.story()
+
+
+def test_without_one_why_names_it_and_canceling_it_frees_all_others(home):
+    hung = home.until_unit("EndlessHourly", UnitState.IN_PROGRESS, HUNG)
+    waiting = home.until_unit("EndlessHourly", UnitState.REQUESTED, OTHERS[0])
+    worker = identity.parse(hung.owner).pid
+    cause = home.ask("timetable", "why", "EndlessHourly", OTHERS[0])
+    assert cause["kind"] == "workers_busy"
+    assert waiting.id in cause["text"]
+    advice = f"launch.py unit cancel {hung.id}"
+    assert advice in cause["helps"]
+
+    home.launch(*advice.split()[1:])
+
+    found = all_others_done(home, "EndlessHourly")
+    assert {found[period].failures for period in OTHERS} == {0}
+    assert found[HUNG].state is UnitState.CANCELED
+    leader = home.until_all_run("EndlessHourly/1")["EndlessHourly/1"]
+    assert leader != worker
+    home.story()
