@@ -22,6 +22,7 @@ class Kind(Enum):
     BLOCKED = "blocked"
     IMPOSSIBLE = "impossible"
     WAITS_FOR_WORKER = "waits_for_worker"
+    WORKERS_BUSY = "workers_busy"
     RUNNING = "running"
     FAILED = "failed"  # nobody has decided what becomes of it
     RETRYING = "retrying"  # its unit failed, and is tried again

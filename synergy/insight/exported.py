@@ -38,6 +38,11 @@ def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[st
     yield from _timetable(reads, now)
     yield from gauge("units", "Unfinished units.", _units(reads, deployment))
     yield from gauge(
+        "units_not_served",
+        "Units that wait, of which nobody has taken any for too long.",
+        _not_served(reads, deployment),
+    )
+    yield from gauge(
         "queue_messages",
         "Messages that wait in a queue.",
         _waiting(reads),
@@ -88,6 +93,13 @@ def _units(reads: Reads, deployment: Deployment) -> Samples:
         if isinstance(process, WorkingProcess):
             for state in _OPEN:
                 yield {"process": name, "state": state}, units.get(name, {}).get(state, 0)
+
+
+def _not_served(reads: Reads, deployment: Deployment) -> Samples:
+    waiting = {one.process: one.waiting for one in reads.unserved()}
+    for name, process in deployment.processes.items():
+        if isinstance(process, WorkingProcess):
+            yield {"process": name}, waiting.get(name, 0)
 
 
 def _waiting(reads: Reads) -> list[tuple[Labels, float]]:

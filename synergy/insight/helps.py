@@ -117,6 +117,14 @@ def retry(unit: str) -> Help:
     )  # fmt: skip
 
 
+def cancel(unit: str, timeperiod: str) -> Help:
+    """Takes a unit from its worker, which has to let go of it."""
+    return Help(
+        f"launch.py unit cancel {unit}", f"Cancel the unit of {timeperiod}",
+        "POST", _path("units", unit, "cancel"), {},
+    )  # fmt: skip
+
+
 def queues() -> Help:
     """Looks at what waits."""
     return Help("launch.py queue list", "Look at the queues", "GET", _path("queues"))

@@ -26,6 +26,7 @@ from synergy.insight.job_view import JobDetail, job_detail
 from synergy.insight.journal import JournalPage, journal_page
 from synergy.insight.leaders import COLLECTOR, PartView, is_led, is_process_led, leaders
 from synergy.insight.processes import Look, by_process
+from synergy.insight.serving import Unserved, unserved
 from synergy.insight.tree_runs import (
     TreeProgress,
     TreeRuns,
@@ -303,6 +304,10 @@ class Reads:
     def boxes(self) -> list[BoxView]:
         """All boxes that ever reported or have something assigned, and what is known of each."""
         return box_views(self._store, self._clock.now())
+
+    def unserved(self) -> list[Unserved]:
+        """The processes of which units wait that nobody has taken for too long."""
+        return unserved(self._store, self._deployment, self._clock.now())
 
     def agent_metrics(self) -> Iterator[str]:
         """What agents counted, in Prometheus' text form."""

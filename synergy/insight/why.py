@@ -9,6 +9,7 @@ from synergy.insight.causes import Cause, Kind
 from synergy.insight.coverage import uncovered
 from synergy.insight.helps import Help
 from synergy.insight.leaders import COLLECTOR, is_led, part_of_tree
+from synergy.insight.serving import Staff
 from synergy.model.control import ProcessControl
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
@@ -165,7 +166,11 @@ class Why:
             owner = identity.parse(unit.owner or "")
             where = f"on {owner.host}, pid {owner.pid}" if owner is not None else str(unit.owner)
             text = f"unit {unit.id} runs {where} since {_instant(unit.started_at)}"
-            return self._cause(Kind.RUNNING, place, ordinal, text, helps.unit_log(unit.id))
+            help_ = [helps.unit_log(unit.id)]
+            limit = timedelta(seconds=place.process.resubmit_after)
+            if unit.started_at is not None and self._now - unit.started_at > limit:
+                help_.append(helps.cancel(unit.id, unit.timeperiod))
+            return self._cause(Kind.RUNNING, place, ordinal, text, *help_)
         needs_collector = unit.state is UnitState.INVALID or unit.published_at is None
         failed = f"unit {unit.id} failed: {unit.reason}" if unit.reason else f"unit {unit.id} waits"
         if needs_collector and not self._is_on(place.process):
@@ -190,25 +195,19 @@ class Why:
         name, queue = place.process.name, place.process.queue
         if self._depths is None:
             self._depths = self._store.messages.depths()
-        silent = {box.id for box in self._store.boxes.all() if box.is_silent(self._now)}
-        running = sum(
-            seen.process == name and seen.state == "running" and seen.box not in silent
-            for seen in self._store.boxes.observed()
-        )
+        held = [
+            other
+            for other in self._store.units.unfinished()
+            if other.process == name and other.state is UnitState.IN_PROGRESS
+        ]
+        serving = Staff(self._store, self._now).of(name, held)
         retried = f" (attempt {unit.attempt}; before: {unit.reason})" if unit.reason else ""
         text = (
-            f"unit {unit.id} waits for a worker{retried}: {running} of {name} seen running, "
+            f"unit {unit.id} waits for a worker{retried}: {serving.text}; "
             f"{self._depths.get(queue, 0)} messages in its queue"
         )
-        help_ = helps.queues() if running else helps.start(name, self._box_without(name, silent))
-        return self._cause(Kind.WAITS_FOR_WORKER, place, ordinal, text, help_)
-
-    def _box_without(self, process: str, silent: set[str]) -> str | None:
-        """A box that a process is assigned to, and switched off on."""
-        for place in self._store.boxes.assignments():
-            if place.process == process and not place.is_on and place.box not in silent:
-                return place.box
-        return None
+        kind = Kind.WORKERS_BUSY if serving.busy else Kind.WAITS_FOR_WORKER
+        return self._cause(kind, place, ordinal, text, *serving.helps)
 
     def _blocked(self, place: Place, ordinal: int, behind: list[Blocker]) -> Cause:
         words = []
