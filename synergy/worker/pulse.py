@@ -7,7 +7,8 @@ the work does not heed it, the unit is given back before the process is killed.
 
 A unit that takes longer than its process's timeout is ended as failed. Work that goes on although
 its unit was lost, timed out or canceled has a grace time to return; then the pulse ends the
-process, in good order for all other units, and the supervisor starts it again.
+process, in good order for all other units, and the supervisor starts it again. Work that keeps the
+pulse itself from running is ended by the kernel (see `fuse`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from synergy.model.process import WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.runtime import letting_go
 from synergy.runtime.workplace import Workplace
+from synergy.worker.fuse import Fuse
 from synergy.worker.hold import Hold
 
 STEP = 1.0
@@ -45,6 +47,8 @@ class Pulse:
         self._end = end
         self._every = process.heartbeat_timeout / 6
         self._timeout = process.timeout
+        longest = min(process.heartbeat_timeout, process.timeout or process.heartbeat_timeout)
+        self._fuse = Fuse(longest + letting_go.GRACE)
         self._work = threading.Event()
         self._rest = threading.Event()
         self._rest.set()
@@ -53,6 +57,7 @@ class Pulse:
         self._thread.start()
 
     def __enter__(self) -> None:
+        self._fuse.arm()
         self._rest.clear()
         self._work.set()
 
@@ -64,6 +69,7 @@ class Pulse:
     ) -> None:
         self._work.clear()
         self._rest.set()
+        self._fuse.disarm()
 
     def close(self) -> None:
         """Ends the thread."""
@@ -71,12 +77,14 @@ class Pulse:
         self._rest.set()
         self._work.set()
         self._thread.join()
+        self._fuse.close()
 
     def _run(self) -> None:
         while not self._closed:
             self._work.wait()
             beaten = stopping = self._workplace.clock.monotonic()
             while not self._rest.wait(min(STEP, self._every)):
+                self._fuse.renew()
                 now = self._workplace.clock.monotonic()
                 if not self._workplace.stop.is_set:
                     stopping = now

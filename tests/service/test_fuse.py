@@ -1,0 +1,57 @@
+"""Work that holds the interpreter, in a process of its own that has to end by it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from synergy.worker.fuse import SIGNAL
+
+PROJECT = Path(__file__).parents[2]
+BEGIN = "from synergy.worker.fuse import Fuse\nfuse = Fuse(0.1)\n"
+FOR_EVER = "import re; re.match('(a+)+$', 'a' * 60 + 'b')\n"
+OTHERS_RUN = """
+import threading
+def renew():
+    while not done.wait(0.02):
+        fuse.renew()
+done = threading.Event()
+threading.Thread(target=renew, daemon=True).start()
+"""
+SPIN = """
+import time
+until = time.thread_time() + 0.3
+while time.thread_time() < until:
+    pass
+"""
+
+
+def code_of(program: str) -> int:
+    """How a process ended that ran this program."""
+    done = subprocess.run([sys.executable, "-c", BEGIN + program], cwd=PROJECT, timeout=120)
+    return done.returncode
+
+
+def test_work_that_lets_no_other_thread_run_is_ended():
+    assert code_of(OTHERS_RUN + "fuse.arm()\n" + FOR_EVER) == -SIGNAL
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        # others have their turns meanwhile
+        "fuse = Fuse(1.0)\n" + OTHERS_RUN + "fuse.arm()\n" + SPIN.replace("0.3", "1.2"),
+        SPIN,  # it was never armed
+        "fuse.arm()\nfuse.disarm()\nfuse.renew()\n" + SPIN,
+        "fuse.arm()\nfuse.close()\nfuse.renew()\n" + SPIN,
+        "import time; fuse.arm(); time.sleep(0.5)",  # who waits, or is paused, uses nothing
+        "import threading; fuse.arm()\n"
+        "other = threading.Thread(target=lambda: exec(SPIN)); SPIN = " + repr(SPIN) + "\n"
+        "other.start(); other.join()",  # another thread may work as much as it likes
+    ],
+)
+def test_nothing_else_is(program):
+    assert code_of(program) == 0
