@@ -46,7 +46,9 @@ class Fuse:
         self._lock = threading.Lock()
         self._is_armed = False
         self._timer = ctypes.c_void_p()
-        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc = ctypes.PyDLL(
+            None
+        )  # which keeps the lock of the interpreter: its calls are short
         event = _Event(signal=SIGNAL, notify=0)
         clock = time.pthread_getcpuclockid(threading.get_ident())
         try:
