@@ -57,7 +57,11 @@ class Hold:
         """The present unit could not be carried out for want of the store: it comes next again."""
         with self._lock:
             self._current = None
-            self._waiting.appendleft(unit)
+            if self._late is not None:  # its time was over before
+                self._concluded.append(self._late)
+                self._late = None
+            else:
+                self._waiting.appendleft(unit)
 
     def next(self) -> UnitOfWork | None:
         """Begins the next unit; None if none is left, or the process shall stop."""
@@ -184,8 +188,8 @@ class Hold:
                 self._lose(current)
             if self._late is not None:
                 refused = self._in_vain(self._write([self._late[1]]))
-                _tell(*self._late, is_refused=bool(refused))
-                self._late = None
+                late, self._late = self._late, None
+                _tell(*late, is_refused=bool(refused))
 
     def _timed_out(self, unit: UnitOfWork, timeout: float) -> Conclusion:
         process, now = self._workplace.process, self._workplace.clock.now()
@@ -274,11 +278,13 @@ def _is_written(conclusion: Conclusion, row: UnitOfWork | None) -> bool:
 
 def _tell(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: bool) -> None:
     word = "refused" if is_refused else conclusion.state.value
+    why = f": {conclusion.reason}" if conclusion.reason else ""
     log.log(
         logging.WARNING if is_refused else logging.INFO,
-        "Unit %s of %s is %s",
+        "Unit %s of %s is %s%s",
         unit.id,
         unit.timeperiod,
         word,
+        why,
         extra={"event": f"unit.{word}", "unit": unit.id, "timeperiod": unit.timeperiod},
     )

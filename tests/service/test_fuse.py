@@ -55,3 +55,16 @@ def test_work_that_lets_no_other_thread_run_is_ended():
 )
 def test_nothing_else_is(program):
     assert code_of(program) == 0
+
+
+A_WORKER = """
+from synergy.runtime import letting_go
+letting_go.GRACE = 0.1
+import re
+from tests.service.test_letting_go import a_world
+a_world().round("Hour", lambda task: re.match("(a+)+$", "a" * 60 + "b"))
+"""
+
+
+def test_every_worker_has_one():
+    assert code_of(A_WORKER) == -SIGNAL

@@ -260,6 +260,23 @@ def test_a_timeout_that_cannot_be_written_at_once_is_written_later(monkeypatch):
     )  # fmt: skip
 
 
+def test_nor_is_one_forgotten_whose_work_fails_for_want_of_the_store(monkeypatch):
+    world = a_world()
+    hold, (first, *_) = a_hold(world)
+    hold.next()
+    with monkeypatch.context() as away:
+        away.setattr(world.store.units, "conclude", refuse)
+        world.clock.advance(20)
+        with pytest.raises(StorageUnavailable):
+            hold.time_out(20.0)
+    hold.put_back(first)
+    hold.flush()
+    assert the_unit(world, FIRST).reason == "timed out after 20 s"
+    following = hold.next()
+    assert following is not None
+    assert following.timeperiod == SECOND
+
+
 # The collector
 
 
