@@ -39,7 +39,7 @@ def add(subparsers: Any) -> None:
         (
             "cancel",
             run_cancel,
-            "cancel a unit that is not finished; its job is skipped, its run canceled",
+            "cancel a unit that is not finished; its job is failed, its run canceled",
         ),
         ("retry", run_retry, "hand a failed unit out again at once, its failures forgiven"),
     ):
