@@ -9,7 +9,7 @@ newest can be left undone; a block's `v` is that of the head when it was last wr
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from pymongo import UpdateOne
@@ -25,12 +25,16 @@ from synergy.storage.blocks import (
     parts_of,
     places_of,
 )
+from synergy.storage.given_up import Jobs
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
 
 Numbered = tuple[int, JobMove]
 """A move, and its place among those given."""
+
+Bytes = Mapping[int, int]
+"""The byte of jobs, by ordinal."""
 
 
 class MongoJobs:
@@ -78,6 +82,31 @@ class MongoJobs:
             if cleared:
                 self._database["job_heads"].bulk_write(cleared, ordered=False)
         return len(left)
+
+    def rewrite(self, jobs: Jobs, change: Callable[[Block, Mapping[int, int]], Bytes]) -> None:
+        """Changes bytes of jobs without a move; beside movers, and again, it does no harm.
+
+        `change` gives the new bytes by ordinal, for the jobs of a block as it is.
+        """
+        left = dict(jobs)
+        with self._database.calling():
+            while left:
+                heads = self._heads(list(dict.fromkeys(process for process, _ in left)))
+                self._finish([head for head in heads.values() if self._is_open(head)])
+                documents = self._documents(left)
+                items: dict[str, list[Doc]] = {process: [] for process in heads}
+                for place, some in left.items():
+                    block = _block(place[1], documents.get(place))
+                    items[place[0]] += map(_silent_item, change(block, some).items())
+                swaps = [
+                    Swap(process, heads[process]["v"], {"open": some})
+                    for process, some in items.items()
+                    if some
+                ]
+                made = swap(self._database["job_heads"], swaps)
+                still = {process for process, some in items.items() if not some}
+                self._finish([head for head in self._heads(list(made)).values() if head["open"]])
+                left = {place: j for place, j in left.items() if place[0] not in made | still}
 
     def _is_open(self, head: Doc) -> bool:
         return bool(head["open"]) and self._done.get(head["_id"]) != head["v"]
@@ -159,6 +188,7 @@ class MongoJobs:
             (f"job:{head['_id']}:{head['v']}:{at}", entry_from(item["entry"]))
             for head in heads
             for at, item in enumerate(head["open"])
+            if item["entry"] is not None
         ]
         known = self._journal.known(origin for origin, _ in entries)
         self._journal.tell(entry for entry in entries if entry[0] not in known)
@@ -188,6 +218,12 @@ def _item(move: JobMove, now: datetime) -> Doc:
         "generation": generation_after(move),
         "entry": document_of(entry_of(move, now)),
     }
+
+
+def _silent_item(change: tuple[int, int]) -> Doc:
+    """A change of a job's byte that the journal is not told of."""
+    ordinal, byte = change
+    return {"first": ordinal, "last": ordinal, "byte": byte, "generation": None, "entry": None}
 
 
 def _touched(head: Doc) -> set[Place]:

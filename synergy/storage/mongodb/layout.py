@@ -1,6 +1,7 @@
 """The indexes of every collection, as data: all safety rests on the unique ones.
 
-They are made when a database is first used, and looked for at every later start.
+They are made when a database is first used, and looked for at every later start. The first start
+of a newer version also brings what an older one stored up to date (see `upgrade`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pymongo.errors import DuplicateKeyError
 from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.numbers import upsert
+from synergy.storage.mongodb.upgrade import upgrade
 
-VERSION = 3
+VERSION = 4
 PATIENCE = 600  # seconds that all indexes may take, where there is much to index
 
 _VERSION = "layout"
@@ -108,8 +110,9 @@ def version_of(database: Database) -> int:
 
 def prepare(database: Database, *, create: bool) -> None:
     """Makes what a database needs that was never used, and looks for it in one that was."""
-    if version_of(database):
+    if version := version_of(database):
         check(database)
+        _upgrade(database, version)
     elif create:
         make(database)
     else:
@@ -121,6 +124,7 @@ def prepare(database: Database, *, create: bool) -> None:
 def make(database: Database) -> None:
     """Makes the indexes that are not there, and then notes that the database is in use."""
     check_version(database)
+    version = version_of(database)
     with database.calling(), pymongo.timeout(PATIENCE):
         for collection, indexes in INDEXES.items():
             found = _found(database, collection)
@@ -129,7 +133,23 @@ def make(database: Database) -> None:
                 if one.name in present:
                     database[collection].drop_index(one.name)
                 _make(database, collection, one)
-        upsert(database["counters"], _VERSION, {"$set": {"n": VERSION}})
+    if version:
+        _upgrade(database, version)
+    else:
+        _note(database)
+
+
+def _upgrade(database: Database, version: int) -> None:
+    """Brings what lies in the database to this program's layout, and then notes that."""
+    if version < VERSION:
+        with pymongo.timeout(PATIENCE):
+            upgrade(database, version)
+        _note(database)
+
+
+def _note(database: Database) -> None:
+    with database.calling():
+        upsert(database["counters"], _VERSION, {"$max": {"n": VERSION}})
 
 
 def _make(database: Database, collection: str, index: Index) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 import apsw
@@ -36,20 +36,26 @@ class SqliteJobs:
         refused = []
         entries = []
         with self._database.writing() as connection:
-            blocks = Blocks(lambda place: _read(connection, place))
+            blocks = Blocks(lambda place: read_block(connection, place))
             for move in moves:
                 if blocks.apply(move):
                     entries.append(entry_row(entry_of(move, now)))
                 else:
                     refused.append(move)
-            connection.executemany(_SQL["save"], [_row(*block) for block in blocks.changed()])
+            save_blocks(connection, blocks.changed())
             record_jobs(connection, entries)
         return refused
 
 
-def _read(connection: apsw.Connection, place: Place) -> Block:
+def read_block(connection: apsw.Connection, place: Place) -> Block:
+    """The block as stored; an empty one where none of its jobs was ever moved."""
     row = fetch_one(connection, _SQL["block"], place)
     return Block.empty(place[1]) if row is None else _block(place[1], *row)
+
+
+def save_blocks(connection: apsw.Connection, blocks: Iterable[tuple[Place, Block]]) -> None:
+    """Stores blocks in place of what is there."""
+    connection.executemany(_SQL["save"], [_row(*block) for block in blocks])
 
 
 def _block(number: int, states: bytes, text: str | None) -> Block:

@@ -8,6 +8,7 @@ import apsw
 
 from synergy.errors import StorageUnavailable
 from synergy.storage.sqlite.queries import SQL, queries
+from synergy.storage.sqlite.upgrade import steps_of
 
 _SQL = queries("engine")
 
@@ -37,6 +38,8 @@ def prepare(connection: apsw.Connection, place: str) -> None:
     else:
         for migration in migrations()[version:]:
             connection.execute(migration)
+            for step in steps_of(migration):
+                step(connection)
     connection.pragma("user_version", VERSION)
     connection.execute(_SQL["commit"])
 

@@ -1,0 +1,128 @@
+"""Which skipped jobs of an older store were given up: the rule, for the upgrade of every engine.
+
+Older versions skipped a job whose unit was canceled, by the collector or by a person, with no
+state of its own for that. Such a job is told from one that a person or another skipped job had
+skipped by its newest unit, which is never forgotten:
+
+- the unit is of the job's present generation, and canceled; and
+- the journal's entry of the skip names the unit. The scheduler wrote the unit's id; a person's skip
+  and a skip that follows from another one name none, and cancel the unit after the job.
+
+Journal entries are forgotten after 30 days. Without the entry, the reason of the unit decides:
+what only the collector writes says that the job was given up. With any other reason the job stays
+skipped: a person canceled the unit, or skipped the job, and both were told that the period would
+be skipped. So a decision of a person stands where the two cannot be told apart, and a failure that
+nobody decided about is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from synergy.model.job import ACKNOWLEDGED_FLAG, STATE_MASK, JobState
+from synergy.storage.blocks import BLOCK, Block, Place
+from synergy.timeperiod import Qualifier
+
+SKIPPED = "job.skipped"  # the journal's event, which older versions wrote for both
+GIVEN_UP = "job.given_up"
+
+_BY_COLLECTOR = re.compile(
+    r"failed: |failed \d+ times; last: |not done within [\d.e+]+ s(;|$)"
+    r"|its worker is gone(, \d+ times)?$|its worker's heartbeat stopped(, \d+ times)?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CanceledUnit:
+    """The newest unit of a job, which is canceled."""
+
+    id: str
+    process: str
+    timeperiod: str
+    end_timeperiod: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A journal entry of one of the events SKIPPED and GIVEN_UP."""
+
+    process: str
+    first: str
+    last: str
+    generation: int
+    unit: str | None
+
+
+@dataclass(slots=True)
+class Skips:
+    """What the journal still tells of skipped jobs."""
+
+    _units: set[str] = field(default_factory=set)
+    _jobs: set[tuple[str, str, int]] = field(default_factory=set)
+    _ranges: dict[tuple[str, int], list[Skip]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Skip]) -> Skips:
+        """The entries, to be looked up by unit and by job."""
+        found = cls()
+        for entry in entries:
+            if entry.unit is not None:
+                found._units.add(entry.unit)
+            elif entry.first == entry.last:
+                found._jobs.add((entry.process, entry.first, entry.generation))
+            else:
+                found._ranges.setdefault((entry.process, entry.generation), []).append(entry)
+        return found
+
+    def gave_up(self, unit: CanceledUnit) -> bool:
+        """Whether the unit's job, if it is skipped, was given up because of the unit."""
+        if unit.id in self._units:
+            return True
+        if (unit.process, unit.timeperiod, unit.generation) in self._jobs:
+            return False
+        ranges = self._ranges.get((unit.process, unit.generation), ())
+        if any(entry.first <= unit.timeperiod <= entry.last for entry in ranges):
+            return False
+        return _BY_COLLECTOR.match(unit.reason) is not None
+
+
+Jobs = Mapping[Place, Mapping[int, int]]
+"""The generation of jobs by ordinal, by the block that they are in."""
+
+
+def suspects(units: Iterable[CanceledUnit], entries: Iterable[Skip]) -> Jobs:
+    """The jobs that were given up, if they are skipped and of these generations."""
+    skips = Skips.of(entries)
+    found: dict[Place, dict[int, int]] = {}
+    for unit in units:
+        qualifier = _qualifier(unit)
+        if qualifier is not None and skips.gave_up(unit):
+            ordinal = qualifier.parse(unit.timeperiod)
+            place = unit.process, ordinal // BLOCK
+            found.setdefault(place, {})[ordinal] = unit.generation
+    return found
+
+
+def marks(block: Block, jobs: Mapping[int, int]) -> dict[int, int]:
+    """The bytes of those among the suspects that were given up, by ordinal."""
+    found = {}
+    for ordinal, generation in jobs.items():
+        byte = block.states[ordinal - block.first]
+        is_skipped = byte & STATE_MASK == JobState.SKIPPED and not byte & ACKNOWLEDGED_FLAG
+        if is_skipped and block.generations.get(ordinal, 1) == generation:
+            found[ordinal] = byte & ~STATE_MASK | JobState.GIVEN_UP
+    return found
+
+
+def _qualifier(unit: CanceledUnit) -> Qualifier | None:
+    """The qualifier of a unit's job, which no row names: its timeperiod is followed by its end."""
+    for qualifier in Qualifier:
+        if qualifier.names(unit.timeperiod):
+            following = qualifier.parse(unit.timeperiod) + 1
+            if qualifier.timeperiod(following) == unit.end_timeperiod:
+                return qualifier
+    return None

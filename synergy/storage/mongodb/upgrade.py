@@ -1,0 +1,45 @@
+"""Brings what lies in a database up to date with this program.
+
+Each step may be interrupted, taken again, and taken by several starters at once; the number of the
+layout is noted after the last one. Programs of the older version must not be at work meanwhile:
+they do not know the states that jobs have afterwards.
+"""
+
+from __future__ import annotations
+
+from synergy.storage.given_up import GIVEN_UP, SKIPPED, CanceledUnit, Skip, marks, suspects
+from synergy.storage.mongodb.database import Database
+from synergy.storage.mongodb.jobs import MongoJobs
+from synergy.storage.mongodb.journal import MongoJournal
+
+_UNIT = ("process", "timeperiod", "end_timeperiod", "generation", "reason")
+_SKIP = ("process", "first", "last", "generation", "unit")
+_PERIOD = 10  # digits of a timeperiod; that of a free run, which has no job, has more
+
+
+def upgrade(database: Database, version: int) -> None:
+    """Takes the steps that a layout of this version lacks."""
+    if version < 4:
+        mark_given_up(database)
+
+
+def mark_given_up(database: Database) -> None:
+    """Marks those of the skipped jobs as given up that were; see `synergy.storage.given_up`."""
+    jobs = MongoJobs(database, MongoJournal(database))
+    jobs.recover()  # first, so that the journal has all entries
+    with database.calling():
+        canceled = {"state": "canceled", "is_superseded": False}
+        units = [
+            CanceledUnit(unit["_id"], *(unit[name] for name in _UNIT))
+            for unit in database["units"].find(canceled)
+            if len(unit["timeperiod"]) == _PERIOD
+        ]
+        entries = [
+            Skip(*(entry[name] for name in _SKIP))
+            for entry in database["journal"].find({"event": {"$in": [SKIPPED, GIVEN_UP]}})
+        ]
+        jobs.rewrite(suspects(units, entries), marks)
+        database["journal"].update_many(
+            {"event": SKIPPED, "unit": {"$ne": None}},
+            {"$set": {"event": GIVEN_UP, "after": "given_up"}},
+        )

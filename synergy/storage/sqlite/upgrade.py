@@ -1,0 +1,41 @@
+"""Steps of migrations that SQL alone cannot take; each runs within its migration's transaction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import apsw
+
+from synergy.storage.given_up import CanceledUnit, Skip, marks, suspects
+from synergy.storage.sqlite.jobs import read_block, save_blocks
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import fetch
+
+_SQL = queries("upgrade")
+_THEN = re.compile(r"^-- then: (\w+)$", re.MULTILINE)
+
+Step = Callable[[apsw.Connection], None]
+
+
+def mark_given_up(connection: apsw.Connection) -> None:
+    """Marks those of the skipped jobs as given up that were; see `synergy.storage.given_up`."""
+    units = (CanceledUnit(*row) for row in fetch(connection, _SQL["canceled_units"]))
+    entries = (Skip(*row) for row in fetch(connection, _SQL["skips"]))
+    changed = []
+    for place, jobs in suspects(units, entries).items():
+        block = read_block(connection, place)
+        found = marks(block, jobs)
+        for ordinal, byte in found.items():
+            block.apply(ordinal, ordinal, byte, None)
+        if found:
+            changed.append((place, block))
+    save_blocks(connection, changed)
+
+
+STEPS: Mapping[str, Step] = {"mark_given_up": mark_given_up}
+
+
+def steps_of(migration: str) -> list[Step]:
+    """The steps that a migration asks for, by a line `-- then: <name>`."""
+    return [STEPS[name] for name in _THEN.findall(migration)]

@@ -1,0 +1,323 @@
+"""Stores of the version that had no states for failures: what their skipped jobs become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import mongomock
+import pymongo
+import pytest
+
+from synergy.errors import StorageUnavailable
+from synergy.model.job import JobMove, JobState
+from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
+from synergy.storage.mongodb.database import Database
+from synergy.storage.mongodb.jobs import MongoJobs
+from synergy.storage.protocol import Store
+from synergy.storage.sqlite import SqliteStore, schema
+from synergy.storage.sqlite import upgrade as sqlite_upgrade
+from synergy.timeperiod import Qualifier
+from tests.contract.crowd import in_processes
+from tests.contract.older_stores import (
+    CASES,
+    MONGODB_LAYOUT,
+    SQLITE_SCHEMA,
+    bytes_of_jobs,
+    expected,
+    write_mongodb,
+    write_sqlite,
+)
+from tests.factories import NOW
+
+
+class OlderStore:
+    """A store of the older version, which `open` opens with this one."""
+
+    schema: int
+
+    def open(self) -> Store:
+        raise NotImplementedError
+
+    def version(self) -> int:
+        raise NotImplementedError
+
+
+class OlderFile(OlderStore):
+    schema = schema.VERSION
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        write_sqlite(path)
+
+    def open(self) -> SqliteStore:
+        return SqliteStore.open(self.path)
+
+    def version(self) -> int:
+        with closing(apsw.Connection(str(self.path))) as connection:
+            return int(str(connection.pragma("user_version")))
+
+
+class OlderDatabase(OlderStore):
+    schema = layout.VERSION
+
+    def __init__(self, client: Any, name: str, url: str | None = None) -> None:
+        self.client, self.name, self.url = client, name, url
+        self.open().close()
+        write_mongodb(client[name])
+
+    def open(self) -> MongoStore:
+        if self.url is not None:
+            return MongoStore.open(self.url)
+        return MongoStore.over(Database(_Kept(self.client), self.name, "mongomock"))
+
+    def version(self) -> int:
+        found = self.client[self.name]["counters"].find_one({"_id": "layout"})
+        return int(found["n"])
+
+
+class _Kept:
+    """A client in memory that outlives the stores over it."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> Any:
+        return self._client[name]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def database() -> OlderDatabase:
+    return OlderDatabase(mongomock.MongoClient(), "synergy")
+
+
+@contextmanager
+def server(url: str) -> Iterator[OlderDatabase]:
+    with pymongo.MongoClient(url) as client:
+        yield OlderDatabase(client, client.get_default_database().name, url)
+
+
+@pytest.fixture(params=["sqlite-file", "mongomock", "mongodb"])
+def older(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OlderStore]:
+    """A store of the older version, of every engine."""
+    match request.param:
+        case "sqlite-file":
+            yield OlderFile(tmp_path / "synergy.db")
+        case "mongomock":
+            yield OlderDatabase(mongomock.MongoClient(), "synergy")
+        case _:
+            with server(request.getfixturevalue("mongodb_url")) as found:
+                yield found
+
+
+def jobs(older: OlderStore) -> dict[tuple[str, int], int]:
+    with closing(older.open()) as store:
+        return bytes_of_jobs(store.jobs.load())
+
+
+def named(jobs: dict[tuple[str, int], int]) -> dict[str, int]:
+    """By what the cases tell, so that a failure names them."""
+    return {case.told: jobs[case.process, case.ordinal] for case in CASES}
+
+
+# What becomes of it
+
+
+def test_skipped_jobs_whose_unit_was_given_up_are_given_up(older: OlderStore) -> None:
+    assert named(jobs(older)) == named(expected())
+    assert older.version() == older.schema
+
+
+def test_what_is_upgraded_stays_as_it_is(older: OlderStore) -> None:
+    first = jobs(older)
+    with closing(older.open()) as store:
+        entries = store.journal.find(limit=1000)
+    assert jobs(older) == first
+    with closing(older.open()) as store:
+        assert store.journal.find(limit=1000) == entries
+
+
+def test_generations_and_units_are_left_alone(older: OlderStore) -> None:
+    with closing(older.open()) as store:
+        generations = {job: n for run in store.jobs.load() for job, n in run.generations.items()}
+        units = store.units.of_jobs("Hourly", "2015051700", "2015123123")
+    assert generations == {case.ordinal: 2 for case in CASES if case.generation == 2}
+    with_units = [case for case in CASES if case.process == "Hourly" and case.reason is not None]
+    assert {unit.reason for unit in units} == {case.reason for case in with_units}
+    assert len(units) == len(with_units)
+
+
+def test_the_journal_names_what_happened_then(older: OlderStore) -> None:
+    """Entries keep their number, time and reason, so that nothing seems to happen now."""
+    with closing(older.open()) as store:
+        found = [(e.seq, e.event, e.after, e.covered) for e in store.journal.find(limit=1000)]
+        gave_up = store.journal.of_job("Hourly", "2015051700")
+        skipped = store.journal.of_job("Hourly", "2015051703")
+    assert sorted(seq for seq, *_ in found) == list(range(1, len(found) + 1))
+    assert set(found) <= {
+        (seq, *rest)
+        for seq in range(1, len(found) + 1)
+        for rest in (("job.given_up", "given_up", 7), ("job.skipped", "skipped", 7))
+    }
+    assert [(e.event, e.unit, e.why) for e in gave_up] == [
+        ("job.given_up", "Hourly-2015051700", "failed 3 times; last: OSError: disk")
+    ]
+    assert [(e.event, e.unit) for e in skipped] == [("job.skipped", None)]
+
+
+def test_a_job_that_was_upgraded_can_be_acknowledged(older: OlderStore) -> None:
+    with closing(older.open()) as store:
+        hour = Qualifier.HOURLY.parse("2015051706")
+        move = JobMove(
+            "Hourly", Qualifier.HOURLY, hour, hour, JobState.GIVEN_UP, JobState.SKIPPED, 1,
+            "we know", "me", acknowledged=True,
+        )  # fmt: skip
+        assert store.jobs.move([move], NOW) == []
+    assert jobs(older)["Hourly", hour] == 0x15  # with the flag, and the next opening leaves it
+
+
+# Interruptions, and many at once
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = OlderFile(tmp_path / "synergy.db")
+
+    def fail(connection: apsw.Connection) -> None:
+        sqlite_upgrade.mark_given_up(connection)
+        raise OSError("the power is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_upgrade, "STEPS", {"mark_given_up": fail})
+        with pytest.raises(OSError, match="power"):
+            older.open()
+    assert older.version() == SQLITE_SCHEMA
+    with closing(apsw.Connection(str(older.path))) as connection:
+        query = "SELECT count(*) FROM journal WHERE event = 'job.given_up'"
+        assert connection.execute(query).fetchall() == [(0,)]
+    assert jobs(older) == expected()
+
+
+@pytest.mark.parametrize("place", ["_heads", "_documents", "_write"])
+@pytest.mark.parametrize("call", [1, 2])
+def test_an_upgrade_of_a_database_that_is_cut_off_is_taken_up_again(
+    database: OlderDatabase, monkeypatch: pytest.MonkeyPatch, place: str, call: int
+) -> None:
+    original, calls = getattr(MongoJobs, place), []
+
+    def cut_off(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == call:
+            raise StorageUnavailable("the server is gone")
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MongoJobs, place, cut_off)
+        with pytest.raises(StorageUnavailable):
+            database.open()
+    assert database.version() == MONGODB_LAYOUT
+    assert jobs(database) == expected()
+
+
+def test_an_upgrade_that_is_cut_off_before_it_is_noted_is_taken_up_again(
+    database: OlderDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+
+        def cut_off(*_: object) -> None:
+            raise StorageUnavailable("the server is gone")
+
+        patch.setattr(layout, "_note", cut_off)
+        with pytest.raises(StorageUnavailable):
+            database.open()
+    assert database.version() == MONGODB_LAYOUT
+    assert jobs(database) == expected()
+
+
+def test_a_move_meanwhile_is_not_lost(
+    database: OlderDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler that another starter let in moves a job between look and change."""
+    hour = Qualifier.HOURLY.parse("2015051717")
+    original, moved = MongoJobs._documents, []
+
+    def documents(self: MongoJobs, places: Any) -> Any:
+        found = original(self, list(places))
+        if not moved:
+            moved.append(True)
+            with closing(Database(_Kept(database.client), "synergy", "mongomock")) as second:
+                store = MongoStore(second)
+                move = JobMove(
+                    "Hourly", Qualifier.HOURLY, hour, hour, JobState.FINAL_RUN, JobState.PROCESSED,
+                    1, "", "scheduler",
+                )  # fmt: skip
+                assert store.jobs.move([move], NOW) == []
+        return found
+
+    monkeypatch.setattr(MongoJobs, "_documents", documents)
+    assert jobs(database) == expected() | {("Hourly", hour): int(JobState.PROCESSED)}
+
+
+def test_moves_that_were_left_half_done_are_done_first(database: OlderDatabase) -> None:
+    """An older scheduler died after a head was written, before its block and its entry were."""
+    case = next(case for case in CASES if case.told == "not finished")
+    entry = {
+        "at": 1, "event": "job.skipped", "process": "Hourly", "first": case.timeperiod,
+        "last": case.timeperiod, "before": "final_run", "after": "skipped", "generation": 1,
+        "why": "", "who": "scheduler", "unit": case.unit, "attempt": 0, "covered": 7,
+    }  # fmt: skip
+    move = {
+        "first": case.ordinal, "last": case.ordinal, "byte": 5, "generation": None, "entry": entry,
+    }  # fmt: skip
+    change = {"$set": {"v": 2, "open": [move]}}
+    database.client["synergy"]["job_heads"].update_one({"_id": "Hourly"}, change)
+    assert jobs(database) == expected() | {("Hourly", case.ordinal): int(JobState.GIVEN_UP)}
+    with closing(database.open()) as store:
+        (told,) = store.journal.of_job("Hourly", case.timeperiod)
+    assert (told.event, told.unit) == ("job.given_up", case.unit)
+
+
+def _found(store: Store) -> dict[tuple[str, int], int]:
+    return bytes_of_jobs(store.jobs.load())
+
+
+@pytest.mark.parametrize("engine_name", ["sqlite-file", "mongodb"])
+def test_of_several_starters_each_finds_it_upgraded(
+    request: pytest.FixtureRequest, tmp_path: Path, engine_name: str
+) -> None:
+    if engine_name == "sqlite-file":
+        address = f"sqlite:{OlderFile(tmp_path / 'synergy.db').path}"
+        assert in_processes(address, _found, [(), (), ()]) == [expected()] * 3
+    else:
+        url = request.getfixturevalue("mongodb_url")
+        with server(url) as older:
+            assert in_processes(url, _found, [(), (), ()]) == [expected()] * 3
+            assert older.version() == layout.VERSION
+
+
+def test_making_missing_indexes_upgrades_as_well(mongodb_url: str) -> None:
+    """`store init`, without which a database that lacks an index cannot be opened."""
+    with server(mongodb_url) as older:
+        older.client[older.name]["units"].drop_index("state")
+        assert [name.partition(" ")[0] for name in engine.prepare(mongodb_url)] == ["units.state"]
+        assert older.version() == layout.VERSION
+        assert jobs(older) == expected()
+
+
+def test_a_store_of_this_version_is_not_looked_through(
+    database: OlderDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.open().close()
+
+    def fail(*_: object) -> None:
+        raise AssertionError("looked through again")
+
+    monkeypatch.setattr(upgrade, "mark_given_up", fail)
+    database.open().close()
