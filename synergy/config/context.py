@@ -62,6 +62,10 @@ def managed_context_entry(**fields: Any) -> Entry:
     - `max_attempts=3`, `retry_backoff='1m'` (doubling, capped at 1 h)
     - `heartbeat_timeout='60s'`, `resubmit_after='1h'`, `life_support='48h'`
     - `timeout=None`: how long an attempt may take
+    - `on_failure='block'`, or 'skip': what becomes of a period whose last attempt failed
+    - `retry_failed=None`: after how long a failed period is tried again by itself
+    - `refresh='10s'`: time between two interim runs of an open period, or 'trigger' for one at
+      each tick of `trigger_frequency`; continuous processes only
     - `late_data='reprocess'`, or 'mark', 'ignore'
     - `is_on=True`; or `'demo_stream'`: on where that setting is
     """

@@ -28,6 +28,8 @@ from synergy.timeperiod import Qualifier, largest_grouping
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
 _PROVIDED = ("timeperiod", "start", "end", "attempt", "home")
+BY_TRIGGER = "trigger"  # for `refresh`: interim runs come with the trigger
+REFRESH = 10.0  # seconds between two interim runs, where the process says nothing
 _PROVIDED_TO_RUNS = (*_PROVIDED, "run", "state", "generation")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
@@ -156,21 +158,27 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
         max_active=fields.integer("max_active", 8),
         late_data=fields.choice("late_data", LateData.REPROCESS),
         on_failure=fields.choice("on_failure", OnFailure.BLOCK),
-        retry_failed=_duration_or(fields, "retry_failed", None, None),
-        refresh=_duration_or(fields, "refresh", 10.0, "trigger"),
+        retry_failed=_retry_failed(fields),
+        refresh=_refresh(fields),
     )
     fields.done()
     return process if fields.get("time_qualifier") == qualifier.value else None
 
 
-def _duration_or(
-    fields: Fields, name: str, default: float | None, none: str | None
-) -> float | None:
-    """A duration, or None where the value is the word `none`."""
-    if not fields.has(name):
-        return default
-    value = fields.get(name)
-    return None if value == none else fields.duration(name, default or 0.0)
+def _retry_failed(fields: Fields) -> float | None:
+    """None where a failed period is not tried again by itself."""
+    return fields.duration("retry_failed", 0.0) if fields.has("retry_failed") else None
+
+
+def _refresh(fields: Fields) -> float | None:
+    """None where interim runs come with the trigger."""
+    value = fields.get("refresh")
+    if value == BY_TRIGGER:
+        return None
+    if isinstance(value, str) and not value[:1].isdigit():
+        fields.mistake("refresh", f"expected a duration such as '60s' or 'trigger', not {value!r}")
+        return REFRESH
+    return fields.duration("refresh", REFRESH)
 
 
 def _also_reads(fields: Fields) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ unit, a schedule or a person.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from synergy import __version__
@@ -20,14 +20,40 @@ from synergy.insight.reads import Reads
 from synergy.insight.tree_runs import closed_before, late_count
 from synergy.insight.views import BoxView
 from synergy.model.control import ProcessControl
-from synergy.model.job import JobState
+from synergy.model.job import STALE_FLAG, JobState, bytes_of
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.unit_of_work import UnitState
+from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
 
 _OPEN = [state.value for state in UnitState if not state.is_finished]
 
+_UNSEEN = [byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG]
+
 Samples = Iterator[tuple[Labels, float]]
+
+
+def _unseen_count(level: Level) -> int:
+    return sum(map(level.states.count, _UNSEEN))
+
+
+_BAD_NEWS: tuple[tuple[str, str, Callable[[Level], int]], ...] = (
+    (
+        "jobs_failed",
+        "Jobs whose unit was given up, and about which nobody has decided.",
+        lambda level: level.counts[JobState.FAILED],
+    ),
+    (
+        "jobs_given_up",
+        'Jobs that were given up (on_failure="skip"), which nobody has acknowledged.',
+        lambda level: level.counts[JobState.GIVEN_UP],
+    ),
+    (
+        "jobs_skipped_unseen",
+        "Skipped jobs whose source changed since, which a reprocess would bring in.",
+        _unseen_count,
+    ),
+)
 
 
 def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[str]:
@@ -62,9 +88,12 @@ def _timetable(reads: Reads, now: datetime) -> Iterator[str]:
     except Refused:  # it has no start yet
         return
     yield from gauge("jobs", "Jobs of a process.", _jobs(timetable))
+    for metric, told, count in _BAD_NEWS:
+        samples: Samples = (({"process": n}, count(p.level)) for n, p in timetable.places.items())
+        yield from gauge(metric, told, samples)
     yield from gauge(
         "jobs_late",
-        "Jobs that are not finished, although their period closed longer than resubmit_after ago.",
+        "Jobs neither finished nor failed whose period closed longer than resubmit_after ago.",
         (({"process": n}, late_count(p.level, now)) for n, p in timetable.places.items()),
     )
     yield from gauge(
@@ -154,10 +183,13 @@ def _audit(result: AuditResult | None) -> Iterator[str]:
         "accounted": audit.accounted,
         "unexplained": audit.expected - audit.accounted,
         "unfinished": audit.unfinished,
+        "failed": audit.failed,
+        "given_up": audit.given_up,
+        "acknowledged": audit.acknowledged,
     }
     yield from gauge(
         "audit_periods",
-        "Closed periods at the newest audit; those that are unfinished may be accounted for.",
+        "Periods at the newest audit; those that are unfinished or failed may be accounted for.",
         (({"result": name}, number) for name, number in numbers.items()),
     )
     yield from gauge(

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from synergy.errors import MessagingUnavailable
 from synergy.insight import activity
 from synergy.insight.actions import TIMETABLE_START
 from synergy.insight.activity import Activity
+from synergy.insight.bulk import BulkRequest, BulkVerb, Range
 from synergy.insight.memory import fact_of, written
 from synergy.insight.swept import counts_of, told
 from synergy.insight.work_metrics import WorkMeter
 from synergy.model.box import ObservedProcess
-from synergy.model.process import DaemonProcess
+from synergy.model.process import DaemonProcess, OnFailure
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process, site_and_client
 from tests.factories import NOW, a_unit, an_entry
@@ -27,8 +31,20 @@ from tests.mx.conftest import client_of
 from tests.service.world import OPERATOR
 
 DOCS = Path(__file__).parents[2] / "docs"
-DASHBOARD = DOCS / "grafana" / "synergy.json"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+DASHBOARD = DEPLOY / "grafana" / "synergy.json"
+RULES = DEPLOY / "prometheus-rules.yaml"
 OPERATIONS = DOCS / "operations.md"
+
+
+# Metrics of the verdict, which `synergy.insight` tells of besides those of this module.
+OF_THE_VERDICT = {
+    "synergy_verdict_well", "synergy_verdict_findings", "synergy_units_not_served",
+}  # fmt: skip
+
+
+def failing(_):
+    raise OSError("the disk is gone")
 
 
 def read(client, path="/metrics"):
@@ -94,6 +110,68 @@ def test_jobs_are_counted_and_the_late_ones_too(behind):
         assert found["synergy_jobs"].value(process="Hours", state="skipped") == 5
         assert found["synergy_jobs_late"].value(process="Hours") == 0
         assert found["synergy_oldest_unfinished_timestamp_seconds"].samples == {}
+
+
+def test_what_failed_and_what_was_given_up_is_counted_apart(worlds):
+    """A job that failed is not late as well, and one that is acknowledged is skipped."""
+    fields = {"max_attempts": 1, "source": None}
+    deployment = a_deployment(
+        {
+            "a": [a_process("Blocks", HOURLY, **fields)],
+            "b": [a_process("Skips", HOURLY, on_failure=OnFailure.SKIP, **fields)],
+        }
+    )
+    world = worlds(deployment, now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC))
+    world.store.facts.set(TIMETABLE_START, "2015051700")
+    world.schedule()
+    world.work(work=failing)
+    world.advance(90)
+    with client_of(world) as client:
+        assert bad_news(client) == {
+            "jobs_failed": {"Blocks": 5, "Skips": 0},
+            "jobs_given_up": {"Blocks": 0, "Skips": 5},
+            "jobs_skipped_unseen": {"Blocks": 0, "Skips": 0},
+            "jobs_late": {"Blocks": 0, "Skips": 0},
+        }
+        assert read(client)["synergy_jobs"].value(process="Skips", state="given_up") == 5
+        client.get("/api/v1/audit")
+        periods = read(client)["synergy_audit_periods"]
+        assert [periods.value(result=name) for name in ("failed", "given_up")] == [5, 5]
+        hours = (Range("Skips", "2015051700", "2015051702"),)
+        world.bulk.act(BulkRequest(BulkVerb.ACKNOWLEDGE, hours), OPERATOR, world.clock.now())
+        found = bad_news(client)
+        assert (found["jobs_failed"]["Blocks"], found["jobs_given_up"]["Skips"]) == (5, 2)
+        assert read(client)["synergy_jobs"].value(process="Skips", state="skipped") == 3
+
+
+def bad_news(client):
+    """What is counted of jobs that are not well, by metric and process."""
+    found = read(client)
+    names = ("jobs_failed", "jobs_given_up", "jobs_skipped_unseen", "jobs_late")
+    return {
+        name: {
+            dict(labels)["process"]: number
+            for (_, labels), number in found[f"synergy_{name}"].samples.items()
+        }
+        for name in names
+    }
+
+
+def test_a_skipped_period_that_got_data_since_is_counted(worlds):
+    deployment = a_deployment({"site": [a_process("Hours", HOURLY, source="visits")]})
+    world = worlds(deployment, now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC))
+    world.store.facts.set(TIMETABLE_START, "2015051700")
+    world.settle()
+    with client_of(world) as client:
+        hour = ("2015051705", "2015051705")
+        world.skip("Hours", hour, OPERATOR, world.clock.now())
+        world.schedule()
+        assert bad_news(client)["jobs_skipped_unseen"] == {"Hours": 0}
+        world.write("visits", "2015051705", 1)
+        world.advance(60)
+        assert bad_news(client)["jobs_skipped_unseen"] == {"Hours": 1}
+        world.reprocess("Hours", hour, OPERATOR, world.clock.now())
+        assert bad_news(client)["jobs_skipped_unseen"] == {"Hours": 0}
 
 
 def test_units_queues_and_leaders_are_told(worlds):
@@ -343,7 +421,52 @@ def test_the_dashboard_shows_only_metrics_that_there_are(world, client):
     }
     asked = re.findall(r"\bsynergy_\w+", " ".join(expressions(json.loads(DASHBOARD.read_text()))))
     assert len(set(asked)) > 20
-    assert set(asked) - names == set()
+    assert set(asked) - names - OF_THE_VERDICT == set()
+
+
+def test_the_alert_rules_ask_only_for_metrics_that_there_are(world, client):
+    world.settle()
+    client.get("/api/v1/audit")
+    families = read(client)
+    names = {f"{name}{'_count' if f.kind == 'histogram' else ''}" for name, f in families.items()}
+    rules = alert_rules()
+    asked = set(re.findall(r"\bsynergy_\w+", " ".join(rule["expr"] for rule in rules)))
+    assert len(asked) > 10
+    assert asked - names - OF_THE_VERDICT == set()
+    for rule in rules:
+        kept = re.search(r"by \((.*?)\)", rule["expr"])  # the labels that are left at the end
+        told = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
+        assert told <= set(kept[1].split(", ") if kept else ["instance"]), rule["alert"]
+
+
+def test_the_alert_rules_are_as_prometheus_reads_them():
+    rules = alert_rules()
+    names = [rule["alert"] for rule in rules]
+    assert len(set(names)) == len(names)
+    assert {
+        "SynergyFailed", "SynergyGivenUp", "SynergyLate", "SynergyNotServed", "SynergyProcessDown",
+        "SynergyNotWell", "SynergyUnexplained",
+    } <= set(names)  # fmt: skip
+    for rule in rules:
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}, rule["alert"]
+        assert re.fullmatch(r"[0-9]+[mh]", rule.get("for", "0m")), rule["alert"]
+        assert rule["expr"].count("(") == rule["expr"].count(")"), rule["alert"]
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+        assert rule["annotations"]["summary"]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (package prometheus)")
+def test_promtool_accepts_the_alert_rules():
+    done = subprocess.run(
+        ["promtool", "check", "rules", RULES], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def alert_rules():
+    (group,) = yaml.safe_load(RULES.read_text())["groups"]
+    assert set(group) == {"name", "rules"}
+    return group["rules"]
 
 
 def expressions(node):

@@ -16,6 +16,7 @@ from synergy.model.process import (
     Deployment,
     LateData,
     ManagedProcess,
+    OnFailure,
     StateMachine,
 )
 from synergy.timeperiod import Qualifier
@@ -169,6 +170,7 @@ def test_the_defaults_of_a_managed_process_are_those_of_the_interface(project: P
     assert (found.resubmit_after, found.life_support) == (3600, 48 * 3600)
     assert found.timeout is None
     assert found.late_data is LateData.REPROCESS
+    assert (found.on_failure, found.retry_failed, found.refresh) == (OnFailure.BLOCK, None, 10)
     assert found.is_on is True
     assert found.command is None
     assert found.token == "p"
@@ -195,6 +197,9 @@ def test_every_optional_field_arrives(project: Path) -> None:
             life_support="7d",
             timeout="20s",
             late_data="mark",
+            on_failure="skip",
+            retry_failed="30m",
+            refresh="1m",
             is_on=False,
             state_machine_name="discrete",
             blocking_type="children",
@@ -212,8 +217,14 @@ def test_every_optional_field_arrives(project: Path) -> None:
     assert (found.resubmit_after, found.life_support) == (7200, 7 * 86_400)
     assert found.timeout == 20
     assert (found.late_data, found.is_on) == (LateData.MARK, False)
+    assert (found.on_failure, found.retry_failed, found.refresh) == (OnFailure.SKIP, 1800, 60)
     assert found.blocking is Blocking.CHILDREN
     assert found.trigger_frequency == "at 5-08:00"
+
+
+def test_interim_runs_may_come_with_the_trigger(project: Path) -> None:
+    one(project, managed("p", "hourly", refresh="trigger"))
+    assert process(project).refresh is None
 
 
 def test_a_daemon(project: Path) -> None:
@@ -253,6 +264,17 @@ def test_a_process_may_be_on_where_the_demo_stream_is(
         ({"state_machine_name": "discret"}, "state_machine_name", "did you mean discrete?"),
         ({"blocking_type": 7}, "blocking_type", "expected one of children, dependencies, normal"),
         ({"late_data": "reproces"}, "late_data", "did you mean reprocess?"),
+        ({"on_failure": "skp"}, "on_failure", "did you mean skip?"),
+        ({"on_failure": True}, "on_failure", "unknown value True: expected one of block, skip"),
+        ({"retry_failed": 0}, "retry_failed", "more than 0"),
+        ({"retry_failed": "never"}, "retry_failed", "expected a duration"),
+        ({"retry_failed": -1}, "retry_failed", "at least 0"),
+        ({"refresh": 0}, "refresh", "more than 0"),
+        ({"refresh": "0s"}, "refresh", "more than 0"),
+        ({"refresh": "triger"}, "refresh", "a duration such as '60s' or 'trigger', not 'triger'"),
+        ({"refresh": ""}, "refresh", "'trigger', not ''"),
+        ({"refresh": "10 seconds"}, "refresh", "expected a duration"),
+        ({"refresh": False}, "refresh", "expected a duration"),
         ({"time_grouping": 24}, "time_grouping", "1 to 23, not 24"),
         ({"time_grouping": 0}, "time_grouping", "1 to 23, not 0"),
         ({"time_grouping": True}, "time_grouping", "expected a whole number"),
