@@ -12,7 +12,9 @@ import mongomock
 import pymongo
 import pytest
 
+from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
+from synergy.insight.copying import Copying
 from synergy.model.job import JobMove, JobState
 from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
 from synergy.storage.mongodb.database import Database
@@ -180,6 +182,34 @@ def test_a_job_that_was_upgraded_can_be_acknowledged(older: OlderStore) -> None:
         )  # fmt: skip
         assert store.jobs.move([move], NOW) == []
     assert jobs(older)["Hourly", hour] == 0x15  # with the flag, and the next opening leaves it
+
+
+# Copies and backups
+
+
+@pytest.mark.parametrize("engine_name", ["sqlite-file", "mongodb"])
+def test_a_copy_of_an_older_store_is_one_of_this_version(
+    request: pytest.FixtureRequest, tmp_path: Path, engine_name: str
+) -> None:
+    """The source is upgraded when it is opened, and the copy is of what it is then."""
+    older = OlderFile(tmp_path / "synergy.db")
+    if engine_name == "mongodb":
+        target: Store = MongoStore.open(request.getfixturevalue("mongodb_url"))
+    else:
+        target = SqliteStore.open(tmp_path / "copy.db")
+    with closing(older.open()) as source, closing(target):
+        with Copying(source, target, ("old", "new"), SystemClock()) as copying:
+            copying.copy(lambda *_: None)
+        assert named(bytes_of_jobs(target.jobs.load())) == named(expected())
+        assert target.journal.find(limit=1000) == source.journal.find(limit=1000)
+
+
+def test_a_backup_of_an_older_file_is_upgraded_with_it(tmp_path: Path) -> None:
+    older = OlderFile(tmp_path / "synergy.db")
+    with closing(older.open()) as store:
+        store.backup(tmp_path / "backup.db")
+    with closing(SqliteStore.open(tmp_path / "backup.db")) as backup:
+        assert bytes_of_jobs(backup.jobs.load()) == expected()
 
 
 # Interruptions, and many at once

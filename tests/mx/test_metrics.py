@@ -424,6 +424,19 @@ def test_the_dashboard_shows_only_metrics_that_there_are(world, client):
     assert set(asked) - names - OF_THE_VERDICT == set()
 
 
+def test_no_panel_of_the_dashboard_lies_over_another():
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken = [
+        (x, y)
+        for at in (panel["gridPos"] for panel in panels)
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+    assert len(set(taken)) == len(taken)
+    assert max(x for x, _ in taken) < 24
+
+
 def test_the_alert_rules_ask_only_for_metrics_that_there_are(world, client):
     world.settle()
     client.get("/api/v1/audit")

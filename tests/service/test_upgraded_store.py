@@ -1,0 +1,69 @@
+"""What a scheduler makes of a store that an older version wrote, once it is upgraded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from synergy.insight.actions import TIMETABLE_START
+from synergy.insight.causes import Kind
+from synergy.model.job import STATE_MASK, JobState
+from synergy.storage.sqlite import SqliteStore
+from tests.contract.older_stores import CASES, write_sqlite
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.world import OPERATOR, World
+
+START, DAY_AFTER = "2015051700", datetime(2015, 5, 18, 1, tzinfo=UTC)
+GIVEN_UP_HOUR, SKIPPED_HOUR, LATER_HOUR = "2015051700", "2015051702", "2015051718"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    write_sqlite(tmp_path / "synergy.db")
+    deployment = a_deployment(
+        {
+            "hours": [a_process("Hourly", HOURLY, source="visits", sink="hours")],
+            "days": [a_process("Daily", DAILY, source="visits", sink="days")],
+        }
+    )
+    with closing(SqliteStore.open(tmp_path / "synergy.db")) as store:
+        store.facts.set(TIMETABLE_START, START)
+        world = World(deployment, START, DAY_AFTER, store)
+        world.settle()
+        yield world
+
+
+def test_a_scheduler_leaves_the_marked_jobs_as_they_are_and_goes_on(world: World) -> None:
+    ended = (JobState.SKIPPED, JobState.GIVEN_UP)
+    cases = [c for c in CASES if c.process == "Hourly" and c.timeperiod < "2015051800"]
+    kept = [case for case in cases if case.after & STATE_MASK in ended]
+    assert len(kept) > 10
+    for case in kept:
+        assert world.state("Hourly", case.timeperiod) == case.after & STATE_MASK, case.told
+    assert world.state("Hourly", LATER_HOUR) is JobState.NOOP
+    found = world.audit()
+    given_up = [case for case in kept if case.after & STATE_MASK == JobState.GIVEN_UP]
+    assert (found.failed, found.given_up) == (0, len(given_up) + 1)  # and a day
+    assert not found.is_clean
+    cause = world.why("Hourly", GIVEN_UP_HOUR)
+    assert cause.kind is Kind.GIVEN_UP
+    assert "failed 3 times; last: OSError: disk" in cause.text
+
+
+def test_late_data_does_a_given_up_period_again_and_a_skipped_one_not(world: World) -> None:
+    for n in range(10):  # the journal says that these jobs stand for the first writes
+        world.write("other", LATER_HOUR, n)
+    for hour in (GIVEN_UP_HOUR, SKIPPED_HOUR):
+        world.write("visits", hour, 1)
+    world.advance(60)
+    world.settle()
+    assert world.state("Hourly", GIVEN_UP_HOUR) is JobState.PROCESSED
+    assert world.state("Hourly", SKIPPED_HOUR) is JobState.SKIPPED
+    assert world.audit().unseen == 1
+    world.reprocess("Hourly", (SKIPPED_HOUR, SKIPPED_HOUR), OPERATOR, world.clock.now())
+    world.settle()
+    assert world.rows("hours") == {GIVEN_UP_HOUR: 1, SKIPPED_HOUR: 1}
