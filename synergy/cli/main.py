@@ -31,6 +31,7 @@ from errno import (
 )
 from typing import Any, NoReturn
 
+from synergy import __version__
 from synergy.cli import exits
 from synergy.errors import SynergyError
 
@@ -60,7 +61,7 @@ OF_THE_MACHINE = {
 EXAMPLE = """example:
   python3 launch.py supervisor start     runs the whole system on this machine
   python3 launch.py timetable -h         the verbs of a noun
-  python3 launch.py install              only makes the environment
+  python3 launch.py install              only makes the environment; -h tells more
 """
 
 
@@ -132,6 +133,8 @@ def _parser(noun: str | None) -> Parser:
         description="Synergy: a timetable for time-partitioned data processing.",
         epilog=EXAMPLE,
     )
+    version = f"synergy {__version__}"
+    parser.add_argument("--version", action="version", version=version, help="say the version")
     nouns = parser.add_subparsers(dest="noun", metavar="NOUN", required=True)
     for name, (module, help_) in NOUNS.items():
         if name == noun:

@@ -35,7 +35,8 @@ def check_boto3() -> None:
     try:
         import boto3  # noqa: F401
     except ImportError:
-        raise ConfigurationError([f"SQS and SNS need boto3: pip install boto3=={BOTO3}"]) from None
+        told = "SQS and SNS need boto3, which is an extra; write into requirements-local.txt: "
+        raise ConfigurationError([f"{told}boto3=={BOTO3}"]) from None
 
 
 class Aws:

@@ -1,18 +1,22 @@
 """`launch.py` makes its own environment, once, and says what to do when it cannot.
 
 Each test works on a small project of its own: the real `launch.py`, a command line that tells
-where it runs, and requirements that need no network.
+where it runs, and requirements that need no network: wheels that the test makes.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
+import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,12 +32,68 @@ def main(argv):
 
 def a_project(path: Path, requirements: str = "# nothing\n") -> Path:
     (path / "synergy" / "cli").mkdir(parents=True)
-    (path / "synergy" / "__init__.py").touch()
+    (path / "synergy" / "__init__.py").write_text('__version__ = "1.2.3"\n')
     (path / "synergy" / "cli" / "__init__.py").touch()
     (path / "synergy" / "cli" / "main.py").write_text(COMMAND_LINE)
     (path / "requirements.txt").write_text(requirements)
+    (path / "requirements-test.txt").write_text("# nothing\n")
     shutil.copy(LAUNCH, path)
     return path
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """An environment that was made, and has no packages yet: making one takes seconds."""
+    project = a_project(tmp_path_factory.mktemp("empty"))
+    assert launch(project, "install")[0] == 0
+    for stamp in project.glob(".venv/stamps/requirements*"):
+        stamp.unlink()
+    return project / ".venv"
+
+
+@pytest.fixture
+def project(empty, tmp_path):
+    """A project with such an environment, in which `alpha` 1.0 is required."""
+    made = a_project(tmp_path / "project", locked(tmp_path, "alpha", "1.0"))
+    shutil.copytree(empty, made / ".venv", symlinks=True)
+    return made
+
+
+def a_wheel(folder: Path, name: str, version: str, body: str = "") -> Path:
+    """A package of one module, as an index would have it."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": body,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(file, text)
+    return path
+
+
+def locked(folder: Path, name: str, version: str) -> str:
+    """A lock of one package, found in the folder."""
+    digest = hashlib.sha256(a_wheel(folder, name, version).read_bytes()).hexdigest()
+    return f"--find-links {folder}\n{name}=={version} \\\n    --hash=sha256:{digest}\n"
+
+
+def python_of(project: Path) -> Path:
+    return project / ".venv" / "bin" / "python"
+
+
+def packages(project: Path) -> dict[str, str]:
+    """What is installed, but for what an empty environment has."""
+    infos = project.glob(".venv/lib/*/site-packages/*.dist-info")
+    found = dict(info.stem.split("-", 1) for info in infos)
+    return {name: found[name] for name in found if name not in ("pip", "setuptools")}
+
+
+def made_at(project: Path) -> list[int]:
+    return [stamp.stat().st_mtime_ns for stamp in sorted(project.glob(".venv/stamps/*"))]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -70,32 +130,209 @@ def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(tmp_path):
     elsewhere.mkdir()
 
     racing = [begin(project, "go", str(n), HOME=str(elsewhere)) for n in range(2)]
+    told = []
     for number, process in enumerate(racing):
         out, err = process.communicate(timeout=120)
-        assert (process.returncode, err) == (7, "")
+        told += err.splitlines()
+        assert process.returncode == 7, err
         assert json.loads(out) == {
             "prefix": str(project / ".venv"),
             "argv": ["go", str(number)],
             "path": str(project),
         }
-    stamp = project / ".venv" / "installed"
-    made = stamp.stat().st_mtime_ns
+    assert told.count("Making the environment .venv ...") == 1  # on a pipe too, and by one of them
+    assert told.count("The environment is ready.") == 1
+    made = made_at(project)
 
     assert launch(project, "install") == (0, "The environment is ready.\n", "")
-    assert stamp.stat().st_mtime_ns == made
+    assert launch(project, "go")[::2] == (7, "")
+    assert made_at(project) == made
     assert not {".cache", ".config", ".local"} & set(os.listdir(elsewhere))
 
-    stamp.unlink()  # as after an interruption: what is there is not to be trusted
-    (project / ".venv" / "half-done").touch()
-    assert launch(project, "install")[0] == 0
-    assert not (project / ".venv" / "half-done").exists()
 
-    (project / "requirements.txt").write_text("no-such-package==1.0\n")
+def test_an_update_installs_in_place_and_says_how_far_it_is(project, tmp_path):
+    code, _, err = launch(project, "go")
+    assert code == 7
+    assert err.splitlines() == [
+        "Installing the packages of requirements.txt ...",
+        "  unpacking 1 packages",
+        "The environment is ready.",
+    ]
+    (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
+    assert launch(project, "go")[0] == 7
+    by_pip = [python_of(project), "-m", "pip", "install", a_wheel(tmp_path, "added", "1.0")]
+    subprocess.run(by_pip, check=True, capture_output=True, env=environment())
+    assert packages(project) == {"alpha": "1.0", "mine": "1.0", "added": "1.0"}
+
+    (project / "requirements.txt").write_text(locked(tmp_path, "alpha", "2.0"))
+    code, _, err = launch(project, "go")
+
+    assert code == 7
+    assert "Making the environment" not in err
+    assert packages(project) == {"alpha": "2.0", "mine": "1.0", "added": "1.0"}
+    assert launch(project, "go")[2] == ""
+
+
+def test_only_test_and_bench_have_what_tests_need(project, tmp_path):
+    (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "1.0"))
+    for words in (["supervisor", "start"], ["test", "-h"], ["bench", "--help"], ["install"]):
+        assert launch(project, *words)[0] in (0, 7)
+        assert packages(project) == {"alpha": "1.0"}
+
+    assert launch(project, "test", "tests/unit", "-k", "x")[0] == 7
+    assert packages(project) == {"alpha": "1.0", "trial": "1.0"}
+
+    (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "2.0"))
+    assert launch(project, "check")[2] == ""  # which has no use for it
+    inside = subprocess.run(
+        [python_of(project), project / "launch.py", "bench"], env=environment(), capture_output=True
+    )
+    assert inside.returncode == 7
+    assert packages(project)["trial"] == "2.0"
+
+    (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "3.0"))
+    assert launch(project, "install", "--test")[0] == 0
+    assert packages(project)["trial"] == "3.0"
+
+
+def test_what_is_not_what_was_locked_is_not_installed(project, tmp_path):
+    a_wheel(tmp_path, "alpha", "1.0", body="evil = True\n")
+
+    code, _, err = launch(project, "go")
+
+    assert code == 1
+    assert "DO NOT MATCH THE HASHES" in err
+
+
+def test_an_installation_that_was_interrupted_is_done_again(project, tmp_path):
+    (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
+    assert launch(project, "install")[0] == 0
+    stamp = project / ".venv" / "stamps" / "requirements.txt"
+    (module,) = project.glob(".venv/lib/*/site-packages/alpha.py")
+
+    stamp.write_text("unfinished\n")  # as it is from the first moment of an installation
+    module.unlink()  # what pip takes for installed, by the metadata that were written already
+    assert launch(project, "go")[0] == 7
+    assert module.exists()
+    assert packages(project) == {"alpha": "1.0", "mine": "1.0"}
+
+
+def test_another_python_has_the_environment_made_anew_with_what_is_local(project, tmp_path):
+    (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
+    assert launch(project, "install")[0] == 0
+    (project / ".venv" / "of-the-other").touch()
+    (project / ".venv" / "stamps" / "python").write_text("3.10\n")
+
+    code, _, err = launch(project, "go")
+
+    assert code == 7
+    assert "is not one of Python" in err
+    assert not (project / ".venv" / "of-the-other").exists()
+    assert packages(project) == {"alpha": "1.0", "mine": "1.0"}
+
+
+def test_an_environment_of_an_earlier_version_is_updated_in_place(project):
+    assert launch(project, "install")[0] == 0
+    shutil.rmtree(project / ".venv" / "stamps")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    (project / ".venv" / "installed").write_text(f"0123abcd {version}\n")
+    (project / ".venv" / "kept").touch()
+
+    assert launch(project, "go")[0] == 7
+
+    assert (project / ".venv" / "kept").exists()
+    assert launch(project, "go")[2] == ""
+
+
+def test_what_is_local_is_installed_last_and_does_not_change_what_is_locked(project, tmp_path):
+    (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "1.0"))
+    local = project / "requirements-local.txt"
+
+    local.write_text(f"{a_wheel(tmp_path, 'trial', '2.0')}\n")  # Synergy runs without it
+    for words in (["go"], ["test"], ["go"]):
+        assert launch(project, *words)[0] == 7
+        assert packages(project) == {"alpha": "1.0", "trial": "2.0"}
+
+    local.write_text(f"{a_wheel(tmp_path, 'alpha', '2.0')}\n")
+    code, _, err = launch(project, "go")
+    assert code == 1
+    assert "alpha==1.0" in err
+    assert "Next: correct requirements-local.txt" in err
+    assert packages(project)["alpha"] == "1.0"
+
+    local.write_text("no-such-package==1.0\n")
     code, out, err = launch(project, "go")
     assert (code, out) == (1, "")
     assert "no-such-package" in err
-    assert "Next: " in err
-    assert not stamp.exists()
+    assert "Installing the packages of requirements-local.txt ended with 1" in err
+
+    local.unlink()
+    assert launch(project, "go")[::2] == (7, "")
+
+
+def test_what_cannot_be_had_is_told_with_what_to_do(project):
+    lock = project / "requirements.txt"
+    lock.write_text("no-such-package==1.0 --hash=sha256:" + 64 * "0")
+
+    code, out, err = launch(project, "go")
+
+    assert (code, out) == (1, "")
+    assert "no-such-package" in err
+    assert "Next: see the lines above (no network, a proxy?)" in err
+    assert launch(project, "go")[0] == 1
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="file systems are mounted by root alone")
+def test_a_full_and_a_read_only_disk_are_told_with_what_to_do(tmp_path):
+    tmp_path.joinpath("disk").mkdir()
+    with mounted(tmp_path / "disk", "size=4m") as disk:
+        project = a_project(disk / "project")
+        code, _, err = launch(project, "go")
+        assert code == 1
+        assert "No space left on device" in err
+        assert "Next: free some space" in err
+
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        code, _, err = launch(project, "go")
+        assert code == 1
+        assert "Read-only file system" in err
+        assert "Next: have the project on a file system that can be written to" in err
+
+
+@contextmanager
+def mounted(path, options):
+    """A small file system in memory; skips where none may be mounted."""
+    mount = ["mount", "-t", "tmpfs", "-o", options, "synergy-test", str(path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("file systems are mounted by root alone, and not in this container")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", str(path)], check=True)
+
+
+def test_it_says_its_version_and_is_run_by_its_name(tmp_path):
+    """With no environment, and without making one."""
+    project = a_project(tmp_path)
+    done = subprocess.run([project / "launch.py", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "synergy 1.2.3\n")
+    assert not (project / ".venv").exists()
+
+    declared = tomllib.loads((LAUNCH.parent / "pyproject.toml").read_text())["project"]["version"]
+    done = subprocess.run([LAUNCH, "--version"], capture_output=True, text=True)
+    assert done.stdout == f"synergy {declared}\n"
+
+
+def test_install_tells_how_it_is_used(tmp_path):
+    project = a_project(tmp_path)
+
+    code, out, _ = launch(project, "install", "-h")
+    assert code == 0
+    assert "launch.py install [--test]" in out
+    code, _, err = launch(project, "install", "--tset")
+    assert code == 2
+    assert "launch.py install [--test]" in err
+    assert not (project / ".venv").exists()
 
 
 def test_without_an_environment_of_its_own_if_told_so(tmp_path):
@@ -131,15 +368,3 @@ def test_an_old_python_gets_far_enough_to_be_told(tmp_path):
     ast.parse(source, feature_version=(3, 7))
     assert done.returncode == 78
     assert "needs Python 3.11 or later; this is 3.8" in done.stderr
-
-
-@pytest.mark.parametrize("stamp", ["", "other 3.11\n"])
-def test_a_stamp_of_something_else_is_out_of_date(tmp_path, stamp):
-    launcher = load(a_project(tmp_path))
-    launcher.PYTHON.parent.mkdir(parents=True)
-    launcher.PYTHON.touch()
-
-    launcher.STAMP.write_text(stamp)
-    assert not launcher.is_up_to_date()
-    launcher.STAMP.write_text(launcher.wanted())
-    assert launcher.is_up_to_date()

@@ -287,17 +287,20 @@ def test_a_service_that_hangs_delays_only_itself(
 
 def test_boto3_is_an_extra(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(ConfigurationError, match=f"pip install boto3=={BOTO3}"):
+    with pytest.raises(ConfigurationError, match=f"requirements-local.txt: boto3=={BOTO3}"):
         check_boto3()
     answer = desk.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
-    assert answer.error == f"SQS and SNS need boto3: pip install boto3=={BOTO3}"
+    assert answer.error == (
+        "SQS and SNS need boto3, which is an extra; "
+        f"write into requirements-local.txt: boto3=={BOTO3}"
+    )
 
 
 def test_one_version_of_boto3_is_named() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     assert project["project"]["optional-dependencies"]["aws"] == [f"boto3=={BOTO3}"]
-    assert f"boto3=={BOTO3}" in (PROJECT / "requirements.txt").read_text().splitlines()
+    assert f"boto3=={BOTO3}" in (PROJECT / "requirements-test.in").read_text().splitlines()
 
 
 def test_it_is_imported_only_where_it_is_needed() -> None:
