@@ -248,7 +248,8 @@ def run(step: str, command: list[str], lock: int, total: int = 0, cause: Path = 
     ) as process:
         for line in process.stdout or ():
             said.append(line.rstrip())
-            tell_progress(line, names, total)
+            if total:
+                tell_progress(line, names, total)
     if process.returncode != 0:
         ended = f"{step} ended with {process.returncode}"
         raise SetupError(failure("\n".join(said), ended, cause))

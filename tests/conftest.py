@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 
@@ -53,3 +56,16 @@ def pytest_runtest_makereport(
         if report.failed and server is not None:
             report.sections.append(("the end of the server's log", server.told()))
     return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tells what this machine lacks, once for each thing, or has it told with that of others."""
+    skipped = terminalreporter.getreports("skipped")
+    found = missing.of_reasons(report.longrepr[-1] for report in skipped)
+    file = os.environ.get(missing.GATHERED)
+    if file:
+        missing.gather(found, Path(file))
+    else:
+        for line in missing.lines(found):
+            terminalreporter.write_line(line, yellow=True)

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.missing import reason
+
 LAUNCH = Path(__file__).parents[2] / "launch.py"
 COMMAND_LINE = """
 import json, sys
@@ -282,7 +284,6 @@ def test_what_cannot_be_had_is_told_with_what_to_do(project):
     assert launch(project, "go")[0] == 1
 
 
-@pytest.mark.skipif(bool(os.geteuid()), reason="file systems are mounted by root alone")
 def test_a_full_and_a_read_only_disk_are_told_with_what_to_do(tmp_path):
     tmp_path.joinpath("disk").mkdir()
     with mounted(tmp_path / "disk", "size=4m") as disk:
@@ -304,7 +305,7 @@ def mounted(path, options):
     """A small file system in memory; skips where none may be mounted."""
     mount = ["mount", "-t", "tmpfs", "-o", options, "synergy-test", str(path)]
     if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("file systems are mounted by root alone, and not in this container")
+        pytest.skip(reason("mount", "run this as root, where file systems may be mounted"))
     try:
         yield path
     finally:

@@ -17,6 +17,7 @@ from synergy.errors import ConfigurationError, Refused, StorageUnavailable, Syne
 from synergy.storage.mongodb import MongoStore, engine, layout
 from synergy.storage.mongodb.database import Database
 from tests.factories import NOW, a_hint, some_units
+from tests.servers.certificates import openssl
 from tests.servers.mongodb import Server, running_ferretdb
 from tests.servers.wire import wire
 
@@ -335,7 +336,7 @@ def test_a_server_that_was_killed_and_is_back_is_used_again(tmp_path: Path) -> N
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One for localhost, with its key, that nobody has signed."""
     file = tmp_path_factory.mktemp("tls") / "localhost.pem"
-    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2"]
+    request = [openssl(), "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     out = ["-keyout", str(file), "-out", str(file.with_suffix(".crt"))]
     subprocess.run([*request, *names, *out], check=True, capture_output=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.missing import program
+
 _HOSTS = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 
 
@@ -28,7 +30,7 @@ class Authority:
     def _make(self, certificate: Path, key: Path, *more: str) -> None:
         new = ("req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2")
         subprocess.run(
-            ["openssl", *new, "-out", str(certificate), "-keyout", str(key), *more],
+            [openssl(), *new, "-out", str(certificate), "-keyout", str(key), *more],
             capture_output=True,
             check=True,
         )
@@ -37,6 +39,11 @@ class Authority:
 def encrypted(key: Path) -> Path:
     """The same key, for which a password is needed."""
     locked = key.with_suffix(".locked")
-    command = ["openssl", "pkcs8", "-topk8", "-in", str(key), "-out", str(locked)]
+    command = [openssl(), "pkcs8", "-topk8", "-in", str(key), "-out", str(locked)]
     subprocess.run([*command, "-passout", "pass:secret"], capture_output=True, check=True)
     return locked
+
+
+def openssl() -> str:
+    """The program that makes certificates."""
+    return program("openssl", "install openssl")

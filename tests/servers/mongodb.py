@@ -3,8 +3,7 @@
 `SYNERGY_TEST_MONGODB` names a server that is there already, for example
 `mongodb://user:password@host:27017/`; each test has a database of its own on it. Without it a
 `mongod` on the PATH is started, or FerretDB behind a gate (`ferretdb/`), which Go builds once
-into the user's cache. Where none of them can be had, tests are skipped, and say what to
-install; where `CI` is set they fail.
+into the user's cache. Where none of them can be had, tests are skipped; see `tests/missing.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
@@ -27,6 +26,7 @@ import pymongo
 import pytest
 from pymongo.errors import PyMongoError
 
+from tests.missing import lacking
 from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_MONGODB"
@@ -183,7 +183,7 @@ def _ferretdb() -> Path:
 def _build(program: Path) -> None:
     go = shutil.which("go")
     if go is None:
-        _unavailable("install mongod or Go 1.22")
+        lacking("MongoDB", f"install mongod or Go 1.22, or name a server in {GIVEN}")
     unfinished = program.with_suffix(".new")
     built = subprocess.run(
         [go, "build", "-o", str(unfinished), "."],
@@ -195,17 +195,9 @@ def _build(program: Path) -> None:
         check=False,
     )
     if built.returncode:
-        _unavailable(
-            f"FerretDB could not be built, install mongod or name a server:\n{built.stderr}"
-        )
+        remedy = f"install mongod or name a server in {GIVEN}, for FerretDB could not be built"
+        lacking("MongoDB", f"{remedy}\n{built.stderr}")
     unfinished.rename(program)
-
-
-def _unavailable(what_to_do: str) -> NoReturn:
-    told = f"no MongoDB to test with: {what_to_do}, or name a server in {GIVEN}"
-    if "CI" in os.environ:
-        pytest.fail(told)
-    pytest.skip(told)
 
 
 def _data(folder: Path) -> str:

@@ -4,7 +4,7 @@
 `amqp://user:password@host:5672/`; its user must be allowed to do everything in that vhost, which
 tests fill and empty. Without it `rabbitmq-server` is started as a node of its own: its ports,
 name, data, logs and even its `epmd` are the test's. Where it is not installed, tests are
-skipped, and say what to install; where `CI` is set they fail.
+skipped; see `tests/missing.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 from uuid import uuid4
 
@@ -29,10 +28,12 @@ import pytest
 from pika.exceptions import AMQPError
 
 from synergy.clock import SystemClock
+from tests.missing import lacking
 from tests.servers.ports import free_port
 from tests.servers.standing_still import stand_still
 
 GIVEN = "SYNERGY_TEST_AMQP"
+REMEDY = f"install rabbitmq-server (and Erlang's epmd), or name a server in {GIVEN}"
 HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
 START_LIMIT = 120
 STOP_LIMIT = 30
@@ -186,7 +187,7 @@ def _epmd() -> Iterator[int]:
     """A register of Erlang nodes for one node; the machine's own is left alone."""
     program = shutil.which("epmd")
     if program is None:
-        _unavailable("install Erlang's epmd")
+        lacking("RabbitMQ", REMEDY)
     port = free_port()
     with subprocess.Popen(
         [program, "-address", "127.0.0.1", "-port", str(port)],
@@ -240,15 +241,8 @@ def _home() -> Path:
     homes = [*HOMES, *([Path(found).parent] if found else [])]
     home = next((home for home in homes if (home / "rabbitmq-server").is_file()), None)
     if home is None:
-        _unavailable("install rabbitmq-server")
+        lacking("RabbitMQ", REMEDY)
     return home
-
-
-def _unavailable(what_to_do: str) -> NoReturn:
-    told = f"no RabbitMQ to test with: {what_to_do}, or name a server in {GIVEN}"
-    if "CI" in os.environ:
-        pytest.fail(told)
-    pytest.skip(told)
 
 
 def _wait_until_it_answers(url: str, node: Node | None) -> None:

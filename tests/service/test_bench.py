@@ -27,6 +27,7 @@ from synergy.cli.main import main
 from synergy.errors import NotFound
 from synergy.ingest.accesslog import parse
 from synergy.storage.mongodb import MongoStore
+from tests.missing import reason
 from tests.servers.mongodb import Server
 
 NOOP = "synergy.bench.contexts.noop"
@@ -200,7 +201,7 @@ def test_others_are_measured_on_the_same_broker(lab: Lab, rabbitmq_url: str) -> 
     try:
         python = str(others.python(lab.say))
     except others.NotInstalled as error:
-        pytest.skip(str(error))
+        pytest.skip(reason("Celery, Dramatiq and APScheduler", str(error)))
     with lab.stage(NOOP) as stage:
         for contestant in bus.OTHERS:
             assert bus.race(stage, contestant, python, rabbitmq_url, 60) > 0

@@ -1,4 +1,4 @@
-"""The locks hold all that they are made from, by version and hash; the runtime's is enough to run."""
+"""The locks hold all that they are made from, by version and hash; the first is enough to run."""
 
 from __future__ import annotations
 

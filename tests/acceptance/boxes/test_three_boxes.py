@@ -30,6 +30,7 @@ from tests.acceptance.boxes.show import (
 from tests.acceptance.deployments import gated_suite, gates
 from tests.acceptance.kit import until
 from tests.acceptance.visits import LOG
+from tests.missing import reason
 from tests.servers import mongodb, rabbitmq
 from tests.servers.standing_still import stand_still
 
@@ -44,7 +45,7 @@ HOURLY = "SiteHourlyAggregator"
 SITE_TREE = lease_of(part_of_tree("site"))
 
 pytestmark = [
-    pytest.mark.skipif(bool(hindrance()), reason=hindrance() or "-"),
+    pytest.mark.skipif(bool(hindrance()), reason=reason("network namespaces", hindrance())),
     pytest.mark.skipif(not LOG.is_file() and "CI" not in os.environ, reason="no shared access log"),
 ]
 
