@@ -1,12 +1,13 @@
-"""A real access log, from the file to the year, through the whole system.
+"""An access log, from the file to the year, through the whole system.
 
-The figures of the log are those of `interfaces.md` and are found again by `visits`, which knows
-nothing of the system's own way.
+It is a log of visits that were planned, so its figures are known. Where the real log lies beside
+the project, it goes the same way in addition; its figures are written down here, and found again
+by `visits`, which knows nothing of the system's own way.
 """
 
 from __future__ import annotations
 
-import os
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -15,19 +16,26 @@ from synergy.clock import SystemClock
 from tests.acceptance import visits
 from tests.acceptance.kit import BOX
 from tests.acceptance.visits import CLIENT, DIGITS, LOG, SITE
+from tests.access_log import DAYS, FIRST_DAY, access_log
 
-pytestmark = pytest.mark.skipif(
-    not LOG.is_file() and "CI" not in os.environ, reason="the shared access log is not here"
-)
-
-START = "2015051700"
+A_LOG = access_log()
+START = f"{FIRST_DAY:%Y%m%d}00"
+EACH_DAY = [f"{FIRST_DAY + timedelta(days=n):%Y%m%d}00" for n in range(DAYS)]
+A_WEEK_LATER = [f"{FIRST_DAY + timedelta(days=n + 7):%Y%m%d}00" for n in range(DAYS)]
 SERVERS_LIMIT = 900.0  # seconds: the stand-in for MongoDB reads whole collections
 LAST = (  # when these are done, so is everything that the log's days are read for
     ("SiteYearlyAggregator", "2015000000"),
     ("ClientYearlyAggregator", "2015000000"),
     ("YearlyReportExporter", "2015000000"),
-    *(("AlertDailyWorker", f"201505{day}00") for day in (17, 18, 19, 20, 24, 25, 26, 27)),
+    *(("AlertDailyWorker", day) for day in EACH_DAY + A_WEEK_LATER),
 )
+REAL_DAYS = {  # visits, page views
+    "2015051700": (546, 1535),
+    "2015051800": (1029, 2767),
+    "2015051900": (852, 2795),
+    "2015052000": (796, 2483),
+}
+REAL_YEAR = (3223, 9580, 48_818)
 YEARLY = ("SiteYearlyAggregator", "ClientYearlyAggregator", "YearlyReportExporter")
 PROCESSES = {
     "site_hourly": "SiteHourlyAggregator",
@@ -45,6 +53,11 @@ def home(homes):
     return homes(start_timeperiod=START)
 
 
+@pytest.fixture
+def log(tmp_path):
+    return A_LOG.write(tmp_path / "access.log")
+
+
 @pytest.fixture(params=["one file", "MongoDB and RabbitMQ"])
 def any_home(request, homes):
     """The embedded default, and the production engines: two settings, and nothing else."""
@@ -56,10 +69,10 @@ def any_home(request, homes):
     return made
 
 
-def ingested(home):
-    """What is told of the log; a stand-in may take longer than an `ingest` waits by itself."""
+def ingested(home, log):
+    """What is told of a log; a stand-in may take longer than an `ingest` waits by itself."""
     waits = ("--wait",) if home.patience == SERVERS_LIMIT else ()
-    return home.ask("ingest", LOG, "--site", SITE, *waits)
+    return home.ask("ingest", log, "--site", SITE, *waits)
 
 
 def wait_for_all(home):
@@ -79,30 +92,25 @@ def reports(home):
     return {name: home.report(name) for name in PROCESSES}
 
 
-def test_from_the_file_to_the_year(any_home):
+def test_from_the_file_to_the_year(any_home, log):
     home = any_home
     started = home.start()
     assert started["outcome"] == "started"
 
-    told = ingested(home)
-    assert (told["lines"], told["accepted"], told["rejected"]) == (10_000, 9_999, 1)
-    assert [sample["line"] for sample in told["samples"]] == [8899]
-    assert (told["sessions"], told["hours"]) == (3223, 84)
+    told = ingested(home, log)
+    read = len(A_LOG.lines) - len(A_LOG.rejected)
+    sessions = len(A_LOG.visits())
+    assert (told["lines"], told["accepted"], told["rejected"]) == (10_000, read, 12)
+    assert [sample["line"] for sample in told["samples"]] == A_LOG.rejected[:10]
+    assert (told["sessions"], told["hours"]) == (sessions, len(A_LOG.hours))
     assert (told["waiting"], told["problems"], told["early_events"]) == (0, [], 0)
     wait_for_all(home)
 
     rows = reports(home)
-    days = visits.reported(rows["site_daily"])
-    assert [day[0] for day in days.values()] == [546, 1029, 852, 796]
-    assert [day[1] for day in days.values()] == [1535, 2767, 2795, 2483]
-    assert list(days) == ["2015051700", "2015051800", "2015051900", "2015052000"]
-    assert visits.reported(rows["site_yearly"]) == {"2015000000": (3223, 9580, 48_818)}
+    assert {n: visits.reported(r) for n, r in rows.items()} == expected(A_LOG.visits())
     assert_levels_add_up(rows)
-    with LOG.open(encoding="latin-1") as lines:
-        assert {n: visits.reported(r) for n, r in rows.items()} == expected(visits.visits(lines))
     assert {row["client_id"] for row in rows["client_daily"]} == {CLIENT}
-    fell_silent = [row["timeperiod"] for row in home.report("alert_daily")]
-    assert fell_silent == ["2015052400", "2015052500", "2015052600", "2015052700"]
+    assert [row["timeperiod"] for row in home.report("alert_daily")] == A_WEEK_LATER  # silence
 
     audit = home.audit()
     assert audit["unexplained"] == []
@@ -110,8 +118,8 @@ def test_from_the_file_to_the_year(any_home):
     home.story()
 
     before = home.generations()
-    again = ingested(home)
-    assert (again["accepted"], again["sessions"], again["waiting"]) == (9_999, 3223, 0)
+    again = ingested(home, log)
+    assert (again["accepted"], again["sessions"], again["waiting"]) == (read, sessions, 0)
     wait_for_all(home)
     assert home.started_over(before) == set()
     assert reports(home) == rows
@@ -122,6 +130,23 @@ def test_from_the_file_to_the_year(any_home):
     assert home.ask("supervisor", "status")["running"] is False
     assert home.launch("supervisor", "stop").out == "no supervisor is running: nothing to stop\n"
     assert reports(home) == rows
+
+
+@pytest.mark.skipif(not LOG.is_file(), reason="the real log does not lie beside the project")
+def test_the_real_log_gives_what_it_gave(homes):
+    home = homes(start_timeperiod="2015051700")
+    home.ingest_at_rest(LOG, SITE)
+    home.start()
+    for process in YEARLY:
+        home.wait_for(process, "2015000000")
+
+    rows = reports(home)
+    days = visits.reported(rows["site_daily"])
+    assert {day: numbers[:2] for day, numbers in days.items()} == REAL_DAYS
+    assert visits.reported(rows["site_yearly"]) == {"2015000000": REAL_YEAR}
+    with LOG.open(encoding="latin-1") as lines:
+        assert {n: visits.reported(r) for n, r in rows.items()} == expected(visits.visits(lines))
+    assert len(rows["site_hourly"]) == 84
 
 
 def assert_levels_add_up(rows):
@@ -152,8 +177,8 @@ def assert_doubled_start_changes_nothing(home, pid):
     assert home.marked() == marked
 
 
-def test_a_second_log_of_the_same_days_starts_over_what_it_touches(home, tmp_path):
-    home.ingest_at_rest(LOG, SITE)
+def test_a_second_log_of_the_same_days_starts_over_what_it_touches(home, log, tmp_path):
+    home.ingest_at_rest(log, SITE)
     home.start()
     wait_for_all(home)
     before = home.generations()
@@ -168,10 +193,8 @@ def test_a_second_log_of_the_same_days_starts_over_what_it_touches(home, tmp_pat
     assert started_over == touched_by(home, hours)
     after = home.generations()
     assert {after[key] for key in started_over} == {2}
-    found = []
-    for log in (LOG, second):
-        with log.open(encoding="latin-1") as lines:
-            found += visits.visits(lines)
+    with second.open(encoding="latin-1") as lines:
+        found = [*A_LOG.visits(), *visits.visits(lines)]
     assert {n: visits.reported(r) for n, r in reports(home).items()} == expected(found)
     assert home.audit()["unexplained"] == []
     home.story()
@@ -180,10 +203,11 @@ def test_a_second_log_of_the_same_days_starts_over_what_it_touches(home, tmp_pat
 def write_second_log(path):
     """Other visitors in eleven hours of two of the days; also returns the hours of their visits."""
     lines = []
-    for day, hour in [(18, h) for h in range(3, 9)] + [(20, h) for h in range(16, 21)]:
+    one, other = ("31/May/2015", range(3, 9)), ("02/Jun/2015", range(16, 21))
+    for day, hour in [(day, hour) for day, hours in (one, other) for hour in hours]:
         for visitor in range(7):
             for step in range(visitor % 3 + 1):
-                time = f"{day}/May/2015:{hour:02d}:{10 + 9 * step:02d}:{visitor:02d} +0000"
+                time = f"{day}:{hour:02d}:{10 + 9 * step:02d}:{visitor:02d} +0000"
                 status = 404 if visitor == 4 else 200
                 lines.append(
                     f'198.51.100.{visitor} - - [{time}] "GET /page/{step} HTTP/1.1" {status} 512 '
@@ -197,8 +221,10 @@ def touched_by(home, hours):
     """The jobs that must be started over when data arrives for these hours: (process, ordinal)."""
     managed = home.deployment().managed()
     days = {hour[:8] + "00" for hour in hours}
-    months, years = {"2015050000"}, {"2015000000"}
-    a_week_later = {f"{int(day) + 700:010d}" for day in days}  # they are compared with these days
+    months, years = {hour[:6] + "0000" for hour in hours}, {"2015000000"}
+    a_week_later = {  # they are compared with these days
+        later for day, later in zip(EACH_DAY, A_WEEK_LATER, strict=True) if day in days
+    }
     expected = {
         "SiteHourlyAggregator": hours,
         "SiteDailyAggregator": days,

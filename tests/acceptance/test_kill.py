@@ -18,17 +18,16 @@ from synergy.model.unit_of_work import UnitState
 from tests.acceptance import visits
 from tests.acceptance.deployments import gated_suite, gates
 from tests.acceptance.kit import end_of, kill
-from tests.acceptance.visits import LOG, SITE
+from tests.acceptance.visits import SITE
+from tests.access_log import FIRST_DAY, access_log
 
-pytestmark = pytest.mark.skipif(
-    not LOG.is_file() and "CI" not in os.environ, reason="the shared access log is not here"
-)
+START = f"{FIRST_DAY:%Y%m%d}00"
 
 
 @pytest.fixture
 def home(homes, tmp_path):
     return homes(
-        start_timeperiod="2015051700",
+        start_timeperiod=START,
         context="tests.acceptance.deployments.gated_suite",
         test_gates=str(tmp_path / "gates"),
     )
@@ -44,7 +43,7 @@ class Log:
         self._home = home
         self._fifo = folder / "access.log"
         os.mkfifo(self._fifo)
-        self._lines = LOG.read_bytes().splitlines(keepends=True)
+        self._lines = access_log().content().splitlines(keepends=True)
         self._step = len(self._lines) // parts
         self._read = 0
 
@@ -102,10 +101,10 @@ def test_what_comes_out_is_the_same_to_the_last_digit(home, tmp_path):
     assert_as_declared(home)
 
     # an aggregator in the midst of a unit
-    gate = gates.shut(tmp_path / "gates", gated_suite.DAILY, "2015051700")
-    held = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, "2015051700")
+    gate = gates.shut(tmp_path / "gates", gated_suite.DAILY, START)
+    held = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, START)
     kill(home.leaders()[f"{gated_suite.DAILY}/1"])
-    again = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, "2015051700", attempt=2)
+    again = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, START, attempt=2)
     assert again.id == held.id
     gates.let_through(gate)
 
@@ -127,13 +126,13 @@ def test_what_comes_out_is_the_same_to_the_last_digit(home, tmp_path):
             kill(pid)
         assert home.marked() == {}
     home.start()
-    assert home.ask("ingest", LOG, "--site", SITE)["waiting"] == 0
+    whole = access_log().write(tmp_path / "whole.log")
+    assert home.ask("ingest", whole, "--site", SITE)["waiting"] == 0
     assert_as_declared(home)
 
     for process in ("SiteYearlyAggregator", "ClientYearlyAggregator", "YearlyReportExporter"):
         home.wait_for(process, "2015000000")
-    with LOG.open(encoding="latin-1") as lines:
-        found = visits.visits(lines)
+    found = access_log().visits()
     for qualifier in ("hourly", "daily", "monthly", "yearly"):
         rows = home.report(f"site_{qualifier}")
         assert visits.reported(rows) == visits.statistics(found, qualifier)

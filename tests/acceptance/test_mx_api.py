@@ -6,10 +6,10 @@ read from the store, to judge what was done. All else is asked of MX.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import takewhile
 
 import pytest
@@ -20,15 +20,14 @@ from tests.acceptance.api_client import Client, Told
 from tests.acceptance.deployments.watched import STAMP
 from tests.acceptance.kit import Home, until
 from tests.acceptance.test_access_log import expected
-from tests.acceptance.visits import LOG, SITE
+from tests.acceptance.visits import SITE
+from tests.access_log import DAYS, FIRST_DAY, access_log
 from tests.mx.prometheus import parse
 
-pytestmark = pytest.mark.skipif(
-    not LOG.is_file() and "CI" not in os.environ, reason="the shared access log is not here"
-)
-
-START = "2015051700"
-END = "2015052100"  # the log has four days
+LOG = access_log()
+START = f"{FIRST_DAY:%Y%m%d}00"
+END = f"{FIRST_DAY + timedelta(days=DAYS):%Y%m%d}00"
+A_DAY, ANOTHER_DAY = "20150531", "20150601"  # within the log
 PATIENCE = 120.0  # seconds
 OFTEN = 50  # messages after which the watcher is cut off
 ME = "local (mx)"
@@ -48,9 +47,10 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def watched(module_homes):
+def watched(module_homes, tmp_path_factory):
+    log = LOG.write(tmp_path_factory.mktemp("log") / "access.log")
     home = module_homes(start_timeperiod=START, context="tests.acceptance.deployments.watched")
-    home.ingest_at_rest(LOG, SITE)
+    home.ingest_at_rest(log, SITE)
     home.start()
     with closing(Client(f"http://127.0.0.1:{home.variables['mx_port']}")) as client:
         yield Watched(home, client, *watch(client))
@@ -155,18 +155,18 @@ def test_the_timetable_holds_the_figures_of_the_log(client):
     }
     assert {name: site[name]["runs"] for name in SITES} == {
         "SiteYearlyAggregator": [["processed", 1]],
-        "SiteMonthlyAggregator": [["processed", 1]],
+        "SiteMonthlyAggregator": [["processed", 2]],
         "SiteDailyAggregator": [["processed", 4]],
     }
     hours = Counter()
     for state, number in site[HOURLY]["runs"]:
         hours[state] += number
-    assert hours == {"processed": 84, "noop": 12}
+    assert hours == {"processed": len(LOG.hours), "noop": 24 * DAYS - len(LOG.hours)}
 
     listed = client.items("/jobs", process=HOURLY, state="processed", from_=START, to=END, limit=50)
     found = [job(client, HOURLY, each["timeperiod"]) for each in listed]
-    assert len(found) == 84
-    assert sum(each["source"]["rows"] for each in found) == 3223  # sessions
+    assert sorted(each["job"]["timeperiod"] for each in found) == LOG.hours
+    assert sum(each["source"]["rows"] for each in found) == len(LOG.visits())
     assert {each["generation"] for each in client.items("/jobs", from_=START, to=END)} == {1}
 
 
@@ -197,7 +197,7 @@ def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
         "YearlyReportExporter": 1,
     }  # fmt: skip
     asked = {
-        "process": HOURLY, "from": "2015051810", "to": "2015051813", "reason": "a new rule",
+        "process": HOURLY, "from": f"{A_DAY}10", "to": f"{A_DAY}13", "reason": "a new rule",
     }  # fmt: skip
     last = client.get("/journal", limit=1)["items"][0]["seq"]
     planned = client.post("/jobs/reprocess", {**asked, "dry_run": True})
@@ -221,19 +221,18 @@ def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
         assert (operation["state"], operation["total"], operation["touched"]) == ("done", 3, 12)
         again = client.ask("POST", "/jobs/reprocess", asked, 202, **mine)
         assert (again.body, again.headers["Idempotency-Replayed"]) == (accepted.body, "true")
-        client.ask("POST", "/jobs/reprocess", {**asked, "to": "2015051814"}, 422, **mine)
+        client.ask("POST", "/jobs/reprocess", {**asked, "to": f"{A_DAY}14"}, 422, **mine)
         assert listener.until(all_are_finished)
 
     for (process, timeperiod), state in states.items():
         found = job(client, process, timeperiod)["job"]
         assert (found["state"], found["generation"]) == (state, 2)
-    day = client.items("/jobs", process=HOURLY, from_="2015051800", to="2015051900")
+    day = client.items("/jobs", process=HOURLY, from_=f"{A_DAY}00", to=f"{ANOTHER_DAY}00")
     again = [each["timeperiod"] for each in day if each["generation"] == 2]
-    assert again == ["2015051810", "2015051811", "2015051812"]
+    assert again == [f"{A_DAY}10", f"{A_DAY}11", f"{A_DAY}12"]
     entries = list(client.items("/journal", event="job.started_over", process=HOURLY))
     assert {(entry["who"], entry["why"]) for entry in entries} == {(ME, "a new rule")}
-    with LOG.open(encoding="latin-1") as lines:
-        wanted = expected(visits.visits(lines))
+    wanted = expected(LOG.visits())
     with watched.home.store() as store:
         rows = {name: store.documents.read(name, "", "") for name in wanted}
         assert {name: visits.reported(found) for name, found in rows.items()} == wanted
@@ -246,13 +245,13 @@ def test_who_waits_for_a_process_that_is_off_is_told_how_to_switch_it_on(client)
         "PATCH", "/processes/{name}", {"is_on": False, "reason": "lunch"}, name=daily
     )
     assert [change["after"] for change in place.body["touched"]] == [False]
-    asked = {"process": daily, "from": "2015051700", "reason": "once more"}
+    asked = {"process": daily, "from": START, "reason": "once more"}
     assert client.post("/jobs/reprocess", asked)["processes"] == dict.fromkeys(CLIENTS, 1)
 
     why = client.get("/jobs/{process}/{timeperiod}/why", process=yearly, timeperiod="2015000000")
     (leaf,) = leaves(why)
     assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
-        "switched_off", daily, "2015051700",
+        "switched_off", daily, START,
     )  # fmt: skip
     (help_,) = leaf["helps"]
     body = {**help_["body"], "reason": "lunch is over"}
@@ -326,7 +325,7 @@ def test_metrics_count_what_happens(client):
     generation = job(client, CLIENTS[2], "2015000000")["job"]["generation"]
     with client.listen(nouns="gc"):
         before = until(lambda: of_one_listener(parse(client.get("/metrics"))))
-    asked = {"process": daily, "from": "2015051900"}
+    asked = {"process": daily, "from": f"{ANOTHER_DAY}00"}
     client.post("/jobs/reprocess", asked)
     wait_for(client, CLIENTS[2], "2015000000", generation + 1)
     client.get("/units/{id}", 404, id="none")

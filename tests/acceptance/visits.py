@@ -20,8 +20,8 @@ PAUSE = timedelta(minutes=30)
 DIGITS = {"hourly": 10, "daily": 8, "monthly": 6, "yearly": 4}  # of a timeperiod that tell
 
 _LINE = re.compile(
-    r'(\S+) \S+ \S+ \[([^]]+)\] "(\S+) (?:[^"\\]|\\.)*" (\d{3}) \S+'
-    r' "(?:[^"\\]|\\.)*" "((?:[^"\\]|\\.)*)"'
+    r'(\S+) \S+ \S+ \[(\d\d/\w+/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)"'
+    r' (\d{3}) (?:\d+|-)(?: "(?:[^"\\]|\\.)*" "((?:[^"\\]|\\.)*)")?'
 )
 
 
@@ -45,14 +45,19 @@ def visits(lines: Iterable[str]) -> list[Visit]:
         match = _LINE.fullmatch(line.rstrip("\n"))
         if match is None:
             continue
-        host, time, method, status, agent = match.groups()
-        at = datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z").astimezone(UTC)
-        visit = present.get((host, agent))
+        host, time, request, status, agent = match.groups()
+        try:
+            at = datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z").astimezone(UTC)
+        except ValueError:
+            continue
+        visit = present.get((host, agent or ""))
         if visit is None or at - visit.times[-1] > PAUSE:
-            visit = present[host, agent] = Visit([])
+            visit = present[host, agent or ""] = Visit([])
             found.append(visit)
         visit.times.append(at)
-        visit.pageviews += method == "GET" and (status.startswith("2") or status == "304")
+        visit.pageviews += request.startswith("GET ") and (
+            status.startswith("2") or status == "304"
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""The illustration suite from the real log to the year, and the stream that feeds a first start.
+"""The illustration suite from an access log to the year, and the stream that feeds a first start.
 
 The workers get what the worker kit gives them, over documents that lie in a dictionary.
 """
@@ -28,6 +28,8 @@ from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Worker, Workplace
 from synergy.worker.task import Sink, Source, Task
+from tests.acceptance.visits import statistics
+from tests.access_log import access_log
 from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator
 from workers.client_monthly_aggregator import ClientMonthlyAggregator
@@ -47,7 +49,8 @@ from workers.site_monthly_aggregator import SiteMonthlyAggregator
 from workers.site_yearly_aggregator import SiteYearlyAggregator
 
 PROJECT = Path(__file__).parents[2]
-REAL_LOG = PROJECT / "../shared/data/apache_logs"
+LOG = access_log()
+START, END = "2015053000", "2015060300"
 SITE = "semicomplete.com"
 WORKERS: tuple[type[Worker], ...] = (
     SiteHourlyAggregator,
@@ -143,11 +146,15 @@ def ingested(shelf: Shelf | Documents, lines: Sequence[bytes]) -> None:
 
 @pytest.fixture(scope="module")
 def shelf(deployment: Deployment) -> Shelf:
-    """The real log, worked on to its end."""
+    """The log, worked on to its end."""
     shelf = Shelf()
-    ingested(shelf, REAL_LOG.read_bytes().splitlines())
-    work_on_all(deployment, shelf, "2015051700", "2015052100")
+    ingested(shelf, lines())
+    work_on_all(deployment, shelf, START, END)
     return shelf
+
+
+def lines() -> list[bytes]:
+    return [line.content for line in LOG.lines]
 
 
 def numbers(row: Body) -> tuple[int, int, int]:
@@ -155,36 +162,18 @@ def numbers(row: Body) -> tuple[int, int, int]:
     return stat["number_of_visits"], stat["number_of_pageviews"], stat["total_duration"]
 
 
-def test_days_of_the_real_log(shelf: Shelf) -> None:
-    assert [numbers(row)[:2] for row in shelf.of("site_daily")] == [
-        (546, 1535),
-        (1029, 2767),
-        (852, 2795),
-        (796, 2483),
-    ]
-
-
-def test_year_of_the_real_log(shelf: Shelf) -> None:
-    (year,) = shelf.of("site_yearly")
-    assert year["domain"] == SITE
-    assert year["timeperiod"] == "2015000000"
-    assert numbers(year) == (3_223, 9_580, 48_818)
-
-
-def test_hours_days_month_and_year_add_up(shelf: Shelf) -> None:
-    sums = [
-        tuple(map(sum, zip(*map(numbers, shelf.of(collection)), strict=True)))
-        for collection in ("site_hourly", "site_daily", "site_monthly", "site_yearly")
-    ]
-    assert sums == [(3_223, 9_580, 48_818)] * 4
-    assert len(shelf.of("site_hourly")) == 84
+@pytest.mark.parametrize("qualifier", ["hourly", "daily", "monthly", "yearly"])
+def test_each_level_has_the_figures_of_the_log(shelf: Shelf, qualifier: str) -> None:
+    rows = shelf.of(f"site_{qualifier}")
+    assert {row["timeperiod"]: numbers(row) for row in rows} == statistics(LOG.visits(), qualifier)
+    assert {row["domain"] for row in rows} == {SITE}
 
 
 def test_each_counter_counts_every_visit(shelf: Shelf) -> None:
     (year,) = shelf.of("site_yearly")
     for name in ("os", "browser", "language", "country", "screen_resolution"):
-        assert sum(year["stat"][name].values()) == 3_223
-    assert year["stat"]["country"] == {"unknown": 3_223}
+        assert sum(year["stat"][name].values()) == len(LOG.visits())
+    assert year["stat"]["country"] == {"unknown": len(LOG.visits())}
 
 
 def test_clients_have_what_their_sites_have(shelf: Shelf) -> None:
@@ -196,32 +185,30 @@ def test_clients_have_what_their_sites_have(shelf: Shelf) -> None:
 
 def test_ingesting_again_changes_nothing(shelf: Shelf) -> None:
     before = dict(shelf.rows)
-    ingested(shelf, REAL_LOG.read_bytes().splitlines())
+    ingested(shelf, lines())
     assert shelf.rows == before
 
 
 def test_a_part_first_and_the_whole_later_is_as_the_whole_at_once() -> None:
-    lines = REAL_LOG.read_bytes().splitlines()
     once, twice = Shelf(), Shelf()
-    ingested(once, lines)
-    ingested(twice, lines[:6_000])
-    ingested(twice, lines)
+    ingested(once, lines())
+    ingested(twice, lines()[:6_000])
+    ingested(twice, lines())
     assert once.rows == twice.rows
 
 
 def test_on_the_store_ingesting_again_writes_nothing() -> None:
     store = SqliteStore.open(":memory:")
-    lines = REAL_LOG.read_bytes().splitlines()
     with closing(store):
-        ingested(store.documents, lines)
+        ingested(store.documents, lines())
         sessions = store.documents.bounds("single_session", "", "")
-        ingested(store.documents, lines)
+        ingested(store.documents, lines())
 
         assert sessions is not None
-        assert sessions.rows == 3_223
+        assert sessions.rows == len(LOG.visits())
         assert store.documents.bounds("single_session", "", "") == sessions
-        found = store.documents.read("single_session", "2015051700", "2015051800")
-        assert sum(1 for _ in found) == 546
+        found = store.documents.read("single_session", START, "2015053100")
+        assert sum(1 for _ in found) == statistics(LOG.visits(), "daily")[START][0]
 
 
 def a_day(shelf: Shelf, day: str, **visits: int) -> None:
@@ -255,15 +242,15 @@ def test_nothing_to_do_is_said(deployment: Deployment) -> None:
 
 def test_sites_that_nobody_owns_are_unassigned(deployment: Deployment) -> None:
     shelf = Shelf()
-    ingested(shelf, REAL_LOG.read_bytes().splitlines()[:100])
+    ingested(shelf, lines()[:100])
     shelf.rows = {
         place: {**body, "domain": "nobodys.example"}
         for place, body in shelf.rows.items()
         if place[0] == "single_session"
     }
-    work(deployment, shelf, SiteHourlyAggregator, "2015051710")
-    work(deployment, shelf, SiteDailyAggregator, "2015051700")
-    work(deployment, shelf, ClientDailyAggregator, "2015051700")
+    work(deployment, shelf, SiteHourlyAggregator, LOG.hours[0])
+    work(deployment, shelf, SiteDailyAggregator, START)
+    work(deployment, shelf, ClientDailyAggregator, START)
 
     assert [row["client_id"] for row in shelf.of("client_daily")] == ["unassigned"]
 

@@ -30,8 +30,8 @@ from synergy.ingest.reader import LogFile
 from synergy.messaging.message import EventsMessage
 from synergy.model.process import Deployment
 from synergy.runtime.stop import Stop
+from tests.access_log import access_log
 
-REAL_LOG = Path(__file__).parents[2] / "../shared/data/apache_logs"
 LINE = '{host} - - [17/May/2015:{hour:02}:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Agent"\n'
 
 
@@ -93,24 +93,30 @@ def a_log(folder: Path, hosts: int, name: str = "access.log", hour: int = 10) ->
     return path
 
 
-def test_the_real_log() -> None:
-    wire = Wire(taken_a_look=10)
-    report = run(REAL_LOG, wire=wire)
+@pytest.fixture(scope="module")
+def whole_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return access_log().write(tmp_path_factory.mktemp("log") / "access.log")
 
-    assert (report.lines, report.accepted, report.rejected) == (10_000, 9_999, 1)
-    assert [(sample.line, sample.reason) for sample in report.samples] == [
-        (8899, "a quoted field has no end")
-    ]
-    assert (report.sessions, report.hours) == (3_223, 84)
-    assert (report.first_hour, report.last_hour) == ("2015051710", "2015052021")
-    assert len(wire.events()) == 9_999
+
+def test_a_whole_log(whole_log: Path) -> None:
+    log, wire = access_log(), Wire(taken_a_look=10)
+    report = run(whole_log, wire=wire)
+
+    assert (report.lines, report.accepted, report.rejected) == (10_000, 9_988, 12)
+    assert [sample.line for sample in report.samples] == log.rejected[:10]
+    assert {"empty", "holds NUL bytes"} <= {sample.reason for sample in report.samples}
+    assert (report.sessions, report.hours) == (len(log.visits()), len(log.hours))
+    assert (report.first_hour, report.last_hour) == (log.hours[0], log.hours[-1])
+    assert len(wire.events()) == 9_988
     assert report.waiting == 0
     assert report.problems == ()
 
 
-def test_events_go_in_messages_of_some_hundreds_and_many_messages_in_one_commit() -> None:
+def test_events_go_in_messages_of_some_hundreds_and_many_messages_in_one_commit(
+    whole_log: Path,
+) -> None:
     wire = Wire(taken_a_look=10)
-    run(REAL_LOG, wire=wire)
+    run(whole_log, wire=wire)
 
     assert max(len(message.events) for message in wire.messages) <= 500
     assert len(wire.messages) < 80
@@ -238,13 +244,13 @@ def test_the_wish_to_stop_ends_the_waiting() -> None:
     assert Outlet(wire, wire, "sessions", stop).drain(0, None) == 7  # type: ignore[arg-type]
 
 
-def test_progress_tells_how_far_a_file_is_read() -> None:
+def test_progress_tells_how_far_a_file_is_read(whole_log: Path) -> None:
     wire = Wire(taken_a_look=10)
     seen: list[Progress] = []
     outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
     ingestion = Ingestion("example.com", outlet, progress=seen.append)
     ingest(
-        [LogFile(str(REAL_LOG))],
+        [LogFile(str(whole_log))],
         ingestion,
         outlet,
         SteppedClock(datetime(2026, 1, 1, tzinfo=UTC)),
@@ -252,7 +258,7 @@ def test_progress_tells_how_far_a_file_is_read() -> None:
     )
 
     assert seen[-1].lines == 10_000
-    assert seen[-1].position == seen[-1].size == REAL_LOG.stat().st_size
+    assert seen[-1].position == seen[-1].size == whole_log.stat().st_size
     assert [s.lines for s in seen] == sorted(s.lines for s in seen)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -13,8 +12,8 @@ from synergy.errors import InvalidValue
 from synergy.ingest.accesslog import LogEntry, parse
 from synergy.ingest.useragent import families
 from synergy.ingest.visitors import PAUSE, Recent, Sessionizer, session_id
+from tests.access_log import access_log
 
-REAL_LOG = Path(__file__).parents[2] / "../shared/data/apache_logs"
 NOON = 1_431_864_000  # 2015-05-17 12:00:00 UTC
 Event = dict[str, Any]
 
@@ -138,34 +137,31 @@ def test_families_of_agents() -> None:
     assert families("no such thing") == ("unknown", "unknown")
 
 
-def test_the_real_log() -> None:
-    sessionizer = Sessionizer("semicomplete.com")
-    events, rejected = [], []
-    for number, line in enumerate(REAL_LOG.read_bytes().splitlines(), start=1):
+def test_a_whole_log() -> None:
+    """Each line belongs to the visit that it was planned for."""
+    log, sessionizer = access_log(), Sessionizer("semicomplete.com")
+    rejected = []
+    planned: dict[str, set[int | None]] = defaultdict(set)
+    found: dict[str, list[Event]] = defaultdict(list)
+    for number, line in enumerate(log.lines, start=1):
         try:
-            events.append(sessionizer.event(parse(line), line))
+            event = sessionizer.event(parse(line.content), line.content)
         except InvalidValue:
             rejected.append(number)
-    visits: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        visits[event["session"]].append(event)
-    by_day: dict[str, list[list[Event]]] = defaultdict(list)
-    for found in visits.values():
-        by_day[found[0]["hour"][:8]].append(found)
+            continue
+        assert (event["at"], event["pageview"]) == (line.at.timestamp(), line.is_pageview)
+        planned[event["session"]].add(line.visit)
+        found[event["session"]].append(event)
 
-    assert len(events) == 9_999
-    assert rejected == [8899]
-    assert sessionizer.sessions == len(visits) == 3_223
-    assert len({event["hour"] for event in events}) == 84
-    assert {day: len(found) for day, found in by_day.items()} == {
-        "20150517": 546, "20150518": 1029, "20150519": 852, "20150520": 796,
-    }  # fmt: skip
-    assert {
-        day: sum(event["pageview"] for found in visits for event in found)
-        for day, visits in by_day.items()
-    } == {"20150517": 1535, "20150518": 2767, "20150519": 2795, "20150520": 2483}
-    durations = [
-        max(event["at"] for event in found) - min(event["at"] for event in found)
-        for found in visits.values()
-    ]
-    assert sum(durations) == 48_818
+    assert rejected == log.rejected
+    assert all(len(visits) == 1 for visits in planned.values())
+    assert sessionizer.sessions == len(found) == len(log.visits())
+    assert [
+        (
+            events[0]["hour"],
+            sum(event["pageview"] for event in events),
+            max(event["at"] for event in events) - min(event["at"] for event in events),
+        )
+        for events in found.values()
+    ] == [(f"{v.times[0]:%Y%m%d%H}", v.pageviews, v.seconds) for v in log.visits()]
+    assert sorted({event["hour"] for events in found.values() for event in events}) == log.hours

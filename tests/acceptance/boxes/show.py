@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 
 from synergy.clock import SystemClock
@@ -24,25 +23,16 @@ from synergy.storage.protocol import Store
 from tests.acceptance import visits
 from tests.acceptance.boxes.rig import Box
 from tests.acceptance.visits import SITE
+from tests.access_log import AccessLog, access_log
 
 IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
 REST = 1800.0 if IS_LONG else 900.0  # seconds in which all must have come to rest
 CLOCK = SystemClock()
-FIRST_DAY = date(2015, 5, 17)  # of the log
-DAYS = 4
 
 
-def recent_log(log: Path, day: date, first: int, every: int) -> list[str]:
-    """Every n-th of the first lines of the log, as if it had begun on `day`."""
-    days = [timedelta(days=number) for number in range(DAYS)]
-    names = {f"[{FIRST_DAY + n:%d/%b/%Y}:": f"[{day + n:%d/%b/%Y}:" for n in days}
-    with log.open(encoding="latin-1") as lines:
-        return [_renamed(line, names) for line in islice(lines, 0, first, every)]
-
-
-def _renamed(line: str, names: Mapping[str, str]) -> str:
-    old = next(name for name in names if name in line)
-    return line.replace(old, names[old])
+def recent_log(day: date) -> AccessLog:
+    """A log that began on `day`: a small one of two days, or a whole one."""
+    return access_log(day) if IS_LONG else access_log(day, days=2, lines=400)
 
 
 @dataclass
@@ -51,8 +41,8 @@ class Show:
 
     boxes: list[Box]
     gates: Path
-    log: Path
-    lines: Sequence[str]
+    file: Path
+    log: AccessLog
     parts: int
     _read: int = field(default=0, init=False)
 
@@ -70,21 +60,18 @@ class Show:
 
     def read_on(self, box: Box) -> None:
         """Has a box read the log, which has grown by one part."""
-        self._read = min(len(self.lines), self._read + -(-len(self.lines) // self.parts))
+        self._read = min(len(self.log.lines), self._read + -(-len(self.log.lines) // self.parts))
         self.read_again(box)
 
     def read_again(self, box: Box) -> None:
         """Has a box read what was read before: what got lost on the way is sent again."""
-        self.log.write_text("".join(self.lines[: self._read]), encoding="latin-1")
-        told = box.ask("ingest", self.log, "--site", SITE)
+        self.file.write_bytes(self.log.content(self._read))
+        told = box.ask("ingest", self.file, "--site", SITE)
         assert told["problems"] == [], told
 
     def days(self) -> list[str]:
         """The days of all that was read so far."""
-        return sorted(visits.statistics(self._visits(), "daily"))
-
-    def _visits(self) -> list[visits.Visit]:
-        return visits.visits(self.lines[: self._read])
+        return sorted(visits.statistics(self.log.visits(self._read), "daily"))
 
     def assert_all_is_well(self, box: Box) -> None:
         """At rest the figures are those of the log, all is accounted for, nothing was done twice.
@@ -121,7 +108,7 @@ class Show:
         box.until(look, REST)
 
     def _expected(self) -> dict[str, dict[str, visits.Numbers]]:
-        found = self._visits()
+        found = self.log.visits(self._read)
         sites = {f"site_{q}": visits.statistics(found, q) for q in visits.DIGITS}
         return {**sites, "client_daily": sites["site_daily"]}
 

@@ -1,0 +1,59 @@
+"""The log that tests make: what is in it, and that its truth is what a page of code finds in it."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from itertools import pairwise
+
+import pytest
+
+from tests.acceptance import visits
+from tests.access_log import PAUSE, access_log
+
+LOG = access_log()
+
+
+def test_it_is_the_same_on_every_python() -> None:
+    digest = sha256(LOG.content()).hexdigest()
+    assert digest == "6d2af3dd262b0c556c122f692969a40372f080cd2e8d0ced9481941e553966d9"
+    assert access_log(seed=12).content() != LOG.content()
+
+
+def test_its_figures() -> None:
+    assert (len(LOG.lines), len(LOG.rejected), len(LOG.hours)) == (10_000, 12, 83)
+    assert visits.statistics(LOG.visits(), "daily") == {
+        "2015053000": (370, 1695, 1_060_431),
+        "2015053100": (741, 2455, 307_580),
+        "2015060100": (603, 2043, 266_018),
+        "2015060200": (595, 1990, 263_164),
+    }
+    assert visits.statistics(LOG.visits(), "yearly") == {"2015000000": (2309, 8183, 1_897_193)}
+
+
+@pytest.mark.parametrize("end", [None, 1, 3_000])
+def test_its_truth_is_what_is_found_in_its_lines(end: int | None) -> None:
+    lines = LOG.content(end).decode("latin-1").split("\n")[:-1]
+    assert visits.visits(lines) == LOG.visits(end)
+
+
+def test_it_has_what_lies_on_the_edges() -> None:
+    steps = [(one.at, later.at) for lines in by_visit().values() for one, later in pairwise(lines)]
+    seconds = [int((later - one).total_seconds()) for one, later in steps]
+    assert PAUSE in seconds
+    assert min(seconds) < -7000  # a line that is stamped long before the one above it
+    assert max(seconds) == PAUSE
+    for unit in ("%H", "%d", "%m"):  # visits across hours, days and months
+        assert any(f"{one:{unit}}" != f"{later:{unit}}" for one, later in steps)
+    assert any(one > later and one.date() > later.date() for one, later in steps)
+    assert any(visit.pageviews == 0 for visit in LOG.visits())
+    assert max(visit.seconds for visit in LOG.visits()) > 2 * 24 * 3600  # of a robot
+    contents = [line.content for line in LOG.lines]
+    assert len(set(contents)) < len(contents)  # equal lines, which count each
+
+
+def by_visit():
+    found = {}
+    for line in LOG.lines:
+        if line.visit is not None:
+            found.setdefault(line.visit, []).append(line)
+    return found
