@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -60,12 +58,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tells what this machine lacks, once for each thing, or has it told with that of others."""
+    """Tells what this machine lacks, once for each thing, and what to install."""
     skipped = terminalreporter.getreports("skipped")
-    found = missing.of_reasons(report.longrepr[-1] for report in skipped)
-    file = os.environ.get(missing.GATHERED)
-    if file:
-        missing.gather(found, Path(file))
-    else:
-        for line in missing.lines(found):
-            terminalreporter.write_line(line, yellow=True)
+    for line in missing.lines(report.longrepr[-1] for report in skipped):
+        terminalreporter.write_line(line, yellow=True)

@@ -305,7 +305,7 @@ def mounted(path, options):
     """A small file system in memory; skips where none may be mounted."""
     mount = ["mount", "-t", "tmpfs", "-o", options, "synergy-test", str(path)]
     if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip(reason("mount", "run this as root, where file systems may be mounted"))
+        pytest.skip(reason("right to mount", "be root, where file systems may be mounted"))
     try:
         yield path
     finally:

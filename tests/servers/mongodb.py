@@ -195,8 +195,8 @@ def _build(program: Path) -> None:
         check=False,
     )
     if built.returncode:
-        remedy = f"install mongod or name a server in {GIVEN}, for FerretDB could not be built"
-        lacking("MongoDB", f"{remedy}\n{built.stderr}")
+        why = f"FerretDB could not be built: {built.stderr[-500:]}"
+        lacking("MongoDB", f"install mongod, or name a server in {GIVEN}; {why}")
     unfinished.rename(program)
 
 
