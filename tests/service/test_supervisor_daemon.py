@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,13 +36,21 @@ def declare(home, **settings):
     (home / "deployment.json").write_text(json.dumps(settings))
 
 
-def launch(verb, home):
+def launch(verb, home, on_hangup=signal.SIG_DFL):
+    """Starts one that ends at SIGHUP, or ignores it, whatever the starter of the tests does."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.service.supervisor_kit", verb, str(home)],
         cwd=PROJECT,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=partial(signal.signal, signal.SIGHUP, on_hangup),
     )
+
+
+def until_running(process):
+    """Reads what one in the foreground prints, up to a process that runs."""
+    while json.loads(process.stdout.readline())["state"] != "running":
+        pass
 
 
 def report_of(process):
@@ -193,13 +202,27 @@ def test_a_daemon_that_breaks_early_shows_its_last_words(home):
 def test_in_the_foreground_a_signal_ends_it_cleanly(home, number):
     declare(home, programs={"A": SLEEPS})
     process = launch("foreground", home)
-    while json.loads(process.stdout.readline())["state"] != "running":
-        pass
+    until_running(process)
 
     process.send_signal(number)
 
     assert report_of(process)["outcome"] == "stopped"
     assert process.returncode == 0
+    assert marked(home) == set()
+
+
+def test_in_the_foreground_one_under_nohup_outlives_a_hangup(home):
+    declare(home, programs={"A": SLEEPS})
+    process = launch("foreground", home, on_hangup=signal.SIG_IGN)
+    until_running(process)
+
+    process.send_signal(signal.SIGHUP)
+    [victim] = leaders(home)
+    kill(victim)
+    until_running(process)  # it is there, and starts the process again
+
+    process.send_signal(signal.SIGTERM)
+    assert report_of(process)["outcome"] == "stopped"
     assert marked(home) == set()
 
 
