@@ -42,7 +42,26 @@ SENT_IN_VAIN = (  # while there is no network, or no store: what htmx says of it
     "htmx:afterRequest,", "htmx:sendError,", "Response Status Error Code 503",
     "htmx:sendAbort,",  # and when nobody wants the answer any more
 )  # fmt: skip
+WIDE, NARROW = "DejaVu Sans", "DejaVu Sans Condensed"
+FONTS = {WIDE: "fonts-dejavu-core", NARROW: "fonts-dejavu-extra"}  # and Debian's packages
+OTHERS = ("serif", "monospace")
+IN_FONT = """{
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(":root { --sans: '%s' !important }");
+    document.adoptedStyleSheets = [sheet];
+}"""
+WIDTHS = """fonts => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    return fonts.map(font => {
+        canvas.font = `16px ${font}`;
+        return canvas.measureText("a width in lines").width;
+    });
+}"""
 PATIENCE = 60_000  # milliseconds until what a page promises has to be seen; machines may be busy
+
+
+in_each_font = pytest.mark.parametrize("font", FONTS, indirect=True)
+"""For tests of what has its place on a page: pages hold with a wide font and with a narrow one."""
 
 
 @pytest.fixture(scope="package")
@@ -61,8 +80,28 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="package")
+def fonts(chromium: Browser) -> set[str]:
+    """Those of the fonts to test with that there are: the rest of a list of fonts is not asked."""
+    with chromium.new_page() as page:
+        return {
+            name
+            for name in FONTS
+            if len(set(page.evaluate(WIDTHS, [f"'{name}', {o}" for o in OTHERS]))) == 1
+        }
+
+
 @pytest.fixture
-def look(chromium: Browser) -> Iterator[Callable[..., Page]]:
+def font(fonts: set[str], request: pytest.FixtureRequest) -> str:
+    """The font of all pages of a test, whatever else the machine has."""
+    name = str(getattr(request, "param", WIDE))
+    if name not in fonts:
+        _unavailable(f"no font {name}: install {FONTS[name]}")
+    return name
+
+
+@pytest.fixture
+def look(chromium: Browser, font: str) -> Iterator[Callable[..., Page]]:
     """Opens pages of contexts that end with the test.
 
     It fails if a script raised, a policy was violated, an asset was missing, or the server failed.
@@ -75,6 +114,7 @@ def look(chromium: Browser) -> Iterator[Callable[..., Page]]:
         context = chromium.new_context(**given)
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
+        context.add_init_script(IN_FONT % font)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.extend(_complaint(said)))

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.factories import an_entry
+from tests.mx.browser.conftest import in_each_font
 from tests.mx.pages_kit import HOSTILE, of_all_kinds, seen
 
 
@@ -184,6 +185,7 @@ def test_without_script_all_can_be_read_and_nothing_is_offered_that_needs_it(loo
     expect(page.get_by_role("button")).to_have_count(0)
 
 
+@in_each_font
 @pytest.mark.parametrize("path", ["/", "/boxes", "/processes", "/processes/Sitedaily"])
 def test_nothing_is_wider_than_a_small_screen(look, mx, path):
     page = look(mx + path, viewport={"width": 380, "height": 800})

@@ -9,10 +9,12 @@ from playwright.sync_api import expect
 
 from synergy.insight.actions import Actor
 from synergy.mx.desk import Desk
+from tests.mx.browser.conftest import in_each_font
 from tests.mx.pages_kit import of_all_kinds
 from tests.mx.schedules_kit import HOOK
 
 
+@in_each_font
 @pytest.mark.parametrize("name", ["n" * 100, None])
 def test_a_long_name_leaves_the_buttons_on_the_page(look, worlds, served, name):
     world = worlds(of_all_kinds())

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from synergy.model.job import JobMove, JobState
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process, site_and_client
+from tests.mx.browser.conftest import in_each_font
 from tests.service.world import OPERATOR
 
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
@@ -68,6 +69,7 @@ def test_all_processes_of_the_tree_are_seen(look, site):
     shows(page, "Sitehourly", "2015052012", "embryo, open")
 
 
+@in_each_font
 def test_dragging_selects_a_range_across_days(look, site):
     page = look(site)
     drag(page, job(page, "Sitehourly", "2015051822"), job(page, "Sitehourly", "2015051902"))
