@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from synergy.cli import exits
+from synergy.cli.test_parts import Part, Runner
+from synergy.compose import HERE
 
 EXAMPLE = """example:
   launch.py test                              everything that has to be sound
@@ -21,9 +21,6 @@ STEPS = (
     ("lint", ("ruff", "check", ".")),
     ("types", ("mypy",)),
 )
-# Real systems and browsers spend their time waiting, so they run beside what computes. The whole
-# access log, and three boxes, are much work for the stand-in for MongoDB. The import contracts are
-# among the first.
 _SERVICES = "tests/service"
 _REAL = ("tests/acceptance", "tests/mx/browser")
 _LOG = "tests/acceptance/test_access_log.py"
@@ -34,12 +31,14 @@ def _without(*paths: str) -> tuple[str, ...]:
     return tuple(f"--ignore={path}" for path in paths)
 
 
-STAGES = (
-    (_without(_SERVICES, *_REAL), (*_REAL, *_without(_LOG, _BOXES))),
-    ((_SERVICES,), (_LOG,)),
-    ((_BOXES,),),
+# The longest first. The import contracts are among the first tests.
+PARTS = (
+    Part("boxes", (_BOXES,), is_real=True),
+    Part("all other tests", _without(_SERVICES, *_REAL)),
+    Part("services", (_SERVICES,)),
+    Part("real systems", (*_REAL, *_without(_LOG, _BOXES)), is_real=True),
+    Part("the access log", (_LOG,), is_real=True),
 )
-"""Each a few parts of the tests, which run side by side."""
 
 
 def add(subparsers: Any) -> None:
@@ -71,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.words:
         return _pytest(arguments.words)
     failed = [name for name, command in STEPS if not _is_sound(name, command)]
-    failed += ["tests" for parts in STAGES if not _is_stage_sound(parts)]
+    if not Runner(HERE).run(PARTS).is_sound:
+        failed.append("tests")
     if failed:
         sys.stderr.write(f"failed: {', '.join(failed)}\n")
     return exits.FAILED if failed else exits.DONE
@@ -91,31 +91,6 @@ def _pytest(words: Sequence[str]) -> int:
     return exits.DONE if _module(("pytest", *words)) == 0 else exits.FAILED
 
 
-def _is_stage_sound(parts: Sequence[Sequence[str]]) -> bool:
-    """Runs parts side by side; what the others say is shown when the first has ended."""
-    with ThreadPoolExecutor(len(parts)) as pool:
-        others = [pool.submit(_beside, part) for part in parts[1:]]
-        codes = [_module(("pytest", *parts[0]))]
-        for other in others:
-            code, said = other.result()
-            codes.append(code)
-            sys.stdout.write(said)
-            sys.stdout.flush()
-    return not any(codes)
-
-
-def _beside(part: Sequence[str]) -> tuple[int, str]:
-    """Runs a part of the tests aside: its exit code, and what it said."""
-    with tempfile.TemporaryFile() as said:
-        code = _module(("pytest", *part), said.fileno())
-        said.seek(0)
-        return code, said.read().decode(errors="replace")
-
-
-def _module(command: Sequence[str], output: int | None = None) -> int:
-    """The exit code of a module that is run in the project; it writes where we do, or there."""
-    from synergy.compose import HERE
-
-    return subprocess.run(
-        [sys.executable, "-m", *command], cwd=HERE, check=False, stdout=output, stderr=output
-    ).returncode
+def _module(command: Sequence[str]) -> int:
+    """The exit code of a module that is run in the project."""
+    return subprocess.run([sys.executable, "-m", *command], cwd=HERE, check=False).returncode

@@ -1,22 +1,16 @@
-"""`launch.py supervisor …` and `launch.py test`, as far as no process has to be started."""
+"""`launch.py supervisor …`, as far as no process has to be started."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from synergy.cli import test
 from synergy.supervisor import control, daemon
 from synergy.supervisor.control import StopReport
 from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.telling import Outcome, Progress, StartReport
 from tests.service.commands import BOX
-
-PARTS = [part for stage in test.STAGES for part in stage]
 
 
 @pytest.fixture
@@ -147,85 +141,3 @@ def test_a_stop_that_is_only_tried_stops_nothing(commands):
         assert commands.json("supervisor", "status")["running"] is True
     finally:
         held.release()
-
-
-# launch.py test
-
-PROJECT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def steps(monkeypatch):
-    """The modules that are run, in order; those in `failing` fail."""
-    ran = []
-    failing = set()
-
-    def run(command, **_options):
-        ran.append(command[2:])
-        return subprocess.CompletedProcess(command, int(command[2] in failing))
-
-    monkeypatch.setattr(test.subprocess, "run", run)
-    return ran, failing
-
-
-def test_the_whole_check_ends_with_pytest(commands, steps):
-    ran, _ = steps
-    commands.ok("test")
-    assert [command[0] for command in ran] == ["ruff", "ruff", "mypy", *["pytest"] * len(PARTS)]
-    parts = [command[1:] for command in ran[3:]]
-    words = [word for part in parts for word in part]
-    run = {word for word in words if not word.startswith("--")}
-    # What one part leaves out another one runs, and one runs all that no other does.
-    assert {word.removeprefix("--ignore=") for word in words} == run
-    assert any(all(path.startswith("--ignore=") for path in part) for part in parts)
-    assert all((PROJECT / path).exists() for path in run)
-    assert commands.out.splitlines() == ["format: sound", "lint: sound", "types: sound"]
-
-
-def test_a_step_that_fails_fails_the_check_but_the_others_are_run(commands, steps):
-    ran, failing = steps
-    failing.add("mypy")
-    assert commands.run("test") == 1
-    assert len(ran) == 3 + len(PARTS)
-    assert "types: FAILED" in commands.out
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_any_part_of_the_tests_fails_the_check(commands, monkeypatch, part):
-    def run(command, *, stdout, **_options):
-        failed = list(part) == command[3:]
-        if failed and stdout is not None:
-            os.write(stdout, b"1 failed")
-        return subprocess.CompletedProcess(command, int(failed))
-
-    monkeypatch.setattr(test.subprocess, "run", run)
-    assert commands.run("test") == 1
-    assert ("1 failed" in commands.out) == all(part != stage[0] for stage in test.STAGES)
-
-
-def test_arguments_are_pytests_alone(commands, steps):
-    ran, failing = steps
-    commands.ok("test", "-k", "time or tree", "tests/unit", "-x")
-    assert ran == [["pytest", "-k", "time or tree", "tests/unit", "-x"]]
-    failing.add("pytest")
-    assert commands.run("test", "tests/unit") == 1
-
-
-def test_help_of_test_is_its_own(commands, steps):
-    commands.ok("test", "-h")
-    assert steps[0] == []
-
-
-def test_every_verb_has_help_with_an_example(commands):
-    verbs = {
-        "supervisor": "start stop restart status", "box": "list id start stop sync",
-        "process": "list show start stop on off trigger interval",
-        "timetable": "show why reprocess skip extend audit wait",
-        "unit": "list show log cancel retry", "gc": "run status",
-        "queue": "list dead replay purge", "store": "init status reset backup",
-    }  # fmt: skip
-    for noun, words in verbs.items():
-        assert "example:" in commands.ok(noun, "-h")
-        for verb in words.split():
-            text = commands.ok(noun, verb, "-h")
-            assert f"launch.py {noun} {verb}" in text.split("example:")[1]

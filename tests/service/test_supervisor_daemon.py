@@ -8,8 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import closing
-from functools import partial
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,14 +35,26 @@ def declare(home, **settings):
     (home / "deployment.json").write_text(json.dumps(settings))
 
 
-def launch(verb, home, on_hangup=signal.SIG_DFL):
-    """Starts one that ends at SIGHUP, or ignores it, whatever the starter of the tests does."""
+@pytest.fixture(autouse=True)
+def hangups_end_processes():
+    """What is started takes this over, whatever the starter of the tests ignores."""
+    with on_hangup(signal.SIG_DFL):
+        yield
+
+
+@contextmanager
+def on_hangup(act):
+    before = signal.signal(signal.SIGHUP, act)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def launch(verb, home):
     return subprocess.Popen(
         [sys.executable, "-m", "tests.service.supervisor_kit", verb, str(home)],
         cwd=PROJECT,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=partial(signal.signal, signal.SIGHUP, on_hangup),
     )
 
 
@@ -213,7 +224,8 @@ def test_in_the_foreground_a_signal_ends_it_cleanly(home, number):
 
 def test_in_the_foreground_one_under_nohup_outlives_a_hangup(home):
     declare(home, programs={"A": SLEEPS})
-    process = launch("foreground", home, on_hangup=signal.SIG_IGN)
+    with on_hangup(signal.SIG_IGN):
+        process = launch("foreground", home)
     until_running(process)
 
     process.send_signal(signal.SIGHUP)

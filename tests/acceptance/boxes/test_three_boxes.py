@@ -44,6 +44,7 @@ HOURLY = "SiteHourlyAggregator"
 SITE_TREE = lease_of(part_of_tree("site"))
 
 pytestmark = [
+    pytest.mark.story,
     pytest.mark.skipif(bool(hindrance()), reason=reason("network namespaces", hindrance())),
 ]
 

@@ -1,0 +1,42 @@
+"""A plugin of pytest: writes how each test ended, a line of JSON each, for `launch.py test`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+FILE = "SYNERGY_TEST_OUTCOMES"
+STORY = "story"  # a mark: the tests of a module need one another, and are tried again together
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begins to write, if it is said where."""
+    if FILE in os.environ:
+        config.pluginmanager.register(_Recorder(Path(os.environ.pop(FILE))))
+
+
+class _Recorder:
+    def __init__(self, file: Path) -> None:
+        self._file = file.open("a", encoding="utf-8", buffering=1)  # a crash loses no line
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or not report.passed:
+            self._write(report, is_story=STORY in report.keywords)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if not report.passed:
+            self._write(report, is_story=False)
+
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
+
+    def _write(self, report: Any, *, is_story: bool) -> None:
+        told = report.longrepr
+        reason = told[2] if report.skipped and isinstance(told, tuple) else ""
+        line = {"test": report.nodeid, "outcome": report.outcome, "reason": reason}
+        self._file.write(json.dumps({**line, "is_story": is_story}) + "\n")

@@ -1,0 +1,204 @@
+"""Parts of the tests, which run side by side, and a second try for what failed on luck.
+
+A part is a process of pytest. As many run at a time as there are lanes, and whichever lane is free
+takes the next part, so that all end at about the same time if the longest come first.
+
+What a test of real processes says depends on the machine too. One that fails is tried once more,
+alone, when everything else has ended. Tests within a process have no such excuse.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from synergy.cli import outcomes
+from synergy.cli.output import colour, say
+from synergy.clock import SystemClock
+
+SOUND = (0, 5)  # pytest's codes of success: 5 means that there was nothing to do
+_WORST = ("failed", "skipped", "passed")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Arguments of pytest; `is_real`: its tests are of real processes, and have a second try."""
+
+    name: str
+    words: tuple[str, ...]
+    is_real: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a test ended, or a module that could not be read."""
+
+    test: str
+    outcome: str
+    reason: str = ""
+    is_story: bool = False
+
+    @property
+    def again(self) -> str:
+        """What is run if it is tried again."""
+        return self.test.partition("::")[0] if self.is_story else self.test
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A part that was run, with its tests by their names."""
+
+    part: Part
+    code: int
+    tests: Mapping[str, Outcome]
+    seconds: float
+
+    @property
+    def failed(self) -> list[Outcome]:
+        return [test for test in self.tests.values() if test.outcome == "failed"]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether pytest itself failed: no test says why."""
+        return self.code not in SOUND and not self.failed
+
+
+@dataclass
+class Summary:
+    """What came of all parts; tests that failed at first are `unsteady` if they passed later."""
+
+    ended: list[Ended]
+    seconds: float
+    unsteady: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.failed
+
+
+class Runner:
+    """Runs parts of the tests in the folder `root`."""
+
+    def __init__(self, root: Path, lanes: int = 2) -> None:
+        self._root = root
+        self._lanes = lanes
+        self._clock = SystemClock()
+        self._speaks = Lock()
+
+    def run(self, parts: Sequence[Part]) -> Summary:
+        """Runs all parts, and again what may have failed on luck; says what came of it."""
+        begun = self._clock.monotonic()
+        with ThreadPoolExecutor(self._lanes) as pool:
+            ended = list(pool.map(self._run, parts))
+        summary = Summary(ended, 0.0)
+        for one in ended:
+            self._judge(one, summary)
+        summary.seconds = self._clock.monotonic() - begun
+        _conclude(summary)
+        return summary
+
+    def _run(self, part: Part) -> Ended:
+        with self._speaks:
+            say(f"{part.name}: begun")
+            sys.stdout.flush()
+        begun = self._clock.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            said, file = Path(folder, "said"), Path(folder, "outcomes")
+            file.touch()
+            with said.open("wb") as output:
+                code = self._pytest(part.words, file, output.fileno())
+            ended = Ended(part, code, _read(file), self._clock.monotonic() - begun)
+            with self._speaks:
+                _show(ended, said.read_text(encoding="utf-8", errors="replace"))
+        return ended
+
+    def _pytest(self, words: Iterable[str], file: Path, output: int) -> int:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", outcomes.__name__, *words],
+            cwd=self._root,
+            env={**os.environ, outcomes.FILE: str(file)},
+            check=False,
+            stdout=output,
+            stderr=output,
+        ).returncode
+
+    def _judge(self, ended: Ended, summary: Summary) -> None:
+        if ended.is_broken:
+            summary.failed.append(f"{ended.part.name} (pytest ended with {ended.code})")
+        if not ended.part.is_real:
+            summary.failed += [test.test for test in ended.failed]
+            return
+        again = dict.fromkeys(test.again for test in ended.failed)
+        for module in dict.fromkeys(name.partition("::")[0] for name in again):
+            names = [name for name in again if name.partition("::")[0] == module]
+            second = self._run(Part(f"{module}, alone, a second time", tuple(names)))
+            _compare(ended, module, second, summary)
+
+
+def _compare(first: Ended, module: str, second: Ended, summary: Summary) -> None:
+    """Both outcomes of each test of a module that failed at first."""
+    for test in first.failed:
+        if test.test.partition("::")[0] != module:
+            continue
+        found = second.tests.get(test.test)
+        # A module that could be read at last has no outcome of its own, but its tests have.
+        is_read = "::" not in test.test and second.code == 0
+        outcome = found.outcome if found else "passed" if is_read else "not run"
+        say(f"{test.test}: failed, and then alone: {outcome}")
+        (summary.unsteady if outcome == "passed" else summary.failed).append(test.test)
+    known = {*summary.failed, *summary.unsteady}
+    summary.failed += [test.test for test in second.failed if test.test not in known]
+
+
+def _read(file: Path) -> dict[str, Outcome]:
+    """The outcome of each test: the worst, if its parts ended in several ways."""
+    found: dict[str, Outcome] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        one = Outcome(**json.loads(line))
+        before = found.get(one.test)
+        if before is None or _WORST.index(one.outcome) < _WORST.index(before.outcome):
+            found[one.test] = one
+    return found
+
+
+def _show(ended: Ended, said: str) -> None:
+    """What pytest said if something failed, and how many tests ended how."""
+    if ended.failed or ended.is_broken:
+        say(said.rstrip())
+    is_sound = not (ended.failed or ended.is_broken)
+    verdict = colour("sound", "green") if is_sound else colour("FAILED", "red")
+    say(f"{ended.part.name}: {verdict}, {_counted([ended])} in {ended.seconds:.0f} s")
+    sys.stdout.flush()
+
+
+def _counted(ended: Iterable[Ended]) -> str:
+    counts = Counter(test.outcome for one in ended for test in one.tests.values())
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped"))
+
+
+def _conclude(summary: Summary) -> None:
+    """What was skipped and why, what is unsteady, what failed, and totals."""
+    reasons = Counter(
+        test.reason.removeprefix("Skipped: ")
+        for one in summary.ended
+        for test in one.tests.values()
+        if test.outcome == "skipped"
+    )
+    for reason, count in reasons.most_common():
+        say(f"skipped: {count}: {reason or 'no reason given'}")
+    for name in summary.failed:
+        say(f"failed: {name}")
+    say(f"unsteady: {', '.join(summary.unsteady) or 'none'}")
+    verdict = colour("sound", "green") if summary.is_sound else colour("FAILED", "red")
+    say(f"tests: {verdict}, at first {_counted(summary.ended)}, in {summary.seconds:.0f} s")
+    sys.stdout.flush()
