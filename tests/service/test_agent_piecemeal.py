@@ -26,6 +26,7 @@ from synergy.scheduler.collector import Collector
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
 from tests.contract import toy
+from tests.seeds import seeds
 from tests.service.agents import NOW, Member, Yard, a_worker, work
 from tests.service.faults import Died, FaultyStore
 from tests.service.piecemeal import Actor, UnreliableBus
@@ -352,6 +353,6 @@ class Agents:
         assert set(sent_keys.values()) == {1}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_no_course_of_events_loses_a_due_time_or_launches_twice(seed):
     Agents(seed).run()

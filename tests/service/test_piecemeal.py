@@ -27,6 +27,7 @@ from synergy.insight import actions
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process
+from tests.seeds import seeds
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
 from tests.service.test_interleavings import HOURS, Play
 from tests.service.world import OPERATOR, World, close_worlds
@@ -223,7 +224,7 @@ def test_a_course_of_events_follows_from_its_seed():
     """Not from how strings are hashed, nor from where objects lie: what failed fails again."""
     code = (
         "from tests.service.test_piecemeal import PiecemealPlay\n"
-        "for seed in (0, 2):\n"
+        "for seed in (2,):\n"
         "    play = PiecemealPlay(seed)\n"
         "    play.run()\n"
         "    print(play.random.random())\n"
@@ -241,6 +242,6 @@ def test_a_course_of_events_follows_from_its_seed():
     assert courses[0] == courses[1]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_no_course_of_events_breaks_a_promise_without_transactions(seed):
     PiecemealPlay(seed).run()

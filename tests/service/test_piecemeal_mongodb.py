@@ -18,6 +18,7 @@ from synergy.model.process import Deployment
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
 from tests.contract import toy
+from tests.seeds import seeds
 from tests.service.test_piecemeal import PiecemealPlay
 from tests.service.world import World
 
@@ -78,6 +79,6 @@ class MongoPlay(PiecemealPlay):
             raise AutoReconnect(str(error)) from error
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_no_course_of_events_breaks_a_promise_in_mongodb(seed):
     MongoPlay(seed).run()
