@@ -21,7 +21,10 @@ from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.toy import toy_store
 
-_spawn = multiprocessing.get_context("spawn")
+# New processes, which have inherited nothing of ours: forked off a server that opens nothing, and
+# has imported what takes long.
+_spawn = multiprocessing.get_context("forkserver")
+_spawn.set_forkserver_preload(["pytest", "hypothesis", __name__])
 
 
 def open_store(address: str) -> Store:

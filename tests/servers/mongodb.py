@@ -34,6 +34,7 @@ SOURCE = Path(__file__).parent / "ferretdb"
 BUILD_LIMIT = 900  # seconds, on a machine that has to fetch and compile everything
 START_LIMIT = 60
 STOP_LIMIT = 20
+GARBAGE = "400"  # percent of what FerretDB keeps: memory for time, as it reads everything anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,11 @@ def _started(
     with (
         log.open("ab") as output,
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=stdout or output, stderr=output
+            command,
+            stdin=subprocess.PIPE,
+            stdout=stdout or output,
+            stderr=output,
+            env={"GOGC": GARBAGE, **os.environ},
         ) as process,
     ):
         try:
