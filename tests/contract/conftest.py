@@ -29,6 +29,9 @@ from tests.contract.engines import (
 )
 from tests.servers import rabbitmq
 
+# A busy machine is no error here; tests of deadlines have addresses of their own.
+PATIENCE = "timeoutMS=120000&connectTimeoutMS=60000"
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     engines: Sequence[str] = getattr(metafunc.module, "ENGINES", ALL)
@@ -61,7 +64,7 @@ def _pair(store: str, bus: str, test: object) -> object:
 def _address(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "mongodb":
         url: str = request.getfixturevalue("mongodb_url")
-        return url
+        return f"{url}?{PATIENCE}"
     return {
         "sqlite-file": f"sqlite:{folder / 'synergy.db'}",
         "sqlite-memory": "sqlite::memory:",

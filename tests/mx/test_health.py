@@ -224,7 +224,7 @@ def test_health_is_told_while_all_threads_wait_for_the_store(world, client, monk
     before = list(answered)
     going_on.set()
     for asker in askers:
-        asker.join(30)
+        asker.join(120)
     assert (health, before, len(answered)) == ([200, 200], [], THREADS)
 
 

@@ -305,12 +305,12 @@ def test_wait_goes_on_until_the_job_is_done(commands, deployed, monkeypatch):
 
     monkeypatch.setattr(waiting, "_pause", tell_and_pause)
     codes = []
-    argv = ("timetable", "wait", DAY, "2015051800", "--timeout", "60")
+    argv = ("timetable", "wait", DAY, "2015051800", "--timeout", "600")
     waiter = threading.Thread(target=lambda: codes.append(commands.run(*argv)))
     waiter.start()
-    assert looked.wait(20)
+    assert looked.wait(120)
     assert codes == []
     deployed.settle()
-    waiter.join(20)
+    waiter.join(120)
     assert codes == [0]
     assert "processed" in commands.out

@@ -439,12 +439,12 @@ def test_a_notice_on_the_bus_is_acted_on_without_a_poll(home, drive):
 
     thread = listen(driver.supervisor._bus, driver.stop, look)
     driver.supervisor._bus.notify("supervisor")
-    assert noticed.wait(10)
+    assert noticed.wait(120)
     driver.supervisor.turn()
 
     assert driver.states() == {"stopping"}
     driver.stop.set()
-    thread.join(10)
+    thread.join(120)
 
 
 def test_output_is_bounded_and_goes_on_in_the_same_file(tmp_path):
