@@ -21,7 +21,9 @@ STEPS = (
     ("lint", ("ruff", "check", ".")),
     ("types", ("mypy",)),
 )
+_STORES = "tests/contract"
 _SERVICES = "tests/service"
+_MX = "tests/mx"
 _REAL = ("tests/acceptance", "tests/mx/browser")
 _LOG = "tests/acceptance/test_access_log.py"
 _BOXES = "tests/acceptance/boxes"
@@ -31,12 +33,14 @@ def _without(*paths: str) -> tuple[str, ...]:
     return tuple(f"--ignore={path}" for path in paths)
 
 
-# The longest first. The import contracts are among the first tests.
+# The longest first.
 PARTS = (
-    Part("boxes", (_BOXES,), is_real=True),
-    Part("all other tests", _without(_SERVICES, *_REAL)),
-    Part("services", (_SERVICES,)),
+    Part("three boxes", (_BOXES,), is_real=True),
+    Part("stores and buses", (_STORES,)),
     Part("real systems", (*_REAL, *_without(_LOG, _BOXES)), is_real=True),
+    Part("services", (_SERVICES,)),
+    Part("MX", (_MX, *_without(_REAL[1]))),
+    Part("all other tests", _without(_STORES, _SERVICES, _MX, *_REAL)),
     Part("the access log", (_LOG,), is_real=True),
 )
 
