@@ -39,6 +39,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
     "box": ("synergy.cli.box", "which processes run on which box"),
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
+    "status": ("synergy.cli.status", "whether all is well, and if not, what is not"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": ("synergy.cli.schedule", "schedules: add, show, enable, trigger, preview, runs"),

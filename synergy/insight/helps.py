@@ -80,6 +80,16 @@ def acknowledge(process: str, timeperiod: str) -> Help:
     )  # fmt: skip
 
 
+def retry_jobs(process: str, first: str, end: str | None) -> Help:
+    """Tries the failed ones of a range of jobs again, up to `end`; None: that job alone."""
+    return _range("retry", "Try again", process, first, end)
+
+
+def acknowledge_jobs(process: str, first: str, end: str | None) -> Help:
+    """Takes note of those of a range of jobs that were given up; it needs a reason."""
+    return _range("acknowledge", "Acknowledge", process, first, end, " --reason '...'")
+
+
 def skip(process: str, timeperiod: str) -> Help:
     """Skips a job."""
     return Help(
@@ -128,6 +138,69 @@ def cancel(unit: str, timeperiod: str) -> Help:
 def queues() -> Help:
     """Looks at what waits."""
     return Help("launch.py queue list", "Look at the queues", "GET", _path("queues"))
+
+
+def boxes() -> Help:
+    """Looks at all boxes and what runs there."""
+    return Help("launch.py box list", "Look at the boxes", "GET", _path("boxes"))
+
+
+def collect(process: str) -> Help:
+    """Has the collector look at the units of a process now."""
+    return Help(
+        f"launch.py gc run --process {process}", "Run the collector",
+        "POST", _path("gc", "run"), {"process": process},
+    )  # fmt: skip
+
+
+def retry_run(run: str) -> Help:
+    """Launches a run that failed again."""
+    return Help(
+        f"launch.py schedule retry {run}", "Launch it again",
+        "POST", _path("runs", run, "retry"), {},
+    )  # fmt: skip
+
+
+def retry_runs(schedule: str) -> Help:
+    """Launches all runs of a schedule again that failed."""
+    return Help(
+        f"launch.py schedule retry --all --schedule {schedule}", "Launch them again",
+        "POST", _path("runs", "replay"), {"schedule": schedule},
+    )  # fmt: skip
+
+
+def look_at_run(run: str) -> Help:
+    """Looks at a run."""
+    return Help(f"launch.py schedule run {run}", "Look at the run", "GET", _path("runs", run))
+
+
+def look_at_dead() -> Help:
+    """Looks at the messages in quarantine."""
+    return Help("launch.py queue dead", "Look at them", "GET", _path("queues", "dead"))
+
+
+def replay_dead() -> Help:
+    """Sends all messages in quarantine to their queues again."""
+    return Help(
+        "launch.py queue replay", "Send them again",
+        "POST", _path("queues", "dead", "replay"), {},
+    )  # fmt: skip
+
+
+def audit() -> Help:
+    """Accounts for every closed period."""
+    return Help("launch.py timetable audit", "Look at the audit", "GET", _path("audit"))
+
+
+def _range(
+    verb: str, label: str, process: str, first: str, end: str | None, more: str = ""
+) -> Help:
+    """Does something with the jobs `[first, end)`, or with the first one."""
+    periods, body = first, {"process": process, "from": first}
+    if end is not None:
+        periods, body = f"{first}..{end}", {**body, "to": end}
+    command = f"launch.py timetable {verb} {process} {periods}{more}"
+    return Help(command, label, "POST", _path("jobs", verb), body)
 
 
 def _path(*parts: str) -> str:

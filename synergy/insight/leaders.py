@@ -69,7 +69,12 @@ def leaders(store: Store, deployment: Deployment) -> list[PartView]:
 
 def is_led(store: Store, part: str) -> bool:
     """Whether somebody leads a part, as far as can be seen from this machine."""
-    lease = store.leases.read(lease_of(part))
+    return is_lease_led(store, lease_of(part))
+
+
+def is_lease_led(store: Store, name: str) -> bool:
+    """Whether somebody holds a lease, as far as can be seen from this machine."""
+    lease = store.leases.read(name)
     return lease is not None and _is_live(lease)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from synergy.clock import Clock
-from synergy.errors import NotFound
-from synergy.insight import metrics
-from synergy.insight.actions import load_timetable
+from synergy.errors import NotFound, Refused
+from synergy.insight import last_audit, metrics
+from synergy.insight.actions import TIMETABLE_START, load_timetable
 from synergy.insight.activity import Activity
 from synergy.insight.audit import Audit, audit
 from synergy.insight.audits import Audits
@@ -21,6 +21,7 @@ from synergy.insight.collecting import planned
 from synergy.insight.controls import is_switched_on
 from synergy.insight.coverage import below, uncovered_below
 from synergy.insight.dead_letters import DeadPage, dead_page
+from synergy.insight.gathering import Gathering
 from synergy.insight.job_list import JobList, JobPage, Wanted
 from synergy.insight.job_view import JobDetail, job_detail
 from synergy.insight.journal import JournalPage, journal_page
@@ -35,6 +36,7 @@ from synergy.insight.tree_runs import (
     tree_runs,
 )
 from synergy.insight.unit_logs import UnitLog
+from synergy.insight.verdict import Verdict, verdict
 from synergy.insight.views import (
     BoxView,
     CollectorView,
@@ -153,8 +155,35 @@ class Reads:
         return Why(self._store, self.timetable(), self._clock.now()).ask(process, timeperiod)
 
     def audit(self, progress: Callable[[int, int], None] = lambda done, total: None) -> Audit:
-        """Every closed period of every process, accounted for; progress in processes."""
-        return audit(self._store, self.timetable(), self._clock.now(), progress)
+        """Every closed period of every process, accounted for; progress in processes.
+
+        Its result is noted in the store, for the verdicts of all who look.
+        """
+        began = self._clock.monotonic()
+        found = audit(self._store, self.timetable(), self._clock.now(), progress)
+        now, took = self._clock.now(), self._clock.monotonic() - began
+        last_audit.keep(self._store, found, now, took)
+        return found
+
+    def is_audit_due(self) -> bool:
+        """Whether nobody has made an audit lately, and there is something to audit."""
+        last = last_audit.last_audit(self._store)
+        has_timetable = self._store.facts.get(TIMETABLE_START) is not None
+        return has_timetable and (last is None or last.is_due(self._clock.now()))
+
+    def verdict(self, *, is_auditing: bool = False) -> Verdict:
+        """Whether all is well, and if not, what is not; `is_auditing`: an audit is under way."""
+        try:
+            timetable: Timetable | None = self.timetable()
+        except Refused:  # it has no start yet
+            timetable = None
+        now = self._clock.now()
+        look = Gathering(self._store, self._bus, self._deployment, timetable, now)
+        return verdict(look.situation(is_auditing=is_auditing), now)
+
+    def watched_verdict(self) -> Verdict:
+        """The same for somebody who looks again and again: audits are made aside."""
+        return self.verdict(is_auditing=self.audits.standing().is_running)
 
     def standing(self, process: str, timeperiod: str) -> Standing:
         """How far a job is from being done for good; raises NotFound."""

@@ -1,0 +1,81 @@
+"""`launch.py status`: whether all is well."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from synergy.insight.findings import Finding
+    from synergy.insight.verdict import Verdict
+
+EXAMPLE = """example:
+  launch.py status
+  launch.py status --json || mail -s 'Synergy is not well' ops@example.com
+"""
+SHOWN = 30  # findings; --json has all
+
+
+def add(subparsers: Any) -> None:
+    """Adds the command to the parser."""
+    from synergy.cli import options
+
+    parser = subparsers.add_parser(
+        "status",
+        help="whether all is well, and if not, what is not and what helps",
+        description="Says whether all is well; the exit code too: 0 well, 1 not well, "
+        "5 cannot tell.",
+        epilog=EXAMPLE,
+    )
+    options.json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the verdict; the exit code says it too."""
+    from synergy.cli import exits, output
+    from synergy.cli.desk import desk
+
+    with desk() as at:
+        if at.reads.is_audit_due():
+            with output.Progress("processes audited") as line:
+                at.reads.audit(line.show)
+        found = at.reads.verdict()
+    if arguments.json:
+        output.print_json(found)
+    else:
+        _show(found)
+    if found.is_well is None:
+        return exits.UNREACHABLE
+    return exits.DONE if found.is_well else exits.FAILED
+
+
+def _show(found: Verdict) -> None:
+    from synergy.cli import output
+
+    colour = {True: "green", False: "red", None: "yellow"}[found.is_well]
+    output.say(output.colour(found.text, colour))
+    for finding in found.findings[:SHOWN]:
+        output.say()
+        _show_finding(finding)
+    if len(found.findings) > SHOWN:
+        output.say(f"\n... and {len(found.findings) - SHOWN:,} more: --json lists all")
+    if found.notes:
+        output.say()
+    for note in found.notes:
+        output.say(f"note: {note.text}")
+
+
+def _show_finding(finding: Finding) -> None:
+    from synergy.cli import output
+
+    output.say(f"{finding.kind.value}: {output.one_line(finding.text)}")
+    since = output.instant(finding.since)
+    if since:
+        output.say(f"  since  {since}")
+    if finding.waiting:
+        waits = "period waits" if finding.waiting == 1 else "periods wait"
+        output.say(f"  behind it  {finding.waiting:,} {waits}")
+    for number, help_ in enumerate(finding.helps):
+        command = f"{help_.command}   # {help_.label}"
+        output.say(f"  {'helps' if number == 0 else '     '}  {output.one_line(command)}")

@@ -1,0 +1,253 @@
+"""The verdict: well only if it is, causes before consequences, and what helps with each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.insight.audit import Unexplained
+from synergy.insight.findings import Problem
+from synergy.insight.last_audit import EVERY, RECENT, LastAudit
+from synergy.insight.serving import Unserved
+from synergy.insight.situation import (
+    Down,
+    FailedRuns,
+    Held,
+    Periods,
+    ProcessPeriods,
+    Quarantine,
+    SilentBox,
+    Situation,
+    Stuck,
+    SwitchedOff,
+)
+from synergy.insight.verdict import Remark, verdict
+from synergy.model.job import JobState
+
+NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
+SINCE = NOW - timedelta(hours=2)
+CLEAN = LastAudit(NOW - timedelta(minutes=1), 0.1, 100, 0, None)
+WELL = Situation(audit=CLEAN)
+MISSING = Unexplained("Hours", "2015051705", "embryo", "nothing holds it back")
+
+
+def some(count=3, first="2015051705"):
+    return Periods(count, first, first, SINCE, "no such host")
+
+
+def hours(**fields):
+    return ProcessPeriods("Hours", "site", **fields)
+
+
+def days(**fields):
+    return ProcessPeriods("Days", "site", **fields)
+
+
+def held(root="Hours", state=JobState.FAILED, count=2, late=1):
+    return Held(count, late, "2015051700", root, "2015051705", state)
+
+
+def of(*processes, **fields):
+    return replace(WELL, processes=processes, **fields)
+
+
+DOWN = Down("Hours", "north", 1, 1, SINCE)
+UNSERVED = Unserved("Hours", 4, SINCE, "u1", (), "nobody takes 4 units of Hours")
+OLD = replace(CLEAN, at=NOW - timedelta(seconds=RECENT * EVERY + 1))
+ALONE = [
+    ("box_silent", 1, replace(WELL, silent=(SilentBox("north", SINCE),)), "box north"),
+    ("no_scheduler", 2, replace(WELL, unled=("site", "client")), "tree site, tree client"),
+    ("no_collector", 1, replace(WELL, is_collected=False), "collector"),
+    ("no_agent", 1, replace(WELL, is_decided=False), "schedules"),
+    ("process_down", 1, replace(WELL, down=(DOWN,)), "Hours should run on box north"),
+    ("backing_off", 1, replace(WELL, down=(replace(DOWN, is_backing_off=True),)), "died"),
+    ("switched_off", 5, replace(WELL, off=(SwitchedOff("Hours", 5, "period"),)), "5 periods wait"),
+    ("not_served", 4, replace(WELL, unserved=(UNSERVED,)), "nobody takes 4 units"),
+    ("stuck", 2, replace(WELL, stuck=(Stuck("Hours", 2, SINCE, "u1", "lost"),)), "2 units"),
+    ("failed", 3, of(hours(failed=some())), "3 periods of Hours failed: the first is 2015051705"),
+    ("given_up", 3, of(hours(given_up=some())), "3 periods of Hours were given up"),
+    ("late", 3, of(hours(late=some())), "3 periods of Hours are late"),
+    ("failed_runs", 2,
+     replace(WELL, runs=(FailedRuns("hook", "https://x", 2, "r1", SINCE, "503"),)), "hook failed"),
+    ("quarantine", 7, replace(WELL, quarantine=Quarantine(7, SINCE, "q", "no JSON")), "no JSON"),
+    ("unexplained", 1, replace(WELL, audit=replace(CLEAN, unexplained=1, first=MISSING)),
+     "nothing holds it back"),
+    ("audit_old", 1, replace(WELL, audit=None), "nobody has made an audit"),
+    ("audit_old", 1, replace(WELL, audit=OLD), "too old"),
+]  # fmt: skip
+
+
+def test_nothing_is_wrong_and_all_is_well():
+    found = verdict(WELL, NOW)
+    assert (found.is_well, found.text, found.findings, found.notes) == (True, "well", (), ())
+    assert set(found.counts().values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "facts", "words"), ALONE, ids=[f"{k}-{n}" for n, (k, *_) in enumerate(ALONE)]
+)
+def test_each_thing_alone_makes_it_not_well(kind, count, facts, words):
+    found = verdict(facts, NOW)
+    assert found.is_well is False
+    (finding,) = found.findings
+    assert (finding.kind.value, finding.count) == (kind, count)
+    assert words in finding.text
+    assert found.text == f"not well: {finding.kind.counted(count)}"
+    assert found.counts()[finding.kind] == count
+
+
+def test_there_is_a_test_for_every_kind():
+    assert {kind for kind, *_ in ALONE} == {problem.value for problem in Problem}
+
+
+@pytest.mark.parametrize(
+    "facts", [facts for kind, _, facts, _ in ALONE if kind not in ("failed", "given_up", "late")]
+)
+def test_something_helps_with_each(facts):
+    (finding,) = verdict(facts, NOW).findings
+    assert all(help_.command.startswith("launch.py ") for help_ in finding.helps)
+    assert finding.helps
+
+
+def test_what_stands_first_is_named_with_the_place_that_tells_more():
+    (finding,) = verdict(of(hours(failed=some())), NOW).findings
+    assert (finding.first.process, finding.first.timeperiod) == ("Hours", "2015051705")
+    assert finding.first.path == "/api/v1/jobs/Hours/2015051705"
+    assert finding.since == SINCE
+
+
+# Causes and consequences
+
+
+def test_a_day_that_waits_for_a_failed_hour_is_no_finding_of_its_own():
+    (finding,) = verdict(of(days(held=held()), hours(failed=some(1))), NOW).findings
+    assert (finding.kind, finding.count, finding.waiting) == (Problem.FAILED, 1, 2)
+
+
+def test_a_day_that_is_late_by_itself_is_one_although_another_waits():
+    found = verdict(of(days(held=held(), late=some(1)), hours(failed=some(1))), NOW)
+    assert [(one.kind, one.count) for one in found.findings] == [
+        (Problem.FAILED, 1),
+        (Problem.LATE, 1),
+    ]
+
+
+def test_days_that_wait_for_late_hours_are_counted_with_these():
+    processes = days(held=held(state=JobState.EMBRYO)), hours(late=some())
+    (finding,) = verdict(of(*processes), NOW).findings
+    assert (finding.kind, finding.first.process, finding.waiting) == (Problem.LATE, "Hours", 2)
+
+
+@pytest.mark.parametrize("state", [JobState.EMBRYO, None])
+def test_what_is_late_is_told_where_nothing_else_tells_of_its_cause(state):
+    (finding,) = verdict(of(days(held=held(state=state, late=2)), hours()), NOW).findings
+    assert (finding.kind, finding.first.process, finding.count) == (Problem.LATE, "Days", 2)
+    assert "waits for Hours 2015051705" in finding.text
+
+
+def test_what_waits_and_is_not_late_yet_is_nothing():
+    assert verdict(of(days(held=held(state=JobState.EMBRYO, late=0)), hours()), NOW).is_well
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "waiting"),
+    [
+        ({"unled": ("site",)}, Problem.NO_SCHEDULER, 3),
+        ({"off": (SwitchedOff("Hours", 3, "period"),)}, Problem.SWITCHED_OFF, 0),
+        ({"down": (DOWN,)}, Problem.PROCESS_DOWN, 3),
+        ({"down": (replace(DOWN, is_backing_off=True),)}, Problem.BACKING_OFF, 3),
+        ({"unserved": (UNSERVED,)}, Problem.NOT_SERVED, 3),
+        ({"stuck": (Stuck("Hours", 2, SINCE, "u1", "lost"),)}, Problem.STUCK, 3),
+    ],
+)
+def test_late_periods_are_counted_with_what_holds_them_up(fields, kind, waiting):
+    (finding,) = verdict(of(hours(late=some()), **fields), NOW).findings
+    assert (finding.kind, finding.waiting) == (kind, waiting)
+
+
+def test_late_periods_of_a_process_that_runs_elsewhere_are_told_beside_the_instance_that_is_down():
+    found = verdict(of(hours(late=some()), down=(replace(DOWN, is_nowhere=False),)), NOW)
+    assert [one.kind for one in found.findings] == [Problem.PROCESS_DOWN, Problem.LATE]
+
+
+def test_where_no_box_reports_that_is_why_nobody_leads_and_all_is_late():
+    facts = of(
+        hours(late=some()), silent=(SilentBox("north", SINCE),), is_silent_everywhere=True,
+        unled=("site",), is_collected=False, is_decided=False,
+    )  # fmt: skip
+    (finding,) = verdict(facts, NOW).findings
+    assert (finding.kind, finding.waiting) == (Problem.BOX_SILENT, 3)
+
+
+def test_causes_come_first():
+    facts = of(
+        hours(failed=some(1), late=some(2)), quarantine=Quarantine(1, SINCE, "q", "?"),
+        silent=(SilentBox("north", SINCE),), audit=None,
+    )  # fmt: skip
+    kinds = [finding.kind for finding in verdict(facts, NOW).findings]
+    assert kinds == sorted(kinds, key=list(Problem).index)
+    assert verdict(facts, NOW).text == (
+        "not well: 1 box is silent; 1 period failed; 2 periods are late; 1 message is in "
+        "quarantine; 1 audit is missing"
+    )
+
+
+# What is no failure
+
+
+def noted(facts):
+    found = verdict(facts, NOW)
+    assert found.is_well
+    return [(note.kind, note.count) for note in found.notes]
+
+
+def test_a_catch_up_is_told_and_is_no_failure():
+    catching = hours(late=some(100), catches_up=True)
+    assert noted(of(catching)) == [(Remark.CATCHING_UP, 100)]
+    waiting = days(held=held(state=JobState.EMBRYO, late=4))
+    assert noted(of(waiting, catching)) == [(Remark.CATCHING_UP, 104)]
+
+
+def test_what_fails_during_a_catch_up_is_told():
+    assert not verdict(of(hours(late=some(), failed=some(1), catches_up=True)), NOW).is_well
+
+
+def test_a_deployment_that_has_begun_a_moment_ago_is_not_late():
+    facts = of(hours(late=some(100)), is_new=True, audit=None)
+    assert noted(facts) == [(Remark.CATCHING_UP, 100)]
+
+
+def test_what_a_person_decided_is_told_and_is_no_failure():
+    facts = of(hours(unseen=1, acknowledged=2))
+    assert noted(facts) == [(Remark.UNSEEN, 1), (Remark.ACKNOWLEDGED, 2)]
+
+
+def test_units_that_are_tried_again_are_told_and_are_no_failure():
+    assert noted(replace(WELL, retrying=2)) == [(Remark.RETRYING, 2)]
+
+
+def test_while_an_audit_is_under_way_none_is_missing():
+    assert noted(replace(WELL, audit=None, is_auditing=True)) == [(Remark.AUDITING, 1)]
+
+
+# What cannot be told
+
+
+def test_without_a_timetable_nothing_can_be_told():
+    found = verdict(replace(WELL, has_timetable=False, audit=None), NOW)
+    assert found.is_well is None
+    assert found.text.startswith("cannot tell: the timetable has no first hour yet")
+
+
+def test_a_deployment_of_schedules_alone_needs_no_timetable_and_no_audit():
+    assert verdict(replace(WELL, has_timetable=None, audit=None), NOW).is_well
+
+
+def test_an_audit_is_due_soon_when_it_could_not_account_for_everything():
+    late = CLEAN.at + timedelta(seconds=31)
+    assert not CLEAN.is_due(late)
+    assert replace(CLEAN, unexplained=1).is_due(late)
+    assert not replace(CLEAN, unexplained=1, took=10.0).is_due(late)
+    assert CLEAN.is_due(CLEAN.at + timedelta(seconds=EVERY + 1))
