@@ -8,7 +8,7 @@ unit, a schedule or a person.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from synergy import __version__
@@ -16,8 +16,10 @@ from synergy.errors import MessagingUnavailable, Refused
 from synergy.insight.audits import AuditResult
 from synergy.insight.controls import shall_run
 from synergy.insight.exposition import Labels, gauge
+from synergy.insight.findings import Problem
 from synergy.insight.reads import Reads
 from synergy.insight.tree_runs import closed_before, late_count
+from synergy.insight.verdict import Verdict
 from synergy.insight.views import BoxView
 from synergy.model.control import ProcessControl
 from synergy.model.job import STALE_FLAG, JobState, bytes_of
@@ -59,6 +61,7 @@ _BAD_NEWS: tuple[tuple[str, str, Callable[[Level], int]], ...] = (
 def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[str]:
     """Everything but what MX counts of itself, in Prometheus' text form."""
     yield from gauge("build_info", "Which version this is.", [({"version": __version__}, 1)])
+    yield from _verdict(reads)
     yield from reads.agent_metrics()
     yield from reads.activity.lines()
     yield from _timetable(reads, now)
@@ -80,6 +83,27 @@ def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[st
     )
     yield from _boxes(reads.boxes(), deployment, reads.controls())
     yield from _audit(reads.audits.standing().result)
+
+
+def _verdict(reads: Reads) -> Iterator[str]:
+    """What cannot be told is not well: so it is while the bus is away."""
+    try:
+        found: Verdict | None = reads.watched_verdict()
+    except MessagingUnavailable:
+        found = None
+    is_well = found is not None and found.is_well is True
+    yield from gauge(
+        "verdict_well", "1 if all is well, as launch.py status says.", [({}, int(is_well))]
+    )
+    yield from gauge(
+        "verdict_findings",
+        "What is not well, by kind: periods, units, processes, boxes, messages, runs.",
+        (({"kind": kind.value}, number) for kind, number in _counts(found)),
+    )
+
+
+def _counts(found: Verdict | None) -> Iterable[tuple[Problem, int]]:
+    return () if found is None else found.counts().items()
 
 
 def _timetable(reads: Reads, now: datetime) -> Iterator[str]:

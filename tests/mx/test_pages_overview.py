@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from synergy.insight.actions import TIMETABLE_START, Actor
 from synergy.insight.schedules import ScheduleActions
 from synergy.model.schedule import RunState
+from synergy.mx.desk import Desk
 from synergy.mx.pages.overview import SHOWN
 from synergy.worker.outcome import Processed
 from tests.contract.scheduled import a_run
@@ -29,6 +33,24 @@ def tile(page, label: str) -> tuple[str, str]:
         "messages waiting", "in quarantine", "pending runs", "failed runs",
     ]  # fmt: skip
     return words.rsplit(" ", 1)[-1], links[labels.index(label)]
+
+
+def settle_but(world, period):
+    """Everything is done but an hour, whose tries are used up, and what waits for it."""
+
+    def work(task):
+        if task.timeperiod == period:
+            raise ValueError(f"no column n in {HOSTILE}")
+        return Processed({"rows": 1})
+
+    for name in world.deployment.managed():
+        world.crew(name, work)
+    world.settle()
+    for _ in range(10):
+        world.advance(61)
+        world.settle()
+    client = Desk.at(replace(world.workplace("", "mx"), deployment=world.deployment))
+    client.reads.audit()
 
 
 def failing(_task):
@@ -57,7 +79,31 @@ def test_what_is_late_is_counted_and_leads_to_its_jobs(world, client):
     assert tile(page, "late periods") == (str(82 + 3 + 3), "#waiting")
     assert tile(page, "closed, not done") == (str(83 + 3 + 3), "#waiting")
     assert "/jobs/Sitehourly/2015051700" in page.links
-    assert "3 processes are late" in page.text
+    assert "All is well" in page.text  # the deployment has only begun
+    assert "catching up: 88 periods to go" in page.text
+
+
+def test_what_nobody_works_off_is_not_well_and_the_cause_is_told(world, client):
+    world.schedule()
+    world.clock.advance(301)
+    page = get(client, "/")
+    assert "All is well" not in page.text
+    assert "Not well: 14 units are not served" in page.text
+    told = "nobody takes 8 units of Sitehourly: no worker has any of its units in hand; 89 periods"
+    assert f"{told} wait for it" in page.text
+    assert page.text.count("periods wait for it") == 1
+
+
+def test_what_failed_is_told_with_buttons_for_what_helps(world, client):
+    """The day that lacks an hour is no matter of its own."""
+    settle_but(world, "2015051705")
+    page = get(client, "/")
+    assert "Not well: 1 period failed" in page.text
+    assert "1 period of Sitehourly failed: 2015051705" in page.text
+    assert "/jobs/Sitehourly/2015051705" in page.links
+    button, *_ = page.all("button", data_api="/api/v1/jobs/retry")
+    assert json.loads(button["data-body"]) == {"process": "Sitehourly", "from": "2015051705"}
+    assert {client.get(link).status_code for link in page.links} == {200}
 
 
 def test_the_job_that_others_wait_for_is_named(world, client):
@@ -88,7 +134,7 @@ def test_units_that_fail_are_named_with_their_reason(world, client):
     world.round("Sitehourly", failing)
     page = get(client, "/")
     assert tile(page, "failing units") == ("1", "/units?state=invalid")
-    assert "1 unit has failed" in page.text
+    assert "1 unit failed, and will be tried again" in page.text
     assert f"no column n in {HOSTILE}" in page.text
 
 
@@ -181,5 +227,7 @@ def test_all_schedules_that_fail_are_counted_and_some_shown(client, world):
     runs = [a_run(schedule=name, reason="no column n", **ended) for name in names]
     world.store.runs.create(runs, "a test")
     page = get(client, "/")
-    assert f"{SHOWN + 1} schedules fail" in page.text
-    assert page.text.count("no column n") == SHOWN
+    assert f"Not well: {SHOWN + 1} runs failed" in page.text
+    lately = page.text.split("Schedules that fail", 1)[1]
+    assert lately.count("no column n") == SHOWN
+    assert page.text.count("and nobody launched it again: no column n") == SHOWN + 1

@@ -1,4 +1,4 @@
-"""The verdict over a whole deployment: what it takes for all to be well, and what is told if not."""
+"""The verdict over a whole deployment: what it takes for all to be well, and what is told else."""
 
 from __future__ import annotations
 
@@ -160,18 +160,17 @@ def test_while_it_begins_and_while_it_catches_up_nothing_is_late(world):
     )
 
 
-def test_what_is_late_is_told_with_the_cause():
-    world = a_world(hour={"trigger_frequency": "at 23:00"})
+def test_what_is_late_is_told_with_the_cause(world):
     world.schedule()
-    world.advance(400)
-    found = look(world)
-    (finding,) = found.findings
-    assert (finding.kind, finding.first.process, finding.count) == (Problem.LATE, "Hours", 10)
-    assert "ready; looked at when its trigger is due" in finding.text
+    units = world.store.units.unfinished()
+    world.store.units.claim(list(map(_hint, units)), "somebody", world.clock.now())
+    world.clock.advance(400)
+    (finding,) = look(world).findings
+    assert (finding.kind, finding.first.process, finding.count) == (Problem.LATE, "Hours", 11)
+    assert "runs somebody since 2015-05-17 12:00:00" in finding.text
     # midnight's hour closed at 01:05, and is late an hour after that
     assert finding.since == datetime(2015, 5, 17, 2, 5, tzinfo=UTC)
-    assert commands(finding) == ["launch.py process trigger Hours"]
-    close_worlds()
+    assert commands(finding) == [f"launch.py unit log {units[0].id}"]
 
 
 def _hint(unit):
@@ -349,7 +348,7 @@ def test_units_that_the_collector_should_have_handed_out_are_stuck(world):
     found = look(world)
     assert found.is_well
     assert [note.kind for note in found.notes] == [Remark.RETRYING]
-    world.clock.advance(181)  # and nobody collects
+    world.clock.advance(400)  # and nobody collects
     assert ("stuck", "Hours", 1) in kinds(look(world))
 
 

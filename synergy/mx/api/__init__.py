@@ -22,6 +22,7 @@ from synergy.mx.api import (
     stream,
     trees,
     units,
+    verdict,
 )
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -43,5 +44,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     store.router,
     stream.router,
     health.router,
+    verdict.router,
     metrics.router,
 )

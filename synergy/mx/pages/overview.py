@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
+from synergy.insight.helps import API
 from synergy.insight.overview import MOST, Overview, overview
 from synergy.insight.throughput import MINUTES
 from synergy.insight.tree_runs import TreeProgress
@@ -22,7 +23,10 @@ from synergy.mx.pages.render import page
 router = APIRouter()
 
 SHOWN = 6  # of a list, with a link to all of it
+FINDINGS = 20  # of what is not well
 AHEAD = 8  # processes of which a new deployment is told when they begin
+_PAGES = {f"{API}/queues/dead": "/queues#dead"}
+"""Of paths of the API the pages that have another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,9 @@ def show_overview(request: Request, at: AtDesk, _: Viewer, part: bool = False) -
         request,
         "_glance.html" if part else "overview.html",
         seen=seen,
-        verdict=verdict(seen),
+        verdict=at.reads.watched_verdict(),
+        findings_shown=FINDINGS,
+        page_of=page_of,
         late=sum(one.count for one in seen.late),
         waiting=sum(one.count for one in seen.waiting),
         behind={one.process: one.count for one in seen.late},
@@ -74,20 +80,9 @@ def show_troubles(request: Request, _: Viewer) -> HTMLResponse:
     return page(request, "_troubles.html", troubles=request.app.state.troubles.lately())
 
 
-def verdict(seen: Overview) -> list[str]:
-    """What somebody should look at, the worst first; nothing if all is well."""
-    silent = [box.id for box in seen.boxes if box.is_silent]
-    result = seen.audit.result
-    unexplained = len(result.audit.unexplained) if result is not None else 0
-    found = (
-        (unexplained, "period is not accounted for", "periods are not accounted for"),
-        (len(seen.late), "process is late", "processes are late"),
-        (seen.units.get("invalid", 0), "unit has failed", "units have failed"),
-        (len(seen.schedules.failing), "schedule fails", "schedules fail"),
-        (len(silent), "box is silent", "boxes are silent"),
-        (seen.dead, "message is in quarantine", "messages are in quarantine"),
-    )
-    return [f"{count:,} {one if count == 1 else many}" for count, one, many in found if count]
+def page_of(path: str) -> str:
+    """The page that shows what a path of the API answers."""
+    return _PAGES.get(path, path.removeprefix(API))
 
 
 def columns(seen: Overview) -> list[tuple[int, str]]:

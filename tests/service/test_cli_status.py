@@ -1,0 +1,81 @@
+"""`launch.py status`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.errors import MessagingUnavailable
+from synergy.insight.leaders import DECIDER
+from synergy.messaging.stored import StoredBus
+from synergy.model.job import JobState
+from synergy.worker.outcome import Processed
+
+HOUR = "SiteHourlyAggregator"
+BAD = "2015051801"
+
+
+@pytest.fixture
+def done(deployed):
+    """Everything is done, and somebody decides about schedules."""
+    deployed.settle()
+    deployed.store.leases.take(None, DECIDER, "an agent")
+    return deployed
+
+
+def fail(world):
+    """An hour fails, as often as it is tried."""
+    world.write("single_session", BAD, 5)
+
+    def work(_task):
+        raise OSError("no such host")
+
+    world.forget_crews()
+    for name in world.deployment.managed():
+        world.crew(name, work if name == HOUR else lambda _task: Processed({"rows": 1}))
+    for _ in range(12):
+        world.advance(61)
+        world.settle()
+    assert world.state(HOUR, BAD) is JobState.FAILED
+
+
+def test_where_there_is_no_store_it_cannot_tell(commands):
+    assert commands.run("status") == 5
+    assert "launch.py supervisor start" in commands.err
+    assert not commands.home.exists()
+
+
+def test_before_the_first_start_it_cannot_tell(commands, deployed):
+    assert commands.run("status") == 5
+    assert commands.out.startswith("cannot tell: the timetable has no first hour yet")
+    assert commands.json("status", code=5)["is_well"] is None
+
+
+def test_all_is_well(commands, done):
+    assert commands.ok("status").splitlines()[0] == "well"
+    found = commands.json("status")
+    assert (found["is_well"], found["text"], found["findings"]) == (True, "well", [])
+
+
+def test_what_is_not_well_is_told_with_since_when_and_what_helps(commands, done):
+    fail(done)
+    assert commands.run("status") == 1
+    lines = commands.out.splitlines()
+    assert lines[0].startswith("not well: 1 period failed")
+    told = next(line for line in lines if line.startswith("failed: "))
+    assert f"1 period of {HOUR} failed: {BAD}" in told
+    assert "no such host" in told
+    assert "  since  2015-05-20 12:" in commands.out
+    assert f"launch.py timetable retry {HOUR} {BAD}" in commands.out
+    found = commands.json("status", code=1)
+    (finding,) = [one for one in found["findings"] if one["kind"] == "failed"]
+    assert (finding["count"], finding["first"]["timeperiod"]) == (1, BAD)
+    assert finding["helps"][0]["path"] == "/api/v1/jobs/retry"
+
+
+def test_without_the_bus_it_cannot_tell(commands, done, monkeypatch):
+    def no_bus(*_):
+        raise MessagingUnavailable("the broker is away")
+
+    monkeypatch.setattr(StoredBus, "dead", no_bus)
+    assert commands.run("status") == 5
+    assert "the broker is away" in commands.err
