@@ -21,12 +21,13 @@ from synergy.timetable.level import Level
 from synergy.timetable.readiness import Blocker, blockers
 from synergy.timetable.timetable import Place, Timetable
 
-LOOKED_AT = 64  # periods of a process that is behind, the oldest
-TOLD = 20  # processes of which it is asked since when, and why
+LOOKED_AT = 32  # periods of a process that is behind, the oldest
+TOLD = 10  # processes of which it is asked since when, and why
 RECENT = 50  # entries of a process among which its last finished jobs are looked for
 CATCHING_UP = timedelta(minutes=10)  # after its last late period a process does so no more
 
 _PENDING = [state for state in JobState if state.is_pending]
+_PENDING_BYTES = bytes_of(*_PENDING)
 _DONE = ("job.processed", "job.noop")
 
 
@@ -179,11 +180,13 @@ def _ends(level: Level, state: JobState) -> tuple[int, int]:
 
 
 def _pending(level: Level, end: int) -> int:
-    """How many periods before `end` are neither finished nor failed."""
-    begin, stop = level.frontier - level.start, end - level.start
-    if stop <= begin:
-        return 0
-    return sum(level.states.count(byte, begin, stop) for byte in bytes_of(*_PENDING))
+    """How many periods before `end` are neither finished nor failed.
+
+    The level has counted all of them; those from `end` on are few.
+    """
+    after = max(end - level.start, 0)
+    rest = sum(level.states.count(byte, after) for byte in _PENDING_BYTES)
+    return sum(level.counts[state] for state in _PENDING) - rest
 
 
 def _flagged(level: Level, flag: int) -> int:
