@@ -19,7 +19,9 @@ from synergy import compose
 from synergy.compose import Project
 from synergy.errors import NotFound, Refused, Unreachable
 from synergy.insight.actions import Actions, Actor
+from synergy.insight.audit import Audit
 from synergy.insight.bulk import Bulk
+from synergy.insight.last_audit import Progress, audited
 from synergy.insight.process_actions import ProcessActions
 from synergy.insight.reads import Reads
 from synergy.insight.upkeep import Upkeep
@@ -63,6 +65,10 @@ class Desk:
     @property
     def process_actions(self) -> ProcessActions:
         return ProcessActions(self.store, self.bus, self.project.deployment)
+
+    def audit(self, progress: Progress) -> Audit:
+        """Accounts for every closed period, and notes the result for all who ask for a verdict."""
+        return audited(self.store, self.reads.audit, self.project.settings.clock, progress)
 
     def managed(self, name: str) -> ManagedProcess:
         """A process of the timetable; raises NotFound."""

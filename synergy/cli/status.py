@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     with desk() as at:
         if at.reads.is_audit_due():
             with output.Progress("processes audited") as line:
-                at.reads.audit(line.show)
+                at.audit(line.show)
         found = at.reads.verdict()
     if arguments.json:
         output.print_json(found)

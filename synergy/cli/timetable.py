@@ -303,7 +303,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
     from synergy.cli.desk import desk
 
     with desk() as at, output.Progress("processes audited") as line:
-        found = at.reads.audit(line.show)
+        found = at.audit(line.show)
     if arguments.json:
         output.print_json(found)
     else:

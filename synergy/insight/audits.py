@@ -16,13 +16,12 @@ from datetime import datetime
 from synergy.clock import Clock
 from synergy.errors import StorageUnavailable, SynergyError
 from synergy.insight.audit import Audit
+from synergy.insight.last_audit import EVERY, PAUSE, SOON
 
-EVERY = 600.0  # seconds after which a result is old
-SOON = 30.0
-PAUSE = 50.0
 PATIENCE = 2.0  # seconds that closing waits for the audit under way to notice
 
 Progress = Callable[[int, int], None]
+Keep = Callable[[Audit, datetime, float], None]
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +54,19 @@ class _Closed(Exception):
 
 
 class Audits:
-    """Audits made by `make`, in a thread of their own; for several threads."""
+    """Audits made by `make`, in a thread of their own; for several threads.
 
-    def __init__(self, make: Callable[[Progress], Audit], clock: Clock) -> None:
+    `keep` is told of each result, when it was there, and how many seconds it took.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Progress], Audit],
+        clock: Clock,
+        keep: Keep = lambda _audit, _at, _took: None,
+    ) -> None:
         self._make = make
+        self._keep = keep
         self._clock = clock
         self._lock = threading.Lock()
         self._standing = AuditStanding(False, 0, 0, "", None)
@@ -87,6 +95,7 @@ class Audits:
         try:
             audit = self._make(self._progress)
             result = AuditResult(self._clock.now(), self._clock.monotonic() - began, audit)
+            self._keep(audit, result.at, result.took)
         except _Closed:
             failure = "it was broken off"
         except StorageUnavailable as error:  # which may name a place: that is for the log

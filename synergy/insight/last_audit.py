@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 import orjson
 
+from synergy.clock import Clock
 from synergy.insight.audit import Audit, Unexplained
 from synergy.storage.protocol import Store
+
+Progress = Callable[[int, int], None]
 
 FACT = "audit/last"
 EVERY = 600.0  # seconds after which a result is old
@@ -45,6 +49,16 @@ def keep(store: Store, found: Audit, at: datetime, took: float) -> None:
     first = found.unexplained[0] if found.unexplained else None
     last = LastAudit(at, took, found.expected, found.expected - found.accounted, first)
     store.facts.set(FACT, orjson.dumps(asdict(last)).decode())
+
+
+def audited(
+    store: Store, make: Callable[[Progress], Audit], clock: Clock, progress: Progress
+) -> Audit:
+    """Makes an audit and notes its result."""
+    began = clock.monotonic()
+    found = make(progress)
+    keep(store, found, clock.now(), clock.monotonic() - began)
+    return found
 
 
 def last_audit(store: Store) -> LastAudit | None:

@@ -1,12 +1,14 @@
 """Looking: everything that command line, pages and metrics show.
 
 Each question is answered from the store as it is at that moment, and changes nothing there. Only
-what would cost too much each time is remembered: `audits`, and the counts of `activity`.
+what would cost too much each time is remembered: the counts of `activity`, and `audits`, which also
+note their result in the store for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import NotFound, Refused
@@ -76,7 +78,7 @@ class Reads:
         self._deployment = deployment
         self._clock = clock
         self._timetable = timetable or self._load
-        self.audits = Audits(self.audit, clock)
+        self.audits = Audits(self.audit, clock, partial(last_audit.keep, store))
         self.activity = Activity(store, deployment, clock)
 
     # Processes
@@ -155,15 +157,8 @@ class Reads:
         return Why(self._store, self.timetable(), self._clock.now()).ask(process, timeperiod)
 
     def audit(self, progress: Callable[[int, int], None] = lambda done, total: None) -> Audit:
-        """Every closed period of every process, accounted for; progress in processes.
-
-        Its result is noted in the store, for the verdicts of all who look.
-        """
-        began = self._clock.monotonic()
-        found = audit(self._store, self.timetable(), self._clock.now(), progress)
-        now, took = self._clock.now(), self._clock.monotonic() - began
-        last_audit.keep(self._store, found, now, took)
-        return found
+        """Every closed period of every process, accounted for; progress in processes."""
+        return audit(self._store, self.timetable(), self._clock.now(), progress)
 
     def is_audit_due(self) -> bool:
         """Whether nobody has made an audit lately, and there is something to audit."""

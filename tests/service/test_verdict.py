@@ -69,7 +69,7 @@ def settle(world, work=done):
 
 def look(world, **options):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    reads.audit()
+    reads.audits.run_once()
     return reads.verdict(**options)
 
 
@@ -207,7 +207,7 @@ def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(world)
     world.store.units.claim([_hint(first)], "w1", world.clock.now())
     now = world.clock.now()
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    reads.audit()
+    reads.audits.run_once()
     assert Problem.NOT_SERVED not in {one.kind for one in reads.verdict().findings}
     world.clock.advance(3601)
     found = {one.kind: one for one in reads.verdict().findings}
@@ -357,7 +357,7 @@ def test_whoever_audits_tells_all_the_others(world):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     assert kinds(reads.verdict()) == [("audit_old", "", 1)]
     assert reads.is_audit_due()
-    Reads(world.store, world.bus, world.deployment, world.clock).audit()
+    Reads(world.store, world.bus, world.deployment, world.clock).audits.run_once()
     assert reads.verdict().is_well
     assert not reads.is_audit_due()
     world.clock.advance(last_audit.EVERY + 1)
