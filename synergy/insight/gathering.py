@@ -40,6 +40,7 @@ NEW = timedelta(minutes=5)  # a deployment that is younger has only begun
 SETTLED = timedelta(seconds=60)  # an instance that starts, or stops, has so long for it
 STUCK_AFTER = timedelta(minutes=3)  # two runs of the collector, and time for it
 MOST = 100  # failed runs and dead messages that are looked at, the newest
+RECENT = 20  # entries of a job among which the last of a unit is looked for
 AGENTS = "synergy.agent."  # how the classnames of agents begin
 
 _UP = ("running",)
@@ -196,13 +197,31 @@ class Gathering:
     def _stuck(self) -> Iterator[Stuck]:
         """Units that the collector should have handed out by now, and has not."""
         found: defaultdict[str, list[tuple[datetime, UnitOfWork]]] = defaultdict(list)
+        running = {
+            (unit.process, unit.timeperiod)
+            for unit in self._units
+            if unit.state is UnitState.IN_PROGRESS
+        }
         for unit in self._on_units():
-            due = _due(unit)
+            is_behind = (unit.process, unit.timeperiod) in running
+            due = None if is_behind else self._due(unit)
             if due is not None and self._now - due > STUCK_AFTER:
                 found[unit.process].append((due, unit))
         for process, some in found.items():
             since, first = min(some, key=lambda pair: pair[0])
             yield Stuck(process, len(some), since, first.id, first.reason)
+
+    def _due(self, unit: UnitOfWork) -> datetime | None:
+        """When the collector had to hand a unit out; None if it had not to."""
+        if unit.state is UnitState.INVALID:
+            return unit.not_before or unit.finished_at or unit.created_at
+        if unit.state is not UnitState.REQUESTED or unit.published_at is not None:
+            return None
+        if unit.attempt == 1:
+            return unit.created_at
+        # It came back from a worker: when, only the journal knows.
+        entries = self._store.journal.of_job(unit.process, unit.timeperiod, limit=RECENT)
+        return next((entry.at for entry in entries if entry.unit == unit.id), unit.created_at)
 
     # What came to nothing
 
@@ -254,12 +273,3 @@ class Gathering:
 
 def _is_agent(process: Process) -> bool:
     return (process.classname or "").startswith(AGENTS)
-
-
-def _due(unit: UnitOfWork) -> datetime | None:
-    """When the collector had to hand a unit out; None if it had not to."""
-    if unit.state is UnitState.INVALID:
-        return unit.not_before or unit.finished_at or unit.created_at
-    if unit.state is UnitState.REQUESTED and unit.published_at is None:
-        return unit.not_before or unit.created_at
-    return None

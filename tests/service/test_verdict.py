@@ -352,6 +352,19 @@ def test_units_that_the_collector_should_have_handed_out_are_stuck(world):
     assert ("stuck", "Hours", 1) in kinds(look(world))
 
 
+def test_a_unit_that_a_worker_has_just_given_back_is_not_stuck(world):
+    settle(world)
+    world.advance(3600)
+    (unit,) = world.store.units.unfinished()
+    now = world.clock.now()
+    (taken,) = world.store.units.claim([_hint(unit)], "w1", now)
+    world.clock.advance(1000)
+    world.store.units.give_back([_hint(taken)], "w1", world.clock.now())
+    assert look(world).is_well
+    world.clock.advance(181)  # and nobody publishes it
+    assert kinds(look(world)) == [("stuck", "Hours", 1)]
+
+
 def test_whoever_audits_tells_all_the_others(world):
     settle(world)
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
