@@ -250,8 +250,9 @@ def _quarantine(facts: Situation) -> Iterator[Finding]:
 def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
     """What only the audit can tell; failures are counted as they are now."""
     last, help_ = facts.audit, (helps.audit(),)
-    if last is not None and last.unexplained:
-        periods = f"{last.unexplained:,} period{'s' * (last.unexplained != 1)}"
+    number = 0 if last is None else last.unexplained + last.late * last.is_late_for_long
+    if last is not None and number:
+        periods = f"{number:,} period{'s' * (number != 1)}"
         text, first = f"the last audit could not account for {periods}", First()
         if last.first is not None:
             one = last.first
@@ -259,7 +260,7 @@ def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
             first = First(
                 one.process, one.timeperiod, path=_path("jobs", one.process, one.timeperiod)
             )
-        yield Finding(Problem.UNEXPLAINED, last.unexplained, last.at, first, text, help_)
+        yield Finding(Problem.UNEXPLAINED, number, last.at, first, text, help_)
     if facts.is_auditing or facts.has_timetable is not True:
         return
     if last is None and not facts.is_new:

@@ -18,6 +18,8 @@ FACT = "audit/last"
 EVERY = 600.0  # seconds after which a result is old
 SOON = 30.0  # the same of one that could not account for everything
 PAUSE = 50.0  # times as long as it took, an audit is not made again
+LONGEST = timedelta(minutes=6)  # of a quiet time, if writes never pause, and of what follows
+LATE = "its source holds more than its result was made from"  # as the audit says
 RECENT = 6  # times as old as that it may be and still tell something
 
 
@@ -25,7 +27,9 @@ RECENT = 6  # times as old as that it may be and still tell something
 class LastAudit:
     """When an audit was done, how many seconds it took, and what it found.
 
-    `unexplained` counts the periods that are not accounted for, of which `first` is one.
+    `unexplained` counts the periods that are not accounted for, of which `first` is one. `late`
+    counts those beside them whose source was written to since they were finished: the scheduler
+    starts them over after a quiet time. Each audit since `late_since` has found some.
     """
 
     at: datetime
@@ -33,6 +37,13 @@ class LastAudit:
     expected: int
     unexplained: int
     first: Unexplained | None
+    late: int = 0
+    late_since: datetime | None = None
+
+    @property
+    def is_late_for_long(self) -> bool:
+        """Whether data that came late should have been taken in by now."""
+        return self.late_since is not None and self.at - self.late_since > LONGEST
 
     def is_recent(self, now: datetime) -> bool:
         """Whether it still tells how things are."""
@@ -40,15 +51,26 @@ class LastAudit:
 
     def is_due(self, now: datetime) -> bool:
         """Whether who wants to know makes another one."""
-        every = SOON if self.unexplained else EVERY
+        every = SOON if self.unexplained or self.late else EVERY
         return now - self.at > timedelta(seconds=max(every, PAUSE * self.took))
 
 
 def keep(store: Store, found: Audit, at: datetime, took: float) -> None:
     """Notes the result of an audit."""
-    first = found.unexplained[0] if found.unexplained else None
-    last = LastAudit(at, took, found.expected, found.expected - found.accounted, first)
+    late = [one for one in found.unexplained if one.text == LATE]
+    lost = [one for one in found.unexplained if one.text != LATE]
+    number = min(len({(one.process, one.timeperiod) for one in late}), _missing(found))
+    before = last_audit(store)
+    since = before.late_since if before is not None and before.late_since else at
+    first = next(iter([*lost, *late]), None)
+    last = LastAudit(
+        at, took, found.expected, _missing(found) - number, first, number, since if number else None
+    )
     store.facts.set(FACT, orjson.dumps(asdict(last)).decode())
+
+
+def _missing(found: Audit) -> int:
+    return found.expected - found.accounted
 
 
 def audited(
@@ -66,7 +88,10 @@ def last_audit(store: Store) -> LastAudit | None:
     try:
         data = orjson.loads(store.facts.get(FACT) or "")
         first = data["first"] and Unexplained(**data["first"])
-        at = datetime.fromisoformat(data["at"])
-        return LastAudit(at, data["took"], data["expected"], data["unexplained"], first or None)
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        times = {
+            name: datetime.fromisoformat(data[name]) if data[name] else None
+            for name in ("at", "late_since")
+        }
+        return LastAudit(**{**data, **times, "first": first or None})
+    except (KeyError, TypeError, ValueError):
         return None

@@ -32,6 +32,7 @@ class Remark(Enum):
     RETRYING = "retrying"
     UNSEEN = "unseen"
     ACKNOWLEDGED = "acknowledged"
+    LATE_DATA = "late_data"
     AUDITING = "auditing"
 
 
@@ -181,6 +182,10 @@ def _notes(facts: Situation, in_turn: int) -> Iterator[Note]:
     if acknowledged:
         text = f"{_counted(acknowledged, 'period')} given up and acknowledged"
         yield Note(Remark.ACKNOWLEDGED, acknowledged, text)
+    if facts.audit is not None and facts.audit.late and not facts.audit.is_late_for_long:
+        late = facts.audit.late
+        text = f"{_counted(late, 'period')} with late data, started over after a quiet time"
+        yield Note(Remark.LATE_DATA, late, text)
     if facts.is_auditing:
         yield Note(Remark.AUDITING, 1, "an audit is under way")
 

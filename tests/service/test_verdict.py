@@ -380,6 +380,21 @@ def test_whoever_audits_tells_all_the_others(world):
     assert "audit_old" not in {kind for kind, _, _ in kinds(reads.verdict(is_auditing=True))}
 
 
+def test_data_that_came_late_is_a_note_until_it_should_have_been_taken_in():
+    world = a_world(hour={"source": "raw"})
+    world.write("raw", BAD, 1)
+    settle(world)
+    world.write("raw", BAD, 2)
+    found = look(world)
+    assert [(note.kind, note.count) for note in found.notes] == [(Remark.LATE_DATA, 1)]
+    assert found.is_well
+    world.clock.advance(361)
+    assert kinds(look(world)) == [("unexplained", "Hours", 1)]
+    settle(world)
+    assert look(world).is_well
+    close_worlds()
+
+
 def test_what_is_kept_of_an_audit_may_be_nonsense(world):
     for nonsense in ("", "x", "{}", "[]", '{"at": 3}'):
         world.store.facts.set(last_audit.FACT, nonsense)

@@ -228,6 +228,14 @@ def test_units_that_are_tried_again_are_told_and_are_no_failure():
     assert noted(replace(WELL, retrying=2)) == [(Remark.RETRYING, 2)]
 
 
+def test_late_data_is_a_failure_only_if_nobody_takes_it_in():
+    late = replace(CLEAN, late=2, late_since=CLEAN.at, first=MISSING)
+    assert noted(replace(WELL, audit=late)) == [(Remark.LATE_DATA, 2)]
+    late = replace(late, late_since=CLEAN.at - timedelta(minutes=7))
+    (finding,) = verdict(replace(WELL, audit=late), NOW).findings
+    assert (finding.kind, finding.count) == (Problem.UNEXPLAINED, 2)
+
+
 def test_while_an_audit_is_under_way_none_is_missing():
     assert noted(replace(WELL, audit=None, is_auditing=True)) == [(Remark.AUDITING, 1)]
 
