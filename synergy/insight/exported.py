@@ -16,7 +16,7 @@ from synergy.errors import MessagingUnavailable, Refused
 from synergy.insight.audits import AuditResult
 from synergy.insight.controls import shall_run
 from synergy.insight.exposition import Labels, gauge
-from synergy.insight.findings import Problem
+from synergy.insight.findings import Trouble
 from synergy.insight.reads import Reads
 from synergy.insight.tree_runs import closed_before, late_count
 from synergy.insight.verdict import Verdict
@@ -102,7 +102,7 @@ def _verdict(reads: Reads) -> Iterator[str]:
     )
 
 
-def _counts(found: Verdict | None) -> Iterable[tuple[Problem, int]]:
+def _counts(found: Verdict | None) -> Iterable[tuple[Trouble, int]]:
     return () if found is None else found.counts().items()
 
 

@@ -22,7 +22,7 @@ from synergy.insight.situation import (
 )
 
 
-class Problem(Enum):
+class Trouble(Enum):
     """The kinds, causes before what may follow from them."""
 
     BOX_SILENT = "box_silent"
@@ -49,28 +49,28 @@ class Problem(Enum):
 
 
 _WORDS = {
-    Problem.BOX_SILENT: ("box is silent", "boxes are silent"),
-    Problem.NO_SCHEDULER: ("tree has no scheduler", "trees have no scheduler"),
-    Problem.NO_COLLECTOR: ("collector is missing", "collectors are missing"),
-    Problem.NO_AGENT: ("agent is missing", "agents are missing"),
-    Problem.PROCESS_DOWN: ("instance of a process is down", "instances of processes are down"),
-    Problem.BACKING_OFF: ("instance of a process has died", "instances of processes have died"),
-    Problem.SWITCHED_OFF: (
+    Trouble.BOX_SILENT: ("box is silent", "boxes are silent"),
+    Trouble.NO_SCHEDULER: ("tree has no scheduler", "trees have no scheduler"),
+    Trouble.NO_COLLECTOR: ("collector is missing", "collectors are missing"),
+    Trouble.NO_AGENT: ("agent is missing", "agents are missing"),
+    Trouble.PROCESS_DOWN: ("instance of a process is down", "instances of processes are down"),
+    Trouble.BACKING_OFF: ("instance of a process has died", "instances of processes have died"),
+    Trouble.SWITCHED_OFF: (
         "piece of work waits for a process that is switched off",
         "pieces of work wait for processes that are switched off",
     ),
-    Problem.NOT_SERVED: ("unit is not served", "units are not served"),
-    Problem.STUCK: ("unit is stuck", "units are stuck"),
-    Problem.FAILED: ("period failed", "periods failed"),
-    Problem.GIVEN_UP: ("period was given up", "periods were given up"),
-    Problem.LATE: ("period is late", "periods are late"),
-    Problem.FAILED_RUNS: ("run failed", "runs failed"),
-    Problem.QUARANTINE: ("message is in quarantine", "messages are in quarantine"),
-    Problem.UNEXPLAINED: ("period is not accounted for", "periods are not accounted for"),
-    Problem.AUDIT_OLD: ("audit is missing", "audits are missing"),
+    Trouble.NOT_SERVED: ("unit is not served", "units are not served"),
+    Trouble.STUCK: ("unit is stuck", "units are stuck"),
+    Trouble.FAILED: ("period failed", "periods failed"),
+    Trouble.GIVEN_UP: ("period was given up", "periods were given up"),
+    Trouble.LATE: ("period is late", "periods are late"),
+    Trouble.FAILED_RUNS: ("run failed", "runs failed"),
+    Trouble.QUARANTINE: ("message is in quarantine", "messages are in quarantine"),
+    Trouble.UNEXPLAINED: ("period is not accounted for", "periods are not accounted for"),
+    Trouble.AUDIT_OLD: ("audit is missing", "audits are missing"),
 }
 
-Key = tuple[Problem, str]
+Key = tuple[Trouble, str]
 """A kind, and what it is about: a process, a box, a schedule."""
 
 
@@ -98,7 +98,7 @@ class Finding:
     `waiting` periods are late, or closed and not done, only because of it.
     """
 
-    kind: Problem
+    kind: Trouble
     count: int
     since: datetime | None
     first: First
@@ -122,22 +122,22 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
         first = First(some.process, unit=some.unit, path=_path("units", some.unit))
         help_ = (helps.boxes(), *(helps.unit_log(unit) for unit in some.busy_units[:1]))
         yield Finding(
-            Problem.NOT_SERVED, some.waiting, some.since, first, some.text, help_,
+            Trouble.NOT_SERVED, some.waiting, some.since, first, some.text, help_,
         )  # fmt: skip
     for stuck in facts.stuck:
         first = First(stuck.process, unit=stuck.unit, path=_path("units", stuck.unit))
         text = f"{_units(stuck.count)} of {stuck.process} should have been handed out again"
         yield Finding(
-            Problem.STUCK, stuck.count, stuck.since, first, f"{text}{_because(stuck.why)}",
+            Trouble.STUCK, stuck.count, stuck.since, first, f"{text}{_because(stuck.why)}",
             (helps.collect(stuck.process),),
         )  # fmt: skip
     for one in facts.processes:
         if one.failed is not None:
-            yield _periods(Problem.FAILED, one.process, one.failed, "failed")
+            yield _periods(Trouble.FAILED, one.process, one.failed, "failed")
     for one in facts.processes:
         if one.given_up is not None:
             was = "was" if one.given_up.count == 1 else "were"
-            yield _periods(Problem.GIVEN_UP, one.process, one.given_up, f"{was} given up")
+            yield _periods(Trouble.GIVEN_UP, one.process, one.given_up, f"{was} given up")
     for one in late:
         yield _late(one)
     yield from map(_runs, facts.runs)
@@ -149,7 +149,7 @@ def _silent(box: SilentBox) -> Finding:
     seen = "has never reported" if box.seen_at is None else "does not report any more"
     text = f"box {box.id} {seen}: its supervisor does not run, or cannot reach the store"
     first = First(box=box.id, path=_path("boxes"))
-    return Finding(Problem.BOX_SILENT, 1, box.seen_at, first, text, helps.supervise())
+    return Finding(Trouble.BOX_SILENT, 1, box.seen_at, first, text, helps.supervise())
 
 
 def _leaders(facts: Situation) -> Iterator[Finding]:
@@ -159,24 +159,24 @@ def _leaders(facts: Situation) -> Iterator[Finding]:
     help_ = helps.supervise()
     if facts.unled:
         text = f"no scheduler leads {', '.join(f'tree {tree}' for tree in facts.unled)}"
-        yield Finding(Problem.NO_SCHEDULER, len(facts.unled), None, First(), text, help_)
+        yield Finding(Trouble.NO_SCHEDULER, len(facts.unled), None, First(), text, help_)
     if not facts.is_collected:
         text = "no scheduler runs the collector: what a worker lost is not handed out again"
-        yield Finding(Problem.NO_COLLECTOR, 1, None, First(), text, help_)
+        yield Finding(Trouble.NO_COLLECTOR, 1, None, First(), text, help_)
     if not facts.is_decided:
         text = "no agent decides about schedules: none of them runs"
-        yield Finding(Problem.NO_AGENT, 1, None, First(), text, help_)
+        yield Finding(Trouble.NO_AGENT, 1, None, First(), text, help_)
 
 
 def _down(one: Down) -> Finding:
     first = First(one.process, box=one.box, path=_path("processes", one.process))
     number = f"{one.missing} of {one.wanted}" if one.wanted > 1 else "it"
     if one.is_backing_off:
-        kind = Problem.BACKING_OFF
+        kind = Trouble.BACKING_OFF
         deaths = f"{one.restarts:,} restart{'s' * (one.restarts != 1)}"
         text = f"{one.process} on box {one.box} died and is started again ({deaths} so far)"
     else:
-        kind = Problem.PROCESS_DOWN
+        kind = Trouble.PROCESS_DOWN
         does = "do" if one.wanted > 1 else "does"
         text = f"{one.process} should run on box {one.box}, and {number} {does} not"
     help_ = Help("launch.py supervisor status", "Look at the boxes", "GET", _path("boxes"))
@@ -189,12 +189,12 @@ def _off(one: SwitchedOff) -> Finding:
     text = f"{one.process} is switched off, and {one.count:,} {what} {waits} for it"
     first = First(one.process, path=_path("processes", one.process))
     return Finding(
-        Problem.SWITCHED_OFF, one.count, one.since, first, text,
+        Trouble.SWITCHED_OFF, one.count, one.since, first, text,
         (helps.switch_on(one.process),),
     )  # fmt: skip
 
 
-def _periods(kind: Problem, process: str, some: Periods, did: str) -> Finding:
+def _periods(kind: Trouble, process: str, some: Periods, did: str) -> Finding:
     first = First(process, some.first, path=_path("jobs", process, some.first))
     which = some.first if some.count == 1 else f"the first is {some.first}"
     periods = "period" if some.count == 1 else "periods"
@@ -212,7 +212,7 @@ def _late(one: ProcessPeriods) -> Finding:
             late.count + held.late, late.first, late.last, late.since, late.why, late.helps
         )
     is_are = "is" if late.count == 1 else "are"
-    return _periods(Problem.LATE, one.process, late, f"{is_are} late")
+    return _periods(Trouble.LATE, one.process, late, f"{is_are} late")
 
 
 def _waits(process: str, held: Held) -> Periods:
@@ -230,7 +230,7 @@ def _runs(some: FailedRuns) -> Finding:
     is_many = some.schedule and some.count > 1
     again = helps.retry_runs(some.schedule) if is_many else helps.retry_run(some.run)
     return Finding(
-        Problem.FAILED_RUNS, some.count, some.since, first, f"{text}{_because(some.why)}",
+        Trouble.FAILED_RUNS, some.count, some.since, first, f"{text}{_because(some.why)}",
         (again, helps.look_at_run(some.run)),
     )  # fmt: skip
 
@@ -242,7 +242,7 @@ def _quarantine(facts: Situation) -> Iterator[Finding]:
         text = f"nobody could make sense of {messages}, the oldest of queue {dead.queue}"
         first = First(queue=dead.queue, path=_path("queues", "dead"))
         yield Finding(
-            Problem.QUARANTINE, dead.count, dead.since, first, f"{text}{_because(dead.why)}",
+            Trouble.QUARANTINE, dead.count, dead.since, first, f"{text}{_because(dead.why)}",
             (helps.look_at_dead(), helps.replay_dead()),
         )  # fmt: skip
 
@@ -260,15 +260,15 @@ def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
             first = First(
                 one.process, one.timeperiod, path=_path("jobs", one.process, one.timeperiod)
             )
-        yield Finding(Problem.UNEXPLAINED, number, last.at, first, text, help_)
+        yield Finding(Trouble.UNEXPLAINED, number, last.at, first, text, help_)
     if facts.is_auditing or facts.has_timetable is not True:
         return
     if last is None and not facts.is_new:
         text = "nobody has made an audit yet"
-        yield Finding(Problem.AUDIT_OLD, 1, None, First(path=_path("audit")), text, help_)
+        yield Finding(Trouble.AUDIT_OLD, 1, None, First(path=_path("audit")), text, help_)
     elif last is not None and not last.is_recent(now):
         text = "the last audit is too old to tell how things are"
-        yield Finding(Problem.AUDIT_OLD, 1, last.at, First(path=_path("audit")), text, help_)
+        yield Finding(Trouble.AUDIT_OLD, 1, last.at, First(path=_path("audit")), text, help_)
 
 
 def _path(*parts: str) -> str:

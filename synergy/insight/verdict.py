@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from synergy.insight.findings import Finding, Key, Problem, findings
+from synergy.insight.findings import Finding, Key, Trouble, findings
 from synergy.insight.situation import Held, Periods, ProcessPeriods, Situation
 from synergy.model.job import JobState
 
@@ -58,12 +58,12 @@ class Verdict:
     findings: tuple[Finding, ...]
     notes: tuple[Note, ...]
 
-    def counts(self) -> dict[Problem, int]:
+    def counts(self) -> dict[Trouble, int]:
         """How much of each kind there is: periods, units, processes, boxes, messages, runs."""
-        found = Counter[Problem]()
+        found = Counter[Trouble]()
         for finding in self.findings:
             found[finding.kind] += finding.count
-        return {kind: found[kind] for kind in Problem}
+        return {kind: found[kind] for kind in Trouble}
 
 
 def verdict(facts: Situation, now: datetime) -> Verdict:
@@ -106,7 +106,7 @@ class _Waiting:
     def _late_is_told(self, one: ProcessPeriods, late: Periods) -> bool:
         cause = self._cause(one)
         if cause is not None:
-            if cause != (Problem.SWITCHED_OFF, one.process):  # which counts them itself
+            if cause != (Trouble.SWITCHED_OFF, one.process):  # which counts them itself
                 self.behind[cause] += late.count
             return True
         if self._is_in_turn(one):
@@ -116,10 +116,10 @@ class _Waiting:
 
     def _held_is_told(self, one: ProcessPeriods, held: Held) -> bool:
         """Whether periods that wait for others are told with these, or are not late yet."""
-        if self._cause(one) == (Problem.SWITCHED_OFF, one.process):
+        if self._cause(one) == (Trouble.SWITCHED_OFF, one.process):
             return True
         if held.state is JobState.FAILED:
-            self.behind[Problem.FAILED, held.root] += held.count
+            self.behind[Trouble.FAILED, held.root] += held.count
             return True
         root = None if held.state is None else self._processes.get(held.root)
         cause = None if root is None else self._cause(root)
@@ -127,7 +127,7 @@ class _Waiting:
             if self._is_in_turn(root):
                 self.in_turn += held.late
                 return True
-            cause = Problem.LATE, held.root
+            cause = Trouble.LATE, held.root
         if cause is not None:
             self.behind[cause] += held.count
         return cause is not None or held.late == 0 or self._facts.is_new
@@ -137,20 +137,20 @@ class _Waiting:
         facts, name = self._facts, one.process
         if one.tree in facts.unled:
             return (
-                (Problem.BOX_SILENT, facts.silent[0].id)
+                (Trouble.BOX_SILENT, facts.silent[0].id)
                 if facts.is_silent_everywhere and facts.silent
-                else (Problem.NO_SCHEDULER, "")
+                else (Trouble.NO_SCHEDULER, "")
             )
         if any(off.process == name for off in facts.off):
-            return Problem.SWITCHED_OFF, name
+            return Trouble.SWITCHED_OFF, name
         for down in facts.down:
             if down.process == name and down.is_nowhere:
-                kind = Problem.BACKING_OFF if down.is_backing_off else Problem.PROCESS_DOWN
+                kind = Trouble.BACKING_OFF if down.is_backing_off else Trouble.PROCESS_DOWN
                 return kind, f"{name} {down.box}"
         if any(some.process == name for some in facts.unserved):
-            return Problem.NOT_SERVED, name
+            return Trouble.NOT_SERVED, name
         if any(some.process == name for some in facts.stuck):
-            return Problem.STUCK, name
+            return Trouble.STUCK, name
         return None
 
     def _is_in_turn(self, one: ProcessPeriods) -> bool:
@@ -159,7 +159,7 @@ class _Waiting:
 
 def _in_words(found: Sequence[Finding]) -> str:
     """What is not well, each kind once."""
-    counts = Counter[Problem]()
+    counts = Counter[Trouble]()
     for finding in found:
         counts[finding.kind] += finding.count
     return "; ".join(kind.counted(number) for kind, number in counts.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight.findings import Problem
+from synergy.insight.findings import Trouble
 from synergy.insight.reads import Reads
 from synergy.worker.outcome import Processed
 from tests.mx import prometheus
@@ -42,7 +42,7 @@ def test_once_all_is_done_all_is_well(done, client):
     told = metrics(client)
     assert told["synergy_verdict_well"].value() == 1
     assert set(told["synergy_verdict_findings"].samples.values()) == {0}
-    assert len(told["synergy_verdict_findings"].samples) == len(Problem)
+    assert len(told["synergy_verdict_findings"].samples) == len(Trouble)
 
 
 def test_what_is_not_well_is_told_with_what_helps(done, client):

@@ -9,7 +9,7 @@ import pytest
 
 from synergy.insight import last_audit
 from synergy.insight.bulk import BulkRequest, BulkVerb, Range
-from synergy.insight.findings import Problem
+from synergy.insight.findings import Trouble
 from synergy.insight.reads import Reads
 from synergy.insight.verdict import Remark
 from synergy.model.box import ObservedProcess
@@ -106,7 +106,7 @@ def test_a_day_without_one_of_its_hours_is_not_well(world):
     assert found.is_well is False
     assert found.text == "not well: 1 period failed"
     (finding,) = found.findings
-    assert (finding.kind, finding.first.timeperiod) == (Problem.FAILED, BAD)
+    assert (finding.kind, finding.first.timeperiod) == (Trouble.FAILED, BAD)
     assert finding.waiting == 1  # the day, and nothing is said of that it is late
     assert "no such host" in finding.text
     assert NOON <= finding.since <= NOON + timedelta(minutes=30)
@@ -166,7 +166,7 @@ def test_what_is_late_is_told_with_the_cause(world):
     world.store.units.claim(list(map(_hint, units)), "somebody", world.clock.now())
     world.clock.advance(400)
     (finding,) = look(world).findings
-    assert (finding.kind, finding.first.process, finding.count) == (Problem.LATE, "Hours", 11)
+    assert (finding.kind, finding.first.process, finding.count) == (Trouble.LATE, "Hours", 11)
     assert "runs somebody since 2015-05-17 12:00:00" in finding.text
     # midnight's hour closed at 01:05, and is late an hour after that
     assert finding.since == datetime(2015, 5, 17, 2, 5, tzinfo=UTC)
@@ -183,7 +183,7 @@ def test_of_days_that_wait_only_their_hours_are_told(world):
     world.schedule()
     found = look(world)
     assert [one.first.process for one in found.findings] == ["Hours"]
-    assert found.findings[0].kind is Problem.NOT_SERVED
+    assert found.findings[0].kind is Trouble.NOT_SERVED
     assert found.findings[0].waiting == 40 + 1  # the hours, and the day behind them
 
 
@@ -208,11 +208,11 @@ def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(world)
     now = world.clock.now()
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     reads.audits.run_once()
-    assert Problem.NOT_SERVED not in {one.kind for one in reads.verdict().findings}
+    assert Trouble.NOT_SERVED not in {one.kind for one in reads.verdict().findings}
     world.clock.advance(3601)
     found = {one.kind: one for one in reads.verdict().findings}
-    assert first.id in found[Problem.NOT_SERVED].text
-    assert found[Problem.NOT_SERVED].since <= now
+    assert first.id in found[Trouble.NOT_SERVED].text
+    assert found[Trouble.NOT_SERVED].since <= now
 
 
 def test_a_process_that_is_switched_off_with_work_waiting_is_not_well(world):
@@ -272,7 +272,7 @@ def test_a_box_that_is_silent_is_told_and_not_what_runs_there(world):
     report(world, "running")
     world.advance(60)
     (finding,) = look(world).findings
-    assert (finding.kind, finding.first.box) == (Problem.BOX_SILENT, "b")
+    assert (finding.kind, finding.first.box) == (Trouble.BOX_SILENT, "b")
     assert commands(finding)[-1] == "launch.py supervisor start"
     world.store.boxes.switch("b", "Hours", False, "me", world.clock.now())
     assert look(world).is_well  # nobody expects anything of it
@@ -288,7 +288,7 @@ def test_messages_in_quarantine_are_told(world):
     world.advance(10)
     world.store.messages.bury("Hours", b"!", "odd", world.clock.now())
     (finding,) = look(world).findings
-    assert (finding.kind, finding.count, finding.since) == (Problem.QUARANTINE, 2, since)
+    assert (finding.kind, finding.count, finding.since) == (Trouble.QUARANTINE, 2, since)
     assert "it is no JSON" in finding.text
     assert commands(finding) == ["launch.py queue dead", "launch.py queue replay"]
 
@@ -314,7 +314,7 @@ def test_a_run_of_a_worker_that_failed_is_told_until_a_later_one_succeeds(schedu
     request = {"process": "Report"}
     bad = ended(scheduled, "report", RunState.FAILED, "due:1", request=request, reason="exit 3")
     (finding,) = look(scheduled).findings
-    assert (finding.kind, finding.first.run) == (Problem.FAILED_RUNS, bad.id)
+    assert (finding.kind, finding.first.run) == (Trouble.FAILED_RUNS, bad.id)
     assert "exit 3" in finding.text
     assert commands(finding)[0] == f"launch.py schedule retry {bad.id}"
     ended(scheduled, "report", RunState.PROCESSED, "due:2", minutes=1, request=request)
@@ -327,7 +327,7 @@ def test_a_delivery_that_failed_is_told_until_somebody_sends_it_again(scheduled)
     ended(scheduled, "hook", RunState.FAILED, "due:2", minutes=1, request=request)
     ended(scheduled, "hook", RunState.PROCESSED, "due:3", minutes=2, request=request)
     (finding,) = look(scheduled).findings
-    assert (finding.kind, finding.count) == (Problem.FAILED_RUNS, 2)
+    assert (finding.kind, finding.count) == (Trouble.FAILED_RUNS, 2)
     assert commands(finding)[0] == "launch.py schedule retry --all --schedule hook"
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.insight.audit import Unexplained
-from synergy.insight.findings import Problem
+from synergy.insight.findings import Trouble
 from synergy.insight.last_audit import EVERY, RECENT, LastAudit
 from synergy.insight.serving import Unserved
 from synergy.insight.situation import (
@@ -99,7 +99,7 @@ def test_each_thing_alone_makes_it_not_well(kind, count, facts, words):
 
 
 def test_there_is_a_test_for_every_kind():
-    assert {kind for kind, *_ in ALONE} == {problem.value for problem in Problem}
+    assert {kind for kind, *_ in ALONE} == {trouble.value for trouble in Trouble}
 
 
 @pytest.mark.parametrize(
@@ -123,27 +123,27 @@ def test_what_stands_first_is_named_with_the_place_that_tells_more():
 
 def test_a_day_that_waits_for_a_failed_hour_is_no_finding_of_its_own():
     (finding,) = verdict(of(days(held=held()), hours(failed=some(1))), NOW).findings
-    assert (finding.kind, finding.count, finding.waiting) == (Problem.FAILED, 1, 2)
+    assert (finding.kind, finding.count, finding.waiting) == (Trouble.FAILED, 1, 2)
 
 
 def test_a_day_that_is_late_by_itself_is_one_although_another_waits():
     found = verdict(of(days(held=held(), late=some(1)), hours(failed=some(1))), NOW)
     assert [(one.kind, one.count) for one in found.findings] == [
-        (Problem.FAILED, 1),
-        (Problem.LATE, 1),
+        (Trouble.FAILED, 1),
+        (Trouble.LATE, 1),
     ]
 
 
 def test_days_that_wait_for_late_hours_are_counted_with_these():
     processes = days(held=held(state=JobState.EMBRYO)), hours(late=some())
     (finding,) = verdict(of(*processes), NOW).findings
-    assert (finding.kind, finding.first.process, finding.waiting) == (Problem.LATE, "Hours", 2)
+    assert (finding.kind, finding.first.process, finding.waiting) == (Trouble.LATE, "Hours", 2)
 
 
 @pytest.mark.parametrize("state", [JobState.EMBRYO, None])
 def test_what_is_late_is_told_where_nothing_else_tells_of_its_cause(state):
     (finding,) = verdict(of(days(held=held(state=state, late=2)), hours()), NOW).findings
-    assert (finding.kind, finding.first.process, finding.count) == (Problem.LATE, "Days", 2)
+    assert (finding.kind, finding.first.process, finding.count) == (Trouble.LATE, "Days", 2)
     assert "waits for Hours 2015051705" in finding.text
 
 
@@ -154,12 +154,12 @@ def test_what_waits_and_is_not_late_yet_is_nothing():
 @pytest.mark.parametrize(
     ("fields", "kind", "waiting"),
     [
-        ({"unled": ("site",)}, Problem.NO_SCHEDULER, 3),
-        ({"off": (SwitchedOff("Hours", 3, "period"),)}, Problem.SWITCHED_OFF, 0),
-        ({"down": (DOWN,)}, Problem.PROCESS_DOWN, 3),
-        ({"down": (replace(DOWN, is_backing_off=True),)}, Problem.BACKING_OFF, 3),
-        ({"unserved": (UNSERVED,)}, Problem.NOT_SERVED, 3),
-        ({"stuck": (Stuck("Hours", 2, SINCE, "u1", "lost"),)}, Problem.STUCK, 3),
+        ({"unled": ("site",)}, Trouble.NO_SCHEDULER, 3),
+        ({"off": (SwitchedOff("Hours", 3, "period"),)}, Trouble.SWITCHED_OFF, 0),
+        ({"down": (DOWN,)}, Trouble.PROCESS_DOWN, 3),
+        ({"down": (replace(DOWN, is_backing_off=True),)}, Trouble.BACKING_OFF, 3),
+        ({"unserved": (UNSERVED,)}, Trouble.NOT_SERVED, 3),
+        ({"stuck": (Stuck("Hours", 2, SINCE, "u1", "lost"),)}, Trouble.STUCK, 3),
     ],
 )
 def test_late_periods_are_counted_with_what_holds_them_up(fields, kind, waiting):
@@ -169,7 +169,7 @@ def test_late_periods_are_counted_with_what_holds_them_up(fields, kind, waiting)
 
 def test_late_periods_of_a_process_that_runs_elsewhere_are_told_beside_the_instance_that_is_down():
     found = verdict(of(hours(late=some()), down=(replace(DOWN, is_nowhere=False),)), NOW)
-    assert [one.kind for one in found.findings] == [Problem.PROCESS_DOWN, Problem.LATE]
+    assert [one.kind for one in found.findings] == [Trouble.PROCESS_DOWN, Trouble.LATE]
 
 
 def test_where_no_box_reports_that_is_why_nobody_leads_and_all_is_late():
@@ -178,7 +178,7 @@ def test_where_no_box_reports_that_is_why_nobody_leads_and_all_is_late():
         unled=("site",), is_collected=False, is_decided=False,
     )  # fmt: skip
     (finding,) = verdict(facts, NOW).findings
-    assert (finding.kind, finding.waiting) == (Problem.BOX_SILENT, 3)
+    assert (finding.kind, finding.waiting) == (Trouble.BOX_SILENT, 3)
 
 
 def test_causes_come_first():
@@ -187,7 +187,7 @@ def test_causes_come_first():
         silent=(SilentBox("north", SINCE),), audit=None,
     )  # fmt: skip
     kinds = [finding.kind for finding in verdict(facts, NOW).findings]
-    assert kinds == sorted(kinds, key=list(Problem).index)
+    assert kinds == sorted(kinds, key=list(Trouble).index)
     assert verdict(facts, NOW).text == (
         "not well: 1 box is silent; 1 period failed; 2 periods are late; 1 message is in "
         "quarantine; 1 audit is missing"
@@ -233,7 +233,7 @@ def test_late_data_is_a_failure_only_if_nobody_takes_it_in():
     assert noted(replace(WELL, audit=late)) == [(Remark.LATE_DATA, 2)]
     late = replace(late, late_since=CLEAN.at - timedelta(minutes=7))
     (finding,) = verdict(replace(WELL, audit=late), NOW).findings
-    assert (finding.kind, finding.count) == (Problem.UNEXPLAINED, 2)
+    assert (finding.kind, finding.count) == (Trouble.UNEXPLAINED, 2)
 
 
 def test_while_an_audit_is_under_way_none_is_missing():
