@@ -119,10 +119,10 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
         yield from (_down(one) for one in facts.down if one.is_backing_off is is_backing_off)
     yield from map(_off, facts.off)
     for some in facts.unserved:
-        first = First(some.process, unit=some.unit, path=_path("units", some.unit))
-        help_ = (helps.boxes(), *(helps.unit_log(unit) for unit in some.busy_units[:1]))
+        first = First(some.process, path=_path("processes", some.process))
+        text = f"nobody takes {_units(some.waiting)} of {some.process}: {some.reason}"
         yield Finding(
-            Trouble.NOT_SERVED, some.waiting, some.since, first, some.text, help_,
+            Trouble.NOT_SERVED, some.waiting, some.since, first, text, some.helps,
         )  # fmt: skip
     for stuck in facts.stuck:
         first = First(stuck.process, unit=stuck.unit, path=_path("units", stuck.unit))

@@ -16,7 +16,7 @@ from synergy.insight.last_audit import last_audit
 from synergy.insight.leaders import COLLECTOR, DECIDER, is_lease_led, leaders
 from synergy.insight.period_facts import PeriodFacts
 from synergy.insight.retries import successor_id, successors
-from synergy.insight.serving import unserved
+from synergy.insight.serving import Unserved, unserved
 from synergy.insight.situation import (
     Down,
     FailedRuns,
@@ -80,7 +80,7 @@ class Gathering:
             is_silent_everywhere=bool(silent) and all(box.is_silent for box in self._boxes),
             down=tuple(self._down()),
             off=tuple(self._off(processes)),
-            unserved=tuple(unserved(self._store, self._deployment, self._on_units(), self._now)),
+            unserved=tuple(self._unserved()),
             stuck=tuple(self._stuck()) if led[COLLECTOR] else (),
             processes=processes,
             runs=tuple(self._failed_runs()),
@@ -162,6 +162,13 @@ class Gathering:
         return since is not None and self._now - since < SETTLED
 
     # What waits for whom
+
+    def _unserved(self) -> Iterator[Unserved]:
+        """Those of the processes that are switched on: the others are told as that."""
+        processes = self._deployment.processes
+        for one in unserved(self._store, self._deployment, self._now):
+            if self._is_on(processes[one.process]):
+                yield one
 
     def _on_units(self) -> list[UnitOfWork]:
         """The units of processes that are switched on."""

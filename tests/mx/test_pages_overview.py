@@ -89,8 +89,8 @@ def test_what_nobody_works_off_is_not_well_and_the_cause_is_told(world, client):
     page = get(client, "/")
     assert "All is well" not in page.text
     assert "Not well: 14 units are not served" in page.text
-    told = "nobody takes 8 units of Sitehourly: no worker has any of its units in hand; 89 periods"
-    assert f"{told} wait for it" in page.text
+    nobody = "nobody takes 8 units of Sitehourly: nobody serves it: 0 of Sitehourly seen running"
+    assert f"{nobody}, no box has it; 89 periods wait for it" in page.text
     assert page.text.count("periods wait for it") == 1
 
 

@@ -187,16 +187,16 @@ def test_of_days_that_wait_only_their_hours_are_told(world):
     assert found.findings[0].waiting == 40 + 1  # the hours, and the day behind them
 
 
-def test_units_that_nobody_takes_are_told_after_a_minute(world):
+def test_units_that_nobody_takes_are_told_after_five_minutes(world):
     settle(world)
     world.clock.advance((datetime(2015, 5, 17, 13, 5, 30, tzinfo=UTC) - world.clock.now()).seconds)
     world.schedule()
     assert world.store.units.unfinished()
     assert look(world).is_well
-    world.advance(61)
+    world.advance(301)
     found = look(world)
     assert kinds(found) == [("not_served", "Hours", 1)]
-    assert "no worker has any of its units in hand" in found.findings[0].text
+    assert "nobody takes 1 unit of Hours: nobody serves it" in found.findings[0].text
 
 
 def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(world):
@@ -204,12 +204,15 @@ def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(world)
     world.clock.advance(2 * 3600)
     world.schedule()
     first, *_ = world.store.units.unfinished()
+    world.store.boxes.assign("b", ["Hours"])
+    report(world, "running")
     world.store.units.claim([_hint(first)], "w1", world.clock.now())
     now = world.clock.now()
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     reads.audits.run_once()
     assert Trouble.NOT_SERVED not in {one.kind for one in reads.verdict().findings}
     world.clock.advance(3601)
+    report(world, "running")
     found = {one.kind: one for one in reads.verdict().findings}
     assert first.id in found[Trouble.NOT_SERVED].text
     assert found[Trouble.NOT_SERVED].since <= now
@@ -359,9 +362,12 @@ def test_a_unit_that_a_worker_has_just_given_back_is_not_stuck(world):
     now = world.clock.now()
     (taken,) = world.store.units.claim([_hint(unit)], "w1", now)
     world.clock.advance(1000)
+    world.store.boxes.assign("b", ["Hours"])
+    report(world, "running")
     world.store.units.give_back([_hint(taken)], "w1", world.clock.now())
     assert look(world).is_well
     world.clock.advance(181)  # and nobody publishes it
+    report(world, "running")
     assert kinds(look(world)) == [("stuck", "Hours", 1)]
 
 

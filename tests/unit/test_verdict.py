@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from synergy.insight import helps
 from synergy.insight.audit import Unexplained
 from synergy.insight.findings import Trouble
 from synergy.insight.last_audit import EVERY, RECENT, LastAudit
@@ -54,7 +55,7 @@ def of(*processes, **fields):
 
 
 DOWN = Down("Hours", "north", 1, 1, SINCE)
-UNSERVED = Unserved("Hours", 4, SINCE, "u1", (), "nobody takes 4 units of Hours")
+UNSERVED = Unserved("Hours", 4, SINCE, (), "no box has it", (helps.start("Hours", None),))
 OLD = replace(CLEAN, at=NOW - timedelta(seconds=RECENT * EVERY + 1))
 ALONE = [
     ("box_silent", 1, replace(WELL, silent=(SilentBox("north", SINCE),)), "box north"),
