@@ -150,7 +150,7 @@ def _print_jobs(trees: list[TreeView]) -> None:
             [
                 level.name,
                 job.timeperiod,
-                f"{job.state} (stale)" if job.is_stale else job.state,
+                f"{job.word} (stale)" if job.is_stale else job.word,
                 job.generation,
                 job.unit,
                 one_line(job.reason, REASON),
@@ -183,7 +183,7 @@ def cause_json(cause: Cause) -> dict[str, Any]:
         "kind": cause.kind.value,
         "process": cause.process,
         "timeperiod": cause.timeperiod,
-        "state": None if cause.state is None else cause.state.word,
+        "state": None if cause.state is None else cause.state.public,
         "text": cause.text,
         "helps": [help_.command for help_ in cause.helps],
         "causes": [cause_json(behind) for behind in cause.causes],

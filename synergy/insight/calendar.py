@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from synergy.insight.tree_runs import closed_before, late_before
+from synergy.model.job import JobState
 from synergy.timeperiod import Qualifier, covered
 from synergy.timetable.timetable import Place
 
@@ -30,8 +31,8 @@ _DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 class Cell:
     """A job in the calendar, over `span` columns, or rows in a lane.
 
-    `marks` are `late`, `stale` and `open`. A cell without a process is the name of a time that
-    no process of the tree has.
+    `state` is the word that colours it. `marks` are `late`, `stale`, `unseen` and `open`. A cell
+    without a process is the name of a time that no process of the tree has.
     """
 
     process: str
@@ -213,7 +214,8 @@ class _Jobs:
             mark
             for mark, is_so in (
                 ("late", state.is_pending and ordinal < self._late),
-                ("stale", level.is_stale(ordinal)),
+                ("stale", level.is_stale(ordinal) and state is not JobState.SKIPPED),
+                ("unseen", level.is_stale(ordinal) and state is JobState.SKIPPED),
                 ("open", state.is_active and ordinal >= self._closed),
             )
             if is_so

@@ -14,7 +14,7 @@ from itertools import islice
 
 from synergy.insight.controls import is_switched_on
 from synergy.insight.tree_runs import late_before
-from synergy.insight.views import JobView, Window
+from synergy.insight.views import JobView, SkipCause, Window, shown_word
 from synergy.insight.window import LevelReader
 from synergy.model.cursor import no_cursor
 from synergy.model.job import STALE_FLAG, JobState, bytes_of
@@ -29,7 +29,8 @@ ALWAYS = Window()
 class Wanted:
     """Which jobs: of a process, in a state, of periods that overlap a window.
 
-    None, and False, stand for all.
+    None, and False, stand for all. SKIPPED stands for those alone that were not given up, or whose
+    being given up was acknowledged.
     """
 
     process: str | None = None
@@ -51,21 +52,27 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ListedJob:
-    """A job in a list; see `JobView`. One is late that is unfinished long after it closed."""
+    """A job in a list; see `JobView`. One is late that waits or works long after it closed."""
 
     process: str
     timeperiod: str
     state: str
+    cause: SkipCause | None
     generation: int
     unit: str | None
     reason: str
     is_stale: bool
     is_late: bool
 
+    @property
+    def word(self) -> str:
+        """The state as counts and colours name it."""
+        return shown_word(self.state, self.cause)
+
     @staticmethod
     def of(process: str, job: JobView, *, is_late: bool) -> ListedJob:
         return ListedJob(
-            process, job.timeperiod, job.state, job.generation, job.unit, job.reason,
+            process, job.timeperiod, job.state, job.cause, job.generation, job.unit, job.reason,
             job.is_stale, is_late,
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from enum import Enum
 
 from synergy.insight.coverage import Uncovered
 from synergy.insight.job_list import ListedJob
-from synergy.insight.views import Standing
+from synergy.insight.views import SkipCause, Standing, shown_word, skip_cause
 from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
@@ -46,8 +46,14 @@ class RelatedJob:
 
     timeperiod: str
     state: str | None
+    cause: SkipCause | None
     generation: int
     is_stale: bool
+
+    @property
+    def word(self) -> str:
+        """The state as counts and colours name it; "" if there is no job."""
+        return shown_word(self.state or "", self.cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +211,13 @@ def _related(found: Iterable[_Found]) -> Iterator[Related]:
 def _related_job(place: Place, ordinal: int) -> RelatedJob:
     level, name = place.level, place.level.timeperiod(ordinal)
     if not level.holds(ordinal):
-        return RelatedJob(name, None, 1, is_stale=False)
+        return RelatedJob(name, None, None, 1, is_stale=False)
     return RelatedJob(
-        name, level.state(ordinal).word, level.generation(ordinal), level.is_stale(ordinal)
+        name,
+        level.state(ordinal).public,
+        skip_cause(level, ordinal),
+        level.generation(ordinal),
+        level.is_stale(ordinal),
     )
 
 

@@ -13,9 +13,15 @@ from synergy.timeperiod import Qualifier
 from synergy.timetable.timetable import Place
 
 _WORST = (
-    "failed", "given_up", "late", "skipped", "stale",
+    "failed", "given_up", "late", "unseen", "skipped", "stale",
     "final_run", "in_progress", "embryo", "processed", "noop",
 )  # fmt: skip
+_MARKED = {
+    JobState.PROCESSED: "stale",
+    JobState.NOOP: "stale",
+    JobState.SKIPPED: "unseen",
+}
+"""What counts instead of the state where the source changed since; a failure stays one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,8 @@ def _count(place: Place, late: int, unit: Qualifier, ordinal: int, counts: dict[
     overdue = states[: max(late - level.start - begin, 0)]
     for byte in set(states):
         state, count = JobState(byte & STATE_MASK), states.count(byte)
-        if byte & STALE_FLAG and state.is_finished:
-            counts["stale"] += count
+        if byte & STALE_FLAG and state in _MARKED:
+            counts[_MARKED[state]] += count
             continue
         missing = overdue.count(byte) if state.is_pending else 0
         counts["late"] += missing

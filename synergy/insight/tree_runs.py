@@ -24,6 +24,7 @@ Run = tuple[str, int] | tuple[str, int, str]
 
 _BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
 _RUN = re.compile(b"|".join(re.escape(bytes((byte,))) + b"+" for byte in _BYTES))
+_UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -34,7 +35,8 @@ class Progress:
     `first` and `last` are the ends of its timetable; `frontier` is its first unfinished
     timeperiod, None if there is none. `late` of its jobs are late: neither finished nor failed,
     although their period closed (it ended, and has settled) more than the process's
-    `resubmit_after` ago.
+    `resubmit_after` ago. `unseen` of its skipped jobs have a source that changed since: nothing
+    is made of that until somebody reprocesses them.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Progress:
     last: str
     frontier: str | None
     late: int
+    unseen: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class TreeProgress:
 class Lane(Progress):
     """A process of a tree with the states of the window, whose first job is that of `begin`.
 
-    `closed` is the first timeperiod that has not closed. Unfinished jobs before `late_before` are
-    late.
+    `closed` is the first timeperiod that has not closed. Jobs before `late_before` that are
+    neither finished nor failed are late.
     """
 
     time_grouping: int
@@ -133,6 +136,7 @@ def _progress(level: Level, now: datetime) -> Progress:
         last=name(level.end - 1),
         frontier=name(level.frontier) if level.frontier < level.end else None,
         late=late_count(level, now),
+        unseen=sum(map(level.states.count, _UNSEEN)),
     )
 
 
@@ -150,6 +154,7 @@ def _lane(level: Level, window: Window, now: datetime) -> Lane:
         last=progress.last,
         frontier=progress.frontier,
         late=progress.late,
+        unseen=progress.unseen,
         time_grouping=process.time_grouping,
         closed=name(closed_before(process, now)),
         late_before=name(late_before(process, now)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from synergy.errors import InvalidValue
 from synergy.insight.coverage import Uncovered
@@ -16,6 +17,23 @@ from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.timeperiod import Qualifier
+from synergy.timetable.level import Level
+
+SkipCause = Literal["given_up", "acknowledged"]
+"""Why a skipped job is skipped, if not by a person: its unit was given up, and nobody has
+acknowledged that yet, or somebody has."""
+
+
+def skip_cause(level: Level, ordinal: int) -> SkipCause | None:
+    """Why a job is skipped; None if a person, or another skipped job, is the cause."""
+    if level.state(ordinal) is JobState.GIVEN_UP:
+        return "given_up"
+    return "acknowledged" if level.is_acknowledged(ordinal) else None
+
+
+def shown_word(state: str, cause: str | None) -> str:
+    """The word by which counts and colours name a job: a given-up one has its own."""
+    return cause if cause == "given_up" else state
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +73,23 @@ class ProcessView:
 class JobView:
     """A job in a window. `unit` is the newest one of its generation.
 
-    `reason` says why it ended without a result, or, once its period has closed, what it waits
-    for; "" where there is nothing to say.
+    `cause` is why it is `skipped`, None for a person's skip and in all other states. `reason`
+    says why it ended without a result, or, once its period has closed, what it waits for; ""
+    where there is nothing to say.
     """
 
     timeperiod: str
     state: str
+    cause: SkipCause | None
     generation: int
     unit: str | None
     reason: str
     is_stale: bool
+
+    @property
+    def word(self) -> str:
+        """The state as counts and colours name it."""
+        return shown_word(self.state, self.cause)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from synergy.insight.tree_runs import closed_before
-from synergy.insight.views import JobView, LevelView, Window
+from synergy.insight.views import JobView, LevelView, Window, skip_cause
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
@@ -55,7 +55,8 @@ class LevelReader:
             unit = units.get(ordinal)
             yield JobView(
                 level.timeperiod(ordinal),
-                level.state(ordinal).word,
+                level.state(ordinal).public,
+                skip_cause(level, ordinal),
                 level.generation(ordinal),
                 None if unit is None else unit.id,
                 self._reason(ordinal, unit),

@@ -38,6 +38,7 @@ def _lane(lane: Lane) -> dict[str, object]:
         "frontier": lane.frontier,
         "counts": lane.counts,
         "late": lane.late,
+        "unseen": lane.unseen,
         "closed": lane.closed,
         "late_before": lane.late_before,
         "from": lane.begin,

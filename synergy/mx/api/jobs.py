@@ -1,14 +1,15 @@
-"""Jobs: found, looked at, explained, started over and given up."""
+"""Jobs: found, looked at, explained, started over, skipped, tried again and acknowledged."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, Field
 
+from synergy.errors import InvalidValue
 from synergy.insight import actions
 from synergy.insight.bulk import BulkRequest, BulkVerb, Range
 from synergy.insight.causes import Cause, Kind
@@ -42,11 +43,20 @@ router = APIRouter(tags=["jobs"])
 
 Process = Annotated[str, Path(max_length=200, description="the name of a managed process")]
 OfProcess = Annotated[str | None, Query(max_length=200, description="only jobs of this process")]
-InState = Annotated[Word | None, Query(description="only jobs in this state")]
+InState = Annotated[
+    Word | None,
+    Query(description="only jobs in this state; those that were given up are not among `skipped`"),
+]
 Name = Annotated[str, Field(max_length=200, description="the name of a managed process")]
 Period = Annotated[
     str, Field(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=SPELLED)
 ]
+
+
+State = Literal[
+    "embryo", "in_progress", "final_run", "processed", "noop", "skipped", "failed"
+]  # fmt: skip
+"""A state of a job; one that was given up is skipped, with that cause."""
 
 
 class Why(BaseModel):
@@ -55,7 +65,7 @@ class Why(BaseModel):
     kind: Kind
     process: str
     timeperiod: str
-    state: Word | None
+    state: State | None
     text: str
     helps: list[Help]
     causes: list[Why]
@@ -67,7 +77,7 @@ class Why(BaseModel):
                 "kind": cause.kind,
                 "process": cause.process,
                 "timeperiod": cause.timeperiod,
-                "state": None if cause.state is None else cause.state.word,
+                "state": None if cause.state is None else cause.state.public,
                 "text": cause.text,
                 "helps": list(cause.helps),
                 "causes": [Why.of(behind) for behind in cause.causes],
@@ -76,7 +86,7 @@ class Why(BaseModel):
 
 
 class TouchedJob(BaseModel):
-    """A job that was, or would be, changed."""
+    """A job that was, or would be, changed; `given_up` is told from other skipped ones."""
 
     process: str
     timeperiod: str
@@ -211,8 +221,35 @@ def reprocess_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefe
     responses={**ACCEPTED, **answers(404, 409, 422)},
 )
 def skip_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
-    """Gives up jobs that are not finished, with all that would have been made from them."""
+    """Skips jobs that are not finished, with all that would have been made from them."""
     return _act(desk, person, body, BulkVerb.SKIP, prefer)
+
+
+@router.post(
+    "/jobs/retry",
+    response_model=TouchedJobs,
+    responses={**ACCEPTED, **answers(404, 409, 422)},
+)
+def retry_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+    """Tries jobs that are failed again, with a fresh budget of attempts; others pass through."""
+    return _act(desk, person, body, BulkVerb.RETRY, prefer)
+
+
+@router.post(
+    "/jobs/acknowledge",
+    response_model=TouchedJobs,
+    responses={**ACCEPTED, **answers(404, 409, 422)},
+)
+def acknowledge_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+    """Takes note of jobs that were given up, which are then skipped like others.
+
+    The reason is required, but for a dry run: it says why it is well without these periods.
+    """
+    if not body.reason.strip() and not body.dry_run:
+        raise InvalidValue(
+            "reason is missing: acknowledging needs it, to say why it is well without these periods"
+        )
+    return _act(desk, person, body, BulkVerb.ACKNOWLEDGE, prefer)
 
 
 def _act(desk: Desk, person: Person, body: SomeJobs, verb: BulkVerb, prefer: str | None) -> Any:

@@ -35,7 +35,7 @@ class OperationView(BaseModel):
     """What was asked for, and how far it is."""
 
     id: str
-    kind: Literal["reprocess", "skip"]
+    kind: Literal["reprocess", "skip", "retry", "acknowledge"]
     process: str = Field(description="empty if it is about several")
     state: Literal["accepted", "running", "done", "failed"]
     total: int = Field(description="jobs that were asked for")

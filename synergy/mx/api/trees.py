@@ -31,15 +31,27 @@ from synergy.mx.tree_body import body_of, lanes_of
 
 router = APIRouter(tags=["trees"])
 
-Word = Literal["embryo", "in_progress", "final_run", "processed", "noop", "skipped"]
+Word = Literal[
+    "embryo",
+    "in_progress",
+    "final_run",
+    "processed",
+    "noop",
+    "skipped",
+    "failed",
+    "given_up",
+]
+"""A state as counts and colours name it: what was given up is told from what somebody skipped."""
 
 
 class LaneRuns(BaseModel):
     """A process of a tree, and the states of its jobs from `from` on.
 
     Each of `runs` is a state, how many neighbours are in it, and "stale" where their source
-    changed after they were finished. Unfinished jobs before `late_before` are late; `closed` is
-    the first timeperiod that is not over and settled.
+    changed after they were finished, or where a failed job still has the rows of an earlier
+    generation. Jobs before `late_before` that are neither finished nor failed are late; `closed`
+    is the first timeperiod that is not over and settled. `unseen` of the skipped jobs have a
+    source that changed since.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
@@ -52,6 +64,7 @@ class LaneRuns(BaseModel):
     frontier: str | None
     counts: dict[str, int]
     late: int
+    unseen: int
     closed: str
     late_before: str
     from_: str = Field(alias="from")

@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse
 
 from synergy.insight.helps import API
 from synergy.insight.job_view import JobDetail
+from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Timeperiod
@@ -64,6 +65,8 @@ def job(
         panel=panel,
         took=_took,
         page_of=_page_of,
+        canceled=_canceled(detail),
+        changed=_newest(detail, "job.stale"),
         short_name=short_name,
     )
 
@@ -98,6 +101,17 @@ def _tail(desk: Desk, detail: JobDetail) -> list[tuple[datetime, str]]:
     log = desk.reads.unit_lines(detail.units[0].id)
     newest = islice(log.before(log.total + 1), TAIL)
     return [(line.at, line.text) for line in newest][::-1]
+
+
+def _canceled(detail: JobDetail) -> JournalEntry | None:
+    """Who canceled the unit of a job that failed, or was given up, because of that."""
+    if detail.job.word not in ("failed", "given_up"):
+        return None
+    return _newest(detail, "unit.canceled")
+
+
+def _newest(detail: JobDetail, event: str) -> JournalEntry | None:
+    return next((entry for entry in detail.story if entry.event == event), None)
 
 
 def _took(unit: UnitOfWork, now: datetime) -> float | None:

@@ -16,7 +16,9 @@ from synergy.model.process import (
     Deployment,
     FreerunProcess,
     ManagedProcess,
+    OnFailure,
     Process,
+    StateMachine,
     WorkingProcess,
 )
 from synergy.mx.access import Role, Viewer
@@ -28,6 +30,10 @@ from synergy.schedule.phrases import told_duration
 router = APIRouter()
 
 ENTRIES = 12  # of the journal that are shown with a process
+_ON_FAILURE = {
+    OnFailure.BLOCK: "holds back what is made from it (on_failure: block)",
+    OnFailure.SKIP: "is given up; what is made from it goes on (on_failure: skip)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,26 @@ def _managed_facts(process: ManagedProcess) -> list[tuple[str, str]]:
         ("Settles", _told(process.settle)),
         ("Is late after", _told(process.settle + process.resubmit_after)),
         ("Late data", process.late_data.value),
+        ("A failed period", _ON_FAILURE[process.on_failure]),
+        ("Is tried again", _retried(process)),
+        ("Interim runs", _refreshed(process)),
     ]
+
+
+def _retried(process: ManagedProcess) -> str:
+    if process.on_failure is OnFailure.SKIP:
+        return "when somebody reprocesses it"
+    if process.retry_failed is None:
+        return "when somebody asks for it, or its source grows"
+    return f"by itself after {_told(process.retry_failed)}"
+
+
+def _refreshed(process: ManagedProcess) -> str:
+    if process.state_machine is not StateMachine.CONTINUOUS:
+        return "none"
+    if process.refresh is None:
+        return "when it looks, while the period is open"
+    return f"{_told(process.refresh)} apart at least, while the period is open"
 
 
 def _command(process: Process) -> str:

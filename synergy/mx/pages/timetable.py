@@ -24,7 +24,7 @@ from synergy.timeperiod import Qualifier
 
 router = APIRouter()
 
-MARKS = ("late", "failing", "stale")
+MARKS = ("late", "failing", "stale", "unseen")
 FIRST_MODULES = (
     "timetable",
     "calendar",

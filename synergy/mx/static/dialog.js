@@ -9,8 +9,8 @@ import { twinOf } from "./twin.js";
 const $ = (id) => document.getElementById(id);
 
 /**
- * Asks a person, then MX. `request`: {label, verb, method, path, body, confirm, preview, danger},
- * where `label` is the title, and `verb` what its button says if not the same; resolves to the answer's data once it is done, or to null if he thought better of it.
+ * Asks a person, then MX. `request`: {label, verb, method, path, body, confirm, preview, needsReason,
+ * danger}, where `label` is the title, and `verb` what its button says if not the same; resolves to the answer's data once it is done, or to null if he thought better of it.
  */
 export function perform(request) {
   const dialog = $("ask");
@@ -40,6 +40,8 @@ function fill(dialog, { request }) {
   $("ask-text").textContent = request.confirm ?? "";
   $("ask-text").hidden = !request.confirm;
   $("ask-reason").value = "";
+  $("ask-reason").required = Boolean(request.needsReason);
+  $("ask-hint").textContent = `Goes into the journal with your name. ${request.needsReason ? "It is needed." : "May be left empty."}`;
   const go = $("ask-go");
   go.textContent = request.verb || request.label;
   go.className = `btn ${request.danger ? "btn-danger" : "btn-primary"}`;

@@ -20,6 +20,7 @@ function requestOf(element, body) {
     body,
     confirm,
     preview: "preview" in element.dataset,
+    needsReason: "needsReason" in element.dataset,
     danger: element.classList.contains("btn-danger"),
   };
 }

@@ -152,7 +152,7 @@ export class TimetablePage {
   toProblem(step) {
     const { level, ordinal } = this.grid.focus;
     const found = this.tree.nextProblem(level, ordinal, step);
-    if (!found) return toast(step > 0 ? "No later period has a problem." : "No earlier period has a problem.");
+    if (!found) return toast(step > 0 ? "There is no further problem." : "There is no problem before this one.");
     this.grid.reveal(this.grid.rowOf(found.level, found.ordinal), true);
     this.grid.moveTo(found.level, found.ordinal);
     say(this.wordsFor(found.level, found.ordinal));

@@ -7,6 +7,14 @@ import { element } from "./timetable_cells.js";
 import { toast } from "./toast.js";
 
 const ACTIONS = {
+  retry: {
+    verb: "Try again", path: "/api/v1/jobs/retry", of: "failed",
+    nothing: "Nothing to try again: none of these periods has failed.",
+  },
+  acknowledge: {
+    verb: "Acknowledge", path: "/api/v1/jobs/acknowledge", of: "given_up", needsReason: true,
+    nothing: "Nothing to acknowledge: none of these periods was given up.",
+  },
   reprocess: { verb: "Reprocess", path: "/api/v1/jobs/reprocess", nothing: "Nothing to start over: none of these periods has begun." },
   skip: { verb: "Skip", path: "/api/v1/jobs/skip", nothing: "Nothing to skip: all of these periods are finished." },
 };
@@ -74,7 +82,8 @@ export class Selection {
 
   show() {
     const { level, from, to } = this.range;
-    const counts = Object.entries(level.counts(from, to)).map(([word, count]) => `${number(count)} ${word.replace("_", " ")}`);
+    const found = level.counts(from, to);
+    const counts = Object.entries(found).map(([word, count]) => `${number(count)} ${word.replace("_", " ")}`);
     const many = to - from + 1;
     const span = many === 1 ? level.timeperiod(from) : `${level.timeperiod(from)} to ${level.timeperiod(to)}`;
     const text = `${level.name}, ${span}, ${number(many)} period${many === 1 ? "" : "s"}: ${counts.join(", ")}`;
@@ -82,8 +91,10 @@ export class Selection {
     this.part("told").textContent = text;
     this.bar.hidden = false;
     const { process, from: first, to: end } = this.periods();
-    for (const name of Object.keys(ACTIONS)) {
-      this.part(`copy-${name}`).dataset.copy = `launch.py timetable ${name} ${process} ${first}..${end}`;
+    for (const [name, { of, needsReason }] of Object.entries(ACTIONS)) {
+      const copy = this.part(`copy-${name}`);
+      copy.dataset.copy = `launch.py timetable ${name} ${process} ${first}..${end}${needsReason ? " --reason '...'" : ""}`;
+      copy.hidden = this.part(name).hidden = Boolean(of) && !found[of]; // what nobody could do is not offered
     }
     if (isNew) this.say(`Selected: ${text}`);
     this.changed();
@@ -117,7 +128,7 @@ export class Selection {
   }
 
   preview(data) {
-    const { verb, nothing } = ACTIONS[this.asked.name];
+    const { verb, nothing, needsReason } = ACTIONS[this.asked.name];
     for (const { process, timeperiod } of data.touched) {
       const level = this.tree.byName.get(process);
       if (!level) continue;
@@ -138,6 +149,7 @@ export class Selection {
     this.part("choose").hidden = true;
     this.part("form").hidden = false;
     this.part("progress").hidden = true;
+    this.part("reason").required = Boolean(needsReason);
     this.part("reason").focus();
     this.say(`${said}. ${counts.map(([process, count]) => `${process} ${number(count)}`).join(", ")}`);
     this.changed();

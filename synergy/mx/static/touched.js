@@ -2,7 +2,7 @@
 
 const MOST = 100; // rows that are shown
 const STATES = new Set([
-  "embryo", "in_progress", "final_run", "processed", "noop", "skipped", "requested", "invalid", "canceled",
+  "embryo", "in_progress", "final_run", "processed", "noop", "skipped", "given_up", "requested", "invalid", "canceled",
   "pending_trigger", "pending_constraint", "pending_launch", "launched", "failed", "aborted",
 ]);
 

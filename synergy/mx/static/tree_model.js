@@ -2,10 +2,11 @@
 
 import * as cal from "./calendar.js";
 
-export const STATES = ["embryo", "in_progress", "final_run", "processed", "noop", "skipped"];
+export const STATES = ["embryo", "in_progress", "final_run", "processed", "noop", "skipped", "failed", "given_up"];
+export const PROBLEMS = ["failed", "given_up", "failing", "late", "unseen", "stale", "skipped"]; // the worst first
 export const STALE = 8;
 const CODE = Object.fromEntries(STATES.map((word, code) => [word, code]));
-const FINISHED = CODE.processed; // the states from here on are
+const FINISHED = CODE.processed; // the states from here on are not pending
 const AHEAD = 4096; // bytes kept free for periods to come
 
 // The jobs of one process.
@@ -43,11 +44,14 @@ export class Level {
   has(ordinal) { return ordinal >= this.first && ordinal < this.end; }
   code(ordinal) { return this.states[ordinal - this.first] & 7; }
   word(ordinal) { return STATES[this.code(ordinal)]; }
-  isStale(ordinal) { return Boolean(this.states[ordinal - this.first] & STALE); }
-  isUnfinished(ordinal) { return this.code(ordinal) < FINISHED; }
-  isLate(ordinal) { return ordinal < this.lateBefore && this.isUnfinished(ordinal); }
+  isMarked(ordinal) { return Boolean(this.states[ordinal - this.first] & STALE); }
+  isPending(ordinal) { return this.code(ordinal) < FINISHED; }
+  isUnfinished(ordinal) { return this.isPending(ordinal) || this.code(ordinal) === CODE.failed; }
+  isUnseen(ordinal) { return this.isMarked(ordinal) && this.code(ordinal) === CODE.skipped; }
+  isStale(ordinal) { return this.isMarked(ordinal) && this.code(ordinal) !== CODE.skipped; }
+  isLate(ordinal) { return ordinal < this.lateBefore && this.isPending(ordinal); }
   isOpen(ordinal) { return ordinal >= this.closed; }
-  isFailing(ordinal) { return this.failing.has(ordinal) && this.isUnfinished(ordinal); }
+  isFailing(ordinal) { return this.failing.has(ordinal) && this.isPending(ordinal); }
   job(ordinal) { return cal.checkpoint(this.qualifier, ordinal, this.grouping); }
   begin(ordinal) { return cal.covered(this.qualifier, ordinal, this.grouping); }
   ordinal(timeperiod) { return cal.cast(this.qualifier, timeperiod); }
@@ -59,16 +63,20 @@ export class Level {
     if (this.isFailing(ordinal)) marks.push("failing");
     if (this.isLate(ordinal)) marks.push("late");
     if (this.isStale(ordinal)) marks.push("stale");
+    if (this.isUnseen(ordinal)) marks.push("unseen");
     if (this.isOpen(ordinal) && this.isUnfinished(ordinal)) marks.push("open");
     return marks;
   }
 
-  // The kind of problem that a job is, or ''.
+  // The kind of problem that a job is, one of PROBLEMS, or ''.
   problem(ordinal) {
+    const word = this.word(ordinal);
+    if (word === "failed" || word === "given_up") return word;
     if (this.isFailing(ordinal)) return "failing";
     if (this.isLate(ordinal)) return "late";
+    if (this.isUnseen(ordinal)) return "unseen";
     if (this.isStale(ordinal)) return "stale";
-    return this.code(ordinal) === CODE.skipped ? "skipped" : "";
+    return word === "skipped" ? word : "";
   }
 
   // Counts by state of the jobs `first` to `last`, without states that none has.
@@ -106,14 +114,15 @@ export class TreeModel {
     }
     if (!(entry.after in CODE) || first < level.first) return null;
     if (last >= level.end) level.grow(last + 1);
-    const code = CODE[entry.after] | (entry.event === "job.stale" ? STALE : 0);
-    level.states.fill(code, first - level.first, last + 1 - level.first);
+    for (let n = first - level.first; n <= last - level.first; n += 1) {
+      level.states[n] = CODE[entry.after] | (isMarked(entry, level.states[n]) ? STALE : 0);
+    }
     return [level, first, last];
   }
 
   // How many jobs there are in each state, and how many with each mark, over all processes.
   totals() {
-    const totals = Object.fromEntries([...STATES, "late", "failing", "stale"].map((word) => [word, 0]));
+    const totals = Object.fromEntries([...STATES, "late", "failing", "stale", "unseen"].map((word) => [word, 0]));
     for (const level of this.levels) {
       const { states, first } = level;
       const late = Math.min(level.lateBefore, level.end) - first;
@@ -121,24 +130,51 @@ export class TreeModel {
         const code = states[n] & 7;
         totals[STATES[code]] += 1;
         if (n < late && code < FINISHED) totals.late += 1;
-        if (states[n] & STALE) totals.stale += 1;
+        if (states[n] & STALE) totals[code === CODE.skipped ? "unseen" : "stale"] += 1;
       }
       for (const ordinal of level.failing) if (level.isFailing(ordinal)) totals.failing += 1;
     }
     return totals;
   }
 
-  // The nearest job later (`step` 1) or earlier (-1) than another that has a problem which its
-  // neighbour on this side has not: { level, ordinal } or null. Of periods that begin together
-  // the coarser one comes first.
+  // The problem after (`step` 1) or before (-1) a job: { level, ordinal } or null. The most severe
+  // kind comes first; of a kind the oldest, and of periods that begin together the coarser one.
+  // Neighbours with the same problem are one. From a job without a problem the worst kind is
+  // looked for, in this direction first.
   nextProblem(level, ordinal, step) {
     const from = [cal.start(level.qualifier, ordinal), this.levels.indexOf(level)];
-    const found = this.levels.flatMap((each, rank) => nearest(each, rank, from, step));
+    const own = PROBLEMS.indexOf(level.problem(ordinal));
+    if (own < 0) return firstOf(PROBLEMS, (kind) => this.nearest(kind, from, step) ?? this.nearest(kind, farEnd(-step), step));
+    const others = step > 0 ? PROBLEMS.slice(own + 1) : PROBLEMS.slice(0, own).reverse();
+    return this.nearest(PROBLEMS[own], from, step) ?? firstOf(others, (kind) => this.nearest(kind, farEnd(-step), step));
+  }
+
+  // The nearest problem of a kind on one side of an instant.
+  nearest(kind, from, step) {
+    const found = this.levels.flatMap((level, rank) => nearest(level, rank, kind, from, step));
     return found.sort((a, b) => step * (a.start - b.start || a.rank - b.rank))[0] ?? null;
   }
 }
 
-function nearest(level, rank, [instant, ownRank], step) {
+// Whether a job carries the mark after an entry, if its byte was `before`.
+function isMarked({ event, generation }, before) {
+  if (event === "job.stale") return true;
+  if (event === "job.acknowledged") return Boolean(before & STALE);
+  return event === "job.failed" && generation > 1; // the rows of the generation before are there
+}
+
+const farEnd = (step) => [step * Infinity, step * Infinity];
+
+function firstOf(kinds, find) {
+  for (const kind of kinds) {
+    const found = find(kind);
+    if (found) return found;
+  }
+  return null;
+}
+
+function nearest(level, rank, kind, [instant, ownRank], step) {
+  if (!Number.isFinite(instant)) return nearest(level, rank, kind, [cal.start(level.qualifier, step > 0 ? level.first - 1 : level.end), -1], step);
   let at = cal.at(level.qualifier, instant);
   const isExact = cal.start(level.qualifier, at) === instant;
   const isBeyond = isExact ? (rank - ownRank) * step > 0 : step < 0;
@@ -147,9 +183,9 @@ function nearest(level, rank, [instant, ownRank], step) {
   let before = level.has(at - step) ? level.problem(at - step) : "";
   for (; level.has(at); at += step) {
     if (level.job(at) !== at) continue;
-    const kind = level.problem(at);
-    if (kind && kind !== before) return [{ level, rank, ordinal: at, start: cal.start(level.qualifier, at) }];
-    before = kind;
+    const found = level.problem(at);
+    if (found === kind && found !== before) return [{ level, rank, ordinal: at, start: cal.start(level.qualifier, at) }];
+    before = found;
   }
   return [];
 }
