@@ -23,7 +23,8 @@ Run = tuple[str, int] | tuple[str, int, str]
 """A state, how many neighbours are in it, and STALE where they carry that mark."""
 
 _BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
-_RUN = re.compile(b"|".join(re.escape(bytes((byte,))) + b"+" for byte in _BYTES))
+_ALIKE = [bytes(b for b, told in _BYTES.items() if told == one) for one in set(_BYTES.values())]
+_RUN = re.compile(b"|".join(b"[" + re.escape(some) + b"]+" for some in _ALIKE))
 _UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -25,6 +25,8 @@ MEANING = {
     "GET /api/v1/trees/{tree}": "from and to are timeperiods of the calendar, in order",
     "PATCH /api/v1/processes/{name}": "not every process has a trigger, and a cron has to be one",
     "POST /api/v1/events": "a timestamp is of the calendar, and a resource that of its type",
+    "POST /api/v1/jobs/acknowledge": "the reason is missing, or the same",
+    "POST /api/v1/jobs/retry": "timeperiods are of the calendar and of their process",
     "POST /api/v1/jobs/reprocess": "timeperiods are of the calendar and of their process",
     "POST /api/v1/jobs/skip": "timeperiods are of the calendar and of their process",
     "POST /api/v1/schedules": "processes, payloads and times of a definition have to be there",

@@ -41,6 +41,8 @@ SOUND: dict[str, dict[str, Any]] = {
         "id": "one", "partitions": None,
     },
     "POST /gc/run": {"process": "Sitehourly", "flush": False},
+    "POST /jobs/acknowledge": {"jobs": [{"process": "Sitehourly", "timeperiod": "2015051800"}]},
+    "POST /jobs/retry": {"process": "Sitehourly", "from": "2015051800", "to": "2015051802"},
     "POST /jobs/reprocess": {"process": "Sitehourly", "from": "2015051800", "to": "2015051802"},
     "POST /jobs/skip": {"jobs": [{"process": "Sitehourly", "timeperiod": "2015051800"}]},
     "POST /queues/dead/replay": {"seqs": [1]},

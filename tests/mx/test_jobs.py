@@ -1,4 +1,4 @@
-"""Jobs: found, looked at, explained, started over and given up."""
+"""Jobs: found, looked at, explained, started over and skipped."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ def test_jobs_are_found_by_state(world, client):
                 "process": "Hour",
                 "timeperiod": timeperiod,
                 "state": "skipped",
+                "cause": None,
                 "generation": 1,
                 "unit": None,
                 "reason": "lost",
@@ -182,6 +183,7 @@ def test_a_job_is_shown_with_all_that_belongs_to_it(world, client):
         "process": "Day",
         "timeperiod": DAY,
         "state": "processed",
+        "cause": None,
         "generation": 1,
         "unit": world.units("Day", DAY)[0].id,
         "reason": "",
@@ -363,7 +365,7 @@ def test_of_a_unit_that_failed_the_log_is_shown_and_it_is_tried_again_or_skipped
     world.schedule()
     (unit,) = world.units("Hour", "2015051700")
     cause = get(client, "jobs/Hour/2015051700/why")
-    assert cause["kind"] == "failed"
+    assert cause["kind"] == "retrying"
     assert [(h["command"], h["method"], h["path"], h["body"]) for h in cause["helps"]] == [
         (f"launch.py unit log {unit.id}", "GET", f"/api/v1/units/{unit.id}/log", None),
         (f"launch.py unit retry {unit.id}", "POST", f"/api/v1/units/{unit.id}/retry", {}),
@@ -395,7 +397,7 @@ def test_a_worker_is_started_on_a_box_where_it_is_switched_off(world, client):
     )
 
 
-def test_what_was_given_up_can_be_started_over(world, client):
+def test_what_was_skipped_can_be_started_over(world, client):
     move(world, 0, 0, JobState.SKIPPED, why="lost")
     (help_,) = get(client, "jobs/Hour/2015051700/why")["helps"]
     assert (help_["method"], help_["path"], help_["body"]) == (
@@ -469,7 +471,7 @@ def test_jobs_are_named_one_by_one_as_well(done, client):
     assert answer["count"] == 3
 
 
-def test_a_skip_gives_up_what_is_not_finished(world, client):
+def test_a_skip_takes_what_is_not_finished(world, client):
     move(world, 0, 20, JobState.PROCESSED)
     answer = post(client, "jobs/skip", {"process": "Day", "from": DAY, "reason": "lost"})
     assert set(touched(answer)) == {
@@ -499,7 +501,7 @@ def test_what_is_started_over_already_is_not_touched_again(done, client):
     assert post(client, "jobs/reprocess", body)["count"] == 0
 
 
-@pytest.mark.parametrize("verb", ["reprocess", "skip"])
+@pytest.mark.parametrize("verb", ["reprocess", "skip", "retry"])
 @pytest.mark.parametrize(
     ("body", "status"),
     [

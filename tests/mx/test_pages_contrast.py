@@ -119,3 +119,25 @@ def test_what_stands_on_lanes_can_be_read(theme: str, word: str) -> None:
     state, share = shares[0] if theme == "light" else shares[-1]
     ground = _mixed(colours[f"state-{state}"], colours["surface"], share)
     assert _ratio(colours["fg"], ground) >= TEXT
+
+
+# What tells failures and changes apart is a shape on a ground of its own
+
+ON_CELLS = [
+    ("surface", "state-failed", None),  # the cross
+    ("surface", "state-given_up", None),  # the bar
+    ("state-invalid", "state-invalid", "failing"),  # the cross of what is tried again
+    ("state-skipped", "state-skipped", "skipped"),  # the slash
+    ("state-unseen", "state-skipped", "skipped"),  # the corner
+]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("shape", "ground", "cell"), ON_CELLS)
+def test_shapes_on_cells_can_be_seen(theme: str, shape: str, ground: str, cell: str | None) -> None:
+    colours = THEMES[theme]
+    below = colours[ground]
+    if cell is not None:
+        (share,) = (int(number) / 100 for word, _, number in CELLS if word == cell)
+        below = _mixed(below, colours["surface"], share)
+    assert _ratio(colours[shape], below) >= GRAPHIC

@@ -211,7 +211,7 @@ def test_an_entry_is_told_in_words_with_links(world, client):
     text = page(client, "/journal")
     told = [row[1:] for row in rows(text)][::-1]
     assert told[0] == [
-        "job.skipped was given up", "Sitehourly 2015051700 generation 2", "embryo → to skipped",
+        "job.skipped was skipped", "Sitehourly 2015051700 generation 2", "embryo → to skipped",
         "no data", "vera (mx)",
     ]  # fmt: skip
     assert told[1][1] == "Sitehourly 2015051700 to 2015051705"
@@ -236,7 +236,7 @@ def test_all_filters_hold_while_one_reads_on(world, client, monkeypatch):
     while True:
         seen.append([row[4] for row in rows(text)])
         assert {row[5] for row in rows(text)} == {"Vera (mx)"}
-        assert {row[1] for row in rows(text)} == {"job.skipped was given up"}
+        assert {row[1] for row in rows(text)} == {"job.skipped was skipped"}
         older = links(text).get("Older")
         if older is None:
             break

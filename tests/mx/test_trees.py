@@ -14,7 +14,7 @@ from tests.deployments import DAILY, HOURLY, a_deployment, a_process, site_and_c
 from tests.mx.conftest import client_of
 
 FIRST = Qualifier.HOURLY.parse("2015051700")
-NOTHING = {"embryo": 0, "in_progress": 0, "final_run": 0, "processed": 0, "noop": 0, "skipped": 0}
+NOTHING = {state.word: 0 for state in JobState}
 
 
 @pytest.fixture
@@ -99,6 +99,7 @@ def test_a_tree_says_all_that_a_page_needs_to_draw_it(world, client):
         # 09:00 closed at 10:05, more than an hour ago; 10:00 did not
         "late_before": "2015051810",
         "late": 29,  # 05:00 to 09:00 of the next day
+        "unseen": 0,
         "from": "2015051700",
     }
 
@@ -147,6 +148,7 @@ def test_trees_say_how_far_they_are(world, client):
         "last": "2015051812",
         "frontier": "2015051705",
         "late": 29,
+        "unseen": 0,
     }
 
 

@@ -265,14 +265,14 @@ def test_a_failed_unit_is_retried_at_once(world, client, failed):
     assert (entry.event, entry.who) == ("unit.requested", "local (mx)")
 
 
-def test_a_unit_is_canceled_and_its_job_skipped(world, client, failed):
+def test_a_unit_is_canceled_and_its_job_failed(world, client, failed):
     assert ask(client, failed, "cancel", dry_run=True).json()["touched"] == [
         touched(failed, "invalid", "canceled")
     ]
     assert world.units("Sitehourly", HOUR) == [failed]
     assert ask(client, failed, "cancel").status_code == 200
     world.schedule()
-    assert world.state("Sitehourly", HOUR) is JobState.SKIPPED
+    assert world.state("Sitehourly", HOUR) is JobState.FAILED
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

@@ -1,0 +1,260 @@
+"""Periods that failed, were given up, or changed after a skip: how the pages tell them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from synergy.insight.actions import TIMETABLE_START
+from synergy.insight.calendar import calendar
+from synergy.insight.causes import Kind
+from synergy.insight.tree_overview import overview
+from synergy.lifecycle.transitions import JOB_MOVES, Move
+from synergy.model.job import JobMove, JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.process import OnFailure, StateMachine
+from synergy.mx.pages.processes import facts
+from synergy.mx.pages.render import HERE
+from synergy.mx.pages.tales import tell
+from synergy.scheduler.late import QUIET
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.mx.pages_kit import Page, get
+from tests.service.world import OPERATOR
+
+HOUR, DAY = "2015051900", "2015051900"
+CSS = {name: (HERE / "static" / f"{name}.css").read_text("utf-8") for name in ("app", "timetable")}
+
+
+@pytest.fixture
+def world(worlds):
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour")
+    world = worlds(a_deployment({"site": [a_process("Day", DAILY, source="hour"), hour]}))
+    world.store.facts.set(TIMETABLE_START, world.start)
+    return world
+
+
+def move(world, first, last, after, *, before=JobState.EMBRYO, why="the disk is full", **fields):
+    """Moves hours of 19 May."""
+    begin = HOURLY.parse(HOUR)
+    moves = [
+        JobMove("Hour", HOURLY, begin + first, begin + last, before, after, 1, why, "t", **fields)
+    ]
+    assert not world.store.jobs.move(moves, world.clock.now())
+
+
+def places(world):
+    timetable = world.timetable()
+    return [timetable.places[name] for name in ("Day", "Hour")]
+
+
+# The calendar
+
+
+def cells(world, *hours):
+    row = calendar(places(world), world.clock.now(), at="2015051900", rows=1).rows[0]
+    return [row.cells[hour].told.partition(": ")[2] for hour in hours]
+
+
+def test_the_calendar_tells_each_state_and_what_is_unseen(world):
+    move(world, 0, 0, JobState.FAILED)
+    move(world, 1, 1, JobState.FAILED, stale=True)
+    move(world, 2, 2, JobState.GIVEN_UP)
+    move(world, 3, 4, JobState.SKIPPED)
+    move(world, 4, 4, JobState.SKIPPED, before=JobState.SKIPPED, stale=True)
+    assert cells(world, 0, 1, 2, 3, 4) == [
+        "failed", "failed, stale", "given up", "skipped", "skipped, unseen",
+    ]  # fmt: skip
+
+
+WORST = ["failed", "given_up", "late", "unseen", "skipped", "stale"]
+
+
+@pytest.mark.parametrize("left_out", range(len(WORST)))
+def test_a_month_has_the_colour_of_the_worst_in_it(worlds, left_out):
+    hour = a_process("Hour", HOURLY)
+    world = worlds(a_deployment({"site": [hour]}), HOUR, datetime(2015, 5, 20, tzinfo=UTC))
+    world.store.facts.set(TIMETABLE_START, HOUR)
+    made = {
+        "failed": (JobState.FAILED, {}),
+        "given_up": (JobState.GIVEN_UP, {"stale": True}),  # which is no less given up
+        "unseen": (JobState.SKIPPED, {"stale": True}),
+        "skipped": (JobState.SKIPPED, {}),
+        "stale": (JobState.PROCESSED, {"stale": True}),
+    }
+    move(world, 0, 23, JobState.PROCESSED)
+    for at, word in enumerate(WORST[left_out:]):
+        if word == "late":
+            move(world, at, at, JobState.EMBRYO, before=JobState.PROCESSED)
+        else:
+            state, fields = made[word]
+            move(world, at, at, state, before=JobState.PROCESSED, **fields)
+    place = world.timetable().places["Hour"]
+    (year,) = overview([place], world.clock.now())
+    (cell,) = year.cells
+    assert cell.worst == WORST[left_out]
+    assert all(cell.counts[word] == 1 for word in WORST[left_out:])
+
+
+def test_the_legend_has_them_all(world, client):
+    move(world, 0, 1, JobState.FAILED)
+    page = get(client, "/timetable/site")
+    offered = [button.get("data-only") for button in page.all("button") if "data-only" in button]
+    assert offered[-6:] == ["failed", "given_up", "late", "failing", "stale", "unseen"]
+    rules = CSS["timetable"]
+    assert all(f".only-{word} " in rules for word in offered)
+    assert all(re.search(rf"\.s-{state.word}\b", rules) for state in JobState)
+
+
+def test_the_script_has_the_states_in_the_order_of_their_numbers():
+    script = (HERE / "static" / "tree_model.js").read_text("utf-8")
+    states = re.search(r"STATES = \[(.*?)\]", script)[1]
+    assert re.findall(r"\w+", states) == [state.word for state in JobState]
+    problems = re.findall(r"\w+", re.search(r"PROBLEMS = \[(.*?)\]", script)[1])
+    assert problems[:2] == ["failed", "given_up"]
+    assert problems.index("late") < problems.index("stale")
+
+
+@pytest.mark.parametrize("word", [*(s.word for s in JobState), *(k.value for k in Kind), "unseen"])
+def test_each_word_has_a_shape(word):
+    assert re.search(rf"\.state-{word}\b[^{{]*\{{[^}}]*--shape", CSS["app"])
+
+
+def test_failed_and_given_up_are_red_and_differ_in_shape():
+    tones = dict(re.findall(r"--state-(failed|given_up): (#\w+);", CSS["app"].split("@media")[0]))
+    assert tones["failed"] == tones["given_up"] == "#b3261e"
+    shapes = dict(
+        re.findall(r"\.state-(failed|given_up) \{.*?--shape: var\((--[\w-]+)\)", CSS["app"])
+    )
+    assert shapes["failed"] != shapes["given_up"]
+
+
+# A job
+
+
+def offered(page: Page) -> set[str]:
+    return {
+        button["data-api"].rpartition("/")[2]
+        for button in page.all("button")
+        if (button.get("data-api") or "").startswith("/api/v1/jobs/")
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (JobState.FAILED, {"retry", "reprocess", "skip"}),
+        (JobState.GIVEN_UP, {"acknowledge", "reprocess"}),
+        (JobState.SKIPPED, {"reprocess"}),
+    ],
+)
+def test_a_job_is_offered_what_can_be_done_in_its_state(world, client, state, expected):
+    move(world, 3, 3, state)
+    page = get(client, "/jobs/Hour/2015051903")
+    assert offered(page) == expected
+    assert state.word.replace("_", " ") in page.text
+
+
+def test_to_acknowledge_asks_for_the_reason_and_nothing_else_does(world, client):
+    move(world, 3, 3, JobState.GIVEN_UP)
+    page = get(client, "/jobs/Hour/2015051903")
+    asking = {b["data-api"] for b in page.all("button") if "data-needs-reason" in b}
+    assert asking == {"/api/v1/jobs/acknowledge"}
+
+
+def test_an_acknowledged_job_says_that_it_was_given_up(world, client):
+    move(world, 3, 3, JobState.GIVEN_UP)
+    move(
+        world, 3, 3, JobState.SKIPPED, before=JobState.GIVEN_UP, why="it is well", acknowledged=True
+    )
+    page = get(client, "/jobs/Hour/2015051903")
+    assert "given up, acknowledged" in page.text
+    assert "it is well" in page.text
+    assert offered(page) == {"reprocess"}
+
+
+def test_a_skipped_job_with_late_data_says_so_and_a_reprocess_brings_it_in(world, client):
+    world.skip("Hour", ("2015051903", "2015051903"), OPERATOR, world.clock.now())
+    assert "changed after it was skipped" not in get(client, "/jobs/Hour/2015051903").text
+    world.schedule()
+    world.write("raw", "2015051903", 1)
+    world.advance(2 * QUIET)
+    page = get(client, "/jobs/Hour/2015051903")
+    assert "unseen changes" in page.text
+    assert "Its source changed after it was skipped" in page.text
+    assert "1 unseen" in get(client, "/timetable").text
+    world.reprocess("Hour", ("2015051903", "2015051903"), OPERATOR, world.clock.now())
+    world.settle()
+    assert world.state("Hour", "2015051903") is JobState.PROCESSED
+    assert "unseen" not in get(client, "/timetable").text
+
+
+def test_rows_of_an_earlier_generation_are_marked(world, client):
+    move(world, 3, 3, JobState.FAILED, stale=True)
+    page = get(client, "/jobs/Hour/2015051903")
+    assert "The rows that it holds are stale" in page.text
+
+
+def test_relatives_have_the_colour_of_their_state(world, client):
+    move(world, 3, 3, JobState.FAILED)
+    move(world, 4, 4, JobState.GIVEN_UP)
+    page = get(client, f"/jobs/Day/{DAY}")
+    classes = {a["href"][-2:]: a["class"] for a in page.all("a") if a.get("data-tree")}
+    assert (classes["03"], classes["04"]) == ("c s-failed", "c s-given_up")
+
+
+def test_a_unit_says_that_its_job_will_be_failed(world, client):
+    world.write("raw", "2015051903", 1)
+    world.schedule()
+    (unit,) = world.units("Hour", "2015051903")
+    (cancel,) = [
+        b for b in get(client, f"/units/{unit.id}").all("button")
+        if (b.get("data-api") or "").endswith("/cancel")
+    ]  # fmt: skip
+    assert cancel["data-confirm"].startswith("Its job will be failed")
+
+
+# Lists, and what processes declare
+
+
+def test_the_list_of_trees_counts_them(world, client):
+    move(world, 0, 1, JobState.FAILED)
+    move(world, 2, 4, JobState.GIVEN_UP)
+    page = get(client, "/timetable")
+    badges = [words for words in ("2 failed", "3 given up") if words in page.text]
+    assert badges == ["2 failed", "3 given up"]
+    assert "failed 2 given up 3" in get(client, "/processes/Hour").text
+
+
+@pytest.mark.parametrize("move_name", list(JOB_MOVES))
+def test_the_journal_has_words_for_every_move(world, move_name):
+    event = {
+        Move.START_OVER: "job.started_over", Move.RETRY: "job.retried",
+        Move.ACKNOWLEDGE: "job.acknowledged", Move.MARK: "job.stale",
+    }.get(move_name)  # fmt: skip
+    event = event or f"job.{JOB_MOVES[move_name][1].word}"
+    entry = JournalEntry(
+        world.clock.now(), event, "Hour", "2015051903", "2015051903", "", "", 1, "", "t"
+    )
+    assert tell([entry], world.deployment)[0].words
+
+
+def declared(**fields):
+    return dict(facts(replace(a_process("Hour", HOURLY), **fields)))
+
+
+def test_a_process_says_what_becomes_of_its_failures():
+    plain = declared()
+    assert "on_failure: block" in plain["A failed period"]
+    assert plain["Is tried again"] == "when somebody asks for it, or its source grows"
+    assert plain["Interim runs"] == "none"
+    assert declared(retry_failed=3600.0)["Is tried again"] == "by itself after 1h"
+    skipping = declared(on_failure=OnFailure.SKIP)
+    assert "on_failure: skip" in skipping["A failed period"]
+    assert skipping["Is tried again"] == "when somebody reprocesses it"
+    live = declared(state_machine=StateMachine.CONTINUOUS, refresh=30.0)
+    assert live["Interim runs"].startswith("30s apart at least")
+    by_trigger = declared(state_machine=StateMachine.CONTINUOUS, refresh=None)
+    assert by_trigger["Interim runs"].startswith("when it looks")
