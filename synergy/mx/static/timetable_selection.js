@@ -8,7 +8,7 @@ import { toast } from "./toast.js";
 
 const ACTIONS = {
   retry: {
-    verb: "Try again", path: "/api/v1/jobs/retry", of: "failed",
+    verb: "Try again", told: "A retry", go: (jobs) => `Try ${jobs} again`, path: "/api/v1/jobs/retry", of: "failed",
     nothing: "Nothing to try again: none of these periods has failed.",
   },
   acknowledge: {
@@ -128,7 +128,7 @@ export class Selection {
   }
 
   preview(data) {
-    const { verb, nothing, needsReason } = ACTIONS[this.asked.name];
+    const { verb, told = verb, go = (jobs) => `${verb} ${jobs}`, nothing, needsReason } = ACTIONS[this.asked.name];
     for (const { process, timeperiod } of data.touched) {
       const level = this.tree.byName.get(process);
       if (!level) continue;
@@ -140,9 +140,9 @@ export class Selection {
     this.part("cascade").replaceChildren(...counts.map(([process, count]) => this.line(process, count)));
     this.part("partly").hidden = data.touched.length === data.count;
     this.part("partly").textContent = `The calendar marks the first ${number(data.touched.length)} of them.`;
-    const said = data.count ? `${verb} touches ${number(data.count)} job${data.count === 1 ? "" : "s"}` : nothing;
+    const said = data.count ? `${told} touches ${jobs(data.count)}` : nothing;
     this.part("cascade-told").textContent = data.count ? `${said}:` : said;
-    this.part("go").textContent = data.count ? `${verb} ${number(data.count)} job${data.count === 1 ? "" : "s"}` : verb;
+    this.part("go").textContent = data.count ? go(jobs(data.count)) : verb;
     this.part("go").disabled = !data.count;
     this.part("go").classList.toggle("btn-danger", this.asked.name === "skip");
     this.part("go").classList.toggle("btn-primary", this.asked.name !== "skip");
@@ -175,7 +175,7 @@ export class Selection {
       const count = answer.status === 202
         ? (await followed(answer, (operation) => isShown() && this.progress(operation))).touched
         : answer.data.count;
-      toast(`${verb}: ${number(count)} job${count === 1 ? "" : "s"}.`, "ok");
+      toast(`${verb}: ${jobs(count)}.`, "ok");
       if (!isShown()) return;
       this.part("reason").value = "";
       this.forget();
@@ -202,5 +202,7 @@ export class Selection {
     box.hidden = false;
   }
 }
+
+const jobs = (count) => `${number(count)} job${count === 1 ? "" : "s"}`;
 
 const number = (value) => Number(value ?? 0).toLocaleString("en");
