@@ -258,3 +258,22 @@ def test_a_process_says_what_becomes_of_its_failures():
     assert live["Interim runs"].startswith("30s apart at least")
     by_trigger = declared(state_machine=StateMachine.CONTINUOUS, refresh=None)
     assert by_trigger["Interim runs"].startswith("when it looks")
+
+
+# The audit
+
+
+def test_the_audit_lists_failures_and_is_not_green_with_them(world, client):
+    move(world, 0, 0, JobState.FAILED)
+    move(world, 1, 2, JobState.GIVEN_UP)
+    acknowledging = {"before": JobState.GIVEN_UP, "why": "it is well", "acknowledged": True}
+    move(world, 2, 2, JobState.SKIPPED, **acknowledging)
+    world.schedule()
+    page = get(client, "/audit")
+    assert "1 failed 1 given up 1 given up, acknowledged 0 skipped, changed since" in page.text
+    assert "Failed or given up" in page.text
+    assert "it is well" in page.text
+    assert {"/jobs/Hour/2015051900", "/jobs/Hour/2015051901"} <= page.links
+    assert not page.all("p", **{"class": "note note-ok"})
+    overview_page = get(client, "/")
+    assert "of which 1 failed and 1 were given up" in overview_page.text

@@ -1,0 +1,46 @@
+"""`launch.py timetable show` tells failed, given-up and skipped jobs apart."""
+
+from __future__ import annotations
+
+from synergy.insight.actions import TIMETABLE_START
+from synergy.model.job import JobMove, JobState
+from synergy.timeperiod import Qualifier
+from tests.service.test_cli_timetable import HOUR
+
+WINDOW = ("timetable", "show", "site", "--from", "2015051700", "--to", "2015051704")
+
+
+def move(world, timeperiod, after, *, before=JobState.EMBRYO, **fields):
+    hourly = Qualifier.HOURLY
+    at = hourly.parse(timeperiod)
+    moves = [JobMove(HOUR, hourly, at, at, before, after, 1, "so", "a test", **fields)]
+    assert not world.store.jobs.move(moves, world.clock.now())
+
+
+def test_a_skipped_job_tells_its_cause_and_counts_are_kept_apart(commands, deployed):
+    deployed.store.facts.set(TIMETABLE_START, deployed.start)
+    move(deployed, "2015051700", JobState.FAILED)
+    move(deployed, "2015051701", JobState.GIVEN_UP)
+    move(deployed, "2015051702", JobState.GIVEN_UP)
+    move(deployed, "2015051702", JobState.SKIPPED, before=JobState.GIVEN_UP, acknowledged=True)
+    move(deployed, "2015051703", JobState.SKIPPED)
+    hours = commands.json(*WINDOW)["trees"][0]["processes"][-1]
+    assert [(job["state"], job["cause"]) for job in hours["jobs"]] == [
+        ("failed", None),
+        ("skipped", "given_up"),
+        ("skipped", "acknowledged"),
+        ("skipped", None),
+    ]
+    told = {word: hours["counts"][word] for word in ("failed", "given_up", "skipped")}
+    assert told == {"failed": 1, "given_up": 1, "skipped": 2}
+    shown = commands.ok(*WINDOW)
+    assert "given_up" in shown
+    heads = commands.ok("timetable", "show", "site").splitlines()[0].split()
+    assert {"failed", "given_up", "skipped"} <= set(heads)
+
+
+def test_why_tells_the_state_as_show_does(commands, deployed):
+    deployed.store.facts.set(TIMETABLE_START, deployed.start)
+    move(deployed, "2015051701", JobState.GIVEN_UP)
+    cause = commands.json("timetable", "why", HOUR, "2015051701")
+    assert (cause["kind"], cause["state"]) == ("given_up", "skipped")
