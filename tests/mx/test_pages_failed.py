@@ -264,16 +264,17 @@ def test_a_process_says_what_becomes_of_its_failures():
 
 
 def test_the_audit_lists_failures_and_is_not_green_with_them(world, client):
-    move(world, 0, 0, JobState.FAILED)
-    move(world, 1, 2, JobState.GIVEN_UP)
-    acknowledging = {"before": JobState.GIVEN_UP, "why": "it is well", "acknowledged": True}
-    move(world, 2, 2, JobState.SKIPPED, **acknowledging)
     world.schedule()
+    move(world, 24, 24, JobState.FAILED, before=JobState.NOOP)  # of the day that is open
+    move(world, 25, 26, JobState.GIVEN_UP, before=JobState.NOOP)
+    acknowledging = {"before": JobState.GIVEN_UP, "why": "it is well", "acknowledged": True}
+    move(world, 26, 26, JobState.SKIPPED, **acknowledging)
     page = get(client, "/audit")
     assert "1 failed 1 given up 1 given up, acknowledged 0 skipped, changed since" in page.text
     assert "Failed or given up" in page.text
     assert "it is well" in page.text
-    assert {"/jobs/Hour/2015051900", "/jobs/Hour/2015051901"} <= page.links
+    assert "Hour 2015052001 given up the disk is full" in page.text
+    assert {"/jobs/Hour/2015052000", "/jobs/Hour/2015052001"} <= page.links
     assert not page.all("p", **{"class": "note note-ok"})
     overview_page = get(client, "/")
     assert "of which 1 failed and 1 were given up" in overview_page.text
