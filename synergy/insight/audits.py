@@ -134,6 +134,6 @@ class Audits:
         if ended_at is None:
             return True
         result = standing.result
-        every = SOON if result is not None and result.audit.unexplained else EVERY
+        every = SOON if result is not None and not result.audit.is_clean else EVERY
         took = 0.0 if result is None else result.took
         return self._clock.monotonic() - ended_at > max(every, PAUSE * took)

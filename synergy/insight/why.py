@@ -87,7 +87,8 @@ class Why:
                 again,
             )
         last = self._entry(place, ordinal, f"job.{state.word}")
-        said = f"{state.word} at {_instant(last.at)}" if last is not None else state.word
+        word = state.word.replace("_", " ")
+        said = f"{word} at {_instant(last.at)}" if last is not None else word
         why = (
             f": {last.why} ({identity.short_name(last.who)})"
             if last is not None and last.why
@@ -119,18 +120,19 @@ class Why:
         said = "failed" if last is None else f"failed at {_instant(last.at)}: {last.why}"
         canceled = self._entry(place, ordinal, "unit.canceled")
         by = "" if canceled is None else f" ({identity.short_name(canceled.who)})"
-        again = "when its source grows"
+        again = [] if process.stored_source is None else ["when its source grows"]
         if self._now <= _settled(place, ordinal):
-            again += ", or when its period closes"
+            again.append("when its period closes")
         if process.retry_failed is not None and last is not None:
             due = last.at + timedelta(seconds=process.retry_failed)
-            again += f", or by itself at {_instant(due)}"
+            again.append(f"by itself at {_instant(due)}")
+        hope = f"it is tried again {', or '.join(again)}" if again else "somebody has to decide"
         log = () if last is None or last.unit is None else (helps.unit_log(last.unit),)
         return self._cause(
             Kind.FAILED,
             place,
             ordinal,
-            f"{said}{by}; it is tried again {again}",
+            f"{said}{by}; {hope}",
             helps.retry_job(process.name, name),
             helps.reprocess(process.name, name),
             helps.skip(process.name, name),

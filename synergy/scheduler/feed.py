@@ -142,7 +142,9 @@ class Feed:
         if change.is_started_over:
             self._memory.started_over += [(lane.place, at) for at in range(first, last + 1)]
         if change.follows(level) and lane not in self._surprises:
-            self._memory.take(lane, first, last, after, change.generation, flags=change.flags)
+            self._memory.take(
+                lane, first, last, after, change.generation, flags=change.flags_in(level)
+            )
             if after in (JobState.PROCESSED, JobState.NOOP):
                 # Another scheduler was late: perhaps it knew less of the source.
                 self._memory.unsure += [(lane, at) for at in range(first, last + 1)]

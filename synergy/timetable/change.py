@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synergy.model.job import ACKNOWLEDGED_FLAG, JobState, failed_flags
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState, failed_flags
 from synergy.model.journal import JournalEntry
 from synergy.timetable.level import Level
 
@@ -65,7 +65,13 @@ class Change:
         if self.is_mark:
             level.mark(self.first, self.last)
         else:
-            level.set(self.first, self.last, self.after, self.generation, flags=self.flags)
+            flags = self.flags_in(level)
+            level.set(self.first, self.last, self.after, self.generation, flags=flags)
+
+    def flags_in(self, level: Level) -> int:
+        """The flags of the jobs afterwards; a job that is acknowledged stays as stale as it was."""
+        stays = self.flags & ACKNOWLEDGED_FLAG and level.is_stale(self.first)
+        return self.flags | (STALE_FLAG if stays else 0)
 
 
 def _flags(entry: JournalEntry) -> int:
