@@ -284,7 +284,7 @@ def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
     for one in misbehaving.MISBEHAVING:
         home.wait_for(one.__name__, HOUR)
         ended = home.ask("timetable", "wait", one.__name__, START, "--timeout", 60, code=1)
-        assert (ended["state"], ended["done"]) == ("skipped", True)
+        assert (ended["state"], ended["failed"]) == ("failed", 1)
         (leaf,) = ended["leaves"]
         assert one.reason in leaf["text"], one
         with home.store() as store:
@@ -330,7 +330,7 @@ def test_canceling_a_unit_ends_its_program_with_all_that_it_started(home):
 
     home.until(lambda _: not programs(home), limit=20)
     ended = home.ask("timetable", "wait", "StubbornHourly", START, "--timeout", 60, code=1)
-    assert ended["state"] == "skipped"
+    assert ended["state"] == "failed"
     assert "a test" in ended["leaves"][0]["text"]
     home.launch("unit", "cancel", unit.id, code=4)
     home.launch("process", "on", "StubbornHourly")

@@ -65,7 +65,11 @@ def test_a_failing_command_is_found_behind_all_that_waits_for_it(
     leaf = the_leaf(waiting, process, timeperiod)
     unit = waiting.until_unit("InboxHourly", UnitState.INVALID, FAILING)
 
-    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("failed", "InboxHourly", FAILING)
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
+        "retrying",
+        "InboxHourly",
+        FAILING,
+    )
     assert f"failed 1 of 3 times: CommandFailed: exit code 3: {FIRE}" in leaf["text"]
     assert f"launch.py unit retry {unit.id}" in leaf["helps"]
     assert f"launch.py unit log {unit.id}" in leaf["helps"]
@@ -111,13 +115,13 @@ def test_a_period_that_is_open_says_until_when(waiting):
     assert f"is open until {now + timedelta(days=1):%Y-%m-%d} 00:00:00 UTC" in cause["text"]
 
 
-def test_a_command_that_keeps_failing_ends_skipped_with_its_last_error(waiting):
+def test_a_command_that_keeps_failing_ends_failed_with_its_last_error(waiting):
     ended = waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=1)
-    assert (ended["state"], ended["done"]) == ("skipped", True)
+    assert (ended["state"], ended["done"], ended["failed"]) == ("failed", False, 1)
 
     leaf = the_leaf(waiting, "FlakyHourly", FAILING)
     assert f"failed 3 times; last: CommandFailed: exit code 3: {FIRE}" in leaf["text"]
-    assert leaf["helps"] == [f"launch.py timetable reprocess FlakyHourly {FAILING}"]
+    assert leaf["helps"][0] == f"launch.py timetable retry FlakyHourly {FAILING}"
     (unit,) = [
         unit
         for unit in waiting.ask("unit", "list", "--process", "FlakyHourly")["items"]
@@ -132,7 +136,7 @@ def test_what_would_help_helps(waiting):
     """The operator follows the advice, for a process that nothing else depends on."""
     (waiting.failures / f"FlakyHourly-{FAILING}").unlink(missing_ok=True)
     waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=None)
-    (advice,) = the_leaf(waiting, "FlakyHourly", FAILING)["helps"]
+    advice = the_leaf(waiting, "FlakyHourly", FAILING)["helps"][0]
 
     waiting.launch(*advice.split()[1:])
     waiting.wait_for("FlakyHourly", FAILING)
