@@ -181,8 +181,12 @@ def _show(ended: Ended, said: str) -> None:
     sys.stdout.flush()
 
 
+def _counts(ended: Iterable[Ended]) -> Counter[str]:
+    return Counter(test.outcome for one in ended for test in one.tests.values())
+
+
 def _counted(ended: Iterable[Ended]) -> str:
-    counts = Counter(test.outcome for one in ended for test in one.tests.values())
+    counts = _counts(ended)
     return ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped"))
 
 
@@ -200,5 +204,8 @@ def _conclude(summary: Summary) -> None:
         say(f"failed: {name}")
     say(f"unsteady: {', '.join(summary.unsteady) or 'none'}")
     verdict = colour("sound", "green") if summary.is_sound else colour("FAILED", "red")
-    say(f"tests: {verdict}, at first {_counted(summary.ended)}, in {summary.seconds:.0f} s")
+    say(f"verdict: {verdict}, in {summary.seconds:.0f} s")
+    counts = _counts(summary.ended)
+    passed = counts["passed"] + len(summary.unsteady)
+    say(f"tests: {passed} passed, {len(summary.failed)} failed, {counts['skipped']} skipped")
     sys.stdout.flush()
