@@ -36,7 +36,7 @@ def test_the_whole_check_ends_with_pytest(commands, steps):
     assert [command[0] for command in ran[3:]] == ["pytest"] * len(test.PARTS)
     lines = commands.out.splitlines()
     assert lines[:3] == ["format: sound", "lint: sound", "types: sound"]
-    assert lines[-2] == "unsteady: none"
+    assert lines[-3] == "unsteady: none"
 
 
 def test_every_test_is_in_one_part():
@@ -138,7 +138,7 @@ def test_a_real_test_without_luck_has_a_second_try(project):
     assert summary.unsteady == ["test_real.py::test_unlucky"]
     assert any("AssertionError: it had no luck" in line for line in said)
     assert "test_real.py::test_unlucky: failed, and then alone: passed" in said
-    assert said[-2] == "unsteady: test_real.py::test_unlucky"
+    assert said[-3] == "unsteady: test_real.py::test_unlucky"
     assert said[-2].startswith("verdict: sound, in ")
     assert said[-1] == "tests: 2 passed, 0 failed, 0 skipped"
 
@@ -161,7 +161,7 @@ def test_what_fails_twice_fails(project):
     summary, said = project.run(Part("real", ("test_real.py",), is_real=True))
     assert summary.failed == ["test_real.py::test_broken"]
     assert "test_real.py::test_broken: failed, and then alone: failed" in said
-    assert said[-3:-1] == ["failed: test_real.py::test_broken", "unsteady: none"]
+    assert said[-4:-2] == ["failed: test_real.py::test_broken", "unsteady: none"]
     assert said[-2].startswith("verdict: FAILED, in ")
     assert said[-1] == "tests: 0 passed, 1 failed, 0 skipped"
 
@@ -171,7 +171,7 @@ def test_tests_within_a_process_have_no_second_try(project):
     summary, said = project.run(Part("inner", ("test_inner.py",)))
     assert summary.failed == ["test_inner.py::test_unlucky"]
     assert not any("second time" in line for line in said)
-    assert said[-2] == "unsteady: none"
+    assert said[-3] == "unsteady: none"
 
 
 def test_tests_that_need_one_another_are_tried_again_together(project):
@@ -257,7 +257,7 @@ def test_skipped_tests_are_counted_with_their_reasons(project):
     )
     summary, said = project.run(Part("some", ("test_some.py",)))
     assert summary.is_sound
-    assert said[-4:-1] == ["skipped: 2: no Chromium", "skipped: 1: no Go", "unsteady: none"]
+    assert said[-5:-2] == ["skipped: 2: no Chromium", "skipped: 1: no Go", "unsteady: none"]
 
 
 def test_parts_run_side_by_side(project):
