@@ -161,6 +161,8 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
         retry_failed=_retry_failed(fields),
         refresh=_refresh(fields),
     )
+    if process.on_failure is OnFailure.SKIP and process.retry_failed is not None:
+        fields.mistake("retry_failed", "nothing stays failed with on_failure='skip': choose one")
     fields.done()
     return process if fields.get("time_qualifier") == qualifier.value else None
 

@@ -270,6 +270,7 @@ def job_move(place: Place, ordinal: int, move: Move, actor: Actor, covered: int 
         stale=move is Move.MARK or (move is Move.ACKNOWLEDGE and level.is_stale(ordinal)),
         acknowledged=move is Move.ACKNOWLEDGE
         or (move is Move.MARK and level.is_acknowledged(ordinal)),
+        derived=move is Move.MARK and level.is_derived(ordinal),
         covered=covered,
     )  # fmt: skip
 
@@ -293,11 +294,14 @@ def make_moves(
 
 
 def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitMove]:
-    """Those of units that were there before the moves: a scheduler may have requested others."""
+    """Those of units that were there before the moves: a scheduler may have requested others.
+
+    A retry cancels none: what a scheduler has requested by now is of the same generation.
+    """
     jobs = {
         (move.process, move.qualifier.timeperiod(ordinal)): move.generation
         for move in moves
-        if move.before is not move.after
+        if move.before is not move.after and (move.start_over or move.after.is_finished)
         for ordinal in range(move.first, move.last + 1)
     }
     return [

@@ -30,6 +30,7 @@ from synergy.timetable.timetable import Place, Timetable
 JUST_CLOSED = timedelta(minutes=1)  # a scheduler needs a moment to see that a period closed
 AT_WORK = timedelta(seconds=10)  # a scheduler that moved a job since then is at work on more
 RECENT = 20  # entries of a process among which that move is looked for
+LATE = "its source holds more than its result was made from"
 SHOWN = 1000  # how many periods of each kind are listed
 
 _FAILURES = re.compile(byte_class(JobState.FAILED, JobState.GIVEN_UP))
@@ -51,10 +52,10 @@ class Unexplained:
 class Audit:
     """`accounted` are the expected periods without the unexplained ones.
 
-    `failures` lists, of all periods that have begun, those that are failed or given up;
-    `failed` and `given_up` count them, `acknowledged` the periods that were given up and
-    acknowledged, which `acknowledgements` lists, and `unseen` the skipped periods whose source
-    changed since. At most `SHOWN` are listed of each.
+    `late` of these are finished, and their source was written to since. `failures` lists, of all
+    periods that have begun, those that are failed or given up; `failed` and `given_up` count them,
+    `acknowledged` the periods that were given up and acknowledged, which `acknowledgements` lists,
+    and `unseen` the skipped periods whose source changed since. At most `SHOWN` are listed of each.
     """
 
     expected: int
@@ -65,6 +66,7 @@ class Audit:
     given_up: int = 0
     acknowledged: int = 0
     unseen: int = 0
+    late: int = 0
     failures: tuple[Unexplained, ...] = ()
     acknowledgements: tuple[Unexplained, ...] = ()
 
@@ -100,7 +102,8 @@ def audit(
             seen = min(
                 place.process.qualifier.at(settled - JUST_CLOSED), _reached(store, place, now)
             )
-            found = _unexplained(why, place, [at for at in open_jobs if at < seen])
+            pending = [at for at in open_jobs if at < seen and level.state(at).is_pending]
+            found = _unexplained(why, place, pending)
             wrong += _still_open(store, place, found)
         wrong += _broken_parents(place, closed)
         wrong += [
@@ -108,13 +111,14 @@ def audit(
                 late.process,
                 late.timeperiod,
                 late.state.word,
-                "its source holds more than its result was made from",
+                LATE,
             )
             for late in uncovered(store, place, level.start, closed)
         ]
     periods = {(one.process, one.timeperiod) for one in wrong}
     return Audit(
         expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]),
+        late=len({(one.process, one.timeperiod) for one in wrong if one.text == LATE}),
         **_failures(store, timetable, now),
     )  # fmt: skip
 

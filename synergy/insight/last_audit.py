@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 import orjson
 
 from synergy.clock import Clock
-from synergy.insight.audit import Audit, Unexplained
+from synergy.insight.audit import LATE, Audit, Unexplained
 from synergy.storage.protocol import Store
 
 Progress = Callable[[int, int], None]
@@ -19,7 +19,7 @@ EVERY = 600.0  # seconds after which a result is old
 SOON = 30.0  # the same of one that could not account for everything
 PAUSE = 50.0  # times as long as it took, an audit is not made again
 LONGEST = timedelta(minutes=6)  # of a quiet time, if writes never pause, and of what follows
-LATE = "its source holds more than its result was made from"  # as the audit says
+REMEMBERED = 200  # late periods of which it is known since when they are
 RECENT = 6  # times as old as that it may be and still tell something
 
 
@@ -29,7 +29,8 @@ class LastAudit:
 
     `unexplained` counts the periods that are not accounted for, of which `first` is one. `late`
     counts those beside them whose source was written to since they were finished: the scheduler
-    starts them over after a quiet time. Each audit since `late_since` has found some.
+    starts them over after a quiet time. `late_since` says for some of them which audit found them
+    first.
     """
 
     at: datetime
@@ -38,12 +39,12 @@ class LastAudit:
     unexplained: int
     first: Unexplained | None
     late: int = 0
-    late_since: datetime | None = None
+    late_since: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def is_late_for_long(self) -> bool:
         """Whether data that came late should have been taken in by now."""
-        return self.late_since is not None and self.at - self.late_since > LONGEST
+        return any(self.at - since > LONGEST for since in self.late_since.values())
 
     def is_recent(self, now: datetime) -> bool:
         """Whether it still tells how things are."""
@@ -59,13 +60,13 @@ def keep(store: Store, found: Audit, at: datetime, took: float) -> None:
     """Notes the result of an audit."""
     late = [one for one in found.unexplained if one.text == LATE]
     lost = [one for one in found.unexplained if one.text != LATE]
-    number = min(len({(one.process, one.timeperiod) for one in late}), _missing(found))
+    number = min(found.late, _missing(found))
     before = last_audit(store)
-    since = before.late_since if before is not None and before.late_since else at
+    known = {} if before is None else before.late_since
+    names = [f"{one.process} {one.timeperiod}" for one in late[:REMEMBERED]]
+    since = {name: known.get(name, at) for name in names}
     first = next(iter([*lost, *late]), None)
-    last = LastAudit(
-        at, took, found.expected, _missing(found) - number, first, number, since if number else None
-    )
+    last = LastAudit(at, took, found.expected, _missing(found) - number, first, number, since)
     store.facts.set(FACT, orjson.dumps(asdict(last)).decode())
 
 
@@ -88,10 +89,8 @@ def last_audit(store: Store) -> LastAudit | None:
     try:
         data = orjson.loads(store.facts.get(FACT) or "")
         first = data["first"] and Unexplained(**data["first"])
-        times = {
-            name: datetime.fromisoformat(data[name]) if data[name] else None
-            for name in ("at", "late_since")
-        }
-        return LastAudit(**{**data, **times, "first": first or None})
-    except (KeyError, TypeError, ValueError):
+        late = {name: datetime.fromisoformat(at) for name, at in data["late_since"].items()}
+        at = datetime.fromisoformat(data["at"])
+        return LastAudit(**{**data, "at": at, "late_since": late, "first": first or None})
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -103,12 +103,14 @@ class Finish:
     """The job is done: PROCESSED, NOOP, SKIPPED or GIVEN_UP.
 
     `with_` is the skipped job because of which it is skipped; that one's reason is its, too.
+    `is_derived`: it is skipped only because others are, and comes back with them.
     """
 
     state: JobState
     why: str
     unit: str | None = None
     with_: Blocker | None = None
+    is_derived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

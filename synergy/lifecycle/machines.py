@@ -35,6 +35,7 @@ from synergy.lifecycle.decision import (
 from synergy.model.job import JobState
 from synergy.model.process import OnFailure, StateMachine
 from synergy.model.unit_of_work import UnitState
+from synergy.timetable.readiness import Relation
 
 
 def decide(machine: StateMachine, job: Situation) -> Decision:
@@ -52,11 +53,12 @@ def _early(job: Situation) -> Decision | None:
     if job.readiness.skipped_by is not None and job.last is None:
         by = job.readiness.skipped_by
         why = f"{by.process} {by.timeperiod} is skipped"
-        return Finish(JobState.SKIPPED, why, with_=by)
+        is_derived = by.relation is not Relation.PARENT
+        return Finish(JobState.SKIPPED, why, with_=by, is_derived=is_derived)
     if not job.is_closed:
         return None
     if job.readiness.may_finish and job.readiness.all_children_skipped:
-        return Finish(JobState.SKIPPED, "all its children are skipped")
+        return Finish(JobState.SKIPPED, "all its children are skipped", is_derived=True)
     if not job.is_checkpoint:
         return Finish(JobState.NOOP, "a later checkpoint covers this period")
     return None
@@ -71,9 +73,13 @@ def _is_tried_again(job: Situation) -> bool:
 
 
 def _failed(job: Situation, last: UnitView) -> Decision:
-    """Failed at once, so that it is seen; given up only when it could also finish."""
+    """Failed at once, so that it is seen; given up only when it could also finish.
+
+    Nor is it given up while there is data that no unit has tried.
+    """
     why = last.reason or "its unit was canceled"
-    if job.on_failure is OnFailure.SKIP and job.is_closed and job.readiness.may_finish:
+    is_over = job.is_closed and job.readiness.may_finish and not job.has_grown
+    if job.on_failure is OnFailure.SKIP and is_over:
         return Finish(JobState.GIVEN_UP, why, last.id)
     return FAILED if job.state is JobState.FAILED else Fail(why, last.id)
 

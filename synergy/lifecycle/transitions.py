@@ -47,7 +47,8 @@ _ACTIVE_JOBS = frozenset(JobState) - FINISHED
 JOB_MOVES: dict[Move, tuple[frozenset[JobState], JobState | None]] = {
     Move.REQUEST: (frozenset({_J.EMBRYO, _J.FAILED}), _J.IN_PROGRESS),
     Move.FINALISE: (frozenset({_J.EMBRYO, _J.IN_PROGRESS, _J.FAILED}), _J.FINAL_RUN),
-    Move.PROCESS: (frozenset({_J.IN_PROGRESS, _J.FINAL_RUN}), _J.PROCESSED),
+    # From failed where a new unit was made, and the scheduler did not live to move the job.
+    Move.PROCESS: (frozenset({_J.IN_PROGRESS, _J.FINAL_RUN, _J.FAILED}), _J.PROCESSED),
     Move.PASS: (_ACTIVE_JOBS, _J.NOOP),
     Move.SKIP: (_ACTIVE_JOBS, _J.SKIPPED),
     Move.FAIL: (_ACTIVE_JOBS - {_J.FAILED}, _J.FAILED),

@@ -55,8 +55,9 @@ FINISHED = frozenset(state for state in JobState if state.is_finished)
 # A stored job is one byte: the state in the lower three bits, and these flags.
 STALE_FLAG = 0x08
 ACKNOWLEDGED_FLAG = 0x10
+DERIVED_FLAG = 0x20
 STATE_MASK = 0x07
-_FLAGS = (0, STALE_FLAG, ACKNOWLEDGED_FLAG, STALE_FLAG | ACKNOWLEDGED_FLAG)
+_FLAGS = range(0, 0x40, 0x08)
 
 
 @cache
@@ -77,7 +78,8 @@ class JobRun:
     `states` holds one byte a job from ordinal `first` on: the JobState, plus STALE_FLAG when
     its source changed after it was finished and the job was left as it is, or when a failed
     job still has the rows of an earlier generation; plus ACKNOWLEDGED_FLAG when it was given up
-    and a person acknowledged that. `generations` names the jobs that were started over, by
+    and a person acknowledged that; plus DERIVED_FLAG when it is skipped only because other jobs
+    are, and comes back with them. `generations` names the jobs that were started over, by
     ordinal; all others are in generation 1.
     """
 
@@ -92,10 +94,10 @@ class JobMove:
     """A change of state for the jobs `first` to `last` (inclusive) of a process.
 
     It applies to all of them or to none: only if each is in state `before` and generation
-    `generation`. `start_over` adds one to the generation. `stale` and `acknowledged` are the
-    flags afterwards. `covered` is what of its source a job stands for that ends without a unit,
-    as a write number. `why` and `who` go into the journal, as do `covered` and the `unit` that
-    caused it.
+    `generation`. `start_over` adds one to the generation. `stale`, `acknowledged` and `derived`
+    are the flags afterwards. `covered` is what of its source a job stands for that ends without
+    a unit, as a write number. `why` and `who` go into the journal, as do `covered` and the
+    `unit` that caused it.
     """
 
     process: str
@@ -110,6 +112,7 @@ class JobMove:
     start_over: bool = False
     stale: bool = False
     acknowledged: bool = False
+    derived: bool = False
     unit: str | None = None
     covered: int = 0
 
@@ -117,4 +120,5 @@ class JobMove:
     def flags(self) -> int:
         """The flags of the stored jobs afterwards."""
         marks = STALE_FLAG * self.stale | ACKNOWLEDGED_FLAG * self.acknowledged
+        marks |= DERIVED_FLAG * self.derived
         return marks | failed_flags(self.after, self.generation)

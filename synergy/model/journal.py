@@ -14,8 +14,9 @@ class JournalEntry:
     `unit.requested`, `process.on`). `first` and `last` are timeperiods, equal for one job and
     apart (inclusive) for neighbouring jobs that changed in one step; both are empty for an
     entry that is of no period. `attempt` is that of the unit after the change; `covered`
-    what of its source a job stands for that ended without a unit. `seq` is the
-    store's own order, 0 until it is stored.
+    what of its source a job stands for that ended without a unit, and `flags` the flags of
+    the stored jobs after the change (see `model.job`). `seq` is the store's own order, 0 until
+    it is stored.
     """
 
     at: datetime
@@ -31,4 +32,5 @@ class JournalEntry:
     unit: str | None = None
     attempt: int = 0
     covered: int = 0
+    flags: int = 0
     seq: int = 0

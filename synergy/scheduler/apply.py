@@ -139,8 +139,9 @@ class Applier:
                 plan.moves += self._job_move(decided, _target(extend.is_final), "")
             case Finalise():
                 plan.moves += self._job_move(decided, Move.FINALISE, "")
-            case Finish(state, why, unit):
-                self._end(plan, decided, _FINISHES[state], why, unit)
+            case Finish() as finish:
+                move = _FINISHES[finish.state]
+                self._end(plan, decided, move, finish.why, finish.unit, finish.is_derived)
             case Fail(why, unit):
                 self._end(plan, decided, Move.FAIL, why, unit)
             case Wait():
@@ -148,9 +149,13 @@ class Applier:
             case other:
                 assert_never(other)
 
-    def _end(self, plan: _Plan, decided: Decided, move: Move, why: str, unit: str | None) -> None:
+    def _end(
+        self, plan: _Plan, decided: Decided, move: Move, why: str, unit: str | None,
+        is_derived: bool = False,
+    ) -> None:  # fmt: skip
         """Ends the job's work, for now or for good, and that of its other units."""
-        plan.moves += self._job_move(decided, move, why, unit)
+        moves = self._job_move(decided, move, why, unit)
+        plan.moves += [replace(one, derived=is_derived) for one in moves]
         job = (decided.lane.process.name, decided.ordinal)
         units = self._cancels(decided, why or "superseded")
         plan.cancels += [(job, unit) for unit in units]
@@ -203,7 +208,10 @@ class Applier:
         now: datetime,
     ) -> list[tuple[Lane, int, UnitOfWork]]:
         new = [_unit(decided, request, now) for decided, request in requests]
-        stored = self._create_new(new)
+        stored = self._store.units.create(new, self._who) if new else []
+        for at, (unit, (decided, _)) in enumerate(zip(new, requests, strict=True)):
+            if stored[at].state.is_finished:
+                stored[at] = self._instead(decided.lane, unit, stored[at])
         for (decided, request), unit in zip(requests, stored, strict=True):
             if unit.state is UnitState.REQUESTED and not request.behind:
                 publish[decided.lane.process.queue].append(Hint(unit.id, unit.attempt))
@@ -212,34 +220,37 @@ class Applier:
             for (decided, _), unit in zip(requests, stored, strict=True)
         ]
 
-    def _create_new(self, units: list[UnitOfWork]) -> list[UnitOfWork]:
-        """Creates units, or finds them; one that was given up is replaced by a new one.
+    def _instead(self, lane: Lane, wanted: UnitOfWork, found: UnitOfWork) -> UnitOfWork:
+        """The unit that carries a request out, although one of its key is finished already.
 
-        Nothing resurrects a canceled unit, so a job that is tried again over the same bounds
-        needs another key.
+        Nothing resurrects a unit. Where the job's newest one was given up, the job is tried again,
+        and needs a unit under a key of its own, even if an older one was processed.
         """
-        stored = self._store.units.create(units, self._who) if units else []
-        canceled = [at for at, unit in enumerate(stored) if unit.state is UnitState.CANCELED]
-        if canceled:
-            again = [self._successor(units[at]) for at in canceled]
-            for at, unit in zip(canceled, self._create_new(again), strict=True):
-                stored[at] = unit
-        return stored
+        newest = self._store.units.newest(wanted.process, wanted.timeperiod, 1)[0]
+        if newest.state is not UnitState.CANCELED:
+            return newest if found.state is UnitState.CANCELED else found
+        again = self._successor(lane, wanted)
+        (stored,) = self._store.units.create([again], self._who)
+        return self._instead(lane, again, stored) if stored.state.is_finished else stored
 
-    def _successor(self, unit: UnitOfWork) -> UnitOfWork:
-        """The same unit under the next key: the lower bound falls by 1, and stays a lower bound."""
-        known = self._store.units.of_jobs(unit.process, unit.timeperiod, unit.timeperiod)
-        start_id = (
-            min(
-                one.start_id
-                for one in known
-                if (one.generation, one.end_id) == (unit.generation, unit.end_id)
-                and one.state is UnitState.CANCELED
-            )
-            - 1
-        )
-        key = (unit.process, unit.timeperiod, unit.generation, start_id, unit.end_id)
-        return replace(unit, id=unit_id(*key), start_id=start_id)
+    def _successor(self, lane: Lane, unit: UnitOfWork) -> UnitOfWork:
+        """The same unit under the next key.
+
+        That of an outside source has the next number; else the lower bound falls by 1, and stays a
+        lower bound.
+        """
+        known = [
+            one
+            for one in self._store.units.of_jobs(unit.process, unit.timeperiod, unit.timeperiod)
+            if one.generation == unit.generation
+        ]
+        start_id, end_id = unit.start_id, unit.end_id
+        if lane.process.stored_source is None:
+            end_id = max(one.end_id for one in known) + 1
+        else:
+            start_id = min(one.start_id for one in known if one.end_id == end_id) - 1
+        key = (unit.process, unit.timeperiod, unit.generation, start_id, end_id)
+        return replace(unit, id=unit_id(*key), start_id=start_id, end_id=end_id)
 
     def _job_move(
         self, decided: Decided, move: Move, why: str, unit: str | None = None

@@ -92,7 +92,7 @@ class Decider:
         return f"{why}: {self._reason[1]}" if self._reason[1] else why
 
     def _try_again_later(self, lane: Lane, ordinal: int, last: UnitView, now: datetime) -> None:
-        due = _retry_due(lane, last)
+        due = _retry_due(lane, ordinal, last, now)
         if due is not None and due > now:
             lane.retry_later(ordinal, due)
             self._memory.time_due = min(self._memory.time_due, due)
@@ -168,16 +168,23 @@ def _may_refresh(lane: Lane, ordinal: int, *, ticked: bool) -> bool:
 
 def _may_retry(lane: Lane, ordinal: int, last: UnitView | None, now: datetime) -> bool:
     """Whether the period closed, or `retry_failed` passed, since the unit was given up."""
-    if last is None or last.state is not UnitState.CANCELED or last.finished_at is None:
+    if last is None or last.state is not UnitState.CANCELED:
         return False
-    if ordinal < lane.closed and last.finished_at <= lane.closed_at(ordinal):
-        return True
-    due = _retry_due(lane, last)
+    due = _retry_due(lane, ordinal, last, now)
     return due is not None and due <= now
 
 
-def _retry_due(lane: Lane, last: UnitView) -> datetime | None:
-    seconds = lane.process.retry_failed
-    if seconds is None or last.finished_at is None:
+def _retry_due(lane: Lane, ordinal: int, last: UnitView, now: datetime) -> datetime | None:
+    """When a job whose unit was given up is tried again by itself; None for never.
+
+    After the clock was set back, what is closed stays closed, and the close is waited for once
+    more; a time ahead of the clock counts as now.
+    """
+    if last.finished_at is None:
         return None
-    return last.finished_at + timedelta(seconds=seconds)
+    dues = []
+    if ordinal < lane.closed and last.finished_at <= (close := lane.closed_at(ordinal)):
+        dues.append(close)
+    if (seconds := lane.process.retry_failed) is not None:
+        dues.append(min(last.finished_at, now) + timedelta(seconds=seconds))
+    return min(dues, default=None)

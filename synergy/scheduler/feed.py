@@ -136,15 +136,10 @@ class Feed:
         if change is None:
             return
         first, last, after = change.first, change.last, change.after
-        if change.is_mark:
-            level.mark(first, last)
-            return
         if change.is_started_over:
             self._memory.started_over += [(lane.place, at) for at in range(first, last + 1)]
         if change.follows(level) and lane not in self._surprises:
-            self._memory.take(
-                lane, first, last, after, change.generation, flags=change.flags_in(level)
-            )
+            self._memory.take(lane, first, last, after, change.generation, flags=change.flags)
             if after in (JobState.PROCESSED, JobState.NOOP):
                 # Another scheduler was late: perhaps it knew less of the source.
                 self._memory.unsure += [(lane, at) for at in range(first, last + 1)]
@@ -159,8 +154,7 @@ class Feed:
             case "process.on" | "process.off" | "process.trigger_frequency":
                 memory.control(now)
             case "process.triggered" if entry.process in memory.lanes:
-                memory.lanes[entry.process].close(now)
-                memory.lanes[entry.process].tick()
+                memory.lanes[entry.process].look(now)
             case "gc.requested" | "gc.flush":
                 flush = entry.event == "gc.flush"
                 self.collections.append(CollectionAsked(flush, entry.process, by_operator=True))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from synergy.lifecycle.decision import UnitView
 from synergy.model.control import ProcessControl
 from synergy.model.process import ManagedProcess, StateMachine
-from synergy.model.unit_of_work import UnitOfWork
+from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.schedule.trigger import Trigger, parse
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
@@ -111,6 +111,13 @@ class Lane:
         first, self.closed = self.closed, max(self.closed, bound)
         return self.level.unfinished(max(first, self.level.frontier), self.closed)
 
+    def look(self, now: datetime) -> None:
+        """What its trigger does: closes what is over, and looks at everything unfinished."""
+        closed_before = self.closed
+        self.close(now)
+        self.wake_failed(closed_before, self.closed)
+        self.tick()
+
     def closes_at(self) -> datetime:
         """The instant after which the next period is closed."""
         return self.closed_at(self.closed)
@@ -192,6 +199,13 @@ class Lane:
             self.busy.add(ordinal)
         else:
             self._release(ordinal)
+
+    def cancel_units(self, ordinal: int) -> None:
+        """The job failed: those of its units that were still to be done are canceled with that."""
+        for unit in self.units.get(ordinal, ()):
+            if not unit.state.is_finished:
+                unit.state = UnitState.CANCELED
+        self._release(ordinal)
 
     def forget(self, ordinal: int) -> None:
         """The job is finished or was started over: its units are of no further interest."""

@@ -7,7 +7,7 @@ notice, is what counts, so a restart that reads some changes twice finds nothing
 there, and one that missed the notice finds it.
 
 After a quiet time, the job is started over with its cascade, as an operator would do it, or
-only marked as stale, or left, as the process says. A skipped job is only marked: an operator
+only marked as stale, or left, as the process says. What a person skipped is only marked: a person
 decided about it, and brings what came since in by a reprocess.
 
 Each tree has a place of its own, up to which all changes were dealt with, so that whoever
@@ -28,7 +28,7 @@ from synergy.insight.actions import Actor, job_move, make_moves, start_over_move
 from synergy.insight.coverage import covered, source_bounds
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobMove
 from synergy.model.process import LateData as Policy
 from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
@@ -206,8 +206,7 @@ class LateData:
 
 def _is_only_marked(node: Node) -> bool:
     place, ordinal = node
-    is_skipped = place.level.state(ordinal) is JobState.SKIPPED
-    return is_skipped or place.process.late_data is Policy.MARK
+    return place.level.is_held(ordinal) or place.process.late_data is Policy.MARK
 
 
 def _due(known: _Suspect) -> float:

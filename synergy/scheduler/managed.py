@@ -22,7 +22,7 @@ from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.insight.actions import SCHEDULER, Actor, make_moves, start_over_moves
 from synergy.messaging.protocol import Bus
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobMove
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.scheduler.apply import Applied, Applier, Decided
@@ -132,7 +132,7 @@ class Managed:
         again = [(place, at) for place, at in started if place.level.state(at).is_active]
         missed: defaultdict[str, list[Node]] = defaultdict(list)
         for place, at in late_cascade([*again, *wider]) if again or wider else ():
-            if place.tree in memory.held and _has_result(place.level.state(at)):
+            if place.tree in memory.held and place.level.state(at).is_finished:
                 missed[place.tree].append((place, at))
         for tree, nodes in missed.items():
             with self._troubles.of_tree(tree):
@@ -235,11 +235,6 @@ class Managed:
         trees = {dependant.tree for place in places for dependant in place.dependants}
         if not trees <= self.memory.held:
             self._bus.notify(SCHEDULER)
-
-
-def _has_result(state: JobState) -> bool:
-    """Whether the job is finished, and was not skipped: an operator's word stands."""
-    return state.is_finished and state is not JobState.SKIPPED
 
 
 def _log(move: JobMove) -> None:

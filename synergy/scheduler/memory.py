@@ -154,6 +154,9 @@ class Memory:
             if is_over or level.generation(ordinal) != generation:
                 lane.forget(ordinal)
         level.set(first, last, state, generation, flags=flags)
+        if state is JobState.FAILED:
+            for ordinal in range(first, last + 1) if lane.units else ():
+                lane.cancel_units(ordinal)
         if state in (JobState.EMBRYO, JobState.FAILED):
             for ordinal in range(first, last + 1):
                 lane.wake(ordinal)
@@ -167,9 +170,13 @@ class Memory:
             parent = self.lanes[place.parent.process.name]
             for ordinal in range(place.parent_ordinal(first), place.parent_ordinal(last) + 1):
                 parent.wake(ordinal)
+        members = range(first, last + 1)
+        if lane.process.time_grouping > 1:
+            begin, _ = lane.level.covered(first) or (first, first)
+            members = range(begin, last + 1)
         for dependant in place.dependants:
             other = self.lanes[dependant.process.name]
-            for ordinal in range(first, last + 1) if other.is_held else ():
+            for ordinal in members if other.is_held else ():
                 for reader in other.level.readers(ordinal):
                     other.wake(reader)
         if lane.is_strict:

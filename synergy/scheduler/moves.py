@@ -27,8 +27,8 @@ def _continues(previous: JobMove, move: JobMove) -> bool:
         and previous.last + 1 == move.first
         and (previous.process, previous.before, previous.after)
         == (move.process, move.before, move.after)
-        and (previous.generation, previous.why, previous.covered)
-        == (move.generation, move.why, move.covered)
+        and (previous.generation, previous.why, previous.covered, previous.flags)
+        == (move.generation, move.why, move.covered, move.flags)
     )
 
 

@@ -74,10 +74,7 @@ class Passing:
             if lane.retries:
                 dues.append(lane.retries[0][0])
             if lane.next_tick <= now:
-                closed_before = lane.closed
-                lane.close(now)
-                lane.wake_failed(closed_before, lane.closed)
-                lane.tick()
+                lane.look(now)
                 lane.next_tick = lane.trigger.next_after(now)
             dues.append(lane.next_tick)
         self._memory.time_due = min(dues)

@@ -134,6 +134,7 @@ def entry_of(move: JobMove, now: datetime) -> JournalEntry:
         move.who,
         move.unit,
         covered=move.covered,
+        flags=move.flags,
     )
 
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from synergy.model.job import JobState
-from synergy.timetable.level import UNFINISHED, Level, byte_class
+from synergy.timetable.level import HELD, UNFINISHED, Level, byte_class
 from synergy.timetable.timetable import Place
 
 Node = tuple[Place, int]
@@ -32,7 +32,7 @@ Span = tuple[Place, range]
 
 _BEGUN = re.compile(rb"[^\x00]+")
 _UNFINISHED = re.compile(UNFINISHED + b"+")
-_NOT_SKIPPED = re.compile(byte_class(JobState.SKIPPED, negated=True) + b"+")
+_NOT_HELD = re.compile(b"[^" + re.escape(HELD) + b"]+")
 
 
 def reprocess_cascade(nodes: Iterable[Node]) -> list[Node]:
@@ -51,7 +51,10 @@ def reprocess_spans(asked: Iterable[Span]) -> list[Span]:
 
 
 def late_spans(asked: Iterable[Span]) -> list[Span]:
-    """The same for late data: no further than skipped jobs, which only an operator starts over."""
+    """The same for late data: no further than what a person skipped, and only a person starts over.
+
+    What is skipped because other jobs were comes back with them.
+    """
     return _begun(_closure(asked, _CLIMB_PAST_NO_SKIP))
 
 
@@ -229,10 +232,10 @@ def _all(_level: Level, ordinals: range) -> Iterable[range]:
     return (ordinals,)
 
 
-def _not_skipped(level: Level, ordinals: range) -> Iterable[range]:
-    return _matching(level, ordinals, _NOT_SKIPPED)
+def _not_held(level: Level, ordinals: range) -> Iterable[range]:
+    return _matching(level, ordinals, _NOT_HELD)
 
 
 _CLIMB = _Direction(_above, _checkpoints, _upwards, _all)
-_CLIMB_PAST_NO_SKIP = _Direction(_above, _checkpoints, _upwards, _not_skipped)
+_CLIMB_PAST_NO_SKIP = _Direction(_above, _checkpoints, _upwards, _not_held)
 _DESCEND = _Direction(_below, _nothing, _downwards, _all)

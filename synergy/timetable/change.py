@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState, failed_flags
+from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.timetable.level import Level
 
@@ -24,7 +24,6 @@ class Change:
     after: JobState
     generation: int
     flags: int
-    is_mark: bool
     is_started_over: bool
 
     @staticmethod
@@ -46,8 +45,7 @@ class Change:
             JobState[entry.before.upper()],
             JobState[entry.after.upper()],
             entry.generation,
-            _flags(entry),
-            entry.event == "job.stale",
+            entry.flags,
             entry.event == "job.started_over",
         )
 
@@ -62,19 +60,4 @@ class Change:
 
     def make(self, level: Level) -> None:
         """Sets the jobs."""
-        if self.is_mark:
-            level.mark(self.first, self.last)
-        else:
-            flags = self.flags_in(level)
-            level.set(self.first, self.last, self.after, self.generation, flags=flags)
-
-    def flags_in(self, level: Level) -> int:
-        """The flags of the jobs afterwards; a job that is acknowledged stays as stale as it was."""
-        stays = self.flags & ACKNOWLEDGED_FLAG and level.is_stale(self.first)
-        return self.flags | (STALE_FLAG if stays else 0)
-
-
-def _flags(entry: JournalEntry) -> int:
-    if entry.event == "job.acknowledged":
-        return ACKNOWLEDGED_FLAG
-    return failed_flags(JobState[entry.after.upper()], entry.generation)
+        level.set(self.first, self.last, self.after, self.generation, flags=self.flags)

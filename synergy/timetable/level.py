@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from synergy.errors import InvalidValue, NotFound
 from synergy.model.job import (
     ACKNOWLEDGED_FLAG,
+    DERIVED_FLAG,
     STALE_FLAG,
     STATE_MASK,
     JobRun,
@@ -39,6 +40,7 @@ def flagged(state: JobState, flag: int) -> bytes:
 
 UNFINISHED = byte_class(*_PENDING, JobState.FAILED)
 _UNFINISHED = re.compile(UNFINISHED)
+HELD = bytes(byte for byte in bytes_of(JobState.SKIPPED) if not byte & DERIVED_FLAG)
 _PENDING_ONLY = re.compile(byte_class(*_PENDING))
 _FAILED = re.compile(byte_class(JobState.FAILED))
 _NOT_SKIPPED = re.compile(byte_class(JobState.SKIPPED, JobState.GIVEN_UP, negated=True))
@@ -152,6 +154,14 @@ class Level:
         """Whether it was given up, and a person acknowledged that."""
         return bool(self.states[ordinal - self.start] & ACKNOWLEDGED_FLAG)
 
+    def is_held(self, ordinal: int) -> bool:
+        """Whether a person skipped it: nothing but a reprocess starts it over."""
+        return self.states[ordinal - self.start] in HELD
+
+    def is_derived(self, ordinal: int) -> bool:
+        """Whether it is skipped only because other jobs are."""
+        return bool(self.states[ordinal - self.start] & DERIVED_FLAG)
+
     def is_all(self, first: int, last: int, state: JobState, generation: int) -> bool:
         """Whether the jobs `first` to `last` (inclusive) are all in a state and generation."""
         states = self.states[first - self.start : last + 1 - self.start]
@@ -183,11 +193,6 @@ class Level:
             self.frontier = min(self.frontier, first)
         elif first <= self.frontier <= last:
             self.frontier = self.first_unfinished(last + 1, self.end)
-
-    def mark(self, first: int, last: int) -> None:
-        """Marks jobs `first` to `last` (inclusive) as stale, and leaves the rest as it is."""
-        for at in range(first - self.start, last + 1 - self.start):
-            self.states[at] |= STALE_FLAG
 
     def _uncount(self, begin: int, end: int) -> None:
         if end - begin == 1:

@@ -10,7 +10,8 @@ The three blocking types, each in one sentence:
 A job may finish (is *finalisable*) when every counterpart in the trees depended on is
 finished and every child is finished.
 
-A period that begins under a skipped parent is skipped as well, whatever its blocking type.
+A period that begins under a parent that a person skipped is skipped as well, whatever its
+blocking type.
 """
 
 from __future__ import annotations
@@ -121,14 +122,14 @@ def _skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
 
 
 def _skipped_parent(place: Place, ordinal: int) -> Blocker | None:
-    """The skipped parent of a period that was never begun; one that was given up is none."""
+    """The parent of a period that was never begun, if a person skipped it."""
     if place.parent is None:
         return None
     own, parent = place.level, place.parent
     if own.state(ordinal) is not JobState.EMBRYO or own.generation(ordinal) != 1:
         return None
     at = place.parent_ordinal(ordinal)
-    if not parent.level.holds(at) or parent.level.state(at) is not JobState.SKIPPED:
+    if not parent.level.holds(at) or not parent.level.is_held(at):
         return None
     return _blocker(Relation.PARENT, parent, at)
 

@@ -54,13 +54,16 @@ class Hold:
         return not (self._waiting or self._concluded)
 
     def put_back(self, unit: UnitOfWork) -> None:
-        """The present unit could not be carried out for want of the store: it comes next again."""
+        """The present unit could not be carried out for want of the store: it comes next again.
+
+        Not one whose time was over before, or that was taken away.
+        """
         with self._lock:
             self._current = None
-            if self._late is not None:  # its time was over before
+            if self._late is not None:
                 self._concluded.append(self._late)
                 self._late = None
-            else:
+            elif self._lost != Hint(unit.id, unit.attempt):
                 self._waiting.appendleft(unit)
 
     def next(self) -> UnitOfWork | None:

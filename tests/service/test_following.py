@@ -146,7 +146,7 @@ def test_snapshots_that_nobody_looks_at_any_more_do_not_pile_up(world, monkeypat
 def _levels_after_a_move(world, following, hour) -> int:
     move(world, hour, hour, JobState.PROCESSED)
     following.timetable()
-    return sum(isinstance(each, Level) for each in gc.get_objects())
+    return sum(type(each) is Level for each in gc.get_objects())
 
 
 def test_news_that_follow_cost_no_reading_of_rows(world):

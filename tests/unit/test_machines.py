@@ -45,6 +45,9 @@ CHILDREN_SKIPPED = Readiness(True, True, True, None)
 BY_SKIP = Readiness(
     False, True, False, Blocker(Relation.COUNTERPART, "A", 1, "2015052000", JobState.SKIPPED)
 )
+UNDER_SKIP = Readiness(
+    True, True, False, Blocker(Relation.PARENT, "D", 1, "2015052000", JobState.SKIPPED)
+)
 E, P, F, X = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN, JobState.FAILED
 R, RUN, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
 DONE, NOOP, CANCELED = UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED
@@ -68,7 +71,11 @@ def job(state=E, *, closed=True, ready=READY, bounds=(1, 10), units=(), **more):
 
 EXTERNAL = {"bounds": None, "is_measured": False}
 SKIPS = {"on_failure": OnFailure.SKIP}
-WITH_IT = Finish(JobState.SKIPPED, "A 2015052000 is skipped", with_=BY_SKIP.skipped_by)
+WITH_IT = Finish(
+    JobState.SKIPPED, "A 2015052000 is skipped", with_=BY_SKIP.skipped_by, is_derived=True
+)
+UNDER_IT = Finish(JobState.SKIPPED, "D 2015052000 is skipped", with_=UNDER_SKIP.skipped_by)
+WITH_CHILDREN = Finish(JobState.SKIPPED, "all its children are skipped", is_derived=True)
 GIVES_UP = Finish(JobState.GIVEN_UP, "x", "u")
 LAST_RUN = Request(1, 10, is_final=True)
 
@@ -123,10 +130,11 @@ TABLE = [
     (DISCRETE, job(P, units=[unit(DONE, 8)]), Request(1, 10, is_final=True)),
     (DISCRETE, job(P, units=[unit(DONE, 0)], **EXTERNAL), Finish(JobState.PROCESSED, "", "u")),
     (DISCRETE, job(ready=BY_SKIP), WITH_IT),
+    (DISCRETE, job(ready=UNDER_SKIP), UNDER_IT),
     (
         DISCRETE,
         job(ready=CHILDREN_SKIPPED),
-        Finish(JobState.SKIPPED, "all its children are skipped"),
+        WITH_CHILDREN,
     ),
     (
         DISCRETE,
@@ -178,7 +186,7 @@ TABLE = [
     (
         CONTINUOUS,
         job(P, units=[unit(DONE)], ready=CHILDREN_SKIPPED),
-        Finish(JobState.SKIPPED, "all its children are skipped"),
+        WITH_CHILDREN,
     ),
 ]  # fmt: skip
 

@@ -230,9 +230,9 @@ def test_units_that_are_tried_again_are_told_and_are_no_failure():
 
 
 def test_late_data_is_a_failure_only_if_nobody_takes_it_in():
-    late = replace(CLEAN, late=2, late_since=CLEAN.at, first=MISSING)
+    late = replace(CLEAN, late=2, late_since={"Hours 1": CLEAN.at}, first=MISSING)
     assert noted(replace(WELL, audit=late)) == [(Remark.LATE_DATA, 2)]
-    late = replace(late, late_since=CLEAN.at - timedelta(minutes=7))
+    late = replace(late, late_since={"Hours 1": CLEAN.at - timedelta(minutes=7)})
     (finding,) = verdict(replace(WELL, audit=late), NOW).findings
     assert (finding.kind, finding.count) == (Trouble.UNEXPLAINED, 2)
 

@@ -133,10 +133,16 @@ _FIELDS = (
 
 def document_of(entry: JournalEntry) -> Doc:
     """An entry as it is kept, without its number and origin."""
-    return {"at": micros(entry.at), **{name: getattr(entry, name) for name in _FIELDS}}
+    fields = {name: getattr(entry, name) for name in _FIELDS}
+    return {"at": micros(entry.at), **fields, "flags": entry.flags}
 
 
 def entry_from(document: Doc) -> JournalEntry:
     """The entry that `document_of` wrote, with its number if it has one."""
     fields = {name: document[name] for name in _FIELDS}
-    return JournalEntry(at=instant(document["at"]), seq=document.get("_id", 0), **fields)
+    return JournalEntry(
+        at=instant(document["at"]),
+        flags=document.get("flags", 0),  # entries of before have none
+        seq=document.get("_id", 0),
+        **fields,
+    )

@@ -23,7 +23,7 @@ def record(connection: apsw.Connection, rows: Iterable[Row]) -> None:
 
 
 def record_jobs(connection: apsw.Connection, rows: Iterable[Row]) -> None:
-    """The same for entries that end with what the job covered."""
+    """The same for entries that end with what the job covered, and its flags."""
     connection.executemany(_SQL["append_job"], rows)
 
 

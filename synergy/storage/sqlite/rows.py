@@ -141,11 +141,11 @@ def entry(row: Row) -> JournalEntry:
     """A row of `journal`."""
     (
         seq, at, event, process, first, last, before, after, generation, why, who, unit, attempt,
-        covered,
+        covered, flags,
     ) = row  # fmt: skip
     return JournalEntry(
         instant(at), event, process, first, last, before, after, generation, why, who, unit,
-        attempt, covered, seq,
+        attempt, covered, flags, seq,
     )  # fmt: skip
 
 
@@ -165,6 +165,7 @@ def entry_row(entry: JournalEntry) -> Row:
         entry.unit,
         entry.attempt,
         entry.covered,
+        entry.flags,
     )
 
 

@@ -5,8 +5,9 @@ INSERT INTO journal (
 
 -- name: append_job
 INSERT INTO journal (
-    at, event, process, first, last, before, after, generation, why, who, unit, attempt, covered
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    at, event, process, first, last, before, after, generation, why, who, unit, attempt, covered,
+    flags
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: since
 SELECT * FROM journal WHERE seq > :seq AND (:besides = '' OR who <> :besides)

@@ -71,7 +71,8 @@ CREATE TABLE journal (
     who        TEXT NOT NULL,
     unit       TEXT,
     attempt    INTEGER NOT NULL,
-    covered    INTEGER NOT NULL DEFAULT 0
+    covered    INTEGER NOT NULL DEFAULT 0,
+    flags      INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX journal_process ON journal (process);
 CREATE INDEX journal_job ON journal (process, first);
