@@ -197,7 +197,7 @@ def test_every_optional_field_arrives(project: Path) -> None:
             life_support="7d",
             timeout="20s",
             late_data="mark",
-            on_failure="skip",
+            on_failure="block",
             retry_failed="30m",
             refresh="1m",
             is_on=False,
@@ -217,7 +217,7 @@ def test_every_optional_field_arrives(project: Path) -> None:
     assert (found.resubmit_after, found.life_support) == (7200, 7 * 86_400)
     assert found.timeout == 20
     assert (found.late_data, found.is_on) == (LateData.MARK, False)
-    assert (found.on_failure, found.retry_failed, found.refresh) == (OnFailure.SKIP, 1800, 60)
+    assert (found.on_failure, found.retry_failed, found.refresh) == (OnFailure.BLOCK, 1800, 60)
     assert found.blocking is Blocking.CHILDREN
     assert found.trigger_frequency == "at 5-08:00"
 
@@ -266,6 +266,7 @@ def test_a_process_may_be_on_where_the_demo_stream_is(
         ({"late_data": "reproces"}, "late_data", "did you mean reprocess?"),
         ({"on_failure": "skp"}, "on_failure", "did you mean skip?"),
         ({"on_failure": True}, "on_failure", "unknown value True: expected one of block, skip"),
+        ({"on_failure": "skip", "retry_failed": "1h"}, "retry_failed", "choose one"),
         ({"retry_failed": 0}, "retry_failed", "more than 0"),
         ({"retry_failed": "never"}, "retry_failed", "expected a duration"),
         ({"retry_failed": -1}, "retry_failed", "at least 0"),
@@ -539,3 +540,8 @@ def test_also_reads_names_earlier_periods_only(project: Path, value: object) -> 
 def test_also_reads_arrives(project: Path) -> None:
     one(project, managed("p", "daily", also_reads=[-1, -7]))
     assert process(project).also_reads == (-7, -1)
+
+
+def test_a_process_may_go_on_without_what_failed(project: Path) -> None:
+    one(project, managed("p", "hourly", on_failure="skip"))
+    assert process(project).on_failure is OnFailure.SKIP
