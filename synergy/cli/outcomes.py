@@ -1,20 +1,20 @@
-"""A plugin of pytest: writes how each test ended, a line of JSON each, for `launch.py test`."""
+"""A plugin of pytest: writes how each test ended, a line of JSON each, for `launch.py test`.
+
+It imports nothing of pytest, which the runtime does not have; hence `Any` for what pytest passes.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pytest
+from typing import Any
 
 FILE = "SYNERGY_TEST_OUTCOMES"
 STORY = "story"  # a mark: the tests of a module need one another, and are tried again together
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config: Any) -> None:
     """Begins to write, if it is said where."""
     if FILE in os.environ:
         config.pluginmanager.register(_Recorder(Path(os.environ.pop(FILE))))
@@ -24,11 +24,11 @@ class _Recorder:
     def __init__(self, file: Path) -> None:
         self._file = file.open("a", encoding="utf-8", buffering=1)  # a crash loses no line
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when == "call" or not report.passed:
             self._write(report, is_story=STORY in report.keywords)
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+    def pytest_collectreport(self, report: Any) -> None:
         if not report.passed:
             self._write(report, is_story=False)
 

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from synergy.insight.causes import Cause
     from synergy.insight.views import LevelView, TreeView
 
+NOTHING = {
+    "started over": "none of these jobs has begun",
+    "skipped": "all of these jobs are finished; a reprocess starts them over",
+    "tried again": "none of these jobs is failed; one that was given up is reprocessed",
+    "acknowledged": "none of these jobs was given up, and is not acknowledged yet",
+}
 SHOWN = 40  # unexplained periods that are listed for people
 RANGE_HELP = "FROM..TO without TO, or one timeperiod"
 
@@ -221,8 +227,8 @@ def run_acknowledge(arguments: argparse.Namespace) -> None:
     from synergy.errors import InvalidValue
     from synergy.insight.bulk import BulkVerb
 
-    if not arguments.reason:
-        raise InvalidValue("say why it is well without these periods: --reason '...'")
+    if not arguments.reason.strip(". "):
+        raise InvalidValue("say why it is well without these: --reason 'the source is lost'")
     _show_touched(_touched(arguments, BulkVerb.ACKNOWLEDGE), arguments, "acknowledged")
 
 
@@ -258,7 +264,7 @@ def _show_touched(touched: Sequence[Touched], arguments: argparse.Namespace, don
         )
         return
     if not touched:
-        output.say("nothing to do: none of these jobs is in a state that this would change")
+        output.say(f"nothing to do: {NOTHING[done]}")
         return
     output.table(
         ["process", "timeperiod", "before", "after", "generation"],

@@ -124,6 +124,12 @@ class Actions:
                 f"unit {unit.id} carries out a run: launch.py schedule retry {unit.id} runs it "
                 "again; launch.py schedule runs shows how runs ended"
             )
+        if unit.state is UnitState.CANCELED:
+            raise Refused(
+                f"unit {unit.id} was canceled, and stays so: launch.py timetable retry "
+                f"{unit.process} {unit.timeperiod} tries its period again, if that is failed; "
+                "timetable reprocess starts a finished one over"
+            )
         if unit.state is UnitState.IN_PROGRESS:
             raise Refused(f"unit {unit.id} is in progress: cancel it, or reprocess its job")
         self._move_unit(unit, UnitMoveName.HAND_OUT_AGAIN, actor, now, dry_run=dry_run)

@@ -139,7 +139,7 @@ def _failures(store: Store, timetable: Timetable, now: datetime) -> _Failures:
 
     def listed(pattern: re.Pattern[bytes]) -> tuple[Unexplained, ...]:
         return tuple(
-            Unexplained(job.process, job.timeperiod, job.state, job.reason)
+            Unexplained(job.process, job.timeperiod, job.cause or job.state, job.reason)
             for job in jobs.read(list(islice(_places(timetable, pattern), SHOWN)))
         )
 

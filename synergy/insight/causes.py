@@ -14,6 +14,7 @@ class Kind(Enum):
     """What sort of cause it is, for programs."""
 
     FINISHED = "finished"
+    SKIPPED = "skipped"  # finished without a result, because somebody decided so
     GIVEN_UP = "given_up"  # finished without a result, and nobody has acknowledged that
     LATE_DATA = "late_data"
     OPEN = "open"

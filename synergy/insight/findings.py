@@ -186,11 +186,12 @@ def _down(one: Down) -> Finding:
 def _off(one: SwitchedOff) -> Finding:
     what = one.what if one.count == 1 else f"{one.what}s"
     waits = "waits" if one.count == 1 else "wait"
-    text = f"{one.process} is switched off, and {one.count:,} {what} {waits} for it"
+    where = " on all boxes that have it" if one.box else ""
+    text = f"{one.process} is switched off{where}, and {one.count:,} {what} {waits} for it"
     first = First(one.process, path=_path("processes", one.process))
     return Finding(
         Trouble.SWITCHED_OFF, one.count, one.since, first, text,
-        (helps.switch_on(one.process),),
+        (helps.start(one.process, one.box) if one.box else helps.switch_on(one.process),),
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from synergy.timetable.timetable import Timetable
 
 NEW = timedelta(minutes=5)  # a deployment that is younger has only begun
 SETTLED = timedelta(seconds=60)  # an instance that starts, or stops, has so long for it
+UNSERVED = timedelta(seconds=60)  # that units may wait where no worker of their process lives
 STUCK_AFTER = timedelta(minutes=3)  # two runs of the collector, and time for it
 MOST = 100  # failed runs and dead messages that are looked at, the newest
 RECENT = 20  # entries of a job among which the last of a unit is looked for
@@ -166,8 +167,9 @@ class Gathering:
     def _unserved(self) -> Iterator[Unserved]:
         """Those of the processes that are switched on: the others are told as that."""
         processes = self._deployment.processes
-        for one in unserved(self._store, self._deployment, self._now):
-            if self._is_on(processes[one.process]):
+        for one in unserved(self._store, self._deployment, self._now, UNSERVED):
+            process = processes[one.process]
+            if self._is_on(process) and not self._is_off_on_all_boxes(process):
                 yield one
 
     def _on_units(self) -> list[UnitOfWork]:
@@ -185,7 +187,12 @@ class Gathering:
         for unit in self._units:
             units[unit.process] += 1
         off = [p for p in self._deployment.processes.values() if not self._is_on(p)]
+        nowhere = [p for p in self._deployment.processes.values() if self._is_off_on_all_boxes(p)]
         depths = self._bus.depths() if off else {}
+        for process in nowhere:
+            if self._is_on(process) and units[process.name]:
+                box = next(iter(sorted(self._places(process))))
+                yield SwitchedOff(process.name, units[process.name], "unit", box=box)
         for process in off:
             since = self._switched_at(process)
             if closed.get(process.name):
@@ -194,6 +201,19 @@ class Gathering:
                 yield SwitchedOff(process.name, units[process.name], "unit", since)
             elif isinstance(process, DaemonProcess) and depths.get(process.queue):
                 yield SwitchedOff(process.name, depths[process.queue], "message", since)
+
+    def _places(self, process: Process) -> dict[str, bool]:
+        """The boxes that have a process, with whether it is switched on there."""
+        return {
+            box.id: one.is_on
+            for box in self._boxes
+            for one in box.processes
+            if one.process == process.name and one.is_on is not None
+        }
+
+    def _is_off_on_all_boxes(self, process: Process) -> bool:
+        places = self._places(process)
+        return bool(places) and not any(places.values())
 
     def _switched_at(self, process: Process) -> datetime | None:
         for entry in self._store.journal.find(process.name):

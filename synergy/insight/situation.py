@@ -91,12 +91,16 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class SwitchedOff:
-    """A process that is switched off although `count` of `what` wait for it."""
+    """A process that is switched off although `count` of `what` wait for it.
+
+    `box` is one that has it, if it is the boxes on which it is switched off, all of them.
+    """
 
     process: str
     count: int
     what: str
     since: datetime | None = None
+    box: str = ""
 
 
 @dataclass(frozen=True, slots=True)

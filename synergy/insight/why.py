@@ -19,7 +19,7 @@ from synergy.runtime import identity
 from synergy.schedule.trigger import Every, parse
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
-from synergy.timetable.readiness import Blocker, Relation, blockers
+from synergy.timetable.readiness import Blocker, Relation, blockers, skipped_counterparts
 from synergy.timetable.timetable import Place, Timetable
 
 WIDTH = 3  # how many children or counterparts are followed; the others are counted
@@ -104,8 +104,17 @@ class Why:
             taken = self._entry(place, ordinal, "job.acknowledged")
             told = f": {taken.why} ({identity.short_name(taken.who)})" if taken is not None else ""
             said, why = "given up, and acknowledged", told
-        help_ = (again,) if state is JobState.SKIPPED or stale else ()
-        return self._cause(Kind.FINISHED, place, ordinal, f"{said}{why}{stale}", *help_)
+        text = f"{said}{why}{stale}"
+        if state is JobState.SKIPPED:
+            return self._cause(Kind.SKIPPED, place, ordinal, text, self._back(place, ordinal))
+        return self._cause(Kind.FINISHED, place, ordinal, text, *((again,) if stale else ()))
+
+    def _back(self, place: Place, ordinal: int) -> Help:
+        """What brings a skipped job back: often the job because of which it is skipped."""
+        behind = next(skipped_counterparts(place, ordinal), None)
+        if behind is not None and place.level.is_derived(ordinal):
+            return helps.reprocess(behind.process, behind.timeperiod)
+        return helps.reprocess(place.process.name, place.level.timeperiod(ordinal))
 
     def _stale(self, place: Place, ordinal: int) -> str:
         if not place.level.is_stale(ordinal):

@@ -84,10 +84,11 @@ class LevelReader:
     def _reason(self, ordinal: int, unit: UnitOfWork | None) -> str:
         level = self._place.level
         state = level.state(ordinal)
-        if state.is_finished and level.is_stale(ordinal):
-            return self._said(ordinal, "job.stale")
         if state is JobState.SKIPPED and level.is_acknowledged(ordinal):
             return self._said(ordinal, "job.acknowledged")
+        # Why a person skipped it says more than that its source changed since.
+        if state.is_finished and level.is_stale(ordinal) and state is not JobState.SKIPPED:
+            return self._said(ordinal, "job.stale")
         if state in _EXPLAINED:
             return self._said(ordinal, f"job.{state.word}")
         if state.is_finished or ordinal >= self._closed:

@@ -52,7 +52,8 @@ def _early(job: Situation) -> Decision | None:
     """What ends a job before either machine is asked."""
     if job.readiness.skipped_by is not None and job.last is None:
         by = job.readiness.skipped_by
-        why = f"{by.process} {by.timeperiod} is skipped"
+        was = "was given up" if by.state is JobState.GIVEN_UP else "is skipped"
+        why = f"{by.process} {by.timeperiod} {was}"
         is_derived = by.relation is not Relation.PARENT
         return Finish(JobState.SKIPPED, why, with_=by, is_derived=is_derived)
     if not job.is_closed:

@@ -37,6 +37,9 @@ UNITS_KEPT = timedelta(days=7)  # those that newer ones of their job superseded
 FORGET_AT_MOST = 5000  # rows a run, so that no run holds others up
 _WHO = "collector"
 
+_Beat = tuple[int, int, str | None]
+"""Attempt, heartbeat and owner of a unit, as it was seen."""
+
 log = logging.getLogger(__name__)
 
 
@@ -65,7 +68,7 @@ class Collector:
         self._clock = clock
         self._processes = processes
         self._is_superseded = is_superseded
-        self._beats: dict[str, tuple[int, int, float]] = {}
+        self._beats: dict[str, tuple[_Beat, float]] = {}
         self._running: dict[str, tuple[int, float]] = {}
         self._ran_at: float | None = None
 
@@ -125,10 +128,12 @@ class Collector:
         flush: bool,
         monotonic: float,
     ) -> Observed:
-        attempt, beat, since = self._beats.get(unit.id, (0, 0, 0.0))
-        if (attempt, beat) != (unit.attempt, unit.heartbeat):
+        # With its owner: a unit that waited for long is not silent from the moment of its claim.
+        beat = (unit.attempt, unit.heartbeat, unit.owner)
+        known, since = self._beats.get(unit.id, (None, 0.0))
+        if known != beat:
             since = monotonic
-            self._beats[unit.id] = (unit.attempt, unit.heartbeat, since)
+            self._beats[unit.id] = (beat, since)
         owner = identity.parse(unit.owner or "")
         running_since = self._running_since(unit, monotonic)
         return Observed(

@@ -63,7 +63,7 @@ def readiness(place: Place, ordinal: int) -> Readiness:
     may_run = blocking is Blocking.NORMAL or finishable
     skipped_by = _skipped_parent(place, ordinal)
     if blocking is Blocking.DEPENDENCIES:
-        skipped_by = next(_skipped_counterparts(place, ordinal), skipped_by)
+        skipped_by = next(skipped_counterparts(place, ordinal), skipped_by)
         may_run = skipped_by is None and _counterparts_finished(place, ordinal)
     all_skipped = place.child is not None and place.child.level.all_skipped(
         *place.children(ordinal)
@@ -113,7 +113,8 @@ def _counterparts_finished(place: Place, ordinal: int) -> bool:
     )
 
 
-def _skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
+def skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
+    """The counterparts that are skipped, or were given up."""
     first, end = place.level.covered(ordinal) or (ordinal, ordinal + 1)
     for other in place.counterparts:
         for at in dict.fromkeys(map(other.level.checkpoint, range(first, end))):

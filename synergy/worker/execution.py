@@ -87,6 +87,9 @@ class Crew:
         self._pulse = Pulse(workplace, self._hold, end)
         self._runs: dict[str, Run] = {}  # of the units in hand, by id
         self._group = 1
+        # The death of a worker is a failure of all that it holds, so where one failure is the end,
+        # it holds nothing but the unit that it carries out.
+        self._largest = LARGEST_GROUP if workplace.process.max_attempts > 1 else 1
         self._asked: list[Hint] = []  # what was claimed, without an answer yet
 
     def close(self) -> None:
@@ -108,7 +111,7 @@ class Crew:
             # The work alone: a slow commit must not make groups smaller, and commits more.
             short = clock.monotonic() - began < SHORT
             self._hold.flush()
-        self._group = min(self._group * 2, LARGEST_GROUP) if short else max(self._group // 2, 1)
+        self._group = min(self._group * 2, self._largest) if short else max(self._group // 2, 1)
         return True
 
     def _take(self, consumer: Consumer) -> bool:

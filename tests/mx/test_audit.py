@@ -135,7 +135,7 @@ def test_the_audit_of_a_small_timetable_is_answered_at_once(world, client):
     # 84 hours of which the last is not settled, 3 closed days of each tree
     assert result["audit"] == {
         "expected": 89, "accounted": 89, "unfinished": 89, "unexplained": [],
-        "failed": 0, "given_up": 0, "acknowledged": 0, "unseen": 0,
+        "failed": 0, "given_up": 0, "acknowledged": 0, "unseen": 0, "late": 0,
         "failures": [], "acknowledgements": [],
     }  # fmt: skip
     assert result["at"] == "2015-05-20T12:00:00Z"

@@ -284,3 +284,36 @@ def test_late_data_that_is_taken_in_each_time_is_no_failure_however_long_it_come
         world.clock.advance(30)
         keep(world.store, Audit(100, 99, 0, (late,), late=1), world.clock.now(), 0.1)
     assert last_audit(world.store).is_late_for_long
+
+
+# Workers that die, or are thought to
+
+
+def test_a_unit_that_waited_for_long_is_not_silent_from_the_moment_of_its_claim():
+    world = a_world(heartbeat_timeout=60.0)
+    world.write("raw", BAD, 5)
+    world.schedule()
+    world.advance(300)
+    (unit,) = world.units("Hour", BAD)
+    world.store.units.claim([Hint(unit.id, unit.attempt)], "w", world.clock.now())
+    world.actions.request_collection("Hour", flush=False, actor=OPERATOR, now=world.clock.now())
+    world.schedule()
+    (unit,) = world.units("Hour", BAD)
+    assert (unit.state.value, unit.failures) == ("in_progress", 0)
+    world.advance(130)
+    assert world.state("Hour", BAD) is FAILED  # it never beat
+
+
+@pytest.mark.parametrize(("attempts", "held"), [(1, 1), (3, 4)])
+def test_a_worker_holds_one_unit_alone_where_its_death_would_fail_all_that_it_holds(attempts, held):
+    world = a_world(max_attempts=attempts)
+    for hour in range(8):
+        world.write("raw", f"20150517{hour:02}", 1)
+    most = []
+
+    def work(task):
+        most.append(sum(u.state.value == "in_progress" for u in world.store.units.unfinished()))
+        return copy_rows(task)
+
+    settle(world, work)
+    assert max(most) == held

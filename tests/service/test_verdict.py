@@ -187,13 +187,13 @@ def test_of_days_that_wait_only_their_hours_are_told(world):
     assert found.findings[0].waiting == 40 + 1  # the hours, and the day behind them
 
 
-def test_units_that_nobody_takes_are_told_after_five_minutes(world):
+def test_units_that_nobody_takes_are_told_after_a_minute(world):
     settle(world)
     world.clock.advance((datetime(2015, 5, 17, 13, 5, 30, tzinfo=UTC) - world.clock.now()).seconds)
     world.schedule()
     assert world.store.units.unfinished()
     assert look(world).is_well
-    world.advance(301)
+    world.advance(61)
     found = look(world)
     assert kinds(found) == [("not_served", "Hours", 1)]
     assert "nobody takes 1 unit of Hours: nobody serves it" in found.findings[0].text
@@ -241,6 +241,19 @@ def test_without_a_scheduler_that_is_what_is_told(world):
 
 
 # Boxes
+
+
+def test_a_process_that_is_switched_off_on_all_its_boxes_with_work_waiting_is_not_well(world):
+    settle(world)
+    world.store.boxes.assign("b", ["Hours"])
+    report(world, "running")
+    world.store.boxes.switch("b", "Hours", False, "a test", world.clock.now(), "")
+    world.advance(3700)
+    report(world, "stopped")
+    found = look(world)
+    assert kinds(found)[0][:2] == ("switched_off", "Hours")
+    assert "on all boxes that have it" in found.findings[0].text
+    assert commands(found.findings[0])[0].startswith("launch.py process start Hours")
 
 
 def report(world, *states, **fields):

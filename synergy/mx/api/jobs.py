@@ -245,7 +245,7 @@ def acknowledge_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Pre
 
     The reason is required, but for a dry run: it says why it is well without these periods.
     """
-    if not body.reason.strip() and not body.dry_run:
+    if not body.reason.strip(". ") and not body.dry_run:
         raise InvalidValue(
             "reason is missing: acknowledging needs it, to say why it is well without these periods"
         )
