@@ -91,7 +91,7 @@ class Node:
         return self.folder / "rabbitmq.log"
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Returns when it answers, and has started as a whole."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [str(_home() / "rabbitmq-server")],
@@ -102,6 +102,7 @@ class Node:
                 start_new_session=True,
             )
         _wait_until_it_answers(f"amqp://guest:guest@{self.host}:{self.port}/", self)
+        self.ctl("await_startup")  # it takes connections before `rabbitmqctl` may ask for anything
 
     def kill(self) -> None:
         """As a power cut would end it; the node is a group of processes."""
