@@ -87,9 +87,10 @@ class Crew:
         self._pulse = Pulse(workplace, self._hold, end)
         self._runs: dict[str, Run] = {}  # of the units in hand, by id
         self._group = 1
-        # The death of a worker is a failure of all that it holds, so where one failure is the end,
-        # it holds nothing but the unit that it carries out.
-        self._largest = LARGEST_GROUP if workplace.process.max_attempts > 1 else 1
+        # The death of a worker is a failure of all that it holds, so where one failure fails a
+        # period, it holds nothing but the unit that it carries out.
+        is_last = isinstance(self._process, ManagedProcess) and self._process.max_attempts == 1
+        self._largest = 1 if is_last else LARGEST_GROUP
         self._asked: list[Hint] = []  # what was claimed, without an answer yet
 
     def close(self) -> None:
