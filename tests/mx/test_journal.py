@@ -50,6 +50,7 @@ def test_an_entry_is_shown_with_all_that_it_says(world, client):
             "unit": None,
             "attempt": 0,
             "covered": 0,
+            "flags": 0,
         }
     ]
 
