@@ -333,6 +333,7 @@ def test_canceling_a_unit_ends_its_program_with_all_that_it_started(home):
     assert ended["state"] == "failed"
     assert "a test" in ended["leaves"][0]["text"]
     home.launch("unit", "cancel", unit.id, code=4)
+    home.launch("timetable", "skip", "StubbornHourly", START)  # strictly in order: the next waits
     home.launch("process", "on", "StubbornHourly")
     later = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, HOUR)
     assert pid_of(later) == pid_of(unit)  # the worker is free for the next one
