@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """example:
   launch.py status
-  launch.py status --json || mail -s 'Synergy is not well' ops@example.com
+  launch.py status > status.txt || mail -s 'Synergy is not well' ops@example.com < status.txt
 """
 SHOWN = 30  # findings; --json has all
 

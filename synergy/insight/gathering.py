@@ -186,21 +186,22 @@ class Gathering:
         units: defaultdict[str, int] = defaultdict(int)
         for unit in self._units:
             units[unit.process] += 1
-        off = [p for p in self._deployment.processes.values() if not self._is_on(p)]
-        nowhere = [p for p in self._deployment.processes.values() if self._is_off_on_all_boxes(p)]
+        off = [
+            process
+            for process in self._deployment.processes.values()
+            if not self._is_on(process) or self._is_off_on_all_boxes(process)
+        ]
         depths = self._bus.depths() if off else {}
-        for process in nowhere:
-            if self._is_on(process) and units[process.name]:
-                box = next(iter(sorted(self._places(process))))
-                yield SwitchedOff(process.name, units[process.name], "unit", box=box)
         for process in off:
-            since = self._switched_at(process)
+            since, box = self._switched_at(process), ""
+            if self._is_on(process):
+                since, box = None, min(self._places(process))
             if closed.get(process.name):
-                yield SwitchedOff(process.name, closed[process.name], "period", since)
+                yield SwitchedOff(process.name, closed[process.name], "period", since, box)
             elif units[process.name]:
-                yield SwitchedOff(process.name, units[process.name], "unit", since)
+                yield SwitchedOff(process.name, units[process.name], "unit", since, box)
             elif isinstance(process, DaemonProcess) and depths.get(process.queue):
-                yield SwitchedOff(process.name, depths[process.queue], "message", since)
+                yield SwitchedOff(process.name, depths[process.queue], "message", since, box)
 
     def _places(self, process: Process) -> dict[str, bool]:
         """The boxes that have a process, with whether it is switched on there."""

@@ -12,9 +12,9 @@ from synergy.scheduler.lane import Lane
 from synergy.scheduler.memory import Memory
 from synergy.timeperiod import Qualifier
 
-# Seconds between two runs of a failed period whose source grows, where interim runs come with
+# Seconds between two tries of a failed period whose source grows, where interim runs come with
 # the trigger.
-FASTEST_TRIGGER = 10.0
+BETWEEN_TRIES = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Passing:
     def refresh_later(self, lane: Lane, ordinal: int) -> None:
         """Has the next interim run of a period wait a while."""
         refresh = lane.process.refresh
-        due = self._clock.monotonic() + (FASTEST_TRIGGER if refresh is None else refresh)
+        due = self._clock.monotonic() + (BETWEEN_TRIES if refresh is None else refresh)
         lane.refresh_at[ordinal] = due
         heapq.heappush(self._refreshes, (due, lane.process.name, ordinal))
 

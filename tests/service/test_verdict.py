@@ -12,9 +12,10 @@ from synergy.insight.bulk import BulkRequest, BulkVerb, Range
 from synergy.insight.findings import Trouble
 from synergy.insight.reads import Reads
 from synergy.insight.verdict import Remark
+from synergy.messaging.message import EventsMessage
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobMove, JobState
-from synergy.model.process import Blocking, OnFailure
+from synergy.model.process import Blocking, DaemonProcess, OnFailure
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, UnitState
 from synergy.worker.outcome import Processed
@@ -254,6 +255,26 @@ def test_a_process_that_is_switched_off_on_all_its_boxes_with_work_waiting_is_no
     assert kinds(found)[0][:2] == ("switched_off", "Hours")
     assert "on all boxes that have it" in found.findings[0].text
     assert commands(found.findings[0])[0].startswith("launch.py process start Hours")
+
+
+def test_a_daemon_that_is_switched_off_on_its_box_with_messages_waiting_is_not_well():
+    taker = DaemonProcess(
+        name="Taker", classname="a.b.C.start", token="Taker", present_on_boxes=(".*",)
+    )
+    hours = a_deployment({"site": [a_process("Hours", HOURLY)]})
+    world = World(
+        replace(hours, processes={**hours.processes, "Taker": taker}),
+        start="2015051700", now=NOON,
+    )  # fmt: skip
+    settle(world)
+    world.store.boxes.assign("b", ["Taker"])
+    report(world, "stopped")
+    with world.store.batch() as batch:
+        world.bus.publish("Taker", [EventsMessage([{}])], batch)
+    world.store.boxes.switch("b", "Taker", False, "a test", world.clock.now(), "")
+    found = look(world)
+    assert kinds(found) == [("switched_off", "Taker", 1)]
+    assert "on all boxes that have it, and 1 message waits" in found.findings[0].text
 
 
 def report(world, *states, **fields):
