@@ -93,16 +93,19 @@ class Runner:
         self._root = root
         self._lanes = lanes
         self._clock = SystemClock()
+        self._environ: Mapping[str, str] = os.environ
         self._speaks = Lock()
 
     def run(self, parts: Sequence[Part]) -> Summary:
         """Runs all parts, and again what may have failed on luck; says what came of it."""
         begun = self._clock.monotonic()
-        with ThreadPoolExecutor(self._lanes) as pool:
-            ended = list(pool.map(self._run, parts))
-        summary = Summary(ended, 0.0)
-        for one in ended:
-            self._judge(one, summary)
+        with tempfile.TemporaryDirectory() as compiled:
+            self._environ = _that_compiles_once(compiled)
+            with ThreadPoolExecutor(self._lanes) as pool:
+                ended = list(pool.map(self._run, parts))
+            summary = Summary(ended, 0.0)
+            for one in ended:
+                self._judge(one, summary)
         summary.seconds = self._clock.monotonic() - begun
         _conclude(summary)
         return summary
@@ -126,7 +129,7 @@ class Runner:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", outcomes.__name__, *words],
             cwd=self._root,
-            env={**os.environ, outcomes.FILE: str(file)},
+            env={**self._environ, outcomes.FILE: str(file)},
             check=False,
             stdout=output,
             stderr=output,
@@ -143,6 +146,16 @@ class Runner:
             names = [name for name in again if name.partition("::")[0] == module]
             second = self._run(Part(f"{module}, alone, a second time", tuple(names)))
             _compare(ended, module, second, summary)
+
+
+def _that_compiles_once(folder: str) -> dict[str, str]:
+    """The environment of tests, whose processes share what Python compiled, kept in `folder`.
+
+    A machine may have asked Python to keep nothing, as images of containers do. Every process of
+    every test would compile all that it imports then, which takes as long as the import itself.
+    """
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": folder}
 
 
 def _compare(first: Ended, module: str, second: Ended, summary: Summary) -> None:
