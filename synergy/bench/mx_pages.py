@@ -131,7 +131,7 @@ def _busy(session: CDPSession) -> float:
 @contextmanager
 def _browser() -> Iterator[Browser | str]:
     """Chromium; or why there is none."""
-    path = shutil.which("chromium")
+    path = shutil.which("chromium") or shutil.which("chromium-headless-shell")
     if path is None:
         yield NO_CHROMIUM
         return

@@ -212,7 +212,8 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=list(QUIET)
+            executable_path=shutil.which("chromium") or shutil.which("chromium-headless-shell"),
+            args=list(QUIET),
         )
         make(browser, home, sys.argv[1:])
         browser.close()
