@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -24,10 +24,12 @@ from synergy.mx.security.guard import OPEN
 from tests.mx.conftest import BASE
 from tests.mx.hostile import BODIES, HEADERS, JSON, SEGMENTS, SPOILT, VALUES, written
 from tests.mx.populated import LIMIT, SCHEDULES, a_populated_deployment, place_of, populate, served
+from tests.seeds import seeds
 from tests.service.world import World
 
 API = "/api/v1"
 ENDLESS = f"{API}/stream"
+SHARE = 1 if len(seeds(1)) > 1 else 3  # of what is hostile, each place gets one in so many
 UNWELL = f"{API}/readyz"  # 503 is what it says where no scheduler is at work, as here
 MODEL = {"type", "title", "status", "detail", "errors"}
 INSIDE = re.compile(
@@ -85,11 +87,17 @@ class Attack:
         self.world, self.client = world, client
         self.paths: dict[str, dict[str, Any]] = client.get("/api/openapi.json").json()["paths"]
         self.sent = 0
+        self._turn = 0
         self.ids = {
             "units": world.store.units.find()[0][0].id,
             "runs": world.store.runs.find()[0][0].id,
             "operations": world.store.operations.find()[0][0].id,
         }
+
+    def some(self, values: Sequence[Any]) -> Sequence[Any]:
+        """A share of the values: each place gets its own, and neighbours together get all."""
+        self._turn += 1
+        return values[self._turn % SHARE :: SHARE]
 
     def operations(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         for path, operations in self.paths.items():
@@ -200,11 +208,11 @@ def with_bodies(attack: Attack) -> list[tuple[str, str, str]]:
     ]
 
 
-def spoilt_paths(path: str, address: Callable[[str], str]) -> Iterator[str]:
+def spoilt_paths(attack: Attack, path: str) -> Iterator[str]:
     for found in re.finditer(r"\{[^}]*\}", path):
         before, after = path[: found.start()], path[found.end() :]
-        for segment in SEGMENTS:
-            yield address(before + "\x01" + after).replace("\x01", segment)
+        for segment in attack.some(SEGMENTS):
+            yield attack.address(before + "\x01" + after).replace("\x01", segment)
 
 
 # The table itself
@@ -235,19 +243,19 @@ def test_what_is_there_is_found(attack):
 def test_names_in_addresses_of_the_api(attack):
     for method, path, operation in attack.operations():
         body = {"json": sound(method, path)} if "requestBody" in operation else {}
-        for url in spoilt_paths(path, attack.address):
+        for url in spoilt_paths(attack, path):
             attack.send(method, url, **body)
     attack.still_answers()
-    assert attack.sent > 1000
+    assert attack.sent > 1000 // SHARE
 
 
 def test_names_in_addresses_of_pages(attack):
     for path in attack.pages():
-        for url in spoilt_paths(path, attack.address):
+        for url in spoilt_paths(attack, path):
             attack.send("GET", url, headers={"Accept": "text/html"})
             attack.send("GET", url)
     attack.still_answers()
-    assert attack.sent > 300
+    assert attack.sent > 300 // SHARE
 
 
 # Queries
@@ -259,12 +267,12 @@ def test_queries_of_the_api(attack):
         body = {"json": sound(method, path)} if "requestBody" in operation else {}
         names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
         for name in names:
-            for value in VALUES:
+            for value in attack.some(VALUES):
                 attack.send(method, f"{url}?{name}={value}", **body)
             attack.send(method, f"{url}?{name}=1&{name}=x&{name}[]=y&{name}", **body)
         attack.send(method, f"{url}?nobody=knows&=&%ff=%00&&&;", **body)
     attack.still_answers()
-    assert attack.sent > 1000
+    assert attack.sent > 1000 // SHARE
 
 
 def test_queries_of_pages(attack):
@@ -273,11 +281,11 @@ def test_queries_of_pages(attack):
             continue
         url = attack.address(context.path)
         for field in context.dependant.query_params:
-            for value in VALUES:
+            for value in attack.some(VALUES):
                 headers = {"Accept": "text/html"}
                 attack.send("GET", f"{url}?{field.alias}={value}", headers=headers)
     attack.still_answers()
-    assert attack.sent > 500
+    assert attack.sent > 500 // SHARE
 
 
 def test_cursors_of_other_lists(attack):
@@ -298,7 +306,7 @@ def test_cursors_of_other_lists(attack):
 
 def test_bodies_that_are_none(attack):
     for method, path, url in with_bodies(attack):
-        for kind, content in BODIES:
+        for kind, content in attack.some(BODIES):
             answer = attack.send(method, url, content=content, headers={"Content-Type": kind})
             assert answer.status_code >= 400, (method, path, kind, content[:50])
     attack.still_answers()
@@ -308,11 +316,11 @@ def test_bodies_with_one_field_that_is_wrong(attack):
     for method, path, url in with_bodies(attack):
         body = sound(method, path)
         for field in [name for name in body if name != "reason"]:
-            for value in SPOILT:
+            for value in attack.some(SPOILT):
                 content = written({**body, field: value})
                 attack.send(method, url, content=content, headers={"Content-Type": JSON})
     attack.still_answers()
-    assert attack.sent > 1000
+    assert attack.sent > 1000 // SHARE
 
 
 def test_reasons_and_dry_runs_that_are_none(attack):
@@ -349,10 +357,10 @@ def test_headers(attack):
         if path.removeprefix(API) not in HEADED:
             continue
         body = {"json": sound(method, path)} if "requestBody" in operation else {}
-        for name, value in HEADERS:
+        for name, value in attack.some(HEADERS):
             attack.send(method, attack.address(path), headers={name: value}, **body)
     attack.still_answers()
-    assert attack.sent == len(HEADERS) * 9
+    assert attack.sent >= len(HEADERS) * 9 // SHARE
 
 
 def test_methods_that_nothing_has(attack):
