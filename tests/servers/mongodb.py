@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import select
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +33,8 @@ from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_MONGODB"
 SOURCE = Path(__file__).parent / "ferretdb"
+FERRETDB = "github.com/FerretDB/FerretDB"
+NARROWED = SOURCE / "narrowed" / "narrowed.go"
 BUILD_LIMIT = 900  # seconds, on a machine that has to fetch and compile everything
 START_LIMIT = 60
 STOP_LIMIT = 20
@@ -172,7 +176,7 @@ def _client(url: str) -> pymongo.MongoClient[dict[str, object]]:
 
 def _ferretdb() -> Path:
     """The program, built once for each state of its source."""
-    sources = [*sorted(SOURCE.glob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum"]
+    sources = [*sorted(SOURCE.rglob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum", Path(__file__)]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synergy-tests"
     program = cache / f"ferretdb-{state}"
@@ -190,8 +194,34 @@ def _build(program: Path) -> None:
     if go is None:
         lacking("MongoDB", f"install mongod or Go 1.22, or name a server in {GIVEN}")
     unfinished = program.with_suffix(".new")
-    built = subprocess.run(
-        [go, "build", "-o", str(unfinished), "."],
+    with tempfile.TemporaryDirectory() as folder:
+        modfile = _with_changes(go, Path(folder))
+        _go(go, "build", "-modfile", str(modfile), "-o", str(unfinished), ".")
+    unfinished.rename(program)
+
+
+def _with_changes(go: str, folder: Path) -> Path:
+    """A go.mod that names a copy of FerretDB whose filters are said to SQLite as well."""
+    found = json.loads(_go(go, "mod", "download", "-json", FERRETDB))["Dir"]
+    copy = shutil.copytree(found, folder / "ferretdb", copy_function=shutil.copyfile)
+    package = copy / "internal" / "backends" / "sqlite"
+    package.chmod(0o755)
+    query = (package / "collection.go").read_text(encoding="utf-8")
+    begin, end = query.index("\tif params.Filter.Len() == 1 {"), query.index("\tq += whereClause")
+    narrowed = "\twhereClause, args = narrowed(params.Filter)\n\n"
+    (package / "collection.go").write_text(query[:begin] + narrowed + query[end:], "utf-8")
+    shutil.copyfile(NARROWED, package / NARROWED.name)
+    modfile = folder / "go.mod"
+    told = (SOURCE / "go.mod").read_text(encoding="utf-8")
+    modfile.write_text(f"{told}\nreplace {FERRETDB} => {copy}\n", encoding="utf-8")
+    shutil.copyfile(SOURCE / "go.sum", folder / "go.sum")
+    return modfile
+
+
+def _go(go: str, *words: str) -> str:
+    """What a command of Go says; where it fails, there is no FerretDB."""
+    done = subprocess.run(
+        [go, *words],
         cwd=SOURCE,
         env={**os.environ, "GOFLAGS": "-mod=readonly"},
         capture_output=True,
@@ -199,10 +229,10 @@ def _build(program: Path) -> None:
         timeout=BUILD_LIMIT,
         check=False,
     )
-    if built.returncode:
-        why = f"FerretDB could not be built: {built.stderr[-500:]}"
+    if done.returncode:
+        why = f"FerretDB could not be built: {done.stderr[-500:]}"
         lacking("MongoDB", f"install mongod, or name a server in {GIVEN}; {why}")
-    unfinished.rename(program)
+    return done.stdout
 
 
 def _data(folder: Path) -> str:

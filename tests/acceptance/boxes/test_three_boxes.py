@@ -113,6 +113,7 @@ def test_the_run_completes(show, seconds):
     seconds.add(show.a)
     show.read_on(show.a)
     show.assert_all_is_well(show.c)
+    show.assert_all_is_told(show.c)
 
 
 def test_all_boxes_are_seen_from_each(show):
@@ -229,6 +230,8 @@ def test_a_store_that_hangs_for_a_while(show, server):
 def test_every_due_time_is_accounted_for_once(show, seconds):
     seconds.assert_all_are_accounted_for(show.c)
     show.assert_all_is_well(show.a)
+    show.assert_all_is_told(show.a)
+    show.a.story()
 
 
 def test_nothing_is_left_when_all_have_stopped(show):
