@@ -17,6 +17,14 @@ DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
 USAGE, NOT_FOUND, REFUSED, UNREACHABLE, CONFIGURATION = 2, 3, 4, 5, 78
 ENORMOUS = "9" * 23
 SITE = ("--site", "example.com")
+SITES = "tests.acceptance.deployments.sites"
+DAILY, HOURLY = "SiteDailyAggregator", "SiteHourlyAggregator"
+
+
+def doing(home, argv):
+    """How to run a command: by itself, if it would stay here should nobody refuse it."""
+    return home.launch if {"--console", "--foreground"} & set(argv) else home.run
+
 
 # Configuration
 
@@ -55,7 +63,7 @@ def test_check_lists_all_mistakes_at_once(mistaken):
     assert len(found["mistakes"]) == len(MISTAKES)
     for expected in MISTAKES:
         assert any(expected in mistake for mistake in found["mistakes"]), expected
-    assert "13 mistakes" in mistaken.launch("check", code=CONFIGURATION).out
+    assert "13 mistakes" in mistaken.run("check", code=CONFIGURATION).out
     assert not mistaken.path.exists()
 
 
@@ -71,7 +79,7 @@ def test_check_lists_all_mistakes_at_once(mistaken):
     ids=" ".join,
 )
 def test_nothing_starts_with_mistakes(mistaken, argv):
-    done = mistaken.launch(*argv, code=CONFIGURATION)
+    done = doing(mistaken, argv)(*argv, code=CONFIGURATION)
 
     told = [line for line in done.err.splitlines() if line.startswith("error: ")]
     # classes are only imported where everything is about to be started
@@ -83,14 +91,29 @@ def test_nothing_starts_with_mistakes(mistaken, argv):
     assert not mistaken.path.exists()
 
 
-def test_a_restart_with_mistakes_stops_nothing(homes):
-    home = homes(context="tests.acceptance.deployments.waiting", start_timeperiod=START)
+@pytest.fixture(scope="module")
+def working(module_homes):
+    """A home of an unusual name, in which processes are at work."""
+    home = module_homes(
+        f"with spaces, ünïcödé, $HOME and 'quotes'/{'long' * 50}",
+        start_timeperiod=START,
+        context="tests.acceptance.deployments.commanded",
+    )
     home.start()
-    before = home.leaders()
+    return home
 
-    home.launch("supervisor", "restart", code=CONFIGURATION, mx_port="http")
 
-    assert home.leaders() == before
+def test_a_home_may_have_any_name(working):
+    working.wait_for("MailHourly", HOUR)
+    assert working.ask("timetable", "audit")["unexplained"] == []
+
+
+def test_a_restart_with_mistakes_stops_nothing(working):
+    before = working.leaders()
+
+    working.run("supervisor", "restart", code=CONFIGURATION, mx_port="http")
+
+    assert working.leaders() == before
 
 
 @pytest.mark.parametrize(
@@ -107,7 +130,7 @@ def test_a_restart_with_mistakes_stops_nothing(homes):
 def test_settings_that_lead_nowhere(homes, variables, reason):
     home = homes()
 
-    done = home.launch("supervisor", "start", code=CONFIGURATION, **variables)
+    done = home.run("supervisor", "start", code=CONFIGURATION, **variables)
 
     assert reason in done.err
     assert not home.path.exists()
@@ -126,7 +149,7 @@ def line(minute, host="192.0.2.1"):
 def reading(module_homes):
     """A home in which a session worker is all that runs."""
     home = module_homes("reading", start_timeperiod="2015051700")
-    home.launch("store", "init")
+    home.run("store", "init")
     home.begin("process", "start", "SingleSessionWorker", "--console")
     return home
 
@@ -152,7 +175,7 @@ def test_a_file_that_is_no_log_is_refused(reading, tmp_path, name, content, reas
     path.write_bytes(content)
     before = sessions(reading)
 
-    done = reading.launch("ingest", path, *SITE, code=1)
+    done = reading.run("ingest", path, *SITE, code=1)
 
     assert reason in done.err
     assert "Traceback" not in done.err
@@ -202,7 +225,7 @@ def test_of_several_files_none_is_read_if_one_cannot_be(reading, tmp_path, name,
     (tmp_path / "good").write_bytes(line(1))
     before = sessions(reading)
 
-    done = reading.launch("ingest", tmp_path / "good", tmp_path / name, *SITE, code=code)
+    done = reading.run("ingest", tmp_path / "good", tmp_path / name, *SITE, code=code)
 
     assert reason in done.err
     assert sessions(reading) == before
@@ -217,18 +240,17 @@ def rested(module_homes, tmp_path_factory):
     log = tmp_path_factory.mktemp("logs") / "access.log"
     at = datetime.strptime(f"{HOUR} +0000", "%Y%m%d%H %z")
     log.write_text(f'192.0.2.1 - - [{at:%d/%b/%Y:%H}:10:00 +0000] "GET / HTTP/1.1" 200 5\n')
-    home = module_homes("rested", start_timeperiod=START)
-    home.ingest_at_rest(log, SITE[1])
+    home = module_homes("rested", start_timeperiod=START, context=SITES)
     home.start()
-    home.wait_for("SiteHourlyAggregator", HOUR)
-    home.unit = home.until_unit("SiteHourlyAggregator", UnitState.PROCESSED).id
+    home.ask("ingest", log, *SITE, "--wait")
+    home.wait_for(HOURLY, HOUR)
+    home.unit = home.until_unit(HOURLY, UnitState.PROCESSED).id
     home.log = log
     home.stop()
     home.dumped = home.dump()
     return home
 
 
-DAILY, HOURLY = "SiteDailyAggregator", "SiteHourlyAggregator"
 UNKNOWN_NAMES = """
 box start Nobody
 box stop Nobody
@@ -344,8 +366,9 @@ def test_what_cannot_be_done_is_refused_with_its_reason(rested, code, command):
         "HOUR": HOUR, "START": START, "UNIT": rested.unit, "LOG": str(rested.log),
         "ENORMOUS": ENORMOUS, "every": "every 60",
     }  # fmt: skip
+    argv = [words.get(word, word) for word in command.split()]
 
-    done = rested.launch(*(words.get(word, word) for word in command.split()), code=code)
+    done = doing(rested, argv)(*argv, code=code)
 
     assert done.err.strip()
     assert done.out == ""
@@ -359,7 +382,7 @@ def test_what_cannot_be_done_is_refused_with_its_reason(rested, code, command):
     ["", "every 0", "every 1h", f"every {ENORMOUS}", "at 24:00", "at 7-10:00", "cron 61 * * * *"],
 )
 def test_triggers_that_never_come(rested, trigger):
-    done = rested.launch("process", "interval", DAILY, trigger, code=USAGE)
+    done = rested.run("process", "interval", DAILY, trigger, code=USAGE)
 
     assert f"trigger {trigger!r}" in done.err
     assert rested.dump() == rested.dumped
@@ -393,7 +416,7 @@ def test_triggers_that_never_come(rested, trigger):
 def test_looking_makes_nothing(homes, command):
     home = homes()
 
-    done = home.launch(*command.replace("DAY", DAY).split(), code=UNREACHABLE)
+    done = home.run(*command.replace("DAY", DAY).split(), code=UNREACHABLE)
 
     assert "there is no store yet" in done.err
     assert not home.path.exists()
@@ -415,7 +438,7 @@ def test_looking_makes_nothing(homes, command):
 def test_what_needs_no_store_makes_none(homes, command, told):
     home = homes()
 
-    assert told in home.launch(*command.split()).out
+    assert told in home.run(*command.split()).out
     assert not home.path.exists()
 
 
@@ -452,23 +475,19 @@ def newer(path):
     [(rubbish, "is damaged"), (torn, "is damaged"), (newer, "was written by a newer Synergy")],
 )
 def test_a_store_that_cannot_be_used_is_left_as_it_is(homes, harm, reason):
-    home = homes()
-    home.launch("store", "init")
+    home = homes(context=SITES)
+    home.run("store", "init")
     path = home.path / "synergy.db"
     harm(path)
     before = path.read_bytes()
 
-    for command in (
-        "supervisor start",
-        "store status",
-        "store init",
-        "timetable show",
-        "unit list",
-    ):
-        done = home.launch(*command.split(), code=UNREACHABLE)
-        assert reason in done.err, command
-        assert "Traceback" not in done.err
+    all_done = [home.launch("supervisor", "start", code=UNREACHABLE)]
+    for command in ("store status", "store init", "timetable show", "unit list"):
+        all_done.append(home.run(*command.split(), code=UNREACHABLE))
 
+    for done in all_done:
+        assert reason in done.err
+        assert "Traceback" not in done.err
     assert home.marked() == {}
     assert home.supervisor() == 0
     assert path.read_bytes() == before
@@ -480,18 +499,9 @@ def test_a_store_that_cannot_be_used_is_left_as_it_is(homes, harm, reason):
 def test_a_home_that_cannot_be_made_is_told_in_one_line(homes, tmp_path, command, code):
     (tmp_path / "file").touch()
 
-    done = homes().launch(*command.split(), code=code, home=str(tmp_path / "file" / "home"))
+    home = homes(context=SITES)
+
+    done = home.launch(*command.split(), code=code, home=str(tmp_path / "file" / "home"))
 
     assert len(done.err.splitlines()) == 1
     assert "Not a directory" in done.err
-
-
-def test_a_home_may_have_any_name(homes):
-    home = homes(
-        f"with spaces, ünïcödé, $HOME and 'quotes'/{'long' * 50}",
-        start_timeperiod=START,
-        context="tests.acceptance.deployments.waiting",
-    )
-    home.start()
-    home.wait_for("MailHourly", HOUR)
-    assert home.ask("timetable", "audit")["unexplained"] == []

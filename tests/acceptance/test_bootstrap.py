@@ -1,7 +1,8 @@
 """`launch.py` makes its own environment, once, and says what to do when it cannot.
 
 Each test works on a small project of its own: the real `launch.py`, a command line that tells
-where it runs, and requirements that need no network: wheels that the test makes.
+where it runs, and requirements that need no network: wheels that the test makes. Making an
+environment and running pip takes seconds, so what several tests begin with is made once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tomllib
 import zipfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -43,22 +45,42 @@ def a_project(path: Path, requirements: str = "# nothing\n") -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class Made:
+    """A project whose environment was made, and what was told meanwhile by each command."""
+
+    project: Path
+    ended: list[tuple[int, str, str]]
+
+
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory):
-    """An environment that was made, and has no packages yet: making one takes seconds."""
-    project = a_project(tmp_path_factory.mktemp("empty"))
-    assert launch(project, "install")[0] == 0
-    for stamp in project.glob(".venv/stamps/requirements*"):
-        stamp.unlink()
-    return project / ".venv"
+def fresh(tmp_path_factory):
+    """Two commands at once that found no environment; no packages are required."""
+    project = a_project(tmp_path_factory.mktemp("fresh") / "project")
+    racing = [begin(project, "go", str(n), HOME=str(project.parent)) for n in range(2)]
+    told = [process.communicate(timeout=120) for process in racing]
+    return Made(project, [(p.returncode, *t) for p, t in zip(racing, told, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def installed(fresh, tmp_path_factory):
+    """An environment to which `alpha` 1.0 was added when it was required."""
+    folder = tmp_path_factory.mktemp("installed")
+    project = a_project(folder / "project", locked(folder, "alpha", "1.0"))
+    copy_environment(fresh.project, project)
+    return Made(project, [launch(project, "go")])
 
 
 @pytest.fixture
-def project(empty, tmp_path):
-    """A project with such an environment, in which `alpha` 1.0 is required."""
-    made = a_project(tmp_path / "project", locked(tmp_path, "alpha", "1.0"))
-    shutil.copytree(empty, made / ".venv", symlinks=True)
+def project(installed, tmp_path):
+    """A project with such an environment."""
+    made = a_project(tmp_path / "project", (installed.project / "requirements.txt").read_text())
+    copy_environment(installed.project, made)
     return made
+
+
+def copy_environment(one: Path, other: Path) -> None:
+    subprocess.run(["cp", "-a", one / ".venv", other / ".venv"], check=True)
 
 
 def a_wheel(folder: Path, name: str, version: str, body: str = "") -> Path:
@@ -100,7 +122,7 @@ def made_at(project: Path) -> list[int]:
 
 def environment(**more: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "SYNERGY_"))}
-    return {**kept, "PIP_NO_INDEX": "1", **more}
+    return {**kept, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, **more}
 
 
 def begin(project: Path, *argv: str, **more: str) -> subprocess.Popen[str]:
@@ -127,16 +149,11 @@ def load(project: Path):
     return module
 
 
-def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(tmp_path):
-    project, elsewhere = a_project(tmp_path / "project"), tmp_path / "elsewhere"
-    elsewhere.mkdir()
-
-    racing = [begin(project, "go", str(n), HOME=str(elsewhere)) for n in range(2)]
-    told = []
-    for number, process in enumerate(racing):
-        out, err = process.communicate(timeout=120)
+def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(fresh):
+    project, told = fresh.project, []
+    for number, (code, out, err) in enumerate(fresh.ended):
         told += err.splitlines()
-        assert process.returncode == 7, err
+        assert code == 7, err
         assert json.loads(out) == {
             "prefix": str(project / ".venv"),
             "argv": ["go", str(number)],
@@ -149,11 +166,11 @@ def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(tmp_path):
     assert launch(project, "install") == (0, "The environment is ready.\n", "")
     assert launch(project, "go")[::2] == (7, "")
     assert made_at(project) == made
-    assert not {".cache", ".config", ".local"} & set(os.listdir(elsewhere))
+    assert not {".cache", ".config", ".local"} & set(os.listdir(project.parent))  # its HOME
 
 
-def test_an_update_installs_in_place_and_says_how_far_it_is(project, tmp_path):
-    code, _, err = launch(project, "go")
+def test_an_update_installs_in_place_and_says_how_far_it_is(installed, project, tmp_path):
+    ((code, _, err),) = installed.ended
     assert code == 7
     assert err.splitlines() == [
         "Installing the packages of requirements.txt ...",
@@ -162,8 +179,8 @@ def test_an_update_installs_in_place_and_says_how_far_it_is(project, tmp_path):
     ]
     (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
     assert launch(project, "go")[0] == 7
-    by_pip = [python_of(project), "-m", "pip", "install", a_wheel(tmp_path, "added", "1.0")]
-    subprocess.run(by_pip, check=True, capture_output=True, env=environment())
+    with zipfile.ZipFile(a_wheel(tmp_path, "added", "1.0")) as wheel:  # as pip does it
+        wheel.extractall(next(project.glob(".venv/lib/*/site-packages")))
     assert packages(project) == {"alpha": "1.0", "mine": "1.0", "added": "1.0"}
 
     (project / "requirements.txt").write_text(locked(tmp_path, "alpha", "2.0"))
@@ -175,7 +192,7 @@ def test_an_update_installs_in_place_and_says_how_far_it_is(project, tmp_path):
     assert launch(project, "go")[2] == ""
 
 
-def test_only_test_and_bench_have_what_tests_need(project, tmp_path):
+def test_only_test_and_bench_have_what_tests_need(project, tmp_path, monkeypatch):
     (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "1.0"))
     for words in (["supervisor", "start"], ["test", "-h"], ["bench", "--help"], ["install"]):
         assert launch(project, *words)[0] in (0, 7)
@@ -192,23 +209,14 @@ def test_only_test_and_bench_have_what_tests_need(project, tmp_path):
     assert inside.returncode == 7
     assert packages(project)["trial"] == "2.0"
 
-    (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "3.0"))
-    assert launch(project, "install", "--test")[0] == 0
-    assert packages(project)["trial"] == "3.0"
+    launcher, ensured = load(project), []
+    monkeypatch.delenv("SYNERGY_NO_VENV", raising=False)
+    monkeypatch.setattr(launcher, "ensure_environment", ensured.append)
+    assert launcher.main(["install", "--test"]) == 0
+    assert ensured == [[launcher.RUNTIME, launcher.TEST]]
 
 
-def test_what_is_not_what_was_locked_is_not_installed(project, tmp_path):
-    a_wheel(tmp_path, "alpha", "1.0", body="evil = True\n")
-
-    code, _, err = launch(project, "go")
-
-    assert code == 1
-    assert "DO NOT MATCH THE HASHES" in err
-
-
-def test_an_installation_that_was_interrupted_is_done_again(project, tmp_path):
-    (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
-    assert launch(project, "install")[0] == 0
+def test_an_installation_that_was_interrupted_is_done_again(project):
     stamp = project / ".venv" / "stamps" / "requirements.txt"
     (module,) = project.glob(".venv/lib/*/site-packages/alpha.py")
 
@@ -216,25 +224,38 @@ def test_an_installation_that_was_interrupted_is_done_again(project, tmp_path):
     module.unlink()  # what pip takes for installed, by the metadata that were written already
     assert launch(project, "go")[0] == 7
     assert module.exists()
-    assert packages(project) == {"alpha": "1.0", "mine": "1.0"}
+    assert packages(project) == {"alpha": "1.0"}
 
 
-def test_another_python_has_the_environment_made_anew_with_what_is_local(project, tmp_path):
+def test_another_python_has_the_environment_made_anew_with_what_is_local(
+    fresh, project, tmp_path, monkeypatch, capsys
+):
     (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
-    assert launch(project, "install")[0] == 0
     (project / ".venv" / "of-the-other").touch()
     (project / ".venv" / "stamps" / "python").write_text("3.10\n")
+    launcher = load(project)
+    run = launcher.run
 
-    code, _, err = launch(project, "go")
+    def run_quickly(step, command, *rest):
+        """Copies the pip that another environment has, instead of unpacking it once more."""
+        if "ensurepip" in command:
+            places = [next(p.glob(".venv/lib/*/site-packages")) for p in (fresh.project, project)]
+            shutil.copytree(*places, dirs_exist_ok=True)
+        else:
+            run(step, command, *rest)
 
-    assert code == 7
-    assert "is not one of Python" in err
+    monkeypatch.setattr(launcher, "run", run_quickly)
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    launcher.ensure_environment([launcher.RUNTIME])
+
+    assert "is not one of Python" in capsys.readouterr().err
+    assert launch(project, "go")[::2] == (7, "")
     assert not (project / ".venv" / "of-the-other").exists()
     assert packages(project) == {"alpha": "1.0", "mine": "1.0"}
 
 
 def test_an_environment_of_an_earlier_version_is_updated_in_place(project):
-    assert launch(project, "install")[0] == 0
     shutil.rmtree(project / ".venv" / "stamps")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     (project / ".venv" / "installed").write_text(f"0123abcd {version}\n")
@@ -256,23 +277,19 @@ def test_what_is_local_is_installed_last_and_does_not_change_what_is_locked(proj
         assert packages(project) == {"alpha": "1.0", "trial": "2.0"}
 
     local.write_text(f"{a_wheel(tmp_path, 'alpha', '2.0')}\n")
-    code, _, err = launch(project, "go")
-    assert code == 1
+    code, out, err = launch(project, "go")
+    assert (code, out) == (1, "")
     assert "alpha==1.0" in err
     assert "Next: correct requirements-local.txt" in err
     assert packages(project)["alpha"] == "1.0"
-
-    local.write_text("no-such-package==1.0\n")
-    code, out, err = launch(project, "go")
-    assert (code, out) == (1, "")
-    assert "no-such-package" in err
     assert "Installing the packages of requirements-local.txt ended with 1" in err
 
     local.unlink()
     assert launch(project, "go")[::2] == (7, "")
 
 
-def test_what_cannot_be_had_is_told_with_what_to_do(project):
+def test_what_cannot_be_had_is_told_with_what_to_do(project, tmp_path):
+    launcher = load(project)
     lock = project / "requirements.txt"
     lock.write_text("no-such-package==1.0 --hash=sha256:" + 64 * "0")
 
@@ -281,7 +298,14 @@ def test_what_cannot_be_had_is_told_with_what_to_do(project):
     assert (code, out) == (1, "")
     assert "no-such-package" in err
     assert "Next: see the lines above (no network, a proxy?)" in err
-    assert launch(project, "go")[0] == 1
+    assert launcher.outdated([launcher.RUNTIME]) == [launcher.RUNTIME]  # to be tried again
+
+    lock.write_text(locked(tmp_path, "alpha", "2.0"))
+    a_wheel(tmp_path, "alpha", "2.0", body="evil = True\n")
+    code, _, err = launch(project, "go")
+    assert code == 1
+    assert "DO NOT MATCH THE HASHES" in err
+    assert packages(project) == {"alpha": "1.0"}
 
 
 def test_a_full_and_a_read_only_disk_are_told_with_what_to_do(tmp_path):

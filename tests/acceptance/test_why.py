@@ -138,10 +138,10 @@ def test_what_would_help_helps(waiting):
     waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=None)
     advice = the_leaf(waiting, "FlakyHourly", FAILING)["helps"][0]
 
-    waiting.launch(*advice.split()[1:])
+    waiting.run(*advice.split()[1:])
     waiting.wait_for("FlakyHourly", FAILING)
 
-    waiting.launch("process", "on", "RestingHourly")
+    waiting.run("process", "on", "RestingHourly")
     waiting.wait_for("RestingHourly", LAST)
 
 

@@ -1,0 +1,111 @@
+"""The command line in a fork of this process, which has imported already what commands need.
+
+Such a command has its own environment, standard streams and memory, and its end is the end of a
+process; it is only there sooner than a Python that begins with nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import apsw
+
+from synergy.cli.main import NOUNS, main
+
+AT_HAND = (  # what forks need not import, each for itself
+    *(NOUNS[noun][0] for noun in NOUNS if noun not in ("bench", "shell", "test")),
+    "synergy.cli.desk",
+    "synergy.insight.copying",
+    "synergy.insight.presence",
+    "synergy.messaging.stored",
+    "synergy.storage.sqlite",
+)
+OF_PROCESSES = (  # what is only imported where the classes of all processes are checked
+    "synergy.agent.agent",
+    "synergy.mx.server",
+    "synergy.scheduler.scheduler",
+    "workers.event_stream_generator",
+    "workers.single_session_worker",
+)
+CHECKING = ("check", "supervisor")
+CRASHED = 70  # as no command ends
+
+
+def can_fork() -> bool:
+    """Whether nothing here would be lost, or wrong, in a fork.
+
+    What another thread holds would never be let go of. SQLite would take the locks of the
+    connections that are open here for locks of its own.
+    """
+    return threading.active_count() == 1 and not apsw.connections()
+
+
+def run(argv: Sequence[str], environment: Mapping[str, str], limit: float) -> tuple[int, str, str]:
+    """Runs a command to its end, for `limit` seconds at most: its exit code, and what it said."""
+    for module in AT_HAND + (OF_PROCESSES if argv[0] in CHECKING else ()):
+        importlib.import_module(module)
+    with TemporaryDirectory() as folder:
+        streams = [Path(folder) / name for name in ("out", "err")]
+        pid = os.fork()
+        if pid == 0:
+            _become(argv, environment, streams)
+        code = _end_of(pid, limit)
+        out, err = (stream.read_text() for stream in streams)
+    assert code != CRASHED, err
+    return code, out, err
+
+
+def _become(argv: Sequence[str], environment: Mapping[str, str], streams: Sequence[Path]) -> None:
+    """Is the command, and never returns."""
+    code = CRASHED
+    try:
+        gc.freeze()  # what was there is not this command's to collect
+        _leave_pytest(streams)
+        os.chdir("/")
+        os.environ.clear()
+        os.environ.update(environment)
+        code = main(argv)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # noqa: BLE001 - told by the test, or nobody would know
+        code = CRASHED
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(code)
+
+
+def _leave_pytest(streams: Sequence[Path]) -> None:
+    """Has standard streams, a log and warnings as a new Python has them."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, path in enumerate(streams, 1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger().handlers.clear()
+    logging.getLogger().setLevel(logging.WARNING)
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+
+
+def _end_of(pid: int, limit: float) -> int:
+    """The exit code of a child, or the negative number of the signal that ended it."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        if not select.select([pidfd], [], [], limit)[0]:
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    finally:
+        os.close(pidfd)
+    return os.waitstatus_to_exitcode(status)
