@@ -32,3 +32,9 @@ def run(home: Home, *argv: object, code: int | None = 0) -> str:
 def ask(home: Home, *argv: object, code: int | None = 0) -> Any:
     """What a command answers with `--json`."""
     return json.loads(run(home, *argv, "--json", code=code))
+
+
+def wait_for(home: Home, process: str, timeperiod: str, code: int = 0) -> Any:
+    """How a job ended, as `timetable wait` tells it; code 1: it cannot be done."""
+    seconds = ("--timeout", home.patience)
+    return ask(home, "timetable", "wait", process, timeperiod, *seconds, code=code)

@@ -30,12 +30,6 @@ def home(homes, tmp_path):
     )
 
 
-def wait_for(home, process, timeperiod, code=0):
-    """How the job ended, as `timetable wait` tells it."""
-    seconds = ("--timeout", home.patience)
-    return inside.ask(home, "timetable", "wait", process, timeperiod, *seconds, code=code)
-
-
 def write(home, timeperiod, n):
     """A row in the source of the hours, as an event consumer would write it."""
     with home.store() as store:
@@ -70,7 +64,7 @@ def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tm
     write(home, START, 5)
     write(home, HOUR, 1)
     home.start()
-    wait_for(home, "CopyHourly", START)
+    inside.wait_for(home, "CopyHourly", START)
     held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
     pause(home, pid_of(held))
     gates.let_through(gate)
@@ -131,7 +125,7 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
         store.messages.put("SingleSessionWorker", events)
     write(home, HOUR, 7)
     home.start()
-    wait_for(home, "CopyHourly", HOUR)
+    inside.wait_for(home, "CopyHourly", HOUR)
     home.until(lambda store: not store.messages.depths())
 
     assert values(home, "hours") == {HOUR: 7}
@@ -208,7 +202,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
     assert home.leaders() == before
 
     room.free(everybody)
-    wait_for(home, "CopyHourly", HOUR)
+    inside.wait_for(home, "CopyHourly", HOUR)
     home.launch("process", "off", "CopyDaily")
     told = home.ask("ingest", log, "--site", "example.com")
     assert (told["sessions"], told["waiting"]) == (1, 0)
@@ -249,22 +243,22 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
         write(home, hour, 1)
     home.start()
     first = home.leaders()["Scheduler/1"]
-    wait_for(home, "CopyHourly", HOUR)
+    inside.wait_for(home, "CopyHourly", HOUR)
     second = home.begin("process", "start", "Scheduler", "--console")
     write_and_reprocess(home, START, 5)  # both hear of it
-    wait_for(home, "CopyDaily", DAY)
+    inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days") == {DAY: 6}
     assert leads(home) == [(1, first)]
 
     pause(home, first)
     write_and_reprocess(home, HOUR, 20)
-    wait_for(home, "CopyDaily", DAY)  # once the lease has run out
+    inside.wait_for(home, "CopyDaily", DAY)  # once the lease has run out
     assert values(home, "days") == {DAY: 25}
     assert leads(home) == [(1, first), (2, second.pid)]
 
     resume(first)  # in the belief that it leads
     write_and_reprocess(home, START, 10)
-    wait_for(home, "CopyDaily", DAY)
+    inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days") == {DAY: 30}
     assert leads(home) == [(1, first), (2, second.pid)]
     home.story()
@@ -273,7 +267,7 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
     silent = haste.WAIT  # seconds until a lease is free that nobody gives up
     home.until(lambda _: leads(home)[2:] == [(3, first)], limit=silent - 1)
     write_and_reprocess(home, HOUR, 100)
-    wait_for(home, "CopyDaily", DAY)
+    inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days") == {DAY: 110}
     home.story()
 
@@ -288,7 +282,7 @@ def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
     home.launch("supervisor", "start", code=None)  # one may die early enough to be told
     assert_fails_alone(home, "Misbehaving", hours, misbehaving.ways(hours[0]))
     assert_fails_alone(home, "Dying", hours[:1], {hours[0]: misbehaving.Dying})
-    wait_for(home, "Dying", hours[-1])
+    inside.wait_for(home, "Dying", hours[-1])
     restarts = {
         seen["name"]: seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]
     }
@@ -299,7 +293,7 @@ def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
 def assert_fails_alone(home, process, hours, ways):
     """Of these hours only those fail in which the work has a way to."""
     for hour in hours:
-        ended = wait_for(home, process, hour, code=int(hour in ways))
+        ended = inside.wait_for(home, process, hour, code=int(hour in ways))
         if hour in ways:
             assert (ended["state"], ended["failed"]) == ("failed", 1), ways[hour]
             (leaf,) = ended["leaves"]
@@ -340,7 +334,7 @@ def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_starte
     home.launch("unit", "cancel", unit.id, "--reason", "a test")
 
     home.until(lambda _: not programs(home), limit=20)
-    ended = wait_for(home, "StubbornHourly", START, code=1)
+    ended = inside.wait_for(home, "StubbornHourly", START, code=1)
     assert ended["state"] == "failed"
     assert "a test" in ended["leaves"][0]["text"]
     inside.run(home, "unit", "cancel", unit.id, code=4)
