@@ -28,7 +28,7 @@ class Membership:
         self._leadership = Leadership(leases, clock, FAMILY, owner)
         self._number = 0
         self.joined = 0  # how often its right to take things in hand began
-        self._known: frozenset[str] = frozenset()  # at the last look
+        self._known: frozenset[str] = frozenset()  # who was at work at the last look
         self.is_changed = False  # whether a member was lost since somebody asked
 
     @property
@@ -104,12 +104,16 @@ class Membership:
         return frozenset([self._owner]) if self.is_member else frozenset()
 
     def _members(self) -> frozenset[str]:
-        """The leases of members who are at work; its own among them."""
-        names = (name for name in self._leadership.names() if name.startswith(AGENTS))
+        """Who is at work, itself among them.
+
+        By owner: a successor may have a lost one's number before anybody looks.
+        """
+        holders = self._leadership.holders()
         return frozenset(
-            name
-            for name in names
-            if not self._leadership.is_free(name) or name == _member(self._number)
+            holder
+            for name, holder in holders.items()
+            if name.startswith(AGENTS)
+            and (not self._leadership.is_free(name) or name == _member(self._number))
         )
 
     def stop_deciding(self, seconds: float = 0.0) -> None:

@@ -102,6 +102,10 @@ class Leadership:
         """All leases of the family that there were at the last tick."""
         return list(self._seen)
 
+    def holders(self) -> dict[str, str]:
+        """Who held each of them at the last tick, whether that still counts or not."""
+        return {name: seen.lease.holder for name, seen in self._seen.items()}
+
     def tick(self) -> None:
         """Renews what is held, and looks how all leases stand."""
         began = self._clock.monotonic()

@@ -3,47 +3,64 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from synergy.model.schedule import RunState
+from tests.acceptance import inside
 from tests.acceptance.kit import kill
 from tests.delivery.receivers import answers, receiving
 
 TODAY = datetime.now(UTC)
-MONTH = f"{TODAY.replace(day=1) - timedelta(days=1):%Y%m}0000"  # the one that is over
-DAY = MONTH[:6] + "1000"
-BAD = MONTH[:6] + "1005"
+LAST = TODAY.replace(day=1) - timedelta(days=1)
+MONTH = f"{LAST:%Y%m}0000"  # the one that is over
+CALM, HARD = (f"{LAST - timedelta(days=days):%Y%m%d}00" for days in (1, 0))  # its last two days
 YESTERDAY = f"{TODAY - timedelta(days=1):%Y%m%d}00"
 
 
-@pytest.fixture
-def home(homes, tmp_path):
-    home = homes(
-        start_timeperiod=MONTH[:6] + "0100",
+def a_home(make, failures, start):
+    """One that is ready to be started; what shall fail is told in files."""
+    home = make(
+        start_timeperiod=start,
         context="tests.acceptance.deployments.failing",
         webhook_networks="127.0.0.0/8",
-        test_failures=str(tmp_path),
+        test_failures=str(failures),
+        test_haste="1",
     )
-    home.failures = tmp_path
-    home.launch("store", "init")
+    home.failures = failures
+    inside.run(home, "store", "init")
+    return home
+
+
+@pytest.fixture(scope="module")
+def home(module_homes, tmp_path_factory):
+    """One of yesterday, whose nightly commands fail, and today."""
+    home = a_home(module_homes, tmp_path_factory.mktemp("failures"), YESTERDAY)
+    home.nightly = [fail(home, process, YESTERDAY) for process in ("Nightly", "Careless")]
+    home.start()
     return home
 
 
 def write(home, collection, timeperiod, count):
     """So many rows of a period, in one document of each number."""
+    keys = [(f"d{number}", timeperiod) for number in range(count)]
     with home.store() as store:
-        for number in range(count):
-            body = {"domain": f"d{number}", "timeperiod": timeperiod, "rows": 1}
-            key = (f"d{number}", timeperiod)
-            store.documents.update(collection, [key], lambda _key, _old, body=body: body)
+        store.documents.update(
+            collection,
+            keys,
+            lambda domain, _old: {"domain": domain, "timeperiod": timeperiod, "rows": 1},
+        )
+        with home.bus(store) as bus:
+            bus.notify("scheduler")
 
 
 def job(home, process, timeperiod):
     """The job as `timetable show` tells it."""
     year = int(timeperiod[:4])
     window = ["--from", f"{year}000000", "--to", f"{year + 1}000000"]
-    trees = home.ask("timetable", "show", *window)["trees"]
+    trees = inside.ask(home, "timetable", "show", *window)["trees"]
     (level,) = [level for tree in trees for level in tree["processes"] if level["name"] == process]
     return next(job for job in level["jobs"] if job["timeperiod"] == timeperiod)
 
@@ -58,95 +75,122 @@ def fail(home, process, timeperiod):
     return told
 
 
-def kill_all_but_the_supervisor(home):
-    for pid in home.leaders().values():
-        kill(pid)
-
-
 def kill_all(home):
-    kill(home.supervisor())
-    kill_all_but_the_supervisor(home)
+    """kill -9 of everything, which is then started again."""
+    for pid in (home.supervisor(), *home.leaders().values()):
+        kill(pid)
     home.start()
 
 
-@pytest.mark.parametrize(
-    "trouble", [lambda _home: None, kill_all], ids=["in peace", "with kill -9 of everything"]
-)
-def test_a_day_of_481_rows_of_which_an_hour_fails(home, trouble):
-    told = fail(home, "Hour", BAD)
-    for hour in range(24):
-        write(home, "raw", f"{DAY[:8]}{hour:02}", 20 + (hour == 7))
+def test_two_days_of_481_rows_of_which_an_hour_fails(homes, tmp_path):
+    """One is mended in peace, one with kill -9 of everything at each turn."""
+    home = a_home(homes, tmp_path, CALM)
+    bad = {day: f"{day[:8]}05" for day in (CALM, HARD)}
+    told = {day: fail(home, "Hour", hour) for day, hour in bad.items()}
+    for day in bad:
+        for hour in range(24):
+            write(home, "raw", f"{day[:8]}{hour:02}", 20 + (hour == 7))
     home.start()
     with receiving(answers()) as receiver:
-        schedule = home.failures / "told.json"
-        hook = f"http://127.0.0.1:{receiver.port}/hook"
-        schedule.write_text(
-            json.dumps(
-                {
-                    "name": "told",
-                    "target": hook,
-                    "payload": "${timeperiod}",
-                    "trigger": {"timetable": "Day"},
-                }
-            )
-        )
-        home.ask("schedule", "add", schedule, "--enable")
+        add_hook(home, receiver)
+        for day, hour in bad.items():
+            until_in(home, "failed", "Hour", hour)
+            inside.wait_for(home, "Hour", f"{day[:8]}23")
+        assert_fails(home, CALM, bad[CALM])
+        assert {leaf["timeperiod"] for leaf in leaves(home, "Month", MONTH)} == set(bad.values())
+        assert inside.ask(home, "timetable", "audit", code=1)["failed"] == 2
+        assert sums(home, "day") == {}
 
-        until_in(home, "failed", "Hour", BAD)
-        trouble(home)
-        home.wait_for("Hour", f"{DAY[:8]}23")
+        told[CALM].unlink()
+        inside.run(home, "timetable", "retry", "Hour", bad[CALM], "--reason", "the disk is back")
+        inside.wait_for(home, "Day", CALM)
+        home.until(lambda store: told_of(store) == 1)
 
-        ended = home.ask("timetable", "wait", "Month", MONTH, code=1)
-        (leaf,) = ended["leaves"]
-        assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("failed", "Hour", BAD)
-        assert "no such disk" in leaf["text"]
-        assert leaf["helps"][0] == f"launch.py timetable retry Hour {BAD}"
-        assert job(home, "Day", DAY)["state"] == "embryo"
-        assert home.ask("timetable", "audit", code=1)["failed"] == 1
-        assert home.report("day") == []
-        told.unlink()
-        trouble(home)
+        kill_all(home)
+        assert_fails(home, HARD, bad[HARD])
+        assert [leaf["timeperiod"] for leaf in leaves(home, "Month", MONTH)] == [bad[HARD]]
+        assert inside.ask(home, "timetable", "audit", code=1)["failed"] == 1
+        assert sums(home, "day") == {CALM: 481}
 
-        home.launch("timetable", "retry", "Hour", BAD, "--reason", "the disk is back")
-
-        trouble(home)
-        home.wait_for("Month", MONTH)
-        assert [row["rows"] for row in home.report("day")] == [481]
-        assert [row["rows"] for row in home.report("month")] == [481]
+        told[HARD].unlink()
+        kill_all(home)
+        home.launch("timetable", "retry", "Hour", bad[HARD], "--reason", "the disk is back")
+        kill_all(home)
+        inside.wait_for(home, "Month", MONTH)
+        assert sums(home, "day") == {CALM: 481, HARD: 481}
+        assert sums(home, "month") == {MONTH: 962}
         assert home.audit()["failed"] == 0
-        receiver.wait_for(1)
-        runs = home.ask("schedule", "runs", "told")["items"]
-        assert [run["state"] for run in runs if run["state"] != "skipped"] == ["processed"]
-        assert [call.body for call in receiver.calls] == [DAY.encode()]
+        home.until(lambda store: told_of(store) == 2)
+        calls = {(call.headers["idempotency-key"], call.body) for call in receiver.calls}
+        assert sorted(body for _, body in calls) == [CALM.encode(), HARD.encode()]
     home.story()
 
 
+def add_hook(home, receiver):
+    """A schedule that tells the receiver of each day that is done."""
+    hook = {
+        "name": "told",
+        "target": f"http://127.0.0.1:{receiver.port}/hook",
+        "payload": "${timeperiod}",
+        "trigger": {"timetable": "Day"},
+    }
+    file = home.failures / "told.json"
+    file.write_text(json.dumps(hook))
+    inside.run(home, "schedule", "add", file, "--enable")
+
+
+def leaves(home, process, timeperiod):
+    """Why the job cannot be done."""
+    return inside.wait_for(home, process, timeperiod, code=1)["leaves"]
+
+
+def told_of(store):
+    """Of how many days the receiver was told, if nothing is under way."""
+    runs, _ = store.runs.find(schedule="told", limit=1000)
+    states = Counter(run.state for run in runs)
+    done, skipped = states[RunState.PROCESSED], states[RunState.SKIPPED]
+    return done if done + skipped == len(runs) else None
+
+
+def assert_fails(home, day, hour):
+    """The day waits for its hour, which has failed, and is told how that is mended."""
+    (leaf,) = leaves(home, "Day", day)
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("failed", "Hour", hour)
+    assert "no such disk" in leaf["text"]
+    assert leaf["helps"][0] == f"launch.py timetable retry Hour {hour}"
+    assert job(home, "Day", day)["state"] == "embryo"
+
+
+def sums(home, collection):
+    with home.store() as store:
+        rows = list(store.documents.read(collection, "", ""))
+    return {row["timeperiod"]: row["rows"] for row in rows}
+
+
 def test_a_nightly_command_that_fails_is_seen_until_somebody_decides(home):
-    told = [fail(home, process, YESTERDAY) for process in ("Nightly", "Careless")]
-    home.start()
     until_in(home, "failed", "Nightly", YESTERDAY)
     home.until(lambda _: job(home, "Careless", YESTERDAY)["reason"])
     assert "no such disk" in job(home, "Careless", YESTERDAY)["reason"]
-    found = home.ask("timetable", "audit", code=1)
+    found = inside.ask(home, "timetable", "audit", code=1)
     assert (found["failed"], found["given_up"]) == (1, 1)
 
-    home.launch("timetable", "skip", "Nightly", YESTERDAY, "--reason", "not needed")
-    home.launch("timetable", "acknowledge", "Careless", YESTERDAY, code=2)
-    home.launch("timetable", "acknowledge", "Careless", YESTERDAY, "--reason", "known")
+    inside.run(home, "timetable", "skip", "Nightly", YESTERDAY, "--reason", "not needed")
+    inside.run(home, "timetable", "acknowledge", "Careless", YESTERDAY, code=2)
+    acknowledge = ("timetable", "acknowledge", "Careless", YESTERDAY, "--reason", "known")
+    inside.run(home, *acknowledge)
 
-    found = home.ask("timetable", "audit")
+    found = inside.ask(home, "timetable", "audit")
     assert (found["failed"], found["given_up"], found["acknowledged"]) == (0, 0, 1)
     assert [one["timeperiod"] for one in found["acknowledgements"]] == [YESTERDAY]
-    for file in told:
+    for file in home.nightly:
         file.unlink()
     for process in ("Nightly", "Careless"):
-        home.launch("timetable", "reprocess", process, YESTERDAY)
-        home.wait_for(process, YESTERDAY)
+        inside.run(home, "timetable", "reprocess", process, YESTERDAY)
+        inside.wait_for(home, process, YESTERDAY)
     home.story()
 
 
 def test_an_open_hour_that_fails_and_recovers_ends_with_all_its_rows(home):
-    home.start()
     now = f"{datetime.now(UTC):%Y%m%d%H}"
     told = fail(home, "Stream", now)
     write(home, "events", now, 2)
@@ -154,23 +198,22 @@ def test_an_open_hour_that_fails_and_recovers_ends_with_all_its_rows(home):
     told.unlink()
     write(home, "events", now, 3)
 
-    home.until(lambda _: [row["rows"] for row in home.report("stream")] == [3])
+    home.until(lambda _: sums(home, "stream") == {now: 3})
 
     assert job(home, "Stream", now)["state"] in ("in_progress", "processed")
     home.story()
 
 
 def test_a_skip_of_the_present_hour_holds_until_a_reprocess(home):
-    home.start()
     now = f"{datetime.now(UTC):%Y%m%d%H}"
     day = now[:8] + "00"
     write(home, "raw", now, 1)
-    home.launch("timetable", "skip", "Day", day, "--reason", "not today")
+    inside.run(home, "timetable", "skip", "Day", day, "--reason", "not today")
     write(home, "raw", now, 2)
     home.until(lambda _: job(home, "Hour", now)["is_stale"])
     assert job(home, "Hour", now)["state"] == job(home, "Day", day)["state"] == "skipped"
-    assert home.ask("timetable", "audit", code=None)["unseen"] == 1
-    assert "a reprocess brings in" in home.ask("timetable", "why", "Hour", now)["text"]
-    home.launch("timetable", "reprocess", "Hour", now)
+    assert inside.ask(home, "timetable", "audit", code=None)["unseen"] == 1
+    assert "a reprocess brings in" in inside.ask(home, "timetable", "why", "Hour", now)["text"]
+    inside.run(home, "timetable", "reprocess", "Hour", now)
     assert job(home, "Hour", now)["state"] == job(home, "Day", day)["state"] == "embryo"
     home.story()

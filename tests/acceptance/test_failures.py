@@ -6,18 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.clock import SystemClock
 from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.messaging.message import EventsMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
-from synergy.runtime.leadership import VALID
-from tests.acceptance.deployments import gates, misbehaving
+from tests.acceptance import inside
+from tests.acceptance.boxes.show import lasting
+from tests.acceptance.deployments import gates, haste, misbehaving
 from tests.acceptance.kit import kill, pause, resume, until
 from tests.acceptance.rooms import a_room
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
-DAY, START, HOUR, NEXT = (YESTERDAY + hour for hour in ("00", "20", "21", "22"))
+DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ def home(homes, tmp_path):
         start_timeperiod=START,
         context="tests.acceptance.deployments.copies",
         test_gates=str(tmp_path / "gates"),
+        test_haste="1",
     )
 
 
@@ -59,18 +60,18 @@ def pid_of(unit):
 
 def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tmp_path):
     gate = gates.shut(tmp_path / "gates", "CopyHourly", HOUR)
-    home.launch("store", "init")
+    inside.run(home, "store", "init")
     write(home, START, 5)
     write(home, HOUR, 1)
     home.start()
-    home.wait_for("CopyHourly", START)
+    inside.wait_for(home, "CopyHourly", START)
     held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
     pause(home, pid_of(held))
     gates.let_through(gate)
 
     def is_handed_out_again():
-        home.ask("gc", "run")
-        return home.ask("unit", "show", held.id)["attempt"] == 2
+        inside.ask(home, "gc", "run")
+        return inside.ask(home, "unit", "show", held.id)["attempt"] == 2
 
     until(is_handed_out_again)
     done = home.until_unit("CopyHourly", UnitState.PROCESSED, HOUR)
@@ -81,7 +82,7 @@ def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tm
     # The paused one goes on. That he has taken another unit tells that he is through with this.
     pause(home, pid_of(done))
     resume(pid_of(held))
-    home.launch("timetable", "reprocess", "CopyHourly", START)
+    inside.run(home, "timetable", "reprocess", "CopyHourly", START)
     later = home.until(
         lambda _: [row for row in rows(home, "hours").values() if row["generation"] == 2]
     )
@@ -91,7 +92,7 @@ def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tm
     resume(pid_of(done))
 
     assert rows(home, "hours")[HOUR]["attempt"] == 2
-    assert home.ask("unit", "show", held.id)["attempt"] == 2
+    assert inside.ask(home, "unit", "show", held.id)["attempt"] == 2
     home.story()
 
 
@@ -116,7 +117,7 @@ NO_EVENTS = (
 
 
 def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
-    home.launch("store", "init")
+    inside.run(home, "store", "init")
     units = (*GARBAGE, encode(EventsMessage([{"site": "s"}])))
     events = (*GARBAGE, *NO_EVENTS)
     with home.store() as store, store.batch():
@@ -124,7 +125,7 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
         store.messages.put("SingleSessionWorker", events)
     write(home, HOUR, 7)
     home.start()
-    home.wait_for("CopyHourly", HOUR)
+    inside.wait_for(home, "CopyHourly", HOUR)
     home.until(lambda store: not store.messages.depths())
 
     assert values(home, "hours") == {HOUR: 7}
@@ -134,15 +135,15 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
         [("CopyHourly", body) for body in units]
         + [("SingleSessionWorker", body) for body in events]
     )
-    assert all(message["reason"] for message in home.ask("queue", "dead")["dead"])
-    assert home.ask("queue", "list")["dead"] == len(buried)
+    assert all(message["reason"] for message in inside.ask(home, "queue", "dead")["dead"])
+    assert inside.ask(home, "queue", "list")["dead"] == len(buried)
 
     # Sent again they come back; dropped they are gone.
-    home.launch("queue", "replay")
+    inside.run(home, "queue", "replay")
     home.until(lambda store: not store.messages.depths())
-    assert len(home.ask("queue", "dead")["dead"]) == len(buried)
-    home.launch("queue", "purge", "--dead", "--yes")
-    assert home.ask("queue", "dead") == {"dead": [], "failed_runs": []}
+    assert len(inside.ask(home, "queue", "dead")["dead"]) == len(buried)
+    inside.run(home, "queue", "purge", "--dead", "--yes")
+    assert inside.ask(home, "queue", "dead") == {"dead": [], "failed_runs": []}
     assert {seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]} == {0}
 
 
@@ -166,12 +167,13 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
         start_timeperiod=START,
         context="tests.acceptance.deployments.copies",
         test_gates=str(tmp_path / "gates"),
+        test_haste="1",
     )
     home.before_commands = room.limit
     log = tmp_path / "access.log"
     log.write_text('192.0.2.1 - - [17/May/2015:10:05:00 +0000] "GET / HTTP/1.1" 200 5\n')
     gate = gates.shut(tmp_path / "gates", "CopyHourly", HOUR)
-    home.launch("store", "init")
+    inside.run(home, "store", "init")
     write(home, HOUR, 1)
     home.start()
     held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
@@ -182,29 +184,25 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
 
     room.fill(everybody)
     gates.let_through(gate)  # whose result cannot be written now
-    began, lease = SystemClock().monotonic(), lease_in(home)
+    lease = lease_in(home)
     refused = (
         ("timetable", "reprocess", "CopyHourly", START),
         ("process", "off", "CopyHourly"),
         ("ingest", log, "--site", "example.com"),
         ("unit", "cancel", held.id),
     )
-
-    def leader_could_not_renew():
+    with lasting(haste.VALID + 1.0):  # the leader could not renew
         for argv in refused:
             done = home.launch(*argv, code=5)
             assert room.said in done.err, done
             assert done.out == ""
-        assert home.ask("unit", "show", held.id)["state"] == "in_progress"
-        assert home.ask("supervisor", "status")["running"] is True
-        assert lease_in(home) == lease
-        return SystemClock().monotonic() - began > VALID
-
-    until(leader_could_not_renew)
+    assert home.ask("unit", "show", held.id)["state"] == "in_progress"
+    assert home.ask("supervisor", "status")["running"] is True
+    assert lease_in(home) == lease
     assert home.leaders() == before
 
     room.free(everybody)
-    home.wait_for("CopyHourly", HOUR)
+    inside.wait_for(home, "CopyHourly", HOUR)
     home.launch("process", "off", "CopyDaily")
     told = home.ask("ingest", log, "--site", "example.com")
     assert (told["sessions"], told["waiting"]) == (1, 0)
@@ -236,41 +234,40 @@ def pid_of_scheduler(who):
 
 def write_and_reprocess(home, timeperiod, n):
     write(home, timeperiod, n)
-    home.launch("timetable", "reprocess", "CopyHourly", timeperiod)
+    inside.run(home, "timetable", "reprocess", "CopyHourly", timeperiod)
 
 
 def test_a_second_scheduler_takes_over_from_a_paused_one(home):
-    home.launch("store", "init")
+    inside.run(home, "store", "init")
     for hour in (START, HOUR):
         write(home, hour, 1)
     home.start()
     first = home.leaders()["Scheduler/1"]
-    home.wait_for("CopyHourly", HOUR)
+    inside.wait_for(home, "CopyHourly", HOUR)
     second = home.begin("process", "start", "Scheduler", "--console")
     write_and_reprocess(home, START, 5)  # both hear of it
-    home.wait_for("CopyDaily", DAY)
+    inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days") == {DAY: 6}
     assert leads(home) == [(1, first)]
 
     pause(home, first)
     write_and_reprocess(home, HOUR, 20)
-    home.wait_for("CopyDaily", DAY)  # once the lease has run out
+    inside.wait_for(home, "CopyDaily", DAY)  # once the lease has run out
     assert values(home, "days") == {DAY: 25}
     assert leads(home) == [(1, first), (2, second.pid)]
 
     resume(first)  # in the belief that it leads
     write_and_reprocess(home, START, 10)
-    home.wait_for("CopyDaily", DAY)
+    inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days") == {DAY: 30}
     assert leads(home) == [(1, first), (2, second.pid)]
     home.story()
 
     second.terminate()  # gives the lease up: the first one need not wait for it
-    home.until(
-        lambda _: leads(home)[2:] == [(3, first)], limit=17
-    )  # a lease that is silent lasts 18
+    silent = haste.WAIT  # seconds until a lease is free that nobody gives up
+    home.until(lambda _: leads(home)[2:] == [(3, first)], limit=silent - 1)
     write_and_reprocess(home, HOUR, 100)
-    home.wait_for("CopyDaily", DAY)
+    inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days") == {DAY: 110}
     home.story()
 
@@ -279,26 +276,34 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
 
 
 def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
-    home = homes(start_timeperiod=START, context="tests.acceptance.deployments.misbehaving")
-    home.launch("supervisor", "start", code=None)  # one of them may die early enough to be told
-    for one in misbehaving.MISBEHAVING:
-        home.wait_for(one.__name__, HOUR)
-        ended = home.ask("timetable", "wait", one.__name__, START, "--timeout", 60, code=1)
-        assert (ended["state"], ended["failed"]) == ("failed", 1)
-        (leaf,) = ended["leaves"]
-        assert one.reason in leaf["text"], one
-        with home.store() as store:
-            (bad,) = store.units.of_jobs(one.__name__, START, START)
-            assert (bad.state, bad.failures) == (UnitState.CANCELED, 2)
-            sink = list(store.documents.read(one.__name__.lower(), START, NEXT))
-            assert [row["timeperiod"] for row in sink] == [HOUR]
-
+    """Hour after hour in one worker, which lives on, and in another one, which does not."""
+    hours = [f"{YESTERDAY}{hour:02}" for hour in range(24)]
+    home = homes(start_timeperiod=hours[0], context="tests.acceptance.deployments.misbehaving")
+    home.launch("supervisor", "start", code=None)  # one may die early enough to be told
+    assert_fails_alone(home, "Misbehaving", hours, misbehaving.ways(hours[0]))
+    assert_fails_alone(home, "Dying", hours[:1], {hours[0]: misbehaving.Dying})
+    inside.wait_for(home, "Dying", hours[-1])
     restarts = {
         seen["name"]: seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]
     }
-    assert restarts.pop("Dies") == 2
-    assert set(restarts.values()) == {0}
+    assert restarts == {"Scheduler": 0, "Misbehaving": 0, "Dying": 2}
     home.story()
+
+
+def assert_fails_alone(home, process, hours, ways):
+    """Of these hours only those fail in which the work has a way to."""
+    for hour in hours:
+        ended = inside.wait_for(home, process, hour, code=int(hour in ways))
+        if hour in ways:
+            assert (ended["state"], ended["failed"]) == ("failed", 1), ways[hour]
+            (leaf,) = ended["leaves"]
+            assert ways[hour].reason in leaf["text"], ways[hour]
+    with home.store() as store:
+        units = store.units.of_jobs(process, hours[0], hours[-1])
+        rows = list(store.documents.read(process.lower(), hours[0], hours[-1] + "~"))
+    bad = {unit.timeperiod: (unit.state, unit.failures) for unit in units if unit.failures}
+    assert bad == dict.fromkeys(ways, (UnitState.CANCELED, 2))
+    assert [row["timeperiod"] for row in rows] == [hour for hour in hours if hour not in ways]
 
 
 # Programs of command workers
@@ -309,55 +314,48 @@ def programs(home):
     return set(home.marked()) - set(home.leaders().values())
 
 
-def a_stubborn_program(home, attempt=1):
+def a_stubborn_program(home, hour, attempt=1):
     """The unit whose program runs, with its child and its grandchild."""
-    home.launch("process", "on", "StubbornHourly")
-    unit = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, START, attempt)
+    unit = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, hour, attempt)
     home.until(lambda _: len(programs(home)) == 4)  # with the grandchild's own `sleep`
     return unit
 
 
-def test_canceling_a_unit_ends_its_program_with_all_that_it_started(home):
+def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_started(home):
     home.start()
-    unit = a_stubborn_program(home)
+    inside.run(home, "process", "on", "StubbornHourly")
+    unit = a_stubborn_program(home, START)
     before = programs(home)
-    home.launch("process", "off", "StubbornHourly")
-    planned = home.ask("unit", "cancel", unit.id, "--dry-run")
+    inside.run(home, "process", "off", "StubbornHourly")
+    planned = inside.ask(home, "unit", "cancel", unit.id, "--dry-run")
     assert (planned["before"], planned["after"]) == ("in_progress", "canceled")
     assert programs(home) == before
 
     home.launch("unit", "cancel", unit.id, "--reason", "a test")
 
     home.until(lambda _: not programs(home), limit=20)
-    ended = home.ask("timetable", "wait", "StubbornHourly", START, "--timeout", 60, code=1)
+    ended = inside.wait_for(home, "StubbornHourly", START, code=1)
     assert ended["state"] == "failed"
     assert "a test" in ended["leaves"][0]["text"]
-    home.launch("unit", "cancel", unit.id, code=4)
-    home.launch("timetable", "skip", "StubbornHourly", START)  # strictly in order: the next waits
-    home.launch("process", "on", "StubbornHourly")
-    later = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, HOUR)
+    inside.run(home, "unit", "cancel", unit.id, code=4)
+    # Strictly in order: the next one waits until this is out of its way.
+    inside.run(home, "timetable", "skip", "StubbornHourly", START)
+    inside.run(home, "process", "on", "StubbornHourly")
+    later = a_stubborn_program(home, HOUR)
     assert pid_of(later) == pid_of(unit)  # the worker is free for the next one
+    before = programs(home)
+
+    kill(pid_of(later))
+
+    again = a_stubborn_program(home, HOUR, attempt=2)
+    assert (again.id, again.failures) == (later.id, 1)
+    assert not programs(home) & before
     home.story()
 
-    home.stop()  # which gives the next one back: it has not failed
+    home.stop()  # which gives it back: it has not failed once more
     with home.store() as store:
         (given_back,) = store.units.of_jobs("StubbornHourly", HOUR, HOUR)
     assert (given_back.state, given_back.attempt, given_back.failures) == (
-        UnitState.REQUESTED, 2, 0,
+        UnitState.REQUESTED, 3, 1,
     )  # fmt: skip
     assert home.marked() == {}
-
-
-def test_a_program_does_not_outlive_its_worker_or_run_twice(home):
-    home.start()
-    unit = a_stubborn_program(home)
-    before = programs(home)
-
-    kill(pid_of(unit))
-
-    again = a_stubborn_program(home, attempt=2)
-    assert (again.id, again.failures) == (unit.id, 1)
-    assert not programs(home) & before
-    home.launch("process", "off", "StubbornHourly")
-    for pid in programs(home):  # the program, and its worker will not wait for it when it ends
-        kill(pid)

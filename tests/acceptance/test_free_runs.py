@@ -9,24 +9,25 @@ import pytest
 from synergy.insight.launching import outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
+from tests.acceptance import inside
 from tests.acceptance.deployments.gates import let_through
 from tests.acceptance.kit import end_of, kill
 
 
-@pytest.fixture
-def gates(tmp_path):
-    folder = tmp_path / "gates"
-    folder.mkdir()
-    return folder
+@pytest.fixture(scope="module")
+def gates(tmp_path_factory):
+    return tmp_path_factory.mktemp("gates")
 
 
-@pytest.fixture
-def home(homes, gates):
-    return homes(context="tests.acceptance.deployments.free", test_gates=str(gates))
+@pytest.fixture(scope="module")
+def home(module_homes, gates):
+    home = module_homes(context="tests.acceptance.deployments.free", test_gates=str(gates))
+    home.start()
+    return home
 
 
 def trigger(home, process):
-    return home.ask("process", "trigger", process)["run"]
+    return inside.ask(home, "process", "trigger", process)["run"]
 
 
 def ended(home, run):
@@ -48,7 +49,6 @@ def until(home, run, state, attempt=1):
 
 
 def test_a_run_of_a_worker_that_is_killed_has_failed_and_the_next_one_is_fresh(home, gates):
-    home.start()
     os.mkfifo(gates / "Once")
     lost = trigger(home, "Once")
     until(home, lost, UnitState.IN_PROGRESS)
@@ -68,7 +68,6 @@ def test_a_run_of_a_worker_that_is_killed_has_failed_and_the_next_one_is_fresh(h
 
 
 def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
-    home.start()
     gate = gates / "Twice"
     os.mkfifo(gate)
     run = trigger(home, "Twice")
@@ -87,7 +86,7 @@ def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
 
 
 def test_what_runs_is_shown_with_its_kind(home):
-    home.start()
+    home.until_all_run()  # those again that other tests have killed
     shown = {p["name"]: p for p in home.ask("process", "list")["processes"]}
     assert {name: p["kind"] for name, p in shown.items()} == {
         "Scheduler": "daemon", "Agent": "daemon", "Once": "freerun", "Twice": "freerun",
@@ -101,21 +100,20 @@ def test_what_runs_is_shown_with_its_kind(home):
     ]  # fmt: skip
 
 
-def test_a_worker_in_a_terminal_carries_out_what_was_triggered(home):
-    home.launch("store", "init")
+def test_a_worker_in_a_terminal_carries_out_what_was_triggered(homes, tmp_path):
+    home = homes(context="tests.acceptance.deployments.free", test_gates=str(tmp_path))
+    inside.run(home, "store", "init")
     runs = [trigger(home, "Program"), trigger(home, "Program")]
     worker = home.begin("process", "start", "Program", "--console")
     for run in runs:
         done = until(home, run, UnitState.PROCESSED)
-        lines = home.ask("unit", "log", run)["lines"]
+        lines = inside.ask(home, "unit", "log", run)["lines"]
         assert [line["text"] for line in lines] == [f"{run} {done.timeperiod}"]
     worker.terminate()
     assert end_of(worker).code == 0
 
 
 def test_a_process_with_a_trigger_runs_by_itself_until_it_is_told_otherwise(home):
-    home.start()
-
     def look(store):
         runs, _ = store.runs.find("Ticking", RunState.PROCESSED)
         return runs if len(runs) >= 3 else None
@@ -123,7 +121,7 @@ def test_a_process_with_a_trigger_runs_by_itself_until_it_is_told_otherwise(home
     runs = home.until(look)
     assert len({run.due_at for run in runs}) == len(runs)
     assert {run.key for run in runs if not run.key.startswith("due:")} == set()
-    told = home.ask("process", "interval", "Ticking", "every 3600")
+    told = inside.ask(home, "process", "interval", "Ticking", "every 3600")
     assert (told["before"], told["trigger"]) == ("every 1", "every 3600")
     with home.store() as store:
         [schedule] = store.schedules.get(["Ticking"])

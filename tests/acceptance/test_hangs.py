@@ -1,4 +1,4 @@
-"""Python workers whose work never returns: `while True: pass`, one instance, ten periods wait."""
+"""Python workers whose work never returns, one instance each, behind which ten periods wait."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ HUNG, *OTHERS = (f"{YESTERDAY}{hour:02}" for hour in range(1, 12))
 
 @pytest.fixture(scope="module")
 def home(module_homes):
-    home = module_homes(start_timeperiod=HUNG, context="tests.acceptance.deployments.hanging")
-    home.launch("store", "init")
+    home = module_homes(
+        start_timeperiod=HUNG, context="tests.acceptance.deployments.hanging", test_haste="1"
+    )
     home.start()
     return home
 

@@ -11,7 +11,8 @@ from synergy.model.schedule import RunState
 from tests.delivery.receivers import answers, hangs, receiving, says
 
 LOOPBACK = "127.0.0.0/8"
-BUDGET = "3s"
+BUDGET = "2s"  # is enough for a second attempt
+ANSWER_IN = "5"  # seconds: longer than all of them take that do not hang
 LARGE = 10_000_000
 
 
@@ -52,6 +53,7 @@ def runs(module_homes, receivers, tmp_path_factory):
         context="tests.acceptance.deployments.scheduled",
         webhook_networks=LOOPBACK,
         test_agents="1",
+        test_answer_in=ANSWER_IN,
         test_deaths=str(tmp_path_factory.mktemp("deaths")),
     )
     home.start()
@@ -96,7 +98,9 @@ def test_it_was_asked_with_one_key_as_often_as_the_run_tells(runs, receivers, na
 
 
 def test_a_redirect_is_asked_again_like_any_failure_and_never_followed(runs):
-    assert all(answer["status"] == 302 for answer in runs["redirects"].detail["answers"])
+    answers = runs["redirects"].detail["answers"]
+    assert len(answers) > 1
+    assert {answer["status"] for answer in answers} == {302}
 
 
 def test_who_hangs_keeps_nobody_else_waiting(runs):

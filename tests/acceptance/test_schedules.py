@@ -13,9 +13,10 @@ from synergy.insight.actions import Actor
 from synergy.insight.happenings import LOOKED_AT, causes
 from synergy.insight.schedules import ScheduleActions
 from synergy.model.schedule import RunState
+from tests.acceptance import inside
 from tests.acceptance.boxes.seconds import Seconds
 from tests.acceptance.boxes.show import lasting
-from tests.acceptance.deployments import mortal_agent, scheduled
+from tests.acceptance.deployments import haste, mortal_agent, scheduled
 from tests.acceptance.kit import kill, until
 from tests.delivery.receivers import answers, receiving
 from tests.servers import rabbitmq
@@ -23,7 +24,7 @@ from tests.servers.wire import wire
 
 LOOPBACK = "127.0.0.0/8"
 PATIENCE = 120.0  # seconds
-HANGS = 20.0  # seconds: longer than any lease lasts
+HANGS = haste.WAIT + 1.0  # seconds: longer than any lease lasts
 
 
 @pytest.fixture
@@ -51,6 +52,7 @@ def at_home(homes, deaths, stamps):
     def make(agents=2, **variables):
         home = homes(
             context="tests.acceptance.deployments.scheduled",
+            test_haste="1",
             webhook_networks=LOOPBACK,
             test_deaths=str(deaths),
             test_stamps=str(stamps),
@@ -79,7 +81,7 @@ def add(home, tmp_path, data, *options):
     return home.ask("schedule", "add", file, *options)
 
 
-def soon(seconds=2.0):
+def soon(seconds=1.5):
     """A whole second that is not past in a moment."""
     return (SystemClock().now() + timedelta(seconds=seconds)).replace(microsecond=0)
 
@@ -107,59 +109,60 @@ def keys(receiver):
     return [call.headers["idempotency-key"] for call in receiver.calls]
 
 
-@pytest.mark.parametrize("step", mortal_agent.WITH_THE_LAUNCH)
-def test_an_agent_killed_at_any_step_loses_nothing(step, servers, at_home, deaths, receiver):
-    """What there is room for is claimed as it is launched."""
-    run = run_with_a_death(step, at_home(**servers), deaths, receiver)
+def test_whichever_agent_is_killed_wherever_it_is_nothing_is_lost(servers, at_home, deaths):
+    """One death after the other in one home; whoever died there is started again."""
+    home = at_home(agents=5, **servers)
+    with receiving(answers()) as receiver:
+        run = run_of(home, "in-peace", receiver)
+    assert (run.attempt, keys(receiver)) == (1, [run.id])  # five agents make one delivery
 
-    is_kept = step == mortal_agent.WITH_THE_RECORD and "store" in servers  # no transaction
-    is_claimed_anew = is_kept or step in (
-        mortal_agent.AFTER_THE_RECORD, mortal_agent.BEFORE_THE_RESULT,
-    )  # fmt: skip
-    assert run.attempt == 1 + is_claimed_anew
+    for step in mortal_agent.WITH_THE_LAUNCH:  # what there is room for is claimed as it is launched
+        run = run_with_a_death(step, home, deaths, step)
+        is_kept = step == mortal_agent.WITH_THE_RECORD and "store" in servers  # no transaction
+        is_claimed_anew = is_kept or step in (
+            mortal_agent.AFTER_THE_RECORD, mortal_agent.BEFORE_THE_RESULT,
+        )  # fmt: skip
+        assert run.attempt == 1 + is_claimed_anew, step
+
+    (deaths / mortal_agent.MESSAGES).touch()
+    for step in mortal_agent.BY_MESSAGES:
+        run = run_with_a_death(step, home, deaths, f"{step}-by-messages")
+        assert run.attempt == 1 + (step == mortal_agent.AFTER_THE_CLAIM), step
+
+    assert_who_holds_a_claim_is_taken_over_once(home)
 
 
-@pytest.mark.parametrize("step", mortal_agent.BY_MESSAGES)
-def test_an_agent_that_is_told_by_messages_and_killed_loses_nothing(
-    step, servers, at_home, deaths, receiver
-):
-    home = at_home(**servers, test_messages="1")
-    run = run_with_a_death(step, home, deaths, receiver)
-    assert run.attempt == 1 + (step == mortal_agent.AFTER_THE_CLAIM)
-
-
-def run_with_a_death(step, home, deaths, receiver):
+def run_with_a_death(step, home, deaths, name):
     """The run of a due time, at which an agent dies; it was sent as often as it must be."""
     (deaths / step).touch()
-    with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
-        actions, due = ScheduleActions(store, bus, home.deployment()), soon()
-        job = hook(receiver, name="job", when=due.isoformat())
-        actions.create(job, Actor("a test", ""), SystemClock().now(), enable=True)
-
-    (run,) = runs_until(home, "job", ended(RunState.PROCESSED))
-
-    until(lambda: not (deaths / step).exists())  # somebody died, perhaps only now
-    assert run.due_at == due
-    assert set(keys(receiver)) == {run.id}
-    assert len(receiver.calls) == 1 + (step == mortal_agent.BEFORE_THE_RESULT)
-    assert {call.headers["x-synergy-scheduled-time"] for call in receiver.calls} == {
-        receiver.calls[0].headers["x-synergy-scheduled-time"]
-    }
+    with receiving(answers(body=b"thank you")) as receiver:
+        run = run_of(home, name, receiver)
+        until(lambda: not (deaths / step).exists())  # somebody died, perhaps only now
+        calls = list(receiver.calls)
+    assert {call.headers["idempotency-key"] for call in calls} == {run.id}, step
+    assert len(calls) == 1 + (step == mortal_agent.BEFORE_THE_RESULT), step
+    assert len({call.headers["x-synergy-scheduled-time"] for call in calls}) == 1
     return run
 
 
-def test_ten_agents_make_one_delivery_of_one_job(at_home, tmp_path, receiver):
-    home = at_home(agents=10)
-    when = soon().isoformat()
-    add(home, tmp_path, hook(receiver, name="job", when=when), "--enable")
-
-    (run,) = runs_until(home, "job", ended(RunState.PROCESSED))
-
-    assert run.attempt == 1
-    assert keys(receiver) == [run.id]
+def run_of(home, name, receiver):
+    """The only run of a job of that name, once it was sent."""
+    due = add_job(home, name, receiver)
+    (run,) = runs_until(home, name, ended(RunState.PROCESSED))
+    assert run.due_at == due
+    return run
 
 
-def test_who_holds_a_claim_and_is_killed_is_taken_over_once(servers, at_home, tmp_path):
+def add_job(home, name, receiver):
+    """When it is due, which is soon."""
+    with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
+        actions, due = ScheduleActions(store, bus, home.deployment()), soon()
+        data = hook(receiver, name=name, when=due.isoformat())
+        actions.create(data, Actor("a test", ""), SystemClock().now(), enable=True)
+    return due
+
+
+def assert_who_holds_a_claim_is_taken_over_once(home):
     """The receiver says nothing until the agent that asked it is dead."""
 
     def behave(wire, receiver):
@@ -167,15 +170,13 @@ def test_who_holds_a_claim_and_is_killed_is_taken_over_once(servers, at_home, tm
             receiver.gate.wait(60)
         answers()(wire, receiver)
 
-    home = at_home(agents=3, **servers)
     with receiving(behave) as receiver:
-        add(home, tmp_path, hook(receiver, name="job", when=soon().isoformat()), "--enable")
+        add_job(home, "held", receiver)
         receiver.wait_for(1)
-        (held,) = runs_until(home, "job", lambda runs: runs[:1] and runs[0].owner)
+        (held,) = runs_until(home, "held", lambda runs: runs[:1] and runs[0].owner)
         kill(_pid_of(home, held.owner))
         receiver.wait_for(2)
-        (run,) = runs_until(home, "job", ended(RunState.PROCESSED))
-
+        (run,) = runs_until(home, "held", ended(RunState.PROCESSED))
     assert run.attempt == 2
     assert keys(receiver) == [run.id, run.id]
 
@@ -200,7 +201,7 @@ def test_a_program_runs_each_second_with_its_arguments_one_at_a_time(
         return sum(run.state is RunState.PROCESSED for run in runs) >= 3
 
     runs_until(home, "ticks", three)
-    home.ask("schedule", "disable", "ticks")
+    inside.ask(home, "schedule", "disable", "ticks")
     runs = runs_until(
         home, "ticks", lambda runs: all(run.state.is_finished for run in runs) and runs
     )
@@ -228,7 +229,7 @@ def test_events_with_a_lifetime_start_what_depends_on_them(at_home, tmp_path, re
 
     def emit(kind, resource, at):
         """When the runs are due that it causes."""
-        answer = home.ask("event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
+        answer = inside.ask(home, "event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
         ((event,), effects) = (answer["events"], answer["effects"])
         if not effects["schedules"]:
             return []
@@ -258,24 +259,34 @@ def test_events_with_a_lifetime_start_what_depends_on_them(at_home, tmp_path, re
     receiver.wait_for(2)
 
 
-@pytest.fixture(scope="module")
-def own_broker(tmp_path_factory):
-    """One that may be ill-treated."""
-    with rabbitmq.running_own(tmp_path_factory.mktemp("rabbitmq")) as broker:
-        yield broker
+@pytest.fixture
+def broker(request, tmp_path):
+    """One that may be ill-treated: the node of all tests, unless a server is given for them."""
+    shared = request.getfixturevalue("rabbitmq")
+    if shared.node is None:
+        with rabbitmq.running_own(tmp_path) as broker:
+            yield broker
+        return
+    with shared.emptied():
+        yield shared
+        if shared.node.process is None:
+            shared.node.start()
 
 
-def test_a_broker_that_is_away_and_loses_all_its_messages(own_broker, at_home, tmp_path, receiver):
+def test_a_broker_that_is_away_and_loses_all_its_messages(
+    broker, at_home, deaths, tmp_path, receiver
+):
     """Runs are launched without it, and told of when it is back."""
-    home = at_home(bus=own_broker.url, test_messages="1")
+    (deaths / mortal_agent.MESSAGES).touch()
+    home = at_home(bus=broker.url)
     seconds = Seconds(receiver, "127.0.0.1", tmp_path)
     seconds.add(home)
     receiver.wait_for(2)
-    own_broker.node.kill()
-    shutil.rmtree(own_broker.node.folder / "data")
+    broker.node.kill()
+    shutil.rmtree(broker.node.folder / "data")
     with home.store() as store:
         until(lambda: len(unsent(store)) >= 4)
-    own_broker.node.start()
+    broker.node.start()
     seconds.assert_all_are_accounted_for(home)
 
 

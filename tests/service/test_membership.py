@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synergy.agent.membership import Membership
+from synergy.insight.leaders import AGENTS
 from synergy.model.process import Deployment
 from tests.service.agents import Yard
 
@@ -42,3 +43,17 @@ def test_who_is_overtaken_takes_the_next_number(yard, number):
     assert [other.number for other in others] == list(range(1, number + 1))
     assert slower.number == number + 1
     assert [one.decides for one in (*others, slower)].count(True) == 1
+
+
+def test_a_member_is_missed_whose_number_another_one_has_before_anybody_looks(yard):
+    leases = yard.store.leases
+    decider, lost = (Membership(leases, yard.clock, who) for who in ("decider", "lost"))
+    for member in (decider, lost, decider):
+        member.tick()
+    assert (lost.number, decider.is_changed) == (2, False)
+    (seat,) = [lease for lease in leases.all(AGENTS) if lease.holder == "lost"]
+    assert leases.take(seat, seat.name, "its successor")
+
+    decider.tick()
+
+    assert decider.is_changed

@@ -1,6 +1,7 @@
 """Python workers, one instance each, whose work on the timetable's first hour never returns."""
 
 import os
+import threading
 
 from synergy.config.context import (
     QUALIFIER_HOURLY,
@@ -9,25 +10,39 @@ from synergy.config.context import (
     timetable_tree_entry,
 )
 from synergy.worker import Processed, Task, Worker
+from tests.acceptance.deployments import haste
+
+haste.hurry("synergy.runtime.letting_go", GRACE=2.0)
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 
 
 class Hangs(Worker):
-    """Writes a row for each hour but the first."""
+    """Writes a row for each hour but the first, in which it waits for what never comes."""
 
     def work(self, task: Task) -> Processed:
-        while task.timeperiod == START:
-            pass
+        if task.timeperiod == START:
+            self.hang()
         task.sink.replace(task.timeperiod, [{"domain": "d", "attempt": task.unit.attempt}])
         return Processed()
 
+    def hang(self) -> None:
+        threading.Event().wait()
 
-def hanging(name, sink, **fields):
+
+class Spins(Hangs):
+    """Leaves its process no more time than Python takes from it."""
+
+    def hang(self) -> None:
+        while True:
+            pass
+
+
+def hanging(name, kind, sink, **fields):
     return managed_context_entry(
         process_name=name,
         time_qualifier=QUALIFIER_HOURLY,
-        classname="tests.acceptance.deployments.hanging.Hangs.start",
+        classname=f"tests.acceptance.deployments.hanging.{kind.__name__}.start",
         sink=sink,
         trigger_frequency="every 60",
         settle="0s",
@@ -45,8 +60,8 @@ def daemon(name, classname):
 
 process_context = {
     "Scheduler": daemon("Scheduler", "synergy.scheduler.scheduler.Scheduler.start"),
-    "LimitedHourly": hanging("LimitedHourly", "limited", timeout="2s"),
-    "EndlessHourly": hanging("EndlessHourly", "endless"),
+    "LimitedHourly": hanging("LimitedHourly", Spins, "limited", timeout="2s"),
+    "EndlessHourly": hanging("EndlessHourly", Hangs, "endless"),
 }
 timetable_context = {
     "limited": timetable_tree_entry(tree_name="limited", enclosed_processes=["LimitedHourly"]),

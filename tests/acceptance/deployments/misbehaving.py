@@ -1,6 +1,7 @@
-"""Work functions that do what none should do, each in a process of its own.
+"""Work that does what none should do: in each of the timetable's first hours something else.
 
-For the timetable's first hour each misbehaves; for all others it does what it should.
+In all hours after these the same worker does what it should. The work that ends its process, and
+with that all that is in the same hands, has a process of its own: it does so in the first hour.
 """
 
 import os
@@ -16,46 +17,39 @@ from synergy.config.context import (
 from synergy.worker import Processed, Task, Worker
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
-HERE = "tests.acceptance.deployments.misbehaving"
 
 
-class Good(Worker):
-    """Writes a row. `reason` is what shall be told of the first hour."""
+class Way:
+    """`reason` is what shall be told of the hour."""
 
     reason: str
-
-    def work(self, task: Task) -> object:
-        if task.timeperiod == START:
-            return self.misbehave(task)
-        task.sink.replace(task.timeperiod, [{"domain": "d"}])
-        return Processed()
 
     def misbehave(self, task: Task) -> object:
         raise NotImplementedError
 
 
-class ForgetsToAnswer(Good):
+class ForgetsToAnswer(Way):
     reason = "TypeError: work gave back NoneType, not Processed or Nothing"
 
     def misbehave(self, task: Task) -> object:
         return None
 
 
-class AnswersNonsense(Good):
+class AnswersNonsense(Way):
     reason = "TypeError: work gave back str, not Processed or Nothing"
 
     def misbehave(self, task: Task) -> object:
         return "done"
 
 
-class CountsInWords(Good):
+class CountsInWords(Way):
     reason = "TypeError: the count 'rows' is no whole number"
 
     def misbehave(self, task: Task) -> object:
         return Processed({"rows": object()})
 
 
-class WritesRowsTwice(Good):
+class WritesRowsTwice(Way):
     reason = "row 2 (domain='d') would take the place of row 1"
 
     def misbehave(self, task: Task) -> object:
@@ -63,7 +57,7 @@ class WritesRowsTwice(Good):
         return Processed()
 
 
-class WritesElsewhere(Good):
+class WritesElsewhere(Way):
     reason = "document 'd' at 2001010100 lies outside"
 
     def misbehave(self, task: Task) -> object:
@@ -71,7 +65,7 @@ class WritesElsewhere(Good):
         return Processed()
 
 
-class WritesWhatCannotBeKept(Good):
+class WritesWhatCannotBeKept(Way):
     reason = "row 1 (domain='d'): field x is a set, which cannot be stored"
 
     def misbehave(self, task: Task) -> object:
@@ -79,7 +73,7 @@ class WritesWhatCannotBeKept(Good):
         return Processed()
 
 
-class WritesHugeNumbers(Good):
+class WritesHugeNumbers(Way):
     reason = "row 1 (domain='d'): field n is a whole number beyond 64 bits"
 
     def misbehave(self, task: Task) -> object:
@@ -87,7 +81,7 @@ class WritesHugeNumbers(Good):
         return Processed()
 
 
-class WritesNoNumber(Good):
+class WritesNoNumber(Way):
     reason = "row 1 (domain='d'): field stat.mean is nan"
 
     def misbehave(self, task: Task) -> object:
@@ -95,7 +89,7 @@ class WritesNoNumber(Good):
         return Processed()
 
 
-class LacksAKey(Good):
+class LacksAKey(Way):
     reason = "row 1 has no field 'domain'"
 
     def misbehave(self, task: Task) -> object:
@@ -103,14 +97,14 @@ class LacksAKey(Good):
         return Processed()
 
 
-class HasNoSource(Good):
-    reason = "ValueError: HasNoSource has no source in the store"
+class HasNoSource(Way):
+    reason = "ValueError: Misbehaving has no source in the store"
 
     def misbehave(self, task: Task) -> object:
         return list(task.source)
 
 
-class LogsWhatCannotBeFormatted(Good):
+class LogsWhatCannotBeFormatted(Way):
     reason = "ValueError: the last word"
 
     def misbehave(self, task: Task) -> object:
@@ -118,21 +112,21 @@ class LogsWhatCannotBeFormatted(Good):
         raise ValueError("the last word")
 
 
-class Exits(Good):
+class Exits(Way):
     reason = "SystemExit: I have had enough"
 
     def misbehave(self, task: Task) -> object:
         sys.exit("I have had enough")
 
 
-class Recurses(Good):
+class Recurses(Way):
     reason = "RecursionError: "
 
     def misbehave(self, task: Task) -> object:
         return self.misbehave(task)
 
 
-class SaysMuch(Good):
+class SaysMuch(Way):
     reason = "ValueError: ? ? yyy"
 
     def misbehave(self, task: Task) -> object:
@@ -142,37 +136,59 @@ class SaysMuch(Good):
         raise ValueError("\ud800 \x00 " + "y" * 10_000_000)
 
 
-class Dies(Good):
+def ways(start):
+    """The hours in which the worker misbehaves, each with how it does."""
+    return {f"{start[:8]}{hour:02}": way for hour, way in enumerate(Way.__subclasses__())}
+
+
+class Misbehaving(Worker):
+    """Writes a row in hours without a way."""
+
+    def work(self, task: Task) -> object:
+        way = ways(START).get(task.timeperiod)
+        if way is not None:
+            return way().misbehave(task)
+        task.sink.replace(task.timeperiod, [{"domain": "d"}])
+        return Processed()
+
+
+class Dying(Worker):
+    """Writes a row, if it comes so far."""
+
     reason = "its worker is gone, 2 times"
 
-    def misbehave(self, task: Task) -> object:
-        os._exit(9)
+    def work(self, task: Task) -> object:
+        if task.timeperiod == START:
+            os._exit(9)
+        task.sink.replace(task.timeperiod, [{"domain": "d"}])
+        return Processed()
 
 
-MISBEHAVING = Good.__subclasses__()
+def hourly(name):
+    return managed_context_entry(
+        process_name=name,
+        classname=f"tests.acceptance.deployments.misbehaving.{name}.start",
+        time_qualifier=QUALIFIER_HOURLY,
+        sink=name.lower(),
+        settle="0s",
+        trigger_frequency="every 60",
+        retry_backoff="0s",
+        max_attempts=2,
+        present_on_boxes=[".*"],
+    )
+
+
 process_context = {
     "Scheduler": daemon_context_entry(
         process_name="Scheduler",
         classname="synergy.scheduler.scheduler.Scheduler.start",
         present_on_boxes=[".*"],
     ),
-    **{
-        one.__name__: managed_context_entry(
-            process_name=one.__name__,
-            classname=f"{HERE}.{one.__name__}.start",
-            time_qualifier=QUALIFIER_HOURLY,
-            sink=one.__name__.lower(),
-            settle="0s",
-            trigger_frequency="every 60",
-            retry_backoff="0s",
-            max_attempts=2,
-            present_on_boxes=[".*"],
-        )
-        for one in MISBEHAVING
-    },
+    "Misbehaving": hourly("Misbehaving"),
+    "Dying": hourly("Dying"),
 }
 timetable_context = {
-    one.__name__: timetable_tree_entry(tree_name=one.__name__, enclosed_processes=[one.__name__])
-    for one in MISBEHAVING
+    name: timetable_tree_entry(tree_name=name, enclosed_processes=[name])
+    for name in ("Misbehaving", "Dying")
 }
 schedule_context: dict[str, object] = {}

@@ -1,8 +1,9 @@
 """An agent that kills itself with SIGKILL at a step, when a file asks for it.
 
 The step's file lies in the folder `SYNERGY_TEST_DEATHS`. It is taken away before the agent dies,
-so that each file is one death, whichever agent comes there first. With `SYNERGY_TEST_MESSAGES`
-nobody claims a run as it is launched: messages tell all agents of it.
+so that each file is one death, whichever agent comes there first. While there is a file `messages`
+nobody claims a run as it is launched: messages tell all agents of it. `SYNERGY_TEST_ANSWER_IN` is
+how many seconds receivers have, where they shall have less than usual.
 """
 
 import os
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from synergy.agent.agent import Agent
+from synergy.delivery.sending import Options, Sender
 from synergy.model.schedule import RunState
 
 BEFORE_THE_RECORD = "before-the-record"  # the due time is decided, nothing is written
@@ -24,12 +26,16 @@ WITH_THE_LAUNCH = (
     BEFORE_THE_RECORD, WITH_THE_RECORD, AFTER_THE_RECORD, BEFORE_THE_RESULT, AFTER_THE_RESULT,
 )  # fmt: skip
 BY_MESSAGES = (AFTER_THE_RECORD, AFTER_THE_CLAIM)
+MESSAGES = "messages"
+
+
+def _file(name):
+    return Path(os.environ["SYNERGY_TEST_DEATHS"], name)
 
 
 def die_if_asked(step):
-    file = Path(os.environ["SYNERGY_TEST_DEATHS"]) / step
     try:
-        file.unlink()
+        _file(step).unlink()
     except FileNotFoundError:
         return
     os.kill(os.getpid(), signal.SIGKILL)
@@ -83,8 +89,21 @@ class _Store:
         return getattr(self._store, name)
 
 
+def _impatient(place, seconds):
+    return Sender(
+        Options(
+            secrets=place.webhook_secrets,
+            allowed_networks=place.webhook_networks,
+            total=float(seconds),
+        ),
+        place.clock,
+    )
+
+
 class MortalAgent(Agent):
     def __init__(self, workplace):
-        super().__init__(replace(workplace, store=_Store(workplace.store)))
-        if os.environ.get("SYNERGY_TEST_MESSAGES"):
-            self.deliverer.own = list
+        seconds = os.environ.get("SYNERGY_TEST_ANSWER_IN")
+        sender = _impatient(workplace, seconds) if seconds else None
+        super().__init__(replace(workplace, store=_Store(workplace.store)), sender)
+        own = self.deliverer.own
+        self.deliverer.own = lambda runs: list(runs) if _file(MESSAGES).exists() else own(runs)

@@ -1,9 +1,10 @@
-"""Schedules: two agents that can be made to die at a step, and a program that leaves stamps."""
+"""Schedules: agents that can be made to die at a step, and a program that leaves stamps."""
 
 import os
 import sys
 
 from synergy.config.context import daemon_context_entry, freerun_context_entry
+from tests.acceptance.deployments import haste
 
 HERE = "tests.acceptance.deployments"
 EVERY_BOX = [".*"]
@@ -13,6 +14,9 @@ _STAMP = "import os, sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + 
 
 AGENT = "Agent"
 STAMP = "Stamp"
+
+haste.leases()
+haste.hurry("synergy.agent.outbox", EVERY=5.0)
 
 process_context = {
     "Scheduler": daemon_context_entry(
