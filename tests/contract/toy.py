@@ -30,6 +30,6 @@ class _Bulk(BulkOperationBuilder):  # type: ignore[misc]
 mongomock.collection.BulkOperationBuilder = _Bulk
 
 
-def toy_store() -> MongoStore:
-    """A new store that ends with this object."""
-    return MongoStore.over(Database(mongomock.MongoClient(), "synergy", "mongomock"))
+def toy_store(client: mongomock.MongoClient | None = None) -> MongoStore:
+    """A new store that ends with this object; or the one in a client, opened once more."""
+    return MongoStore.over(Database(client or mongomock.MongoClient(), "synergy", "mongomock"))
