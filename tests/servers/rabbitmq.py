@@ -201,6 +201,22 @@ def running_own(folder: Path, *settings: str, host: str = "127.0.0.1") -> Iterat
 
 
 @contextmanager
+def ill_treated(shared: Broker, folder: Path) -> Iterator[Broker]:
+    """One that may be stopped, killed and emptied: the one that tests share, if it is our own.
+
+    To start another takes six seconds of the processor's time; whatever happens to this one, its
+    tests leave it running, and those of others expect nothing in it.
+    """
+    if shared.node is None:
+        with running_own(folder) as broker:
+            yield broker
+        return
+    yield shared
+    if shared.node.process is None:
+        shared.node.start()
+
+
+@contextmanager
 def _epmd() -> Iterator[int]:
     """A register of Erlang nodes for one node; the machine's own is left alone."""
     program = shutil.which("epmd")
