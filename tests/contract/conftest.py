@@ -98,7 +98,7 @@ def shared(address: str) -> Iterator[Store]:
 def much(request: pytest.FixtureRequest) -> int:
     """How many of a thing make a crowd. The stand-in for MongoDB reads all of them each time."""
     engine = request.node.callspec.params.get("store") or request.node.callspec.params["address"]
-    return 60 if engine == "mongodb" else 300
+    return 25 if engine == "mongodb" else 300
 
 
 @pytest.fixture
