@@ -43,6 +43,17 @@ def take(store: Store, consumer: Consumer, count: int) -> list[Message]:
     return found
 
 
+def take_together(store: Store, consumer: Consumer, count: int) -> list[Message]:
+    """So many messages by a single take, once so many are at hand."""
+    while True:
+        with suppress(ZeroDivisionError), store.batch() as batch:
+            found = consumer.take(count, batch)
+            if len(found) < count:
+                raise ZeroDivisionError
+            return [delivery.message for delivery in found]
+        assert consumer.wait(LONG), f"{found}, and nothing more comes"
+
+
 def is_empty(store: Store, bus: Bus, consumer: Consumer) -> bool:
     """Whether nothing waits, and nothing is on its way."""
     found = take_once(store, consumer, 10)
@@ -166,6 +177,18 @@ def test_what_was_taken_comes_back_if_the_batch_fails(
         raise ZeroDivisionError
     assert take(store, consumer, 2) == [ONE, TWO]
     assert is_empty(store, bus, consumer)
+
+
+def test_what_was_taken_together_is_done_together(store: Store, bus: Bus, place: str) -> None:
+    publish(store, bus, ONE, TWO, THREE)
+    with closing(bus.consumer("q")) as consumer:
+        assert take_together(store, consumer, 3) == [ONE, TWO, THREE]
+    bus.close()
+    with closing(open_bus(place, store)) as other, closing(other.consumer("q")) as consumer:
+        last = UnitMessage("u", 4)
+        publish(store, other, last)
+        assert take(store, consumer, 1) == [last], "nothing comes again, which would come before"
+        assert is_empty(store, other, consumer)
 
 
 def test_who_failed_to_take_is_woken_again(store: Store, bus: Bus, consumer: Consumer) -> None:

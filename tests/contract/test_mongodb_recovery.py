@@ -3,18 +3,21 @@
 The same work is done again and again; each time its writer dies after one command more. Then
 another one comes, recovers, and goes on as schedulers and workers do. Whatever the moment was,
 the end is the same: everything done once, told once, and nothing half shown.
+
+It dies at each moment over mongomock, and at some of them over a server, which takes ten times
+as long: what is asked of both is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import mongomock
 import pytest
-from pymongo import MongoClient
 from pymongo.collection import Collection
 
 from synergy.model.job import JobMove, JobState
@@ -22,6 +25,7 @@ from synergy.model.operation import OperationState
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, SinkWrite, UnitMove, UnitState
 from synergy.storage.mongodb import MongoStore, payloads, telling
+from tests.contract.engines import MONGOMOCK
 from tests.contract.operated import an_operation
 from tests.contract.scheduled import (
     a_change,
@@ -32,6 +36,7 @@ from tests.contract.scheduled import (
     the_run,
     the_schedule,
 )
+from tests.contract.toy import toy_store
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_move, a_sink_write, a_unit
 from tests.servers.mongodb import Server
 
@@ -42,6 +47,7 @@ WRITES = (
 FIRST, LAST = 1024 * 488 - 1, 1024 * 488  # neighbours in different blocks
 TABLE = "site_hourly"
 LONG = bytes(1_500)
+SOME = 12  # of so many moments one is tried over a server
 
 
 class Died(BaseException):
@@ -65,8 +71,9 @@ def dying_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return call
 
     with monkeypatch.context() as patch:
-        for name in WRITES:
-            patch.setattr(Collection, name, counted(getattr(Collection, name)))
+        for kind in (Collection, mongomock.Collection):
+            for name in WRITES:
+                patch.setattr(kind, name, counted(getattr(kind, name)))
         yield lambda: done
 
 
@@ -74,6 +81,36 @@ def dying_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 def opened(url: str) -> Iterator[MongoStore]:
     with closing(MongoStore.open(url)) as store:
         yield store
+
+
+Opening = Callable[[], closing[MongoStore]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server, or the memory of this process."""
+
+    server: Server | None
+
+    @contextmanager
+    def database(self) -> Iterator[Opening]:
+        """A new one, which whoever comes can open."""
+        if self.server is None:
+            client = mongomock.MongoClient()
+            yield lambda: closing(toy_store(client))
+        else:
+            with self.server.fresh_database() as url:
+                yield lambda: closing(MongoStore.open(url))
+
+    def moments(self, count: int) -> range:
+        """After which of so many commands the writer dies."""
+        return range(1, count, 1 if self.server is None else SOME)
+
+
+@pytest.fixture(params=[MONGOMOCK, "mongodb"])
+def place(request: pytest.FixtureRequest) -> Place:
+    is_toy = request.param == MONGOMOCK
+    return Place(None if is_toy else request.getfixturevalue("mongodb"))
 
 
 def the_work(store: MongoStore) -> None:
@@ -164,18 +201,18 @@ def check_journal(store: MongoStore) -> None:
 
 
 def test_work_that_is_cut_short_anywhere_comes_to_the_same_end(
-    mongodb: Server, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mongodb.fresh_database() as url, opened(url) as store:
+    with place.database() as opened, opened() as store:
         with dying_after(0, monkeypatch) as count:
             the_work(store)
         check(store)
     assert count() > 30
-    for number in range(1, count()):
-        with mongodb.fresh_database() as url:
-            with opened(url) as first, dying_after(number, monkeypatch), pytest.raises(Died):
+    for number in place.moments(count()):
+        with place.database() as opened:
+            with opened() as first, dying_after(number, monkeypatch), pytest.raises(Died):
                 the_work(first)
-            with opened(url) as other:
+            with opened() as other:
                 other.recover()
                 other.recover()  # what stood still since the first look
                 the_work(other)
@@ -274,26 +311,26 @@ def check_decisions(store: MongoStore) -> None:
 
 
 def test_decisions_that_are_cut_short_anywhere_come_to_the_same_end(
-    mongodb: Server, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payloads, "PART", 1_000)
-    with mongodb.fresh_database() as url, opened(url) as store:
+    with place.database() as opened, opened() as store:
         with dying_after(0, monkeypatch) as count:
             the_decisions(store)
         check_decisions(store)
     assert count() > 20
-    for number in range(1, count()):
-        with mongodb.fresh_database() as url:
-            with opened(url) as first, dying_after(number, monkeypatch), pytest.raises(Died):
+    for number in place.moments(count()):
+        with place.database() as opened:
+            with opened() as first, dying_after(number, monkeypatch), pytest.raises(Died):
                 the_decisions(first)
-            with opened(url) as other:
+            with opened() as other:
                 other.recover()
                 the_decisions(other)
                 other.recover()
                 check_decisions(other)
                 other.recover()
                 left = ("payload_parts", "schedule_versions")
-                assert [counted(url, name) for name in left] == [0, 1]
+                assert [counted(other, name) for name in left] == [0, 1]
 
 
 # Operations
@@ -312,20 +349,20 @@ def the_operation(store: MongoStore) -> None:
 
 
 def test_an_operation_that_is_cut_short_anywhere_comes_to_the_same_end(
-    mongodb: Server, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        mongodb.fresh_database() as url,
-        opened(url) as store,
+        place.database() as opened,
+        opened() as store,
         dying_after(0, monkeypatch) as count,
     ):
         the_operation(store)
     assert count() > 6
-    for number in range(1, count()):
-        with mongodb.fresh_database() as url:
-            with opened(url) as first, dying_after(number, monkeypatch), pytest.raises(Died):
+    for number in place.moments(count()):
+        with place.database() as opened:
+            with opened() as first, dying_after(number, monkeypatch), pytest.raises(Died):
                 the_operation(first)
-            with opened(url) as other:
+            with opened() as other:
                 the_operation(other)
                 other.recover()
                 assert other.operations.find()[0][0].state is OperationState.DONE
@@ -333,9 +370,8 @@ def test_an_operation_that_is_cut_short_anywhere_comes_to_the_same_end(
                 assert events == ["operation.accepted", "operation.done"]
 
 
-def counted(url: str, collection: str) -> int:
-    with MongoClient(url) as client:
-        return client.get_default_database()[collection].count_documents({})
+def counted(store: MongoStore, collection: str) -> int:
+    return store._database[collection].count_documents({})
 
 
 def test_a_name_is_free_although_nobody_finished_its_removal(
@@ -398,9 +434,9 @@ def test_parts_of_a_payload_that_nobody_can_find_are_forgotten_after_two_looks(
             store.payloads.put(LONG)
     with opened(mongodb_url) as other:
         assert other.recover() == 0
-        assert counted(mongodb_url, "payload_parts") == 4
+        assert counted(other, "payload_parts") == 4
         assert other.recover() == 2
-        assert counted(mongodb_url, "payload_parts") == 2
+        assert counted(other, "payload_parts") == 2
         assert other.payloads.get(kept) == LONG[1:]
         assert other.payloads.get(other.payloads.put(LONG)) == LONG
 

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 import pika
 import pytest
+from pika.exceptions import ChannelClosedByBroker
 
 from synergy.errors import ConfigurationError, MessagingUnavailable
 from synergy.messaging.amqp import Address
@@ -205,15 +206,15 @@ def test_a_queue_that_refuses_messages_is_named(rabbitmq_url: str, channel) -> N
 # Permissions
 
 
-@pytest.fixture
-def least(rabbitmq: Broker, rabbitmq_url: str) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def least(rabbitmq: Broker) -> Iterator[str]:
     """The URL of a user who may not make queues, but for ears of its own."""
     if rabbitmq.node is None:
         pytest.skip("who may do what can be said on a server of our own alone")
     user = f"least-{uuid4().hex[:8]}"
     rabbitmq.node.ctl("add_user", user, "secret")
     rabbitmq.node.ctl("set_permissions", user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
-    yield with_user(rabbitmq_url, user, "secret")
+    yield with_user(rabbitmq.url, user, "secret")
     rabbitmq.node.ctl("delete_user", user)
 
 
@@ -510,8 +511,9 @@ def test_a_vhost_may_make_quorum_queues_of_all_that_last(rabbitmq: Broker) -> No
             assert sorted(taken, key=lambda message: message.attempt) == messages
             other.bus.notify("scheduler")
             assert listener.wait(LONG)
-            assert "synergy.q\tquorum" in rabbitmq.node.ctl(
-                "list_queues", "-p", name, "name", "type"
-            )
+            with closing(servers.connect(url)) as connection:
+                declare = connection.channel().queue_declare
+                with pytest.raises(ChannelClosedByBroker, match="'quorum'"):
+                    declare("synergy.q", durable=True, arguments={"x-queue-type": "classic"})
     finally:
         rabbitmq.node.ctl("delete_vhost", name)

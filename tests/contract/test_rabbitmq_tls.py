@@ -19,7 +19,7 @@ from synergy.storage.sqlite import SqliteStore
 from tests.contract.rabbits import ONE, client, undeclared
 from tests.servers.certificates import Authority, encrypted
 from tests.servers.ports import free_port
-from tests.servers.rabbitmq import running_own
+from tests.servers.rabbitmq import Broker, ill_treated
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,19 @@ class Secure:
 
 
 @pytest.fixture(scope="module")
-def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
+def secure(rabbitmq: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
     folder = tmp_path_factory.mktemp("secure")
     authority = Authority(folder, "authority")
     certificate, key = authority.sign("server")
     port = free_port()
-    with running_own(
-        folder,
-        f"listeners.ssl.1 = 127.0.0.1:{port}",
-        f"ssl_options.cacertfile = {authority.cacertfile}",
-        f"ssl_options.certfile = {certificate}",
-        f"ssl_options.keyfile = {key}",
-        "ssl_options.verify = verify_peer",
-        "ssl_options.fail_if_no_peer_cert = true",
-    ):
+    options = (
+        f'[{{cacertfile, "{authority.cacertfile}"}}, {{certfile, "{certificate}"}}, '
+        f'{{keyfile, "{key}"}}, {{verify, verify_peer}}, {{fail_if_no_peer_cert, true}}]'
+    )
+    listen = f'rabbit_networking:start_ssl_listener({{"127.0.0.1", {port}, auto}}, {options}, 10)'
+    with ill_treated(rabbitmq, folder) as broker:
+        assert broker.node is not None
+        broker.node.ctl("eval", f"rabbit_networking:ensure_ssl(), {listen}.")
         yield Secure(port, authority, folder)
 
 

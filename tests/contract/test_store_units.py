@@ -534,13 +534,15 @@ def _race(store: Store, units: list, owner: str) -> int:
     return sum(store.units.conclude([ending], NOW) == [] for ending in endings)
 
 
-def test_of_many_conclusions_of_one_attempt_one_counts(shared: Store, address: str) -> None:
-    units = some_units(60)
+def test_of_many_conclusions_of_one_attempt_one_counts(
+    shared: Store, address: str, much: int
+) -> None:
+    units = some_units(much)
     shared.units.create(units, "scheduler")
     shared.units.claim([a_hint(unit) for unit in units], "worker", NOW)
     won = in_processes(address, _race, [(units, f"process-{n}") for n in range(2)])
-    assert sum(won) == 60
-    assert events(shared).count("unit.processed") == 60
+    assert sum(won) == much
+    assert events(shared).count("unit.processed") == much
 
 
 # Moving

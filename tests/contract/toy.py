@@ -6,10 +6,13 @@ many at once: between finding a document and changing it, it lets other threads 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import mongomock
-from mongomock.collection import BulkOperationBuilder
+from mongomock.collection import BulkOperationBuilder, Cursor
+from mongomock.filtering import filter_applies
 
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
@@ -27,9 +30,40 @@ class _Bulk(BulkOperationBuilder):  # type: ignore[misc]
         super().add_replace(*arguments, **options)
 
 
+class _Cursor(Cursor):  # type: ignore[misc]
+    """Copies no more documents than are asked for."""
+
+    def _compute_results(self, with_limit_and_skip: bool = False) -> list[Any]:
+        if not with_limit_and_skip or self._limit is None:
+            found: list[Any] = super()._compute_results(with_limit_and_skip)
+            return found
+        if self._results is None or self._factory_last_generated_results != self._factory:
+            self._factory_last_generated_results = self._factory
+            self._results = list(islice(self._factory(), self._skip, self._skip + abs(self._limit)))
+        return self._results
+
+
+def _iter_documents(self: Any, wanted: Mapping[str, Any]) -> Iterator[Any]:
+    """Those that a filter is for; it is applied to what its `_id` leaves of them."""
+    if self._store.is_empty:
+        filter_applies(wanted, {})  # which may be wrong in itself
+    return (found for found in _at_most(self._store, wanted) if filter_applies(wanted, found))
+
+
+def _at_most(store: Any, wanted: Mapping[str, Any]) -> list[Any]:
+    match wanted.get("_id"):
+        case str(key):
+            return [store[key]] if key in store else []
+        case {"$gt": int(least)}:
+            return [one for one in store.documents if one["_id"] > least]
+    return list(store.documents)
+
+
 mongomock.collection.BulkOperationBuilder = _Bulk
+mongomock.collection.Cursor = _Cursor
+mongomock.Collection._iter_documents = _iter_documents  # type: ignore[attr-defined]
 
 
-def toy_store() -> MongoStore:
-    """A new store that ends with this object."""
-    return MongoStore.over(Database(mongomock.MongoClient(), "synergy", "mongomock"))
+def toy_store(client: mongomock.MongoClient | None = None) -> MongoStore:
+    """A new store that ends with this object; or the one in a client, opened once more."""
+    return MongoStore.over(Database(client or mongomock.MongoClient(), "synergy", "mongomock"))

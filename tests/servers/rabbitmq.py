@@ -35,6 +35,9 @@ from tests.servers.standing_still import stand_still
 GIVEN = "SYNERGY_TEST_AMQP"
 REMEDY = f"install rabbitmq-server (and Erlang's epmd), or name a server in {GIVEN}"
 HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
+LOCAL = "-kernel inet_dist_use_interface {127,0,0,1}"
+PATIENT = ("+sbwt none", "+sbwtdcpu none", "+sbwtdio none")  # who waits leaves the processor alone
+STARTED = b"Server startup complete"
 START_LIMIT = 120
 STOP_LIMIT = 30
 COMMAND_LIMIT = 60
@@ -91,8 +94,13 @@ class Node:
         return self.folder / "rabbitmq.log"
 
     def start(self) -> None:
-        """Returns when it answers, and has started as a whole."""
+        """Returns when it answers, and has started as a whole.
+
+        It takes connections before `rabbitmqctl` may ask for anything. Its log says when it may;
+        to ask by connections, or by `rabbitmqctl`, would take a second of the processor's time.
+        """
         with self.log.open("ab") as output:
+            begins_at = output.tell()
             self.process = subprocess.Popen(
                 [str(_home() / "rabbitmq-server")],
                 env=dict(self.environ),
@@ -101,8 +109,8 @@ class Node:
                 stderr=output,
                 start_new_session=True,
             )
+        self._wait_until_it_says(STARTED, begins_at)
         _wait_until_it_answers(f"amqp://guest:guest@{self.host}:{self.port}/", self)
-        self.ctl("await_startup")  # it takes connections before `rabbitmqctl` may ask for anything
 
     def kill(self) -> None:
         """As a power cut would end it; the node is a group of processes."""
@@ -136,6 +144,15 @@ class Node:
 
     def told(self) -> str:
         return self.log.read_text(errors="replace")[-4_000:]
+
+    def _wait_until_it_says(self, words: bytes, begins_at: int) -> None:
+        assert self.process is not None
+        clock, pause = SystemClock(), threading.Event()
+        deadline = clock.monotonic() + START_LIMIT
+        while words not in self.log.read_bytes()[begins_at:]:
+            if self.process.poll() is not None or clock.monotonic() > deadline:
+                pytest.fail(f"RabbitMQ does not start:\n{self.told()}")
+            pause.wait(0.1)
 
     def _end(self, how: signal.Signals) -> None:
         if self.process is None:
@@ -184,6 +201,22 @@ def running_own(folder: Path, *settings: str, host: str = "127.0.0.1") -> Iterat
 
 
 @contextmanager
+def ill_treated(shared: Broker, folder: Path) -> Iterator[Broker]:
+    """One that may be stopped, killed and emptied: the one that tests share, if it is our own.
+
+    To start another takes six seconds of the processor's time; whatever happens to this one, its
+    tests leave it running, and those of others expect nothing in it.
+    """
+    if shared.node is None:
+        with running_own(folder) as broker:
+            yield broker
+        return
+    yield shared
+    if shared.node.process is None:
+        shared.node.start()
+
+
+@contextmanager
 def _epmd() -> Iterator[int]:
     """A register of Erlang nodes for one node; the machine's own is left alone."""
     program = shutil.which("epmd")
@@ -228,7 +261,7 @@ def _environ(
         "RABBITMQ_CONFIG_FILE": str(config.with_suffix("")),
         "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join((LOCAL, *PATIENT)),
         "ERL_EPMD_PORT": str(epmd),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
     }

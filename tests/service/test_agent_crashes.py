@@ -42,6 +42,10 @@ class Course:
         self.store.fails_at = fails_at
         self.store.is_late = is_late
 
+    @property
+    def has_failed(self) -> bool:
+        return 0 < self.store.fails_at <= self.store.calls
+
     def answer(self, _: Request):
         self.answers["all"] += 1
         return sent()
@@ -51,7 +55,7 @@ class Course:
         self.yard.close()
 
     def disturbed(self) -> None:
-        """The agent works until it dies, or is done; what fails is tried again."""
+        """The agent works until it dies, or something fails, or all is done."""
         member = self.member
         try:
             for _ in range(60):
@@ -61,6 +65,8 @@ class Course:
                     except (StorageUnavailable, MessagingUnavailable):
                         member.agent.forget()
                 self.yard.clock.advance(1)
+                if self.has_failed:
+                    return  # what failed is tried again by `finish`
         except Died:
             return
 

@@ -129,6 +129,10 @@ class MongoCourse(Course):
         yard.event("PARTITION", "orders", NOW, "two")
         yard.clock.advance(3600)
 
+    @property
+    def has_failed(self) -> bool:
+        return 0 < self.faults.fails_at <= self.faults.writes
+
     def disturbed(self) -> None:
         self.faults.is_watched = True
         super().disturbed()

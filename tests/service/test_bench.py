@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy import compose
-from synergy.bench import accesslog, bus, idle, mx_pages, others, schedules, trips
+from synergy.bench import accesslog, bus, idle, mx, mx_pages, others, schedules, stream, trips
 from synergy.bench.catalogue import BENCHES, chosen
 from synergy.bench.contexts.noop import WORK
 from synergy.bench.contexts.parts import SCHEDULER
@@ -34,16 +34,22 @@ NOOP = "synergy.bench.contexts.noop"
 TINY = {
     "units": 60,
     "latency": 3,
-    "timetable": 2,
+    "timetable": 1,
     "empty": 200,
     "ingest": 1000,
     "aggregate": 300,
     "start": 1,
     "idle": 1,
     "schedules": 40,
-    "mx": 2000,
+    "mx": 240,
     "stream": 1,
 }
+
+
+FAKE = """#!/bin/sh
+[ "$2" = venv ] || exec {python} "$@"
+mkdir -p "$4/bin" && cp "$0" "$4/bin/python"
+"""
 
 
 @pytest.fixture
@@ -73,7 +79,10 @@ def test_a_bench_measures_and_cleans_up(
     monkeypatch.setattr(idle, "QUIET", 0.2)
     monkeypatch.setattr(schedules, "IDLE", 1)
     monkeypatch.setattr(schedules, "DUE", 20)
+    monkeypatch.setattr(mx, "ROUNDS", 2)
     monkeypatch.setattr(mx_pages, "ROUNDS", 1)
+    monkeypatch.setattr(mx_pages, "FRAMES", 5)
+    monkeypatch.setattr(stream, "LISTENERS", 5)
     (found,) = chosen([name])
     figures = found.measure(lab, TINY[name])
     assert figures
@@ -110,7 +119,7 @@ def test_an_interrupt_leaves_nothing_behind(lab: Lab) -> None:
 
 def test_an_interrupt_leaves_no_supervisor_behind(lab: Lab) -> None:
     def interrupted() -> None:
-        with lab.stage() as stage:
+        with lab.stage(NOOP) as stage:
             stage.command("supervisor", "start")
             assert len(processes_of(stage.home)) > 3
             raise KeyboardInterrupt
@@ -187,7 +196,7 @@ def test_units_over_rabbitmq_are_measured_beside_the_floor(
 ) -> None:
     monkeypatch.setattr(bus, "ROUNDS", 1)
     figures = {
-        f.name: f for f in bus.measure(replace(lab, bus=rabbitmq_url, with_others=False), 60)
+        f.name: f for f in bus.measure(replace(lab, bus=rabbitmq_url, with_others=False), 30)
     }
     for name in ("Synergy, durable units", bus.FLOOR.name, "Synergy to pika alone"):
         assert (figures[name].value or 0) > 0
@@ -216,6 +225,11 @@ def test_who_cannot_work_is_told_with_what_he_said(lab: Lab, rabbitmq_url: str) 
 def test_an_environment_that_cannot_be_made_says_why_and_is_not_taken_for_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The interpreter makes the environment quickly here: a script, whose `pip` is ours."""
+    interpreter = tmp_path / "python"
+    interpreter.write_text(FAKE.format(python=sys.executable))
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(others.sys, "executable", str(interpreter))
     wanted = tmp_path / "requirements.txt"
     wanted.write_text(f"{tmp_path}/there/is/no/such.whl\n")
     monkeypatch.setattr(others, "REQUIREMENTS", wanted)

@@ -30,17 +30,17 @@ from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.servers import rabbitmq as servers
-from tests.servers.rabbitmq import Broker, Node, running_own
+from tests.servers.rabbitmq import Broker, Node
 
-HOURS = 1_500
+HOURS = 800
 SOME = 100  # units after which something happens
 LIMIT = 240.0
 CLOCK = SystemClock()
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with running_own(tmp_path_factory.mktemp("rabbitmq")) as broker:
+def broker(rabbitmq: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with servers.ill_treated(rabbitmq, tmp_path_factory.mktemp("rabbitmq")) as broker:
         yield broker
 
 
@@ -157,8 +157,9 @@ def kill_and_empty(node: Node, _plant: Plant) -> None:
     node.start()
 
 
-def purge(node: Node, _plant: Plant) -> None:
-    node.ctl("purge_queue", "synergy.Work")
+def purge(_node: Node, plant: Plant) -> None:
+    with closing(servers.connect(plant.url)) as connection:
+        connection.channel().queue_purge("synergy.Work")
 
 
 def stand_still(node: Node, plant: Plant) -> None:
@@ -187,10 +188,10 @@ def test_work_is_done_whatever_happens_to_the_broker(
 
 def test_work_begins_when_the_broker_comes(plant: Plant, node: Node) -> None:
     plant.bus.close()
-    node.stop()
+    node.ctl("stop_app")
     plant.bus = plant.a_bus(plant.store)
     plant.begin()
-    node.start()
+    node.ctl("start_app")
     plant.check()
 
 
