@@ -24,7 +24,8 @@ STEPS = (
 _STORES = "tests/contract"
 _SERVICES = "tests/service"
 _MX = "tests/mx"
-_REAL = ("tests/acceptance", "tests/mx/browser")
+_SYSTEMS = "tests/acceptance"
+_BROWSER = ("tests/mx/browser", "tests/acceptance/browser")
 _LOG = "tests/acceptance/test_access_log.py"
 _BOXES = "tests/acceptance/boxes"
 
@@ -36,11 +37,12 @@ def _without(*paths: str) -> tuple[str, ...]:
 # The longest first.
 PARTS = (
     Part("three boxes", (_BOXES,), is_real=True),
+    Part("real systems", (_SYSTEMS, *_without(_LOG, _BOXES, _BROWSER[1])), is_real=True),
+    Part("a browser", _BROWSER, is_real=True),
     Part("stores and buses", (_STORES,)),
-    Part("real systems", (*_REAL, *_without(_LOG, _BOXES)), is_real=True),
     Part("services", (_SERVICES,)),
-    Part("MX", (_MX, *_without(_REAL[1]))),
-    Part("all other tests", _without(_STORES, _SERVICES, _MX, *_REAL)),
+    Part("MX", (_MX, *_without(_BROWSER[0]))),
+    Part("all other tests", _without(_STORES, _SERVICES, _MX, _SYSTEMS)),
     Part("the access log", (_LOG,), is_real=True),
 )
 

@@ -25,6 +25,7 @@ from synergy.cli import outcomes
 from synergy.cli.output import colour, say
 from synergy.clock import SystemClock
 
+LANES = (os.cpu_count() or 1) + 1  # one more than can work: tests of real processes wait a lot
 SOUND = (0, 5)  # pytest's codes of success: 5 means that there was nothing to do
 _WORST = ("failed", "skipped", "passed")
 
@@ -89,7 +90,7 @@ class Summary:
 class Runner:
     """Runs parts of the tests in the folder `root`."""
 
-    def __init__(self, root: Path, lanes: int = 2) -> None:
+    def __init__(self, root: Path, lanes: int = LANES) -> None:
         self._root = root
         self._lanes = lanes
         self._clock = SystemClock()
