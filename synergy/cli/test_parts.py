@@ -108,7 +108,6 @@ class Runner:
             for one in ended:
                 self._judge(one, summary)
         summary.seconds = self._clock.monotonic() - begun
-        _conclude(summary)
         return summary
 
     def _run(self, part: Part) -> Ended:
@@ -204,8 +203,8 @@ def _counted(ended: Iterable[Ended]) -> str:
     return ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped"))
 
 
-def _conclude(summary: Summary) -> None:
-    """What was skipped and why, what is unsteady, what failed, and totals."""
+def conclude(summary: Summary) -> None:
+    """Says what was skipped and why, what is unsteady, what failed, and totals."""
     reasons = Counter(
         test.reason.removeprefix("Skipped: ")
         for one in summary.ended

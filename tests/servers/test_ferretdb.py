@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
+import mongomock
 import pymongo
 import pytest
 from pymongo.errors import DuplicateKeyError
@@ -76,3 +78,50 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
         client["test"]["documents"].insert_one({"_id": "a"})
     with running_ferretdb(tmp_path) as server, pymongo.MongoClient(server.url) as client:
         assert client["test"]["documents"].find_one() == {"_id": "a"}
+
+
+VALUES = (
+    None, 0, 1, -1, 2**40, 1.0, 1.5, "", "a", "b", "1", "é", 'a"b',
+    [1, "a"], [], {"x": 1}, datetime(2015, 5, 20),  # noqa: DTZ001 - as MongoDB gives it back
+)  # fmt: skip
+ASKED = (0, 1, 7, 2**40, "", "a", "1", "é", 'a"b')
+FILTERS = (
+    *({sign: value} for sign in ("$eq", "$gt", "$gte", "$lt", "$lte") for value in ASKED),
+    *ASKED, None, 1.0,
+    {"$in": [1, "a"]}, {"$in": ["b", None]}, {"$in": []}, {"$gt": 0, "$lt": 2}, {"$ne": 1},
+)  # fmt: skip
+
+
+WHOLE, WORDS = (tuple(one for one in VALUES if type(one) is kind) for kind in (int, str))
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [("field", VALUES), ("a.b", VALUES), ("_id", WHOLE), ("_id", WORDS)],
+    ids=["field", "field within", "numbers", "words"],
+)
+def test_what_sqlite_leaves_out_matches_no_filter(
+    documents: Documents, field: str, values: Sequence[object]
+) -> None:
+    """FerretDB is built so that SQLite says what cannot match; mongomock reads all."""
+    outer, _, inner = field.partition(".")
+    stored = [{"n": n, outer: {inner: value} if inner else value} for n, value in enumerate(values)]
+    asked = [one for one in FILTERS if field != "_id" or _is_about(one, values)]
+    everything = mongomock.MongoClient()["test"]["documents"]
+    for some in (documents, everything):
+        some.insert_many([*stored, *([] if field == "_id" else [{"n": -1}])])
+    assert len(asked) > 10
+    for wanted in asked:
+        for beside in ({}, {"n": {"$gte": 3}}):
+            query = {field: wanted, **beside}
+            found, expected = (
+                [one["n"] for one in some.find(query).sort("n", 1)]
+                for some in (documents, everything)
+            )
+            assert found == expected, query
+
+
+def _is_about(wanted: object, values: Sequence[object]) -> bool:
+    """Whether a filter asks for values of the same kind: mongomock orders no others as an `_id`."""
+    asked = wanted.values() if isinstance(wanted, dict) else [wanted]
+    return all(type(one) is type(values[0]) for one in asked)

@@ -110,8 +110,7 @@ func either(field, condition string) string {
 		column, field, condition)
 }
 
-// isPlain: SQLite and MongoDB order these alike, among themselves. A number that is not finite is
-// written as text, and text is larger than any number, so only whole numbers are compared.
+// isPlain: SQLite and MongoDB order these alike, among themselves.
 func isPlain(value any) bool {
 	switch value.(type) {
 	case string, int32, int64:
