@@ -39,7 +39,6 @@ OF_PROCESSES = (  # what is only imported where the classes of all processes are
     "workers.event_stream_generator",
     "workers.single_session_worker",
 )
-CHECKING = ("check", "supervisor")
 CRASHED = 70  # as no command ends
 
 
@@ -54,7 +53,8 @@ def can_fork() -> bool:
 
 def run(argv: Sequence[str], environment: Mapping[str, str], limit: float) -> tuple[int, str, str]:
     """Runs a command to its end, for `limit` seconds at most: its exit code, and what it said."""
-    for module in AT_HAND + (OF_PROCESSES if argv[0] in CHECKING else ()):
+    is_checking = "check" in argv[:1] or {"start", "restart"} & set(argv[:2])
+    for module in AT_HAND + (OF_PROCESSES if is_checking else ()):
         importlib.import_module(module)
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("out", "err")]

@@ -49,7 +49,7 @@ class Watched:
 @pytest.fixture(scope="module")
 def watched(module_homes, tmp_path_factory):
     log = LOG.write(tmp_path_factory.mktemp("log") / "access.log")
-    home = module_homes(start_timeperiod=START, context="tests.acceptance.deployments.watched")
+    home = module_homes(start_timeperiod=START, context="tests.acceptance.deployments.driven")
     home.ingest_at_rest(log, SITE)
     home.start()
     with closing(Client(f"http://127.0.0.1:{home.variables['mx_port']}")) as client:

@@ -19,7 +19,7 @@ from synergy.insight.leaders import COLLECTOR, lease_of, part_of_tree
 from synergy.mx.access import Role
 from synergy.mx.security.users import UserBook, new_user
 from tests.acceptance.api_client import Client
-from tests.acceptance.kit import LIMIT, end_of, kill, until
+from tests.acceptance.kit import LIMIT, STEP, end_of, kill, until
 from tests.acceptance.test_failures import write
 from tests.mx.house import PASSWORD, QUICK
 from tests.servers.ports import free_port
@@ -29,26 +29,16 @@ DEPLOYMENT = "tests.acceptance.deployments.attended"
 YESTERDAY = f"{SystemClock().now() - timedelta(days=1):%Y%m%d}"
 DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
 LEASES = (lease_of(part_of_tree("copies")), lease_of(COLLECTOR))
-KILLS = 2
 FOLLOWERS = 3
 SLOW = 300.0  # seconds: the stand-in for MongoDB reads whole collections
 HTML = {"Accept": "text/html"}
-
-
-@pytest.fixture(params=["one file", "MongoDB and RabbitMQ"])
-def servers(request):
-    """The embedded default, and the production engines: two settings."""
-    if request.param == "one file":
-        return {}
-    url = request.getfixturevalue
-    return {"store": url("mongodb_url"), "bus": url("rabbitmq_url")}
 
 
 def a_home(homes, **settings):
     """A home with two hours of data, at work."""
     home = homes(start_timeperiod=START, context=DEPLOYMENT, test_gates="none", **settings)
     home.patience = SLOW if "store" in settings else LIMIT
-    home.launch("store", "init")
+    home.run("store", "init")
     write(home, START, 5)
     write(home, HOUR, 1)
     home.start()
@@ -56,9 +46,12 @@ def a_home(homes, **settings):
 
 
 @pytest.fixture(scope="module")
-def running(module_homes):
-    """A home for all tests that leave it as it was."""
-    home = a_home(module_homes)
+def running(module_homes, tmp_path_factory):
+    """A home with a user, for all tests that leave it as it was."""
+    users = tmp_path_factory.mktemp("users") / "users.json"
+    now = SystemClock().now()
+    UserBook(users).change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
+    home = a_home(module_homes, mx_users_file=str(users))
     home.wait_for("CopyDaily", DAY)
     return home
 
@@ -89,6 +82,12 @@ def log_in(base):
     return {"Cookie": cookies, "X-CSRF-Token": unescape(secret), "Origin": base}
 
 
+def user_of(home, port=None):
+    """Somebody who logged in to the MX of the home, and is known to one at another port as well."""
+    headers = log_in(address(home))
+    return Client(address(home, port), {**headers, "Origin": address(home, port)})
+
+
 class Follower(threading.Thread):
     """Follows the stream until it is told of `end`, wherever the stream breaks off."""
 
@@ -114,11 +113,11 @@ class Follower(threading.Thread):
 
 @contextmanager
 def asking(client):
-    """Somebody asks all the time; yields how often he was answered, each time as described."""
+    """Somebody asks again and again; yields his answers, each of them as described."""
     is_over, answered = threading.Event(), []
 
     def ask():
-        while not is_over.is_set():
+        while not is_over.wait(STEP):
             with suppress(httpx.TransportError):
                 client.get("/trees/{tree}", tree="copies")
                 answered.append(client.get("/jobs", process="CopyHourly", limit=3))
@@ -151,56 +150,52 @@ def until_back(home, client, pid):
     until(look, home.patience)
 
 
-def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(homes, servers, tmp_path):
-    users = tmp_path / "users.json"
-    UserBook(users).change(
-        lambda users: new_user(users, "ada", Role.ADMIN, QUICK, SystemClock().now())
-    )
-    home = a_home(homes, mx_users_file=str(users), **servers)
-    with closing(Client(address(home))) as stranger:
+def restarts(home):
+    status = home.ask("supervisor", "status")
+    return {seen["name"]: seen["restarts"] for seen in status["processes"]}
+
+
+def kill_mx(home, client, kills, who):
+    """Kills MX, again and again: who asks and listens misses nothing, and the others nothing."""
+    terms, pids, before = epochs(home), others(home), restarts(home)
+    place = {"process": "CopyDaily", "timeperiod": DAY}
+    generation = client.get("/jobs/{process}/{timeperiod}", **place)["job"]["generation"]
+    followers = [Follower(client, "that is all") for _ in range(FOLLOWERS)]
+    for follower in followers:
+        follower.start()
+    with asking(client) as answered:
+        for n in range(kills):
+            until(lambda n=n: all_hear(n, answered, followers))
+            mx = home.leaders()["MX/1"]
+            write(home, HOUR, 10 + n)
+            kill(mx)
+            home.run("timetable", "reprocess", "CopyHourly", HOUR)
+            home.wait_for("CopyDaily", DAY)
+            until_back(home, client, mx)
+    assert (epochs(home), others(home)) == (terms, pids)
+    job = client.get("/jobs/{process}/{timeperiod}", **place)["job"]
+    assert (job["state"], job["generation"]) == ("processed", generation + kills)
+
+    body = {"is_on": False, "reason": "that is all"}
+    client.ask("PATCH", "/processes/{name}", body, name="CopyDaily")
+    for follower in followers:
+        follower.join(LIMIT)
+        assert not follower.is_alive()
+        first, last = follower.begin + 1, follower.seen[-1]
+        assert follower.seen == list(range(first, last + 1))
+        assert follower.connections > kills
+    found = client.get("/journal", limit=1, event="process.off")["items"]
+    assert [(entry["who"], entry["seq"]) for entry in found] == [(who, last)]
+    client.ask("PATCH", "/processes/{name}", {"is_on": True}, name="CopyDaily")
+    assert restarts(home) == before | {"MX": before["MX"] + kills}
+    home.story()
+
+
+def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(running):
+    with closing(Client(address(running))) as stranger:
         stranger.get("/trees", 401)
-    with closing(Client(address(home), log_in(address(home)))) as client:
-        home.wait_for("CopyDaily", DAY)
-        terms, pids = epochs(home), others(home)
-        followers = [Follower(client, "that is all") for _ in range(FOLLOWERS)]
-        for follower in followers:
-            follower.start()
-        with asking(client) as answered:
-            for n in range(KILLS):
-                until(lambda n=n: all_hear(n, answered, followers))
-                mx = home.leaders()["MX/1"]
-                write(home, HOUR, 10 + n)
-                kill(mx)
-                home.launch("timetable", "reprocess", "CopyHourly", HOUR)
-                home.wait_for("CopyDaily", DAY)
-                until_back(home, client, mx)
-        assert (epochs(home), others(home)) == (terms, pids)
-        day = client.get("/jobs/{process}/{timeperiod}", process="CopyDaily", timeperiod=DAY)
-        assert (day["job"]["state"], day["job"]["generation"]) == ("processed", 1 + KILLS)
-
-        body = {"is_on": False, "reason": "that is all"}
-        client.ask("PATCH", "/processes/{name}", body, name="CopyDaily")
-        for follower in followers:
-            follower.join(LIMIT)
-            assert not follower.is_alive()
-            first, last = follower.begin + 1, follower.seen[-1]
-            assert follower.seen == list(range(first, last + 1))
-            assert follower.connections > KILLS
-        found = client.get("/journal", limit=1, event="process.off")["items"]
-        assert [(entry["who"], entry["seq"]) for entry in found] == [("ada (mx)", last)]
-        restarts = {
-            seen["name"]: seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]
-        }
-        assert restarts == dict.fromkeys(restarts, 0) | {"MX": KILLS}
-        home.story()
-
-        with client.listen() as one, client.listen(nouns="job") as other:
-            home.stop()
-            for listener in (one, other):
-                assert list(listener.rest()) == []
-        assert home.marked() == {}
-    last = (home.path / "logs" / "MX.log").read_text().splitlines()[-1]
-    assert '"process.stopped"' in last  # it was not killed
+    with closing(user_of(running)) as client:
+        kill_mx(running, client, 2, "ada (mx)")
 
 
 def by_the_second(told):
@@ -211,8 +206,8 @@ def test_a_second_one_at_another_port_is_as_good(running):
     terms, pids, port = epochs(running), running.leaders(), free_port()
     second = running.begin("process", "start", "MX", "--console", mx_port=str(port))
     with (
-        closing(Client(address(running))) as client,
-        closing(Client(address(running, port))) as beside,
+        closing(user_of(running)) as client,
+        closing(user_of(running, port)) as beside,
         client.listen() as one,
         beside.listen() as other,
     ):
@@ -262,7 +257,7 @@ def until_well(client, limit=LIMIT):
 
 
 def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
-    with closing(Client(address(running))) as client:
+    with closing(user_of(running)) as client:
         place = {"box": running.box, "name": "Scheduler"}
         client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": False}, **place)
         said = until_wrong(client, "scheduler", "collector")
@@ -279,7 +274,10 @@ def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
         running.wait_for("CopyDaily", DAY)
 
 
-def test_a_store_and_a_bus_that_hang_are_named_and_all_recovers(homes, mongodb_url, rabbitmq_url):
+def test_servers_that_hang_are_named_and_mx_is_killed_there_as_well(
+    homes, mongodb_url, rabbitmq_url
+):
+    """The production engines: both hang in turn, all recovers, MX is killed, and all is stopped."""
     with wire(mongodb_url) as (to_store, store), wire(rabbitmq_url) as (to_bus, bus):
         home = a_home(homes, store=store, bus=bus)
         with closing(Client(address(home))) as client:
@@ -307,5 +305,13 @@ def test_a_store_and_a_bus_that_hang_are_named_and_all_recovers(homes, mongodb_u
             client.post("/jobs/reprocess", {"process": "CopyHourly", "from": HOUR})
             home.wait_for("CopyDaily", DAY)
             assert home.leaders() == pids  # nobody had to be started again
-        home.story()
-        home.stop()
+
+            kill_mx(home, client, 1, "local (mx)")
+
+            with client.listen() as one, client.listen(nouns="job") as other:
+                home.stop()
+                for listener in (one, other):
+                    assert list(listener.rest()) == []
+        assert home.marked() == {}
+    last = (home.path / "logs" / "MX.log").read_text().splitlines()[-1]
+    assert '"process.stopped"' in last  # it was not killed
