@@ -29,6 +29,9 @@ _SYSTEMS = "tests/acceptance"
 _BROWSER = ("tests/mx/browser", "tests/acceptance/browser")
 _LOG = "tests/acceptance/test_access_log.py"
 _BOXES = "tests/acceptance/boxes"
+_FAULTS = tuple(
+    f"{_SYSTEMS}/test_{name}.py" for name in ("failures", "hangs", "kill", "mx_lives", "schedules")
+)
 
 
 def _without(*paths: str) -> tuple[str, ...]:
@@ -38,8 +41,9 @@ def _without(*paths: str) -> tuple[str, ...]:
 # The longest first.
 PARTS = (
     Part("three boxes", (_BOXES,), is_real=True),
-    Part("real systems", (_SYSTEMS, *_without(_LOG, _BOXES, _BROWSER[1])), is_real=True),
+    Part("faults of real systems", _FAULTS, is_real=True),
     Part("a browser", _BROWSER, is_real=True),
+    Part("real systems", (_SYSTEMS, *_without(_LOG, _BOXES, _BROWSER[1], *_FAULTS)), is_real=True),
     Part("stores and buses", (_STORES,)),
     Part("services", (_SERVICES,)),
     Part("MX", (_MX, *_without(_BROWSER[0]))),
