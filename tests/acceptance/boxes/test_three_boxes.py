@@ -188,18 +188,9 @@ def test_leaders_that_are_paused_are_followed_by_others(show):
     show.assert_all_is_well(show.a)
 
 
-def test_a_broker_that_is_restarted(show, broker):
-    before = [box.leaders() for box in show.boxes]
-    show.read_on(show.a)
-    with show.a.machine.inside():
-        broker.node.stop()
-        broker.node.start()
-    show.assert_all_is_well(show.c)
-    assert [box.leaders() for box in show.boxes] == before  # nobody had to be started again
-
-
 def test_a_broker_that_is_killed_and_loses_its_messages(show, broker):
     workers = (show.b, show.c)
+    before = [others(box) for box in show.boxes]
     for box in workers:
         show.a.launch("box", "stop", HOURLY, "--box", box.box)
         box.until(lambda _, box=box: f"{HOURLY}/1" not in box.leaders())
@@ -214,6 +205,12 @@ def test_a_broker_that_is_killed_and_loses_its_messages(show, broker):
         show.a.launch("box", "start", HOURLY, "--box", box.box)
     show.read_again(show.a)
     show.assert_all_is_well(show.b)
+    assert [others(box) for box in show.boxes] == before  # nobody had to be started again
+
+
+def others(box):
+    """The leaders of a box but for the hourly ones."""
+    return {slot: pid for slot, pid in box.leaders().items() if not slot.startswith(HOURLY)}
 
 
 def test_a_store_that_hangs_for_a_while(show, server):
