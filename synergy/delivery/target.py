@@ -225,8 +225,11 @@ def _look_over(url: str) -> None:
 def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
-    except ValueError:
-        raise InvalidValue("target: what stands between // and / is no host") from None
+    except ValueError:  # newer Pythons refuse what `_ipv6` would
+        raise InvalidValue(
+            "target: what stands between // and / is no host; "
+            "only a port may follow an address in brackets"
+        ) from None
 
 
 def _host(parts: SplitResult) -> str:
