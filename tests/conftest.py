@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from synergy.cli.main import COLLECTED_AFTER
 from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
@@ -14,6 +16,8 @@ from tests.servers import rabbitmq as rabbitmq_servers
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+gc.set_threshold(*COLLECTED_AFTER)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ nothing that such a process does not need.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from synergy.insight.views import ProcessView
 
 SUPERVISED = "SYNERGY_RUN"  # in the environment of whatever the supervisor has started
-
-# A group of decisions makes tens of thousands of small objects that hold no cycles and die
-# together: looking among them for cycles as often as by default takes a fifth of the time.
-COLLECTED_AFTER = (100_000, 20, 100)
 
 
 def add(subparsers: Any) -> None:
@@ -172,7 +167,6 @@ def _run_here(arguments: argparse.Namespace) -> int:
 
         output.say(f"would run {process.name} in this terminal")
         return exits.DONE
-    gc.set_threshold(*COLLECTED_AFTER)
     ended_well = compose.run_process(project, process.name, arguments.instance, console=is_watched)
     return exits.DONE if ended_well else exits.FAILED
 

@@ -225,7 +225,7 @@ def _look_over(url: str) -> None:
 def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
-    except ValueError:  # newer Pythons refuse what `_ipv6` would
+    except ValueError:  # some Pythons refuse by themselves what `_ipv6` would
         raise InvalidValue(
             "target: what stands between // and / is no host; "
             "only a port may follow an address in brackets"

@@ -381,7 +381,7 @@ def test_a_skip_holds_against_data_that_comes_later_until_a_reprocess():
     assert world.audit().unseen == 1
     assert "a reprocess brings in" in world.why("Hour", NOW).text
     world.act(BulkVerb.REPROCESS, "Hour", NOW)
-    world.advance(24 * 3600)
+    world.advance(13 * 3600)
     settle(world, copy_rows)
     assert world.rows("hour")[NOW] == 3
     assert world.state("Day", "2015052000") is JobState.PROCESSED

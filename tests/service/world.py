@@ -136,7 +136,7 @@ class World:
     def advance(self, seconds: float) -> None:
         """Time passes in steps that are short enough for the lease to be kept."""
         while seconds > 0:
-            step = min(seconds, 4.0)
+            step = min(seconds, 9.0 if seconds > 60 else 4.0)
             self.clock.advance(step)
             seconds -= step
             self.scheduler.run_once()
