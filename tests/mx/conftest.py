@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
 from synergy.mx.app import create_app
 from synergy.mx.desk import Desk
 from tests.deployments import site_and_client
-from tests.mx.house import House
+from tests.mx.asking import Client
+from tests.mx.house import HERE, House
 from tests.service.world import World, close_worlds
 
 BASE = "http://localhost:5000"
@@ -31,21 +31,15 @@ def world(worlds: Callable[..., World]) -> World:
     return worlds(site_and_client())
 
 
-def client_of(world: World) -> TestClient:
+def client_of(world: World) -> Client:
     """A client of MX over a world, as somebody at this machine has it."""
     place = replace(world.workplace("", "mx"), deployment=world.deployment)
-    return TestClient(
-        create_app(Desk.at(place)),
-        base_url=BASE,
-        client=("127.0.0.1", 50000),
-        raise_server_exceptions=False,
-    )
+    return Client(create_app(Desk.at(place)), HERE, base_url=BASE)
 
 
 @pytest.fixture
-def client(world: World) -> Iterator[TestClient]:
-    with client_of(world) as client:
-        yield client
+def client(world: World) -> Client:
+    return client_of(world)
 
 
 @pytest.fixture

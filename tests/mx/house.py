@@ -8,7 +8,6 @@ from pathlib import Path
 
 from argon2 import PasswordHasher
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from synergy.mx.access import Role
 from synergy.mx.app import create_app
@@ -16,6 +15,7 @@ from synergy.mx.desk import Desk
 from synergy.mx.security.doors import Doors
 from synergy.mx.security.guard import Guard
 from synergy.mx.security.users import UserBook, new_token, new_user
+from tests.mx.asking import Client
 from tests.service.world import World
 
 PASSWORD = "six tall blue herons"
@@ -66,29 +66,22 @@ class House:
 
     def client(
         self, address: tuple[str, int] = HERE, base: str = "http://localhost:5000", **headers: str
-    ) -> TestClient:
+    ) -> Client:
         """A browser that nobody has logged in with."""
-        return TestClient(
-            self.app,
-            base_url=base,
-            client=address,
-            headers=headers,
-            follow_redirects=False,
-            raise_server_exceptions=False,
-        )
+        return Client(self.app, address, base_url=base, headers=headers, follow_redirects=False)
 
-    def bearer(self, name: str, scope: Role) -> TestClient:
+    def bearer(self, name: str, scope: Role) -> Client:
         """A program with a token."""
         return self.client(ELSEWHERE, Authorization=f"Bearer {self.token(name, scope)}")
 
-    def logged_in(self, name: str, **options) -> TestClient:
+    def logged_in(self, name: str, **options) -> Client:
         """A browser with a session."""
         client = self.client(**options)
         assert log_in(client, name).status_code == 303
         return client
 
 
-def csrf_of_form(client: TestClient, path: str = "/login") -> str:
+def csrf_of_form(client: Client, path: str = "/login") -> str:
     """The secret in the form of a page."""
     text = client.get(path).text
     found = re.search(r'name="csrf" value="([^"]*)"', text)
@@ -96,14 +89,14 @@ def csrf_of_form(client: TestClient, path: str = "/login") -> str:
     return found[1]
 
 
-def csrf_of(client: TestClient) -> str:
+def csrf_of(client: Client) -> str:
     """What scripts of a page send with what they ask for."""
     found = re.search(r'<meta name="csrf" content="([^"]*)"', client.get("/account").text)
     assert found
     return found[1]
 
 
-def log_in(client: TestClient, name: str, password: str = PASSWORD, next_: str = "/"):
+def log_in(client: Client, name: str, password: str = PASSWORD, next_: str = "/"):
     """Sends the form, as a browser does."""
     fields = {"csrf": csrf_of_form(client), "name": name, "password": password, "next": next_}
     return client.post("/login", data=fields)

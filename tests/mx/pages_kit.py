@@ -6,11 +6,10 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import urldefrag
 
-from fastapi.testclient import TestClient
-
 from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess
 from tests.deployments import site_and_client
+from tests.mx.asking import Client
 from tests.service.world import World
 
 HOSTILE = "<script>alert(1)</script>"
@@ -57,7 +56,7 @@ class Page(HTMLParser):
         return {link for link in found if link.startswith("/")}
 
 
-def get(client: TestClient, path: str) -> Page:
+def get(client: Client, path: str) -> Page:
     """A page that is there."""
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code == 200, f"{path}: {answer.text[:300]}"

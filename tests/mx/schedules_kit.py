@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi.testclient import TestClient
-
 from synergy.delivery.request import Answer, Request, sent
+from tests.mx.asking import Client
 from tests.mx.conftest import client_of
 from tests.service.agents import FakeSender, Member
 from tests.service.free_runs import a_free_process, a_world
@@ -23,7 +22,7 @@ class Shop:
 
     def __init__(self) -> None:
         self.world: World = a_world(a_free_process("Report"))
-        self.client: TestClient = client_of(self.world)
+        self.client: Client = client_of(self.world)
         self.answer: Answer = sent(200, b"taken")
         self._member: Member | None = None
 

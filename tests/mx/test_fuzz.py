@@ -13,23 +13,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 from fastapi.routing import APIRoute, iter_route_contexts
-from fastapi.testclient import TestClient
 
 from synergy.insight import happenings
 from synergy.mx.app import create_app
 from synergy.mx.desk import Desk
 from synergy.mx.security.guard import OPEN
+from tests.mx.asking import Client
 from tests.mx.conftest import BASE
 from tests.mx.hostile import BODIES, HEADERS, JSON, SEGMENTS, SPOILT, VALUES, written
+from tests.mx.house import HERE
 from tests.mx.populated import LIMIT, SCHEDULES, a_populated_deployment, place_of, populate, served
 from tests.seeds import seeds
 from tests.service.world import World
 
 API = "/api/v1"
 ENDLESS = f"{API}/stream"
-SHARE = 1 if len(seeds(1)) > 1 else 3  # of what is hostile, each place gets one in so many
+SHARE = 1 if len(seeds(1)) > 1 else 5  # of what is hostile, each place gets one in so many
 UNWELL = f"{API}/readyz"  # 503 is what it says where no scheduler is at work, as here
 MODEL = {"type", "title", "status", "detail", "errors"}
 INSIDE = re.compile(
@@ -68,22 +68,15 @@ def world(worlds, tmp_path, monkeypatch) -> World:
 
 
 @pytest.fixture
-def client(world, tmp_path) -> Iterator[TestClient]:
+def client(world, tmp_path) -> Client:
     """MX without what runs beside its handlers, so that nothing moves by itself."""
-    made = TestClient(
-        create_app(Desk.at(place_of(world, tmp_path))),
-        base_url=BASE,
-        client=("127.0.0.1", 50000),
-        raise_server_exceptions=False,
-    )
-    with start_blocking_portal() as made.portal:  # one thread for all that is sent
-        yield made
+    return Client(create_app(Desk.at(place_of(world, tmp_path))), HERE, base_url=BASE)
 
 
 class Attack:
     """Sends, and judges each answer."""
 
-    def __init__(self, world: World, client: TestClient) -> None:
+    def __init__(self, world: World, client: Client) -> None:
         self.world, self.client = world, client
         self.paths: dict[str, dict[str, Any]] = client.get("/api/openapi.json").json()["paths"]
         self.sent = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -26,6 +26,7 @@ from tests.contract.operated import an_answer, an_operation
 from tests.contract.toy import toy_store
 from tests.deployments import site_and_client
 from tests.factories import a_move
+from tests.mx.asking import Client
 from tests.mx.conftest import client_of
 from tests.service.faults import Died, FaultyStore
 from tests.service.world import World
@@ -49,6 +50,13 @@ def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def world(request: pytest.FixtureRequest, worlds: Callable[..., World]) -> World:
     """Three days are done, hour by hour."""
     return done_days(worlds, request.param)
+
+
+@pytest.fixture
+def client(world: World) -> Iterator[Client]:
+    """MX with those who carry operations out."""
+    with client_of(world) as client:
+        yield client
 
 
 def done_days(worlds: Callable[..., World], engine: str) -> World:

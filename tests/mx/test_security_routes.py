@@ -13,6 +13,7 @@ from synergy.mx.access import Role
 from synergy.mx.security.crossing import SAFE
 from synergy.mx.security.forms import Form
 from synergy.mx.security.guard import OPEN
+from tests.mx.asking import Client
 
 STRANGERS = {("GET", "/login"), ("POST", "/login")}
 NEEDS = {
@@ -137,9 +138,9 @@ def test_who_watches_it_from_this_machine_need_not_say_who_he_is(house, prefix, 
 
 def test_without_users_only_this_machine_is_let_in(client):
     assert client.get("/account").status_code == 200
-    client._transport.client = ("203.0.113.9", 5)
-    assert client.get("/api/openapi.json").status_code == 401
-    assert client.get("/account", follow_redirects=False).status_code == 303
+    stranger = Client(client.app, ("203.0.113.9", 5), base_url=client.base_url)
+    assert stranger.get("/api/openapi.json").status_code == 401
+    assert stranger.get("/account", follow_redirects=False).status_code == 303
 
 
 def test_openapi_says_how_to_say_who_one_is(client):

@@ -23,6 +23,7 @@ from synergy.storage.sqlite.engine import SqliteStore
 from synergy.worker.execution import Crew
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
+from tests.service.leases import seldom_renewed
 
 OPERATOR = Actor("an operator", "because")
 
@@ -135,11 +136,13 @@ class World:
 
     def advance(self, seconds: float) -> None:
         """Time passes in steps that are short enough for the lease to be kept."""
-        while seconds > 0:
-            step = min(seconds, 9.0 if seconds > 60 else 4.0)
-            self.clock.advance(step)
-            seconds -= step
-            self.scheduler.run_once()
+        self.scheduler.run_once()
+        with seldom_renewed(seconds, self.scheduler._leadership.tick) as longest:
+            while seconds > 0:
+                step = min(seconds, longest)
+                self.clock.advance(step)
+                seconds -= step
+                self.scheduler.run_once()
         self.schedule()
 
     def write(self, collection: str, timeperiod: str, n: int, key: str = "d") -> None:
