@@ -34,6 +34,13 @@ def mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def emptied_mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
+    """The URL of the database of all who do not change how a store is laid out; it is empty."""
+    with mongodb.emptied_database() as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbitmq_servers.Broker]:
     """The RabbitMQ that all tests of a session share."""

@@ -63,7 +63,7 @@ def _pair(store: str, bus: str, test: object) -> object:
 
 def _address(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "mongodb":
-        url: str = request.getfixturevalue("mongodb_url")
+        url: str = request.getfixturevalue("emptied_mongodb_url")
         return f"{url}?{PATIENCE}"
     return {
         "sqlite-file": f"sqlite:{folder / 'synergy.db'}",

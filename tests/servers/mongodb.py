@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit, urlunsplit
@@ -35,6 +35,7 @@ GIVEN = "SYNERGY_TEST_MONGODB"
 SOURCE = Path(__file__).parent / "ferretdb"
 FERRETDB = "github.com/FerretDB/FerretDB"
 NARROWED = SOURCE / "narrowed" / "narrowed.go"
+LAYOUT = "layout"  # the document that says how a store is laid out
 BUILD_LIMIT = 900  # seconds, on a machine that has to fetch and compile everything
 START_LIMIT = 60
 STOP_LIMIT = 20
@@ -55,6 +56,7 @@ class Server:
     url: str
     process: subprocess.Popen[bytes] | None = None
     log: Path | None = None
+    shared: str = field(default_factory=lambda: f"synergy_test_{uuid4().hex[:12]}")
 
     def database(self, name: str) -> str:
         """The URL of a database on it."""
@@ -63,10 +65,26 @@ class Server:
     @contextmanager
     def fresh_database(self) -> Iterator[str]:
         """The URL of a new database, which is dropped at the end."""
-        name = f"synergy_test_{uuid4().hex[:12]}"
+        name = _new_name()
         yield self.database(name)
+        self.drop(name)
+
+    def drop(self, name: str) -> None:
+        """Drops a database, if there is one of that name."""
         with _client(self.url) as client:
             client.drop_database(name)
+
+    @contextmanager
+    def emptied_database(self) -> Iterator[str]:
+        """The URL of the database that tests share who do not change how a store is laid out.
+
+        Only its documents are gone at the end: to make a store takes ten times as long.
+        """
+        yield self.database(self.shared)
+        with _client(self.url) as client:
+            database = client[self.shared]
+            for name in database.list_collection_names():
+                database[name].delete_many({"_id": {"$ne": LAYOUT}})
 
     def told(self) -> str:
         """The end of what it wrote into its log."""
@@ -81,6 +99,7 @@ def running(folder: Path) -> Iterator[Server]:
         server = Server(given)
         _wait_until_it_answers(server)
         yield server
+        server.drop(server.shared)
     else:
         with running_own(folder) as server:
             yield server
@@ -174,6 +193,10 @@ def _first_line(output: IO[bytes], log: Path) -> str:
     if not line:
         pytest.fail(f"FerretDB did not start:\n{log.read_text(errors='replace')}")
     return line
+
+
+def _new_name() -> str:
+    return f"synergy_test_{uuid4().hex[:12]}"
 
 
 def _client(url: str) -> pymongo.MongoClient[dict[str, object]]:
