@@ -8,14 +8,10 @@ into the user's cache. Where none of them can be had, tests are skipped; see `te
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import os
 import select
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,23 +25,13 @@ import pytest
 from pymongo.errors import PyMongoError
 
 from tests.missing import lacking
+from tests.servers import ferretdb_program
 from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_MONGODB"
-SOURCE = Path(__file__).parent / "ferretdb"
-FERRETDB = "github.com/FerretDB/FerretDB"
-NARROWED = SOURCE / "narrowed" / "narrowed.go"
 LAYOUT = "layout"  # the document that says how a store is laid out
-BUILD_LIMIT = 900  # seconds, on a machine that has to fetch and compile everything
 START_LIMIT = 60
 STOP_LIMIT = 20
-UNUSED = (  # of FerretDB: what only these files need is a third of all that would be compiled
-    "handler/registry/mysql.go",
-    "handler/registry/postgresql.go",
-    "util/logging/pgx.go",
-    "util/observability/observability.go",
-)
-QUICKLY = ("-gcflags=all=-dwarf=false", "-ldflags=-s -w")  # without what only debuggers read
 GARBAGE = "400"  # percent of what FerretDB keeps: memory for time, as it reads everything anew
 
 
@@ -205,71 +191,11 @@ def _client(url: str) -> pymongo.MongoClient[dict[str, object]]:
 
 
 def _ferretdb() -> Path:
-    """The program, built once for each state of its source."""
-    sources = [*sorted(SOURCE.rglob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum", Path(__file__)]
-    state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synergy-tests"
-    program = cache / f"ferretdb-{state}"
-    if not program.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with (cache / "building").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not program.exists():
-                _build(program)
-    return program
-
-
-def _build(program: Path) -> None:
-    go = shutil.which("go")
-    if go is None:
-        lacking("MongoDB", f"install mongod or Go 1.22, or name a server in {GIVEN}")
-    unfinished = program.with_suffix(".new")
-    with tempfile.TemporaryDirectory() as folder:
-        modfile = _with_changes(go, Path(folder))
-        place = ("-modfile", str(modfile), "-o", str(unfinished))
-        _go(go, "build", *QUICKLY, *place, ".")
-    unfinished.rename(program)
-
-
-def _with_changes(go: str, folder: Path) -> Path:
-    """A go.mod that names a copy of FerretDB whose filters are said to SQLite as well.
-
-    The copy has no backend but SQLite's.
-    """
-    found = json.loads(_go(go, "mod", "download", "-json", FERRETDB))["Dir"]
-    copy = shutil.copytree(found, folder / "ferretdb", copy_function=shutil.copyfile)
-    for unused in (copy / "internal" / name for name in UNUSED):
-        unused.parent.chmod(0o755)
-        unused.unlink()
-    package = copy / "internal" / "backends" / "sqlite"
-    package.chmod(0o755)
-    query = (package / "collection.go").read_text(encoding="utf-8")
-    begin, end = query.index("\tif params.Filter.Len() == 1 {"), query.index("\tq += whereClause")
-    narrowed = "\twhereClause, args = narrowed(params.Filter)\n\n"
-    (package / "collection.go").write_text(query[:begin] + narrowed + query[end:], "utf-8")
-    shutil.copyfile(NARROWED, package / NARROWED.name)
-    modfile = folder / "go.mod"
-    told = (SOURCE / "go.mod").read_text(encoding="utf-8")
-    modfile.write_text(f"{told}\nreplace {FERRETDB} => {copy}\n", encoding="utf-8")
-    shutil.copyfile(SOURCE / "go.sum", folder / "go.sum")
-    return modfile
-
-
-def _go(go: str, *words: str) -> str:
-    """What a command of Go says; where it fails, there is no FerretDB."""
-    done = subprocess.run(
-        [go, *words],
-        cwd=SOURCE,
-        env={**os.environ, "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=BUILD_LIMIT,
-        check=False,
-    )
-    if done.returncode:
-        why = f"FerretDB could not be built: {done.stderr[-500:]}"
-        lacking("MongoDB", f"install mongod, or name a server in {GIVEN}; {why}")
-    return done.stdout
+    """The program; where it cannot be built, there is none."""
+    try:
+        return ferretdb_program.built()
+    except ferretdb_program.NotBuilt as error:
+        lacking("MongoDB", f"install mongod or Go 1.22, or name a server in {GIVEN}; {error}")
 
 
 def _data(folder: Path) -> str:
