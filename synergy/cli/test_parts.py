@@ -152,10 +152,11 @@ def _that_compiles_once(folder: str) -> dict[str, str]:
     """The environment of tests, whose processes share what Python compiled, kept in `folder`.
 
     A machine may have asked Python to keep nothing, as images of containers do. Every process of
-    every test would compile all that it imports then, which takes as long as the import itself.
+    every test would compile all that it imports then, which takes as long as the import itself. Who
+    has named a folder himself has his own.
     """
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPYCACHEPREFIX": folder}
+    return {"PYTHONPYCACHEPREFIX": folder, **kept}
 
 
 def _compare(first: Ended, module: str, second: Ended, summary: Summary) -> None:

@@ -33,9 +33,6 @@ AT_HAND = (  # what forks need not import, each for itself
     "synergy.storage.sqlite",
 )
 OF_PROCESSES = (  # what is only imported where the classes of all processes are checked
-    "synergy.agent.agent",
-    "synergy.mx.server",
-    "synergy.scheduler.scheduler",
     "workers.event_stream_generator",
     "workers.single_session_worker",
 )

@@ -82,6 +82,14 @@ def kill_all(home):
     home.start()
 
 
+def kill_each(home, *processes):
+    """kill -9 of these, which the supervisor starts again."""
+    slots = [f"{process}/1" for process in processes]
+    leaders = home.until_all_run(*slots)
+    for slot in slots:
+        kill(leaders[slot])
+
+
 def test_two_days_of_481_rows_of_which_an_hour_fails(homes, tmp_path):
     """One is mended in peace, one with kill -9 of everything at each turn."""
     home = a_home(homes, tmp_path, CALM)
@@ -195,8 +203,10 @@ def test_an_open_hour_that_fails_and_recovers_ends_with_all_its_rows(home):
     told = fail(home, "Stream", now)
     write(home, "events", now, 2)
     until_in(home, "failed", "Stream", now)
+    kill_each(home, "Scheduler", "Stream")
     told.unlink()
     write(home, "events", now, 3)
+    kill_each(home, "Scheduler")
 
     home.until(lambda _: sums(home, "stream") == {now: 3})
 
@@ -209,6 +219,7 @@ def test_a_skip_of_the_present_hour_holds_until_a_reprocess(home):
     day = now[:8] + "00"
     write(home, "raw", now, 1)
     inside.run(home, "timetable", "skip", "Day", day, "--reason", "not today")
+    kill_each(home, "Scheduler", "Hour")
     write(home, "raw", now, 2)
     home.until(lambda _: job(home, "Hour", now)["is_stale"])
     assert job(home, "Hour", now)["state"] == job(home, "Day", day)["state"] == "skipped"

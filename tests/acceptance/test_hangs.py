@@ -8,6 +8,7 @@ import pytest
 
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
+from tests.acceptance.kit import kill
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
 HUNG, *OTHERS = (f"{YESTERDAY}{hour:02}" for hour in range(1, 12))
@@ -38,6 +39,8 @@ def all_others_done(home, process):
 
 
 def test_with_a_timeout_all_others_are_done_and_the_one_that_hangs_is_given_up(home):
+    home.until_unit("LimitedHourly", UnitState.IN_PROGRESS, HUNG)
+    kill(home.until_all_run("Scheduler/1")["Scheduler/1"])
     found = all_others_done(home, "LimitedHourly")
     assert {found[period].failures for period in OTHERS} == {0}  # no neighbour is charged
     with home.store() as store:
@@ -62,6 +65,7 @@ def test_without_one_why_names_it_and_canceling_it_frees_all_others(home):
     assert advice in cause["helps"]
 
     home.launch(*advice.split()[1:])
+    kill(home.until_all_run("Scheduler/1")["Scheduler/1"])
 
     found = all_others_done(home, "EndlessHourly")
     assert {found[period].failures for period in OTHERS} == {0}

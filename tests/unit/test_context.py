@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from synergy.config import classes
 from synergy.config.loader import Checked, check, load_deployment, load_settings
+from synergy.config.processes import OURS
 from synergy.errors import ConfigurationError
 from synergy.model.process import (
     Blocking,
@@ -357,6 +360,15 @@ def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: 
     assert mistake.startswith("process p: classname: ")
     assert reason in mistake
     assert process(project).classname == path  # loading alone imports nothing
+
+
+@pytest.mark.parametrize("path", sorted(OURS))
+def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path) -> None:
+    classes.resolve(path)
+    one(project, daemon("p", classname=path))
+    with patch.object(classes, "resolve") as asked:
+        assert mistakes(project) == []
+    assert not asked.called
 
 
 def hourly_and_daily(project: Path, trees: dict[str, str]) -> None:

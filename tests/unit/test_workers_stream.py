@@ -44,8 +44,8 @@ def test_a_visit_is_one_of_one_visitor_of_one_site_and_belongs_to_the_hour_it_wa
 
 def test_all_sites_are_visited_and_more_by_day_than_by_night() -> None:
     midnight = NOON - 12 * 3600
-    night = events_between(midnight + 2 * 3600, midnight + 6 * 3600)
-    day = events_between(midnight + 14 * 3600, midnight + 18 * 3600)
+    night = events_between(midnight + 3 * 3600, midnight + 4 * 3600)
+    day = events_between(midnight + 15 * 3600, midnight + 16 * 3600)
 
     assert {e["site"] for e in day} == set(SITES)
     assert len(day) > 2 * len(night) > 0
