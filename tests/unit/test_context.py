@@ -365,7 +365,7 @@ def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: 
 @pytest.mark.parametrize("path", sorted(OURS))
 def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path) -> None:
     classes.resolve(path)
-    one(project, daemon("p", classname=path))
+    write(project, {"p": daemon("p", classname=path)}, {})
     with patch.object(classes, "resolve") as asked:
         assert mistakes(project) == []
     assert not asked.called
