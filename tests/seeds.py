@@ -7,8 +7,15 @@ they are about; what is usual is enough for a change of anything else.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 GIVEN = "SYNERGY_TEST_SEEDS"
+
+
+def by_turns(positions: Iterable[int]) -> list[tuple[int, bool]]:
+    """Each position with False or True, in turn; with both where more than usual is asked for."""
+    both = GIVEN in os.environ
+    return [(at, late) for at in positions for late in (False, True) if both or late == at % 2]
 
 
 def seeds(usual: int) -> range:

@@ -22,15 +22,18 @@ STEPS = (
     ("lint", ("ruff", "check", ".")),
     ("types", ("mypy",)),
 )
-_STORES = "tests/contract"
 _SERVICES = "tests/service"
+_OF_SERVERS = tuple(
+    f"{_SERVICES}/test_{name}.py" for name in ("bench", "rabbitmq_work", "store_copy")
+)
+_STORES = ("tests/contract", *_OF_SERVERS)
 _MX = "tests/mx"
 _SYSTEMS = "tests/acceptance"
 _BROWSER = ("tests/mx/browser", "tests/acceptance/browser")
-_LOG = "tests/acceptance/test_access_log.py"
 _BOXES = "tests/acceptance/boxes"
 _FAULTS = tuple(
-    f"{_SYSTEMS}/test_{name}.py" for name in ("failures", "hangs", "kill", "mx_lives", "schedules")
+    f"{_SYSTEMS}/test_{name}.py"
+    for name in ("access_log", "failures", "hangs", "kill", "mx_lives", "schedules")
 )
 
 
@@ -41,14 +44,13 @@ def _without(*paths: str) -> tuple[str, ...]:
 # The longest first.
 PARTS = (
     Part("three boxes", (_BOXES,), is_real=True),
-    Part("services", (_SERVICES,)),
-    Part("faults of real systems", _FAULTS, is_real=True),
-    Part("stores and buses", (_STORES,)),
+    Part("services", (_SERVICES, *_without(*_OF_SERVERS))),
+    Part("the access log, and faults", _FAULTS, is_real=True),
+    Part("stores, buses and benches", _STORES),
     Part("MX", (_MX, *_without(_BROWSER[0]))),
     Part("a browser", _BROWSER, is_real=True),
-    Part("all other tests", _without(_STORES, _SERVICES, _MX, _SYSTEMS)),
-    Part("real systems", (_SYSTEMS, *_without(_LOG, _BOXES, _BROWSER[1], *_FAULTS)), is_real=True),
-    Part("the access log", (_LOG,), is_real=True),
+    Part("all other tests", _without("tests/contract", _SERVICES, _MX, _SYSTEMS)),
+    Part("real systems", (_SYSTEMS, *_without(_BOXES, _BROWSER[1], *_FAULTS)), is_real=True),
 )
 
 

@@ -19,11 +19,21 @@ class Client(TestClient):
 
     def __init__(self, app: FastAPI, client: tuple[str, int], **options: Any) -> None:
         super().__init__(app, client=client, raise_server_exceptions=False, **options)
-        self._of_threads, self._transport = self._transport, _AtOnce(app, client)
+        self._of_threads = self._transport
+        if not _is_in_loop():  # as the thread is that drives a browser
+            self._transport = _AtOnce(app, client)
 
     def __enter__(self) -> Self:
         self._transport = self._of_threads
         return super().__enter__()
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _AtOnce(httpx2.BaseTransport):

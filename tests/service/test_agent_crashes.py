@@ -12,6 +12,7 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
+from tests.seeds import by_turns
 from tests.service.agents import NOW, Member, Yard, a_worker, work
 from tests.service.faults import Died, FaultyStore
 
@@ -126,8 +127,7 @@ def test_an_agent_killed_at_any_call_leaves_nothing_undone(fails_at):
     course.close()
 
 
-@pytest.mark.parametrize("is_late", [False, True])
-@pytest.mark.parametrize("fails_at", range(1, NUMBER))
+@pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, NUMBER)))
 def test_an_agent_goes_on_after_any_call_that_fails(fails_at, is_late):
     course = Course(fails_at, StorageUnavailable, is_late=is_late)
     course.disturbed()

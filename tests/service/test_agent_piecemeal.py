@@ -26,7 +26,7 @@ from synergy.scheduler.collector import Collector
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
 from tests.contract import toy
-from tests.seeds import seeds
+from tests.seeds import by_turns, seeds
 from tests.service.agents import NOW, Member, Yard, a_worker, work
 from tests.service.faults import Died, FaultyStore
 from tests.service.piecemeal import Actor, UnreliableBus
@@ -175,8 +175,7 @@ def test_an_agent_killed_between_any_two_writes_leaves_nothing_undone(fails_at):
     course.close()
 
 
-@pytest.mark.parametrize("is_late", [False, True])
-@pytest.mark.parametrize("fails_at", range(1, LAST + 1))
+@pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, LAST + 1)))
 def test_an_agent_goes_on_after_any_write_that_fails(fails_at, is_late):
     course = MongoCourse(fails_at, AutoReconnect, is_late=is_late)
     course.disturbed()

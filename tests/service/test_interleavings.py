@@ -41,6 +41,7 @@ from tests.service.world import OPERATOR, World, close_worlds
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for
 SINKS = {"Hour": "hour", "Day": "day", "Client": "client"}
+REST = 25  # turns after which it is asked whether all is done: some wait a minute for a failure
 
 
 class Broken(AssertionError):
@@ -243,15 +244,23 @@ class Play:
         for worker in self.workers:
             if self.random.random() < 0.5:
                 worker.die()
-        for _ in range(400):
+        for turn in range(1, 401):
             for scheduler in self.schedulers:
                 scheduler.run_once()
             for worker in self.workers:
                 worker.step()
             self.world.clock.advance(4)
             self._check()
+            if turn % REST == 0 and self._is_done():
+                break
         for scheduler in self.schedulers:
             scheduler.run_once()
+
+    def _is_done(self) -> bool:
+        with suppress(Broken):
+            self._compare()
+            return True
+        return False
 
     def _compare(self) -> None:
         expected = {hour: total for hour, total in self.raw.items() if total}
