@@ -36,7 +36,7 @@ def mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
 
 @pytest.fixture
 def emptied_mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
-    """The URL of the database of all who do not change how a store is laid out; it is empty."""
+    """The URL of the empty database that tests share if they do not change a store's layout."""
     with mongodb.emptied_database() as url:
         yield url
 

@@ -32,7 +32,7 @@ BY_TRIGGER = "trigger"  # for `refresh`: interim runs come with the trigger
 REFRESH = 10.0  # seconds between two interim runs, where the process says nothing
 _PROVIDED_TO_RUNS = (*_PROVIDED, "run", "state", "generation")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
-OURS = frozenset(
+BUILT_IN = frozenset(
     {
         "synergy.agent.agent.Agent.start",
         "synergy.mx.server.MX.start",
@@ -71,7 +71,7 @@ def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
     Those that come with Synergy are there: to import them takes longer than all else at a start.
     """
     for name, process in processes.items():
-        if process.classname is not None and process.classname not in OURS:
+        if process.classname is not None and process.classname not in BUILT_IN:
             try:
                 classes.resolve(process.classname)
             except InvalidValue as error:

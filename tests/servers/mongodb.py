@@ -35,14 +35,18 @@ STOP_LIMIT = 20
 GARBAGE = "400"  # percent of what FerretDB keeps: memory for time, as it reads everything anew
 
 
+def _new_name() -> str:
+    return f"synergy_test_{uuid4().hex[:12]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server; `process` and `log` are None if it is not ours."""
+    """A running server; `process` and `log` are None if the tests did not start it."""
 
     url: str
     process: subprocess.Popen[bytes] | None = None
     log: Path | None = None
-    shared: str = field(default_factory=lambda: f"synergy_test_{uuid4().hex[:12]}")
+    shared: str = field(default_factory=_new_name)
 
     def database(self, name: str) -> str:
         """The URL of a database on it."""
@@ -62,9 +66,9 @@ class Server:
 
     @contextmanager
     def emptied_database(self) -> Iterator[str]:
-        """The URL of the database that tests share who do not change how a store is laid out.
+        """The URL of the database that tests share if they do not change a store's layout.
 
-        Only its documents are gone at the end: to make a store takes ten times as long.
+        Only its documents are deleted at the end: laying out a store takes ten times as long.
         """
         yield self.database(self.shared)
         with _client(self.url) as client:
@@ -179,10 +183,6 @@ def _first_line(output: IO[bytes], log: Path) -> str:
     if not line:
         pytest.fail(f"FerretDB did not start:\n{log.read_text(errors='replace')}")
     return line
-
-
-def _new_name() -> str:
-    return f"synergy_test_{uuid4().hex[:12]}"
 
 
 def _client(url: str) -> pymongo.MongoClient[dict[str, object]]:

@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,13 +184,12 @@ def running(folder: Path) -> Iterator[Broker]:
 
 
 @contextmanager
-def running_own(folder: Path, *settings: str, host: str = "127.0.0.1") -> Iterator[Broker]:
-    """A node of the caller's own, which listens on this address; `settings` are lines of its
-    configuration."""
+def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Broker]:
+    """A node of the caller's own, which listens on this address."""
     _home()
     port = free_port(host)
     with _epmd() as epmd:
-        node = Node(folder, host, port, _environ(folder, host, port, epmd, settings))
+        node = Node(folder, host, port, _environ(folder, host, port, epmd))
         try:
             node.start()
             yield Broker(f"amqp://guest:guest@{host}:{port}/", node)
@@ -235,9 +234,7 @@ def _epmd() -> Iterator[int]:
             process.terminate()
 
 
-def _environ(
-    folder: Path, host: str, port: int, epmd: int, settings: Sequence[str]
-) -> dict[str, str]:
+def _environ(folder: Path, host: str, port: int, epmd: int) -> dict[str, str]:
     lines = (
         f"listeners.tcp.1 = {host}:{port}",
         "loopback_users = none",
@@ -246,7 +243,6 @@ def _environ(
         "log.file = false",
         "disk_free_limit.absolute = 50MB",
         "heartbeat = 60",
-        *settings,
     )
     config = folder / "rabbitmq.conf"
     config.write_text("\n".join(lines) + "\n")

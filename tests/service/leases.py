@@ -1,4 +1,4 @@
-"""Leases that are seldom renewed, for tests in which hours pass: most turns only renew them."""
+"""Leases that are renewed seldom: in tests in which hours pass, most turns would only do that."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SELDOM = {"RENEW": RENEW, "VALID": 150.0, "WAIT": 270.0}  # as usual, fifteen ti
 def seldom_renewed(seconds: float, renew: Callable[[], object]) -> Iterator[float]:
     """For so many seconds to pass: how many may, at most, between two turns.
 
-    `renew` is to renew what is held: first for so long that the next renewal is in time, in the
-    end for as long as usual.
+    `renew` renews the leases that are held: at first until after the next turn, at the end for as
+    long as usual.
     """
     if seconds < SHORT:
         yield leadership.RENEW

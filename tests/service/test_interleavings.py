@@ -41,7 +41,7 @@ from tests.service.world import OPERATOR, World, close_worlds
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for
 SINKS = {"Hour": "hour", "Day": "day", "Client": "client"}
-REST = 25  # turns after which it is asked whether all is done: some wait a minute for a failure
+REST = 25  # turns between two looks whether all is done: a job may wait a minute after a failure
 
 
 class Broken(AssertionError):

@@ -11,7 +11,7 @@ import pytest
 
 from synergy.config import classes
 from synergy.config.loader import Checked, check, load_deployment, load_settings
-from synergy.config.processes import OURS
+from synergy.config.processes import BUILT_IN
 from synergy.errors import ConfigurationError
 from synergy.model.process import (
     Blocking,
@@ -362,7 +362,7 @@ def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: 
     assert process(project).classname == path  # loading alone imports nothing
 
 
-@pytest.mark.parametrize("path", sorted(OURS))
+@pytest.mark.parametrize("path", sorted(BUILT_IN))
 def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path) -> None:
     classes.resolve(path)
     write(project, {"p": daemon("p", classname=path)}, {})
