@@ -209,6 +209,7 @@ def install(requirements: Path, lock: int) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     command = [*pip, "install", "--no-cache-dir", "--progress-bar", "off", "-r", str(requirements)]
     command += options_for_local() if requirements == LOCAL else ["--require-hashes"]
+    command += ["--no-compile"] if requirements == TEST else []  # tests compile what they import
     command += ["--force-reinstall"] if stamp(requirements) == UNFINISHED else []
     write(STAMPS / requirements.name, UNFINISHED)
     step = f"Installing the packages of {requirements.name}"
