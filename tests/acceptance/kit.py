@@ -254,11 +254,15 @@ class Home:
     def leaders(self) -> dict[str, int]:
         """The pid of each slot (`Process/instance`) that the supervisor reports and that lives."""
         with self.store() as store:
-            return {
-                f"{seen.process}/{seen.instance}": seen.pid
-                for seen in store.boxes.observed(self.box)
-                if seen.pid is not None and start_time(seen.pid) == seen.started
-            }
+            return self.leaders_in(store)
+
+    def leaders_in(self, store: Store) -> dict[str, int]:
+        """The same, by a store that is open."""
+        return {
+            f"{seen.process}/{seen.instance}": seen.pid
+            for seen in store.boxes.observed(self.box)
+            if seen.pid is not None and start_time(seen.pid) == seen.started
+        }
 
     def supervisor(self) -> int:
         """The pid of the supervisor; 0 if there is none."""
@@ -274,7 +278,7 @@ class Home:
                 for seen in store.boxes.observed(self.box)
                 if seen.state != "stopped"
             ]
-            found = self.leaders()
+            found = self.leaders_in(store)
             running = {
                 f"{seen.process}/{seen.instance}"
                 for seen in store.boxes.observed(self.box)

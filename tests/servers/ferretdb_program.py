@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 SOURCE = Path(__file__).parent / "ferretdb"
@@ -26,6 +27,45 @@ UNUSED = (  # of FerretDB: what only these files need is a third of all that wou
     "util/logging/pgx.go",
     "util/observability/observability.go",
 )
+_VALUE = """DefaultColumn + `->>'$."_id"'`"""
+CHANGES = {  # of FerretDB, by file: from where to where, and what stands there instead
+    "backends/sqlite/collection.go": (
+        (
+            "\tif params.Filter.Len() == 1 {",
+            "\tq += whereClause",
+            "\twhereClause, args = narrowed(params.Filter)\n\n",
+        ),
+        ("prepareOrderByClause(", "\n", "ordered(params.Sort, meta.Capped())"),
+    ),
+    # The column as it stands in the index of all `_id`s, which SQLite did not use; and the values.
+    "backends/sqlite/metadata/metadata.go": (
+        (
+            "DefaultColumn + \"->'$._id'\"",
+            "\n",
+            f"DefaultColumn + \"->'_id'\"\n\tIDValue = {_VALUE}",
+        ),
+    ),
+    "backends/sqlite/metadata/registry.go": (
+        (
+            "\tif _, err = db.ExecContext(ctx, q); err != nil {\n\t\treturn false",
+            "\tif _, err = db",
+            '\tq += fmt.Sprintf("; CREATE INDEX %q ON %q (%s)",'
+            ' tableName+"_ordered", tableName, IDValue)\n',
+        ),
+    ),
+    # Documents come in the order of their `_id`, if that is asked for, and need no sorting.
+    "handler/msg_find.go": (
+        (
+            '\t\tif params.Sort.Keys()[0] != "$natural" {',
+            '\t\tif params.Sort.Keys()[0] != "$natural" {',
+            '\t\tif order, _ := params.Sort.Get("_id"); order != nil && !cInfo.Capped() {\n'
+            '\t\t\tqp.Sort = must.NotFail(types.NewDocument("$natural", order))\n'
+            "\t\t\tparams.Sort = nil\n"
+            "\t\t\tbreak\n"
+            "\t\t}\n\n",
+        ),
+    ),
+}
 QUICKLY = ("-gcflags=all=-dwarf=false", "-ldflags=-s -w")  # without what only debuggers read
 
 
@@ -71,17 +111,26 @@ def _with_changes(go: str, folder: Path) -> Path:
         unused.parent.chmod(0o755)
         unused.unlink()
     package = copy / "internal" / "backends" / "sqlite"
+    for changed, changes in CHANGES.items():
+        _change(copy / "internal" / changed, changes)
     package.chmod(0o755)
-    query = (package / "collection.go").read_text(encoding="utf-8")
-    begin, end = query.index("\tif params.Filter.Len() == 1 {"), query.index("\tq += whereClause")
-    narrowed = "\twhereClause, args = narrowed(params.Filter)\n\n"
-    (package / "collection.go").write_text(query[:begin] + narrowed + query[end:], "utf-8")
     shutil.copyfile(NARROWED, package / NARROWED.name)
     modfile = folder / "go.mod"
     told = (SOURCE / "go.mod").read_text(encoding="utf-8")
     modfile.write_text(f"{told}\nreplace {FERRETDB} => {copy}\n", encoding="utf-8")
     shutil.copyfile(SOURCE / "go.sum", folder / "go.sum")
     return modfile
+
+
+def _change(path: Path, changes: Sequence[tuple[str, str, str]]) -> None:
+    """Puts in place of each stretch, from a beginning up to an end, what is said there."""
+    text = path.read_text(encoding="utf-8")
+    for begin, end, instead in changes:
+        first = text.index(begin)
+        last = text.index(end, first)
+        text = text[:first] + instead + text[last:]
+    path.parent.chmod(0o755)
+    path.write_text(text, encoding="utf-8")
 
 
 def _go(go: str, *words: str) -> str:

@@ -121,6 +121,26 @@ def test_what_sqlite_leaves_out_matches_no_filter(
             assert found == expected, query
 
 
+@pytest.mark.parametrize("ids", [range(-5, 300), [f"{n}" for n in range(300)]], ids=["n", "words"])
+def test_documents_come_in_the_order_of_their_ids(
+    documents: Documents, ids: Sequence[object]
+) -> None:
+    """FerretDB is built so that SQLite sorts by `_id`, and gives no more than are taken."""
+    everything = mongomock.MongoClient()["test"]["documents"]
+    mixed = sorted(ids, key=lambda one: str(one)[::-1])
+    for some in (documents, everything):
+        some.insert_many([{"_id": one, "n": n} for n, one in enumerate(mixed)])
+        some.update_one({"_id": ids[7]}, {"$set": {"n": -1}})
+        some.delete_one({"_id": ids[8]})
+    for wanted in ({}, {"n": {"$lt": 150}}, {"_id": {"$gt": ids[4], "$ne": ids[9]}}):
+        for order, skip, limit in ((1, 0, 0), (-1, 0, 1), (-1, 3, 120), (1, 1, 5)):
+            found, expected = (
+                list(some.find(wanted).sort("_id", order).skip(skip).limit(limit))
+                for some in (documents, everything)
+            )
+            assert found == expected, (wanted, order, skip, limit)
+
+
 def _is_about(wanted: object, values: Sequence[object]) -> bool:
     """Whether a filter asks for values of the same kind: mongomock orders no others as an `_id`."""
     asked = wanted.values() if isinstance(wanted, dict) else [wanted]

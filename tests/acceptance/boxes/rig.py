@@ -14,8 +14,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from synergy.storage.protocol import Store
+from tests.acceptance.boxes.commands import Commands
 from tests.acceptance.boxes.network import Machine
-from tests.acceptance.kit import Home, kill
+from tests.acceptance.kit import Done, Home, kill
 
 CONTEXT = "tests.acceptance.deployments.three_boxes"
 NAMES = ("box-a", "box-b", "box-c")
@@ -24,13 +25,21 @@ NAMES = ("box-a", "box-b", "box-c")
 class Box(Home):
     """A home on a machine of its own."""
 
-    def __init__(self, machine: Machine, path: Path, **variables: str) -> None:
+    def __init__(self, machine: Machine, path: Path, commands: Commands, **variables: str) -> None:
         super().__init__(path, **{"box_id": machine.name, **variables})
         self.machine = machine
+        self.commands = commands
 
     def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:
         with self.machine.inside():
             return super().begin(*argv, **more)
+
+    def run(self, *argv: object, code: int | None = 0, **more: str) -> Done:
+        words, environment = [str(word) for word in argv], self.environment(**more)
+        limit = 2 * self.patience
+        done = Done(*self.commands.run(self.machine, words, environment, limit))
+        assert code is None or done.code == code, (argv, done)
+        return done
 
     @contextmanager
     def store(self) -> Iterator[Store]:
@@ -47,9 +56,11 @@ class Box(Home):
 
 
 @contextmanager
-def boxes(machines: Sequence[Machine], folder: Path, **variables: str) -> Iterator[list[Box]]:
+def boxes(
+    machines: Sequence[Machine], folder: Path, commands: Commands, **variables: str
+) -> Iterator[list[Box]]:
     """A box on each machine, of one deployment; at the end nothing may be left of them."""
-    made = [Box(m, folder / m.name, context=CONTEXT, **variables) for m in machines]
+    made = [Box(m, folder / m.name, commands, context=CONTEXT, **variables) for m in machines]
     with ExitStack() as ending:
         for box in made:
             ending.callback(box.end)

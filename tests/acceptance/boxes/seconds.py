@@ -13,8 +13,7 @@ from synergy.model.schedule import Run, RunState
 from synergy.storage.protocol import Store
 from tests.acceptance.boxes.network import Machine
 from tests.acceptance.boxes.rig import Box
-from tests.acceptance.boxes.show import REST
-from tests.acceptance.kit import until
+from tests.acceptance.boxes.show import until_seldom
 from tests.delivery.receivers import Receiver, answers, receiving
 from tests.service.run_story import assert_legal
 
@@ -56,7 +55,7 @@ class Seconds:
             "catchup_max": CATCHUP,
         }
         file.write_text(json.dumps(data))
-        box.launch("schedule", "add", file, "--enable")
+        box.run("schedule", "add", file, "--enable")
 
     def assert_all_are_accounted_for(self, box: Box) -> None:
         """Each second up to now has one run, which was sent, and the journal is legal."""
@@ -66,10 +65,10 @@ class Seconds:
             runs = _runs(store)
             return runs[-1].due_at >= now and not any(_is_open(run) for run in runs)
 
-        box.until(is_done, REST)
-        box.launch("schedule", "disable", NAME)
         with box.store() as store:
-            until(lambda: not any(_is_open(run) for run in _runs(store)), REST)
+            until_seldom(lambda: is_done(store))
+            box.run("schedule", "disable", NAME)
+            until_seldom(lambda: not any(_is_open(run) for run in _runs(store)))
             all_runs = _runs(store)
             assert_legal(store)
         dues = [run.due_at for run in all_runs]

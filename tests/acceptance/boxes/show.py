@@ -90,7 +90,7 @@ class Show:
             return True
 
         with box.store() as store:
-            _until(lambda: is_at_rest(store))
+            until_seldom(lambda: is_at_rest(store))
             assert store.messages.buried() == []
         for each in self.boxes:
             assert_as_declared(each)
@@ -111,7 +111,7 @@ class Show:
             return self._is_told(store, deployment)
 
         with box.store() as store:
-            _until(lambda: look(store))
+            until_seldom(lambda: look(store))
 
     def _is_told(self, store: Store, deployment: Deployment) -> bool:
         """Whether the figures in the store are those of what was read."""
@@ -126,7 +126,7 @@ class Show:
         return {**sites, "client_daily": sites["site_daily"]}
 
 
-def _until(look: Callable[[], bool]) -> None:
+def until_seldom(look: Callable[[], bool]) -> None:
     """Until it is so. A stand-in reads whatever is looked at as a whole: so it is seldom done."""
     until(look, REST, lambda: threading.Event().wait(PAUSE))
 
@@ -156,10 +156,9 @@ def lasting(seconds: float) -> Iterator[None]:
     threading.Event().wait(max(0.0, begun + seconds - CLOCK.monotonic()))
 
 
-def leader_of(box: Box, lease: str) -> Incarnation | None:
+def leader_of(store: Store, lease: str) -> Incarnation | None:
     """Who holds a lease, by what the store says."""
-    with box.store() as store:
-        found: Lease | None = store.leases.read(lease)
+    found: Lease | None = store.leases.read(lease)
     return None if found is None or found.released else identity.parse(found.holder)
 
 

@@ -15,6 +15,8 @@ import pytest
 from synergy.agent.membership import DECIDER
 from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.model.unit_of_work import UnitState
+from tests.acceptance.boxes import users
+from tests.acceptance.boxes.commands import commands
 from tests.acceptance.boxes.network import hindrance, network
 from tests.acceptance.boxes.rig import NAMES, Box, boxes
 from tests.acceptance.boxes.seconds import Seconds, receiver_on
@@ -28,7 +30,6 @@ from tests.acceptance.boxes.show import (
     recent_log,
 )
 from tests.acceptance.deployments import gated_suite, gates
-from tests.acceptance.kit import until
 from tests.missing import reason
 from tests.servers import mongodb, rabbitmq
 from tests.servers.standing_still import stand_still
@@ -56,7 +57,14 @@ def machines():
 
 
 @pytest.fixture(scope="module")
-def server(machines, tmp_path_factory):
+def asked(machines):
+    """What runs commands; it begins before anything that has threads."""
+    with commands(machines) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(machines, asked, tmp_path_factory):
     """The store's server, on A."""
     mongodb.prepare()
     with machines[0].inside():
@@ -68,20 +76,20 @@ def server(machines, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def broker(machines, tmp_path_factory):
+def broker(machines, asked, tmp_path_factory):
     """RabbitMQ, on A."""
+    folder = tmp_path_factory.mktemp("broker")
+    setting = users.setting_of(folder, ("guest", "guest", users.ALL), (*USER, RIGHTS))
     with machines[0].inside():
-        starting = rabbitmq.running_own(tmp_path_factory.mktemp("broker"), host=machines[0].address)
+        starting = rabbitmq.running_own(folder, setting, host=machines[0].address)
         broker = starting.__enter__()
-        broker.node.ctl("add_user", *USER)
-        broker.node.ctl("set_permissions", USER[0], *RIGHTS)
     yield broker
     with machines[0].inside():
         starting.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
-def seconds(machines, tmp_path_factory):
+def seconds(machines, asked, tmp_path_factory):
     """What B and C tell A every five seconds, whatever happens.
 
     More often were too much for a stand-in that reads whole collections.
@@ -91,7 +99,7 @@ def seconds(machines, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def show(machines, server, broker, tmp_path_factory):
+def show(machines, asked, server, broker, tmp_path_factory):
     folder = tmp_path_factory.mktemp("boxes")
     day = days_ago(5 if IS_LONG else 3)  # a day after the last of the lines that are read
     variables = {
@@ -102,8 +110,8 @@ def show(machines, server, broker, tmp_path_factory):
         "webhook_networks": f"{machines[0].address}/32",
     }
     (folder / "gates").mkdir()
-    with boxes(machines, folder, **variables) as made:
-        made[0].launch("store", "init", bus=broker.at("/"))  # boxes may not make queues
+    with boxes(machines, folder, asked, **variables) as made:
+        made[0].run("store", "init", bus=broker.at("/"))  # boxes may not make queues
         yield Show(made, folder / "gates", folder / "access.log", recent_log(day), parts=7)
 
 
@@ -131,8 +139,9 @@ def test_all_boxes_are_seen_from_each(show):
     assert show.a.ask("box", "sync")["added"] == []
 
 
-def test_a_second_supervisor_of_a_box_is_refused(show, machines, tmp_path):
-    other = Box(machines[2], tmp_path / "other", **show.c.variables | {"box_id": "box-b"})
+def test_a_second_supervisor_of_a_box_is_refused(show, machines, asked, tmp_path):
+    own = show.c.variables | {"box_id": "box-b"}
+    other = Box(machines[2], tmp_path / "other", asked, **own)
     refused = other.launch("supervisor", "start", code=4)
     assert "box-b has a supervisor already on host box-b" in refused.err
     assert "SYNERGY_BOX_ID" in refused.err
@@ -142,8 +151,8 @@ def test_a_second_supervisor_of_a_box_is_refused(show, machines, tmp_path):
 
 def test_a_box_that_is_cut_off_is_done_without_and_does_no_harm_when_it_is_back(show):
     before = show.c.leaders()
-    show.a.launch("box", "stop", gated_suite.DAILY, "--box", "box-b")
-    show.b.until(lambda store: f"{gated_suite.DAILY}/1" not in show.b.leaders())
+    show.a.run("box", "stop", gated_suite.DAILY, "--box", "box-b")
+    show.b.until(lambda store: f"{gated_suite.DAILY}/1" not in show.b.leaders_in(store))
     day = show.days()[-1]
     gate = gates.shut(show.gates, gated_suite.DAILY, day)
     show.read_on(show.a)
@@ -151,10 +160,10 @@ def test_a_box_that_is_cut_off_is_done_without_and_does_no_harm_when_it_is_back(
 
     with lasting(CUT):
         show.c.machine.cut()
-        show.a.launch("box", "start", gated_suite.DAILY, "--box", "box-b")
+        show.a.run("box", "start", gated_suite.DAILY, "--box", "box-b")
         waiting = gates.take_away(gate)
-        show.until_figures(show.a, meanwhile=lambda: show.a.launch("gc", "run"))
-        assert show.c.launch("timetable", "show", code=5).err
+        show.until_figures(show.a, meanwhile=lambda: show.a.run("gc", "run"))
+        assert show.c.run("timetable", "show", code=5).err
         gates.open_(waiting)  # what it found out counts for nothing, now and later
     show.c.machine.join()
     show.c.until_all_run()
@@ -166,23 +175,24 @@ def test_a_box_that_is_killed(show):
     show.read_on(show.a)
     show.b.kill_all()
     assert show.b.machine.pids() == set()
-    until(lambda: host_of(show.a) == "box-a", TAKEOVER)
+    show.a.until(lambda store: host_of(store) == "box-a", TAKEOVER)
     assert show.b.start()["outcome"] == "started"
     show.assert_all_is_well(show.b)
 
 
-def host_of(box):
-    leader = leader_of(box, SITE_TREE)
+def host_of(store):
+    leader = leader_of(store, SITE_TREE)
     return leader.host if leader else None
 
 
 def test_leaders_that_are_paused_are_followed_by_others(show):
-    leaders = {lease: leader_of(show.a, lease) for lease in (SITE_TREE, DECIDER)}
+    with show.a.store() as store:
+        leaders = {lease: leader_of(store, lease) for lease in (SITE_TREE, DECIDER)}
     with lasting(PAUSE):
         stand_still(*(leader.pid for leader in leaders.values()))
         show.read_on(show.a)
         for lease, leader in leaders.items():
-            until(lambda: leader_of(show.a, lease) not in (leader, None), TAKEOVER)  # noqa: B023
+            show.a.until(lambda store: leader_of(store, lease) not in (leader, None), TAKEOVER)  # noqa: B023
     for leader in leaders.values():
         os.kill(leader.pid, signal.SIGCONT)
     show.assert_all_is_well(show.a)
@@ -192,17 +202,17 @@ def test_a_broker_that_is_killed_and_loses_its_messages(show, broker):
     workers = (show.b, show.c)
     before = [others(box) for box in show.boxes]
     for box in workers:
-        show.a.launch("box", "stop", HOURLY, "--box", box.box)
-        box.until(lambda _, box=box: f"{HOURLY}/1" not in box.leaders())
+        show.a.run("box", "stop", HOURLY, "--box", box.box)
+        box.until(lambda store, box=box: f"{HOURLY}/1" not in box.leaders_in(store))
     show.read_on(show.a)
     show.a.until_unit(HOURLY, UnitState.REQUESTED)
     with show.a.machine.inside():
         broker.node.kill()
         broker.node.start()
     for queue in show.a.ask("queue", "list")["queues"]:
-        show.a.launch("queue", "purge", queue["name"], "--yes")
+        show.a.run("queue", "purge", queue["name"], "--yes")
     for box in workers:
-        show.a.launch("box", "start", HOURLY, "--box", box.box)
+        show.a.run("box", "start", HOURLY, "--box", box.box)
     show.read_again(show.a)
     show.assert_all_is_well(show.b)
     assert [others(box) for box in show.boxes] == before  # nobody had to be started again
@@ -218,7 +228,7 @@ def test_a_store_that_hangs_for_a_while(show, server):
     show.read_on(show.a)
     with lasting(STORE_AWAY):
         stand_still(server.process.pid)
-        assert show.a.launch("timetable", "show", code=5).err
+        assert show.a.run("timetable", "show", code=5).err
     server.process.send_signal(signal.SIGCONT)
     show.assert_all_is_well(show.c)
     assert [box.leaders() for box in show.boxes] == before  # nobody had to be started again

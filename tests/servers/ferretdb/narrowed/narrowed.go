@@ -3,6 +3,10 @@
 // FerretDB 1 asks SQLite for all documents of a collection, unless a filter is an `_id` and nothing
 // else, and decodes and judges each of them. What is said here leaves out documents that cannot
 // match, and never one that can: FerretDB judges the rest as before.
+//
+// It says so in the words in which FerretDB makes its indexes, or SQLite would not use them. Who asks
+// for documents by `_id` gets them in that order from SQLite, and no more than are taken: FerretDB
+// would read all of them, and sort them. So there is one more index, of the values of `_id`.
 package sqlite
 
 import (
@@ -16,6 +20,15 @@ import (
 )
 
 var comparisons = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$eq": "="}
+
+// ordered is the order by `_id` that a `find` has asked for; see `ferretdb_program.py`.
+func ordered(sort *types.Document, isCapped bool) string {
+	order := prepareOrderByClause(sort)
+	if isCapped {
+		return order
+	}
+	return strings.Replace(order, metadata.RecordIDColumn, metadata.IDValue, 1)
+}
 
 // narrowed says in SQL what a filter asks of top-level fields, as far as it can be said.
 func narrowed(filter *types.Document) (string, []any) {
@@ -65,6 +78,12 @@ func compared(field, sign string, value any) ([]string, []any) {
 	if !isPlain(value) {
 		return nil, nil
 	}
+	if field == "_id" { // is never an array
+		return []string{metadata.IDValue + " " + sign + " ?"}, []any{value}
+	}
+	if text, ok := value.(string); ok && sign == "=" {
+		return []string{written(field, "= ?")}, []any{inJSON(text)}
+	}
 	return []string{either(field, sign+" ?")}, []any{value}
 }
 
@@ -73,7 +92,7 @@ func among(field string, value any) ([]string, []any) {
 	if !ok || values.Len() == 0 || values.Len() > 500 {
 		return nil, nil
 	}
-	var args, ids []any
+	var args, ids, texts []any
 	for i := 0; i < values.Len(); i++ {
 		one := must.NotFail(values.Get(i))
 		if !isPlain(one) {
@@ -83,10 +102,16 @@ func among(field string, value any) ([]string, []any) {
 		if id, ok := identity(field, one); ok {
 			ids = append(ids, id)
 		}
+		if text, ok := one.(string); ok {
+			texts = append(texts, inJSON(text))
+		}
 	}
 	marks := "IN (" + strings.TrimSuffix(strings.Repeat("?,", len(args)), ",") + ")"
 	if len(ids) == len(args) {
 		return []string{metadata.IDColumn + " " + marks}, ids
+	}
+	if len(texts) == len(args) {
+		return []string{written(field, marks)}, texts
 	}
 	return []string{either(field, marks)}, args
 }
@@ -98,9 +123,19 @@ func identity(field string, value any) (string, bool) {
 	}
 	switch value.(type) {
 	case string, types.ObjectID:
-		return string(must.NotFail(sjson.MarshalSingleValue(value))), true
+		return inJSON(value), true
 	}
 	return "", false
+}
+
+func inJSON(value any) string {
+	return string(must.NotFail(sjson.MarshalSingleValue(value)))
+}
+
+// written compares what JSON has for a field, which indexes are made of; arrays begin with `[`.
+func written(field, condition string) string {
+	column := fmt.Sprintf("%s->'%s'", metadata.DefaultColumn, field)
+	return fmt.Sprintf(`(%[1]s %[2]s OR (%[1]s >= '[' AND %[1]s < '\'))`, column, condition)
 }
 
 // either takes arrays too, as each of their elements may be meant.
