@@ -1,6 +1,7 @@
 """What commands work with: the project, its store and bus, and who sits there.
 
-Looking makes nothing: where there is no store yet, a command says so and ends.
+Looking makes nothing: where there is no store yet, a command says so and ends. What a command asks
+of the desk is imported then, so that each imports only what it needs.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from typing import TYPE_CHECKING
 from synergy import compose
 from synergy.compose import Project
 from synergy.errors import NotFound, Refused, Unreachable
-from synergy.insight.actions import Actions, Actor
-from synergy.insight.audit import Audit
-from synergy.insight.bulk import Bulk
-from synergy.insight.last_audit import Progress, audited
-from synergy.insight.process_actions import ProcessActions
-from synergy.insight.reads import Reads
-from synergy.insight.upkeep import Upkeep
 from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 
 if TYPE_CHECKING:
+    from synergy.insight.actions import Actions, Actor
+    from synergy.insight.audit import Audit
+    from synergy.insight.bulk import Bulk
+    from synergy.insight.last_audit import Progress
+    from synergy.insight.process_actions import ProcessActions
+    from synergy.insight.reads import Reads
+    from synergy.insight.upkeep import Upkeep
     from synergy.messaging.protocol import Bus
     from synergy.storage.protocol import Store
 
@@ -48,26 +49,38 @@ class Desk:
 
     @property
     def reads(self) -> Reads:
+        from synergy.insight.reads import Reads
+
         return Reads(self.store, self.bus, self.project.deployment, self.project.settings.clock)
 
     @property
     def actions(self) -> Actions:
+        from synergy.insight.actions import Actions
+
         return Actions(self.store, self.bus, self.project.deployment)
 
     @property
     def bulk(self) -> Bulk:
+        from synergy.insight.bulk import Bulk
+
         return Bulk(self.store, self.bus, self.project.deployment, self.reads.timetable)
 
     @property
     def upkeep(self) -> Upkeep:
+        from synergy.insight.upkeep import Upkeep
+
         return Upkeep(self.store, self.bus, self.project.deployment)
 
     @property
     def process_actions(self) -> ProcessActions:
+        from synergy.insight.process_actions import ProcessActions
+
         return ProcessActions(self.store, self.bus, self.project.deployment)
 
     def audit(self, progress: Progress) -> Audit:
         """Accounts for every closed period, and notes the result for all who ask for a verdict."""
+        from synergy.insight.last_audit import audited
+
         return audited(self.store, self.reads.audit, self.project.settings.clock, progress)
 
     def managed(self, name: str) -> ManagedProcess:
@@ -105,6 +118,8 @@ def desk() -> Iterator[Desk]:
 
 def actor(reason: str = "") -> Actor:
     """Who asks, by the login of the operating system, and why."""
+    from synergy.insight.actions import Actor
+
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

@@ -14,11 +14,10 @@ from pathlib import Path
 from synergy.config import mx, reading
 from synergy.config.findings import Findings
 from synergy.config.processes import check_classes, read_processes
-from synergy.config.schedules import read_schedules
 from synergy.config.settings import Settings
 from synergy.config.source import put_on_path, run_file, shown
 from synergy.config.trees import read_trees
-from synergy.model.process import Deployment
+from synergy.model.process import Deployment, FreerunProcess, Process
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,20 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
     present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
     entries = _entries("schedule_context", present, where, findings)
-    schedules = read_schedules(entries, declared, findings)
+    schedules = _schedules(entries, declared, findings)
     sound = {name: process for name, process in declared.items() if process is not None}
     return Deployment(sound, trees, schedules)
+
+
+def _schedules(
+    entries: Mapping[str, object], declared: Mapping[str, Process | None], findings: Findings
+) -> dict[str, Mapping[str, object]]:
+    """What reads schedules is imported where there are any: every process starts with this."""
+    if not entries and not any(isinstance(each, FreerunProcess) for each in declared.values()):
+        return {}
+    from synergy.config.schedules import read_schedules
+
+    return read_schedules(entries, declared, findings)
 
 
 def _python_path() -> list[Path]:

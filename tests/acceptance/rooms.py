@@ -22,6 +22,7 @@ class Disk:
     """A file system of its own; `said` is what the store says of a write that finds no room."""
 
     said = "no space is left"
+    before_commands = None  # whatever runs on the disk meets its end
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,12 +38,9 @@ class Disk:
     def free(self, _pids: Callable[[], set[int]]) -> None:
         (self.path / "ballast").unlink()
 
-    def limit(self) -> None:
-        """Nothing: whatever runs on the disk meets its end."""
-
 
 class Limit:
-    """No file may grow, for those processes and for commands begun with `limit`."""
+    """No file may grow, for those processes and for commands that begin with `before_commands`."""
 
     said = "failed"
 
@@ -62,7 +60,7 @@ class Limit:
                 pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             )
 
-    def limit(self) -> None:
+    def before_commands(self) -> None:
         """To be called in a process before its program begins."""
         if self._is_full:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))

@@ -1,8 +1,7 @@
 """An access log, from the file to the year, through the whole system.
 
-It is a log of visits that were planned, so its figures are known. Where the real log lies beside
-the project, it goes the same way in addition; its figures are written down here, and found again
-by `visits`, which knows nothing of the system's own way.
+It is a log of visits that were planned, so its figures are known. What a real log comes to is shown
+within a process, by `tests/service/test_suite.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from itertools import pairwise
 import pytest
 
 from synergy.clock import SystemClock
-from tests.acceptance import visits
+from tests.acceptance import inside, visits
 from tests.acceptance.boxes.show import IS_LONG
 from tests.acceptance.kit import BOX
-from tests.acceptance.visits import CLIENT, DIGITS, LOG, SITE
+from tests.acceptance.visits import CLIENT, DIGITS, SITE
 from tests.access_log import DAYS, FIRST_DAY, access_log
 
 A_LOG = access_log()
@@ -30,13 +29,6 @@ LAST = (  # when these are done, so is everything that the log's days are read f
     ("YearlyReportExporter", "2015000000"),
     *(("AlertDailyWorker", day) for day in EACH_DAY + A_WEEK_LATER),
 )
-REAL_DAYS = {  # visits, page views
-    "2015051700": (546, 1535),
-    "2015051800": (1029, 2767),
-    "2015051900": (852, 2795),
-    "2015052000": (796, 2483),
-}
-REAL_YEAR = (3223, 9580, 48_818)
 YEARLY = ("SiteYearlyAggregator", "ClientYearlyAggregator", "YearlyReportExporter")
 PROCESSES = {
     "site_hourly": "SiteHourlyAggregator",
@@ -78,7 +70,7 @@ def wait_for_all(home):
     """Until the log's days are done for good, and every other period up to now is closed."""
     last_year = f"{SystemClock().now().year - 1}000000"
     for process, timeperiod in (*LAST, *((name, last_year) for name in YEARLY)):
-        home.wait_for(process, timeperiod)
+        inside.wait_for(home, process, timeperiod)
     home.audit()
 
 
@@ -131,23 +123,6 @@ def test_from_the_file_to_the_year(any_home, log, tmp_path):
     assert home.ask("supervisor", "status")["running"] is False
     assert home.launch("supervisor", "stop").out == "no supervisor is running: nothing to stop\n"
     assert reports(home) == rows
-
-
-@pytest.mark.skipif(not LOG.is_file(), reason="the real log does not lie beside the project")
-def test_the_real_log_gives_what_it_gave(homes):
-    home = homes(start_timeperiod="2015051700")
-    home.ingest_at_rest(LOG, SITE)
-    home.start()
-    for process in YEARLY:
-        home.wait_for(process, "2015000000")
-
-    rows = reports(home)
-    days = visits.reported(rows["site_daily"])
-    assert {day: numbers[:2] for day, numbers in days.items()} == REAL_DAYS
-    assert visits.reported(rows["site_yearly"]) == {"2015000000": REAL_YEAR}
-    with LOG.open(encoding="latin-1") as lines:
-        assert {n: visits.reported(r) for n, r in rows.items()} == expected(visits.visits(lines))
-    assert len(rows["site_hourly"]) == 84
 
 
 def assert_levels_add_up(rows):

@@ -121,7 +121,9 @@ def made_at(project: Path) -> list[int]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "SYNERGY_"))}
+    """A user's; what Python has compiled lies in the environment, so that copies have it too."""
+    others = ("PIP_", "SYNERGY_", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
     return {**kept, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, **more}
 
 

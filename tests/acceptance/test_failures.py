@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from synergy.insight.leaders import lease_of, part_of_tree
-from synergy.messaging.message import EventsMessage, encode
+from synergy.messaging.message import EventsMessage, UnitMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
 from tests.acceptance import inside
@@ -16,18 +17,28 @@ from tests.acceptance.deployments import gates, haste, misbehaving
 from tests.acceptance.kit import kill, pause, resume, until
 from tests.acceptance.rooms import a_room
 
-YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
+YESTERDAY, DAY_BEFORE = (f"{datetime.now(UTC) - timedelta(days=n):%Y%m%d}" for n in (1, 2))
 DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
+EARLY, LATE, LAST = (DAY_BEFORE + hour for hour in ("20", "21", "22"))
+
+
+@pytest.fixture(scope="module")
+def shared(module_homes, tmp_path_factory):
+    """For tests with hours of their own, from the evening before yesterday on; not started yet."""
+    return module_homes(
+        start_timeperiod=EARLY,
+        context="tests.acceptance.deployments.copies",
+        test_gates=str(tmp_path_factory.mktemp("gates")),
+        test_haste="1",
+    )
 
 
 @pytest.fixture
-def home(homes, tmp_path):
-    return homes(
-        start_timeperiod=START,
-        context="tests.acceptance.deployments.copies",
-        test_gates=str(tmp_path / "gates"),
-        test_haste="1",
-    )
+def home(shared):
+    """The shared home, at work."""
+    if shared.supervisor() == 0:
+        shared.start()
+    return shared
 
 
 def write(home, timeperiod, n):
@@ -58,14 +69,16 @@ def pid_of(unit):
 # A worker that is stopped
 
 
-def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tmp_path):
-    gate = gates.shut(tmp_path / "gates", "CopyHourly", HOUR)
+def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(shared):
+    """The first test of the home: its hours are done for the first time."""
+    home = shared
+    gate = gates.shut(Path(home.variables["test_gates"]), "CopyHourly", LATE)
     inside.run(home, "store", "init")
-    write(home, START, 5)
-    write(home, HOUR, 1)
+    write(home, EARLY, 5)
+    write(home, LATE, 1)
     home.start()
-    inside.wait_for(home, "CopyHourly", START)
-    held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
+    inside.wait_for(home, "CopyHourly", EARLY)
+    held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, LATE)
     pause(home, pid_of(held))
     gates.let_through(gate)
 
@@ -74,24 +87,24 @@ def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(home, tm
         return inside.ask(home, "unit", "show", held.id)["attempt"] == 2
 
     until(is_handed_out_again)
-    done = home.until_unit("CopyHourly", UnitState.PROCESSED, HOUR)
+    done = home.until_unit("CopyHourly", UnitState.PROCESSED, LATE)
     assert (done.id, done.attempt, done.failures) == (held.id, 2, 1)
     assert pid_of(done) != pid_of(held)
-    assert rows(home, "hours")[HOUR]["attempt"] == 2
+    assert rows(home, "hours")[LATE]["attempt"] == 2
 
     # The paused one goes on. That he has taken another unit tells that he is through with this.
     pause(home, pid_of(done))
     resume(pid_of(held))
-    inside.run(home, "timetable", "reprocess", "CopyHourly", START)
+    inside.run(home, "timetable", "reprocess", "CopyHourly", EARLY)
     later = home.until(
         lambda _: [row for row in rows(home, "hours").values() if row["generation"] == 2]
     )
-    assert [row["timeperiod"] for row in later] == [START]
-    last = home.until_unit("CopyHourly", UnitState.PROCESSED, START)
+    assert [row["timeperiod"] for row in later] == [EARLY]
+    last = home.until_unit("CopyHourly", UnitState.PROCESSED, EARLY)
     assert (last.generation, pid_of(last)) == (2, pid_of(held))
     resume(pid_of(done))
 
-    assert rows(home, "hours")[HOUR]["attempt"] == 2
+    assert rows(home, "hours")[LATE]["attempt"] == 2
     assert inside.ask(home, "unit", "show", held.id)["attempt"] == 2
     home.story()
 
@@ -112,28 +125,29 @@ GARBAGE = (
 NO_EVENTS = (
     b'{"v": 1, "type": "events", "events": [1]}',
     b'{"v": 1, "type": "events", "events": [{"site": "s"}]}',
-    b'{"v": 1, "type": "unit", "unit": "x", "attempt": 1}',
 )
+STRAY = {  # what belongs into the other queue
+    "CopyHourly": EventsMessage([{"site": "s"}]),
+    "SingleSessionWorker": UnitMessage("x", 1),
+}
 
 
 def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
-    inside.run(home, "store", "init")
-    units = (*GARBAGE, encode(EventsMessage([{"site": "s"}])))
-    events = (*GARBAGE, *NO_EVENTS)
-    with home.store() as store, store.batch():
-        store.messages.put("CopyHourly", units)
-        store.messages.put("SingleSessionWorker", events)
-    write(home, HOUR, 7)
-    home.start()
-    inside.wait_for(home, "CopyHourly", HOUR)
+    before, restarts = values(home, "hours"), restarts_in(home)
+    sent = {"CopyHourly": GARBAGE, "SingleSessionWorker": (*GARBAGE, *NO_EVENTS)}
+    with home.store() as store, home.bus(store) as bus, store.batch() as batch:
+        for queue, bodies in sent.items():
+            store.messages.put(queue, bodies)
+            bus.publish(queue, [STRAY[queue]], batch)
+    write_and_reprocess(home, LAST, 7)
+    inside.wait_for(home, "CopyHourly", LAST)
     home.until(lambda store: not store.messages.depths())
 
-    assert values(home, "hours") == {HOUR: 7}
+    assert values(home, "hours") == {**before, LAST: 7}
     with home.store() as store:
         buried = [(message.queue, message.body) for message in store.messages.buried()]
     assert sorted(buried) == sorted(
-        [("CopyHourly", body) for body in units]
-        + [("SingleSessionWorker", body) for body in events]
+        (queue, body) for queue, bodies in sent.items() for body in (*bodies, encode(STRAY[queue]))
     )
     assert all(message["reason"] for message in inside.ask(home, "queue", "dead")["dead"])
     assert inside.ask(home, "queue", "list")["dead"] == len(buried)
@@ -144,7 +158,12 @@ def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
     assert len(inside.ask(home, "queue", "dead")["dead"]) == len(buried)
     inside.run(home, "queue", "purge", "--dead", "--yes")
     assert inside.ask(home, "queue", "dead") == {"dead": [], "failed_runs": []}
-    assert {seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]} == {0}
+    assert restarts_in(home) == restarts
+
+
+def restarts_in(home):
+    status = inside.ask(home, "supervisor", "status")
+    return {(seen["name"], seen["instance"]): seen["restarts"] for seen in status["processes"]}
 
 
 # A store without room
@@ -169,7 +188,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
         test_gates=str(tmp_path / "gates"),
         test_haste="1",
     )
-    home.before_commands = room.limit
+    home.before_commands = room.before_commands
     log = tmp_path / "access.log"
     log.write_text('192.0.2.1 - - [17/May/2015:10:05:00 +0000] "GET / HTTP/1.1" 200 5\n')
     gate = gates.shut(tmp_path / "gates", "CopyHourly", HOUR)
@@ -193,7 +212,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
     )
     with lasting(haste.VALID + 1.0):  # the leader could not renew
         for argv in refused:
-            done = home.launch(*argv, code=5)
+            done = home.run(*argv, code=5)
             assert room.said in done.err, done
             assert done.out == ""
     assert home.ask("unit", "show", held.id)["state"] == "in_progress"
@@ -203,7 +222,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
 
     room.free(everybody)
     inside.wait_for(home, "CopyHourly", HOUR)
-    home.launch("process", "off", "CopyDaily")
+    home.run("process", "off", "CopyDaily")
     told = home.ask("ingest", log, "--site", "example.com")
     assert (told["sessions"], told["waiting"]) == (1, 0)
     assert values(home, "hours") == {HOUR: 1}
@@ -238,28 +257,27 @@ def write_and_reprocess(home, timeperiod, n):
 
 
 def test_a_second_scheduler_takes_over_from_a_paused_one(home):
-    inside.run(home, "store", "init")
     for hour in (START, HOUR):
         write(home, hour, 1)
-    home.start()
     first = home.leaders()["Scheduler/1"]
+    inside.wait_for(home, "CopyHourly", START)
     inside.wait_for(home, "CopyHourly", HOUR)
     second = home.begin("process", "start", "Scheduler", "--console")
     write_and_reprocess(home, START, 5)  # both hear of it
     inside.wait_for(home, "CopyDaily", DAY)
-    assert values(home, "days") == {DAY: 6}
+    assert values(home, "days")[DAY] == 6
     assert leads(home) == [(1, first)]
 
     pause(home, first)
     write_and_reprocess(home, HOUR, 20)
     inside.wait_for(home, "CopyDaily", DAY)  # once the lease has run out
-    assert values(home, "days") == {DAY: 25}
+    assert values(home, "days")[DAY] == 25
     assert leads(home) == [(1, first), (2, second.pid)]
 
     resume(first)  # in the belief that it leads
     write_and_reprocess(home, START, 10)
     inside.wait_for(home, "CopyDaily", DAY)
-    assert values(home, "days") == {DAY: 30}
+    assert values(home, "days")[DAY] == 30
     assert leads(home) == [(1, first), (2, second.pid)]
     home.story()
 
@@ -268,7 +286,7 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
     home.until(lambda _: leads(home)[2:] == [(3, first)], limit=silent - 1)
     write_and_reprocess(home, HOUR, 100)
     inside.wait_for(home, "CopyDaily", DAY)
-    assert values(home, "days") == {DAY: 110}
+    assert values(home, "days")[DAY] == 110
     home.story()
 
 
@@ -322,9 +340,8 @@ def a_stubborn_program(home, hour, attempt=1):
 
 
 def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_started(home):
-    home.start()
     inside.run(home, "process", "on", "StubbornHourly")
-    unit = a_stubborn_program(home, START)
+    unit = a_stubborn_program(home, EARLY)
     before = programs(home)
     inside.run(home, "process", "off", "StubbornHourly")
     planned = inside.ask(home, "unit", "cancel", unit.id, "--dry-run")
@@ -334,27 +351,27 @@ def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_starte
     home.launch("unit", "cancel", unit.id, "--reason", "a test")
 
     home.until(lambda _: not programs(home), limit=20)
-    ended = inside.wait_for(home, "StubbornHourly", START, code=1)
+    ended = inside.wait_for(home, "StubbornHourly", EARLY, code=1)
     assert ended["state"] == "failed"
     assert "a test" in ended["leaves"][0]["text"]
     inside.run(home, "unit", "cancel", unit.id, code=4)
     # Strictly in order: the next one waits until this is out of its way.
-    inside.run(home, "timetable", "skip", "StubbornHourly", START)
+    inside.run(home, "timetable", "skip", "StubbornHourly", EARLY)
     inside.run(home, "process", "on", "StubbornHourly")
-    later = a_stubborn_program(home, HOUR)
+    later = a_stubborn_program(home, LATE)
     assert pid_of(later) == pid_of(unit)  # the worker is free for the next one
     before = programs(home)
 
     kill(pid_of(later))
 
-    again = a_stubborn_program(home, HOUR, attempt=2)
+    again = a_stubborn_program(home, LATE, attempt=2)
     assert (again.id, again.failures) == (later.id, 1)
     assert not programs(home) & before
     home.story()
 
     home.stop()  # which gives it back: it has not failed once more
     with home.store() as store:
-        (given_back,) = store.units.of_jobs("StubbornHourly", HOUR, HOUR)
+        (given_back,) = store.units.of_jobs("StubbornHourly", LATE, LATE)
     assert (given_back.state, given_back.attempt, given_back.failures) == (
         UnitState.REQUESTED, 3, 1,
     )  # fmt: skip

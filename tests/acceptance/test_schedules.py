@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from synergy.model.schedule import RunState
 from tests.acceptance import inside
 from tests.acceptance.boxes.seconds import Seconds
 from tests.acceptance.boxes.show import lasting
+from tests.acceptance.conftest import homes_in
 from tests.acceptance.deployments import haste, mortal_agent, scheduled
 from tests.acceptance.kit import kill, until
 from tests.delivery.receivers import answers, receiving
@@ -35,50 +38,58 @@ def deaths(tmp_path):
 
 
 @pytest.fixture
-def stamps(tmp_path):
-    return tmp_path / "stamps"
-
-
-@pytest.fixture
 def receiver():
     with receiving(answers(body=b"thank you")) as receiver:
         yield receiver
 
 
 @pytest.fixture
-def at_home(homes, deaths, stamps):
+def at_home(homes, deaths, tmp_path):
     """A home with so many agents."""
 
     def make(agents=2, **variables):
-        home = homes(
-            context="tests.acceptance.deployments.scheduled",
-            test_haste="1",
-            webhook_networks=LOOPBACK,
-            test_deaths=str(deaths),
-            test_stamps=str(stamps),
-            test_agents=str(agents),
-            **variables,
-        )
-        home.patience = PATIENCE
-        home.start()
-        return home
+        return a_home(homes, deaths, tmp_path / "stamps", agents, **variables)
 
     return make
 
 
-@pytest.fixture(params=["one file", "MongoDB and RabbitMQ"])
-def servers(request):
-    """The embedded default, and the production engines: two settings."""
-    if request.param == "one file":
-        return {}
-    url = request.getfixturevalue
-    return {"store": url("mongodb_url"), "bus": url("rabbitmq_url")}
+def a_home(make, deaths, stamps, agents, **variables):
+    home = make(
+        context="tests.acceptance.deployments.scheduled",
+        test_haste="1",
+        webhook_networks=LOOPBACK,
+        test_deaths=str(deaths),
+        test_stamps=str(stamps),
+        test_agents=str(agents),
+        **variables,
+    )
+    home.patience = PATIENCE
+    home.start()
+    return home
+
+
+@pytest.fixture(scope="module", params=["one file", "MongoDB and RabbitMQ"])
+def home(request, tmp_path_factory):
+    """One of three agents, for the tests at the end: nobody does harm to its servers meanwhile.
+
+    The embedded default, and the production engines: two settings.
+    """
+    folder = tmp_path_factory.mktemp("schedules")
+    (folder / "deaths").mkdir()
+    with ExitStack() as stack:
+        urls = {}
+        if request.param != "one file":
+            store, bus = (request.getfixturevalue(name) for name in ("mongodb", "rabbitmq"))
+            urls["store"] = stack.enter_context(store.fresh_database())
+            urls["bus"] = stack.enter_context(bus.emptied())
+        make = stack.enter_context(homes_in(folder))
+        yield a_home(make, folder / "deaths", folder / "stamps", 3, **urls)
 
 
 def add(home, tmp_path, data, *options):
     file = tmp_path / "schedule.json"
     file.write_text(json.dumps(data))
-    return home.ask("schedule", "add", file, *options)
+    return inside.ask(home, "schedule", "add", file, *options)
 
 
 def soon(seconds=1.5):
@@ -107,156 +118,6 @@ def ended(*states):
 
 def keys(receiver):
     return [call.headers["idempotency-key"] for call in receiver.calls]
-
-
-def test_whichever_agent_is_killed_wherever_it_is_nothing_is_lost(servers, at_home, deaths):
-    """One death after the other in one home; whoever died there is started again."""
-    home = at_home(agents=5, **servers)
-    with receiving(answers()) as receiver:
-        run = run_of(home, "in-peace", receiver)
-    assert (run.attempt, keys(receiver)) == (1, [run.id])  # five agents make one delivery
-
-    for step in mortal_agent.WITH_THE_LAUNCH:  # what there is room for is claimed as it is launched
-        run = run_with_a_death(step, home, deaths, step)
-        is_kept = step == mortal_agent.WITH_THE_RECORD and "store" in servers  # no transaction
-        is_claimed_anew = is_kept or step in (
-            mortal_agent.AFTER_THE_RECORD, mortal_agent.BEFORE_THE_RESULT,
-        )  # fmt: skip
-        assert run.attempt == 1 + is_claimed_anew, step
-
-    (deaths / mortal_agent.MESSAGES).touch()
-    for step in mortal_agent.BY_MESSAGES:
-        run = run_with_a_death(step, home, deaths, f"{step}-by-messages")
-        assert run.attempt == 1 + (step == mortal_agent.AFTER_THE_CLAIM), step
-
-    assert_who_holds_a_claim_is_taken_over_once(home)
-
-
-def run_with_a_death(step, home, deaths, name):
-    """The run of a due time, at which an agent dies; it was sent as often as it must be."""
-    (deaths / step).touch()
-    with receiving(answers(body=b"thank you")) as receiver:
-        run = run_of(home, name, receiver)
-        until(lambda: not (deaths / step).exists())  # somebody died, perhaps only now
-        calls = list(receiver.calls)
-    assert {call.headers["idempotency-key"] for call in calls} == {run.id}, step
-    assert len(calls) == 1 + (step == mortal_agent.BEFORE_THE_RESULT), step
-    assert len({call.headers["x-synergy-scheduled-time"] for call in calls}) == 1
-    return run
-
-
-def run_of(home, name, receiver):
-    """The only run of a job of that name, once it was sent."""
-    due = add_job(home, name, receiver)
-    (run,) = runs_until(home, name, ended(RunState.PROCESSED))
-    assert run.due_at == due
-    return run
-
-
-def add_job(home, name, receiver):
-    """When it is due, which is soon."""
-    with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
-        actions, due = ScheduleActions(store, bus, home.deployment()), soon()
-        data = hook(receiver, name=name, when=due.isoformat())
-        actions.create(data, Actor("a test", ""), SystemClock().now(), enable=True)
-    return due
-
-
-def assert_who_holds_a_claim_is_taken_over_once(home):
-    """The receiver says nothing until the agent that asked it is dead."""
-
-    def behave(wire, receiver):
-        if receiver.connections == 1:
-            receiver.gate.wait(60)
-        answers()(wire, receiver)
-
-    with receiving(behave) as receiver:
-        add_job(home, "held", receiver)
-        receiver.wait_for(1)
-        (held,) = runs_until(home, "held", lambda runs: runs[:1] and runs[0].owner)
-        kill(_pid_of(home, held.owner))
-        receiver.wait_for(2)
-        (run,) = runs_until(home, "held", ended(RunState.PROCESSED))
-    assert run.attempt == 2
-    assert keys(receiver) == [run.id, run.id]
-
-
-def _pid_of(home, owner):
-    (pid,) = [
-        pid
-        for slot, pid in home.leaders().items()
-        if slot.startswith(f"{scheduled.AGENT}/") and str(pid) in owner.split("/")
-    ]
-    return pid
-
-
-def test_a_program_runs_each_second_with_its_arguments_one_at_a_time(
-    servers, at_home, tmp_path, stamps
-):
-    home = at_home(**servers)
-    data = {"name": "ticks", "process": scheduled.STAMP, "arguments": {"word": "$(touch no)"}}
-    add(home, tmp_path, data | {"trigger": "cron * * * * * ?"}, "--enable")
-
-    def three(runs):
-        return sum(run.state is RunState.PROCESSED for run in runs) >= 3
-
-    runs_until(home, "ticks", three)
-    inside.ask(home, "schedule", "disable", "ticks")
-    runs = runs_until(
-        home, "ticks", lambda runs: all(run.state.is_finished for run in runs) and runs
-    )
-
-    dues = sorted(run.due_at for run in runs)
-    seconds = int((dues[-1] - dues[0]).total_seconds())
-    assert dues == [dues[0] + timedelta(seconds=n) for n in range(seconds + 1)]
-    done = {run.id: run for run in runs if run.state is RunState.PROCESSED}
-    lines = [line.split(" ", 2) for line in stamps.read_text().splitlines()]
-    assert {line[0] for line in lines} == set(done)
-    assert len(lines) == len(done)
-    for run, timeperiod, word in lines:
-        assert timeperiod == f"{done[run].due_at:%Y%m%d%H%M%S}"
-        assert word == "$(touch no)"
-
-
-def test_events_with_a_lifetime_start_what_depends_on_them(at_home, tmp_path, receiver):
-    """The example of semantics, part F."""
-    home = at_home(agents=1)
-    dependencies = [
-        {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": "3600"},
-        {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},
-    ]
-    add(home, tmp_path, hook(receiver, name="fresh", dependencies=dependencies), "--enable")
-
-    def emit(kind, resource, at):
-        """When the runs are due that it causes."""
-        answer = inside.ask(home, "event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
-        ((event,), effects) = (answer["events"], answer["effects"])
-        if not effects["schedules"]:
-            return []
-        runs = home.until(lambda store: caused(store, event))
-        return [f"{run.due_at:%Y-%m-%dT%H:%M:%SZ}" for run in runs[0]]
-
-    def caused(store, event):
-        """The runs, in a list of their own once an agent has looked at the event."""
-        if int(store.facts.get(LOOKED_AT) or 0) < event["seq"]:
-            return None
-        found, _ = store.runs.find(schedule="fresh", limit=1000)
-        return [[run for run in found if event["id"] in causes(run)]]
-
-    for at in ("11:59:59", "12:04:59", "12:14:50"):
-        assert emit("FILE", "/dir/path/part-1", at) == []
-    assert emit("FILE", "/dir/an_other_path/x", "12:20:00") == []
-    assert emit("TIME BASED", "cron", "12:30:00") == ["2026-11-20T12:30:00Z"]
-    assert emit("TIME_BASED_CRON", "cron", "13:10:00") == ["2026-11-20T13:10:00Z"]
-    assert emit("TIME BASED", "cron", "13:30:00") == []
-
-    runs = runs_until(home, "fresh", lambda runs: ended(RunState.PROCESSED)(runs) and runs)
-    stamps = sorted(run.due_at for run in runs)
-    assert stamps == [
-        datetime(2026, 11, 20, 12, 30, tzinfo=UTC),
-        datetime(2026, 11, 20, 13, 10, tzinfo=UTC),
-    ]
-    receiver.wait_for(2)
 
 
 @pytest.fixture
@@ -317,3 +178,155 @@ def test_a_store_that_hangs_and_then_breaks_off(mongodb_url, rabbitmq_url, at_ho
         assert home.leaders() == before
         assert len(keys(receiver)) == len(set(keys(receiver)))
         home.end()
+
+
+def test_whichever_agent_is_killed_wherever_it_is_nothing_is_lost(home):
+    """One death after the other in one home; whoever died there is started again."""
+    deaths = Path(home.variables["test_deaths"])
+    with receiving(answers()) as receiver:
+        run = run_of(home, "in-peace", receiver)
+    assert (run.attempt, keys(receiver)) == (1, [run.id])  # three agents make one delivery
+
+    for step in mortal_agent.WITH_THE_LAUNCH:  # what there is room for is claimed as it is launched
+        run = run_with_a_death(step, home, deaths, step)
+        is_kept = (
+            step == mortal_agent.WITH_THE_RECORD and "store" in home.variables
+        )  # no transaction
+        is_claimed_anew = is_kept or step in (
+            mortal_agent.AFTER_THE_RECORD, mortal_agent.BEFORE_THE_RESULT,
+        )  # fmt: skip
+        assert run.attempt == 1 + is_claimed_anew, step
+
+    (deaths / mortal_agent.MESSAGES).touch()
+    for step in mortal_agent.BY_MESSAGES:
+        run = run_with_a_death(step, home, deaths, f"{step}-by-messages")
+        assert run.attempt == 1 + (step == mortal_agent.AFTER_THE_CLAIM), step
+
+    assert_who_holds_a_claim_is_taken_over_once(home)
+    (deaths / mortal_agent.MESSAGES).unlink()
+
+
+def run_with_a_death(step, home, deaths, name):
+    """The run of a due time, at which an agent dies; it was sent as often as it must be."""
+    (deaths / step).touch()
+    with receiving(answers(body=b"thank you")) as receiver:
+        run = run_of(home, name, receiver)
+        until(lambda: not (deaths / step).exists())  # somebody died, perhaps only now
+        calls = list(receiver.calls)
+    assert {call.headers["idempotency-key"] for call in calls} == {run.id}, step
+    assert len(calls) == 1 + (step == mortal_agent.BEFORE_THE_RESULT), step
+    assert len({call.headers["x-synergy-scheduled-time"] for call in calls}) == 1
+    return run
+
+
+def run_of(home, name, receiver):
+    """The only run of a job of that name, once it was sent."""
+    due = add_job(home, name, receiver)
+    (run,) = runs_until(home, name, ended(RunState.PROCESSED))
+    assert run.due_at == due
+    return run
+
+
+def add_job(home, name, receiver):
+    """When it is due, which is soon."""
+    with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
+        actions, due = ScheduleActions(store, bus, home.deployment()), soon()
+        data = hook(receiver, name=name, when=due.isoformat())
+        actions.create(data, Actor("a test", ""), SystemClock().now(), enable=True)
+    return due
+
+
+def assert_who_holds_a_claim_is_taken_over_once(home):
+    """The receiver says nothing until the agent that asked it is dead."""
+
+    def behave(wire, receiver):
+        if receiver.connections == 1:
+            receiver.gate.wait(60)
+        answers()(wire, receiver)
+
+    with receiving(behave) as receiver:
+        add_job(home, "held", receiver)
+        receiver.wait_for(1)
+        (held,) = runs_until(home, "held", lambda runs: runs[:1] and runs[0].owner)
+        kill(_pid_of(home, held.owner))
+        receiver.wait_for(2)
+        (run,) = runs_until(home, "held", ended(RunState.PROCESSED))
+    assert run.attempt == 2
+    assert keys(receiver) == [run.id, run.id]
+
+
+def _pid_of(home, owner):
+    (pid,) = [
+        pid
+        for slot, pid in home.leaders().items()
+        if slot.startswith(f"{scheduled.AGENT}/") and str(pid) in owner.split("/")
+    ]
+    return pid
+
+
+def test_a_program_runs_each_second_with_its_arguments_one_at_a_time(home, tmp_path):
+    data = {"name": "ticks", "process": scheduled.STAMP, "arguments": {"word": "$(touch no)"}}
+    add(home, tmp_path, data | {"trigger": "cron * * * * * ?"}, "--enable")
+
+    def three(runs):
+        return sum(run.state is RunState.PROCESSED for run in runs) >= 3
+
+    runs_until(home, "ticks", three)
+    inside.ask(home, "schedule", "disable", "ticks")
+    runs = runs_until(
+        home, "ticks", lambda runs: all(run.state.is_finished for run in runs) and runs
+    )
+
+    dues = sorted(run.due_at for run in runs)
+    seconds = int((dues[-1] - dues[0]).total_seconds())
+    assert dues == [dues[0] + timedelta(seconds=n) for n in range(seconds + 1)]
+    done = {run.id: run for run in runs if run.state is RunState.PROCESSED}
+    lines = [
+        line.split(" ", 2) for line in Path(home.variables["test_stamps"]).read_text().splitlines()
+    ]
+    assert {line[0] for line in lines} == set(done)
+    assert len(lines) == len(done)
+    for run, timeperiod, word in lines:
+        assert timeperiod == f"{done[run].due_at:%Y%m%d%H%M%S}"
+        assert word == "$(touch no)"
+
+
+@pytest.mark.parametrize("home", ["one file"], indirect=True)
+def test_events_with_a_lifetime_start_what_depends_on_them(home, tmp_path, receiver):
+    """The example of semantics, part F."""
+    dependencies = [
+        {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": "3600"},
+        {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},
+    ]
+    add(home, tmp_path, hook(receiver, name="fresh", dependencies=dependencies), "--enable")
+
+    def emit(kind, resource, at):
+        """When the runs are due that it causes."""
+        answer = inside.ask(home, "event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
+        ((event,), effects) = (answer["events"], answer["effects"])
+        if not effects["schedules"]:
+            return []
+        runs = home.until(lambda store: caused(store, event))
+        return [f"{run.due_at:%Y-%m-%dT%H:%M:%SZ}" for run in runs[0]]
+
+    def caused(store, event):
+        """The runs, in a list of their own once an agent has looked at the event."""
+        if int(store.facts.get(LOOKED_AT) or 0) < event["seq"]:
+            return None
+        found, _ = store.runs.find(schedule="fresh", limit=1000)
+        return [[run for run in found if event["id"] in causes(run)]]
+
+    for at in ("11:59:59", "12:04:59", "12:14:50"):
+        assert emit("FILE", "/dir/path/part-1", at) == []
+    assert emit("FILE", "/dir/an_other_path/x", "12:20:00") == []
+    assert emit("TIME BASED", "cron", "12:30:00") == ["2026-11-20T12:30:00Z"]
+    assert emit("TIME_BASED_CRON", "cron", "13:10:00") == ["2026-11-20T13:10:00Z"]
+    assert emit("TIME BASED", "cron", "13:30:00") == []
+
+    runs = runs_until(home, "fresh", lambda runs: ended(RunState.PROCESSED)(runs) and runs)
+    stamps = sorted(run.due_at for run in runs)
+    assert stamps == [
+        datetime(2026, 11, 20, 12, 30, tzinfo=UTC),
+        datetime(2026, 11, 20, 13, 10, tzinfo=UTC),
+    ]
+    receiver.wait_for(2)

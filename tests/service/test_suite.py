@@ -28,7 +28,8 @@ from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Worker, Workplace
 from synergy.worker.task import Sink, Source, Task
-from tests.acceptance.visits import statistics
+from tests.acceptance.visits import LOG as REAL_LOG
+from tests.acceptance.visits import reported, statistics, visits
 from tests.access_log import access_log
 from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator
@@ -61,6 +62,14 @@ WORKERS: tuple[type[Worker], ...] = (
     ClientMonthlyAggregator,
     ClientYearlyAggregator,
     AlertDailyWorker,
+)
+FIGURES = tuple(
+    f"{noun}_{level}"
+    for noun, levels in (
+        ("site", ("hourly", "daily", "monthly", "yearly")),
+        ("client", ("daily", "monthly", "yearly")),
+    )
+    for level in levels
 )
 Body = Mapping[str, Any]
 
@@ -155,6 +164,34 @@ def shelf(deployment: Deployment) -> Shelf:
 
 def lines() -> list[bytes]:
     return [line.content for line in LOG.lines]
+
+
+REAL_DAYS = {  # visits, page views
+    "2015051700": (546, 1535),
+    "2015051800": (1029, 2767),
+    "2015051900": (852, 2795),
+    "2015052000": (796, 2483),
+}
+REAL_YEAR = (3223, 9580, 48_818)
+
+
+@pytest.mark.skipif(not REAL_LOG.is_file(), reason="the real log does not lie beside the project")
+def test_the_real_log_gives_what_it_gave(deployment: Deployment) -> None:
+    """Its figures are written down here, and found again from its raw lines."""
+    shelf = Shelf()
+    ingested(shelf, REAL_LOG.read_bytes().splitlines())
+    work_on_all(deployment, shelf, "2015051700", "2015052100")
+
+    rows = {name: shelf.of(name) for name in FIGURES}
+    days = reported(rows["site_daily"])
+    assert {day: numbers[:2] for day, numbers in days.items()} == REAL_DAYS
+    assert reported(rows["site_yearly"]) == {"2015000000": REAL_YEAR}
+    with REAL_LOG.open(encoding="latin-1") as raw:
+        found = visits(raw)
+    assert {name: reported(each) for name, each in rows.items()} == {
+        name: statistics(found, name.partition("_")[2]) for name in FIGURES
+    }
+    assert len(rows["site_hourly"]) == 84
 
 
 def numbers(row: Body) -> tuple[int, int, int]:

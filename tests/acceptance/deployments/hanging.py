@@ -12,7 +12,7 @@ from synergy.config.context import (
 from synergy.worker import Processed, Task, Worker
 from tests.acceptance.deployments import haste
 
-haste.hurry("synergy.runtime.letting_go", GRACE=2.0)
+haste.hurry("synergy.runtime.letting_go", GRACE=1.0)
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 
@@ -22,20 +22,21 @@ class Hangs(Worker):
 
     def work(self, task: Task) -> Processed:
         if task.timeperiod == START:
-            self.hang()
+            self.hang(task)
         task.sink.replace(task.timeperiod, [{"domain": "d", "attempt": task.unit.attempt}])
         return Processed()
 
-    def hang(self) -> None:
+    def hang(self, task: Task) -> None:
         threading.Event().wait()
 
 
 class Spins(Hangs):
-    """Leaves its process no more time than Python takes from it."""
+    """Leaves its process no more time than Python takes from it; the second time it waits."""
 
-    def hang(self) -> None:
-        while True:
+    def hang(self, task: Task) -> None:
+        while task.unit.attempt == 1:
             pass
+        super().hang(task)
 
 
 def hanging(name, kind, sink, **fields):
