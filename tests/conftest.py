@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -16,6 +17,9 @@ from tests.servers import rabbitmq as rabbitmq_servers
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# What argparse says is looked up at each word, wherever the machine's language may be kept.
+os.environ["LANGUAGE"] = "C"
 
 gc.set_threshold(*COLLECTED_AFTER)
 
