@@ -12,9 +12,19 @@ from collections.abc import Iterable
 GIVEN = "SYNERGY_TEST_SEEDS"
 
 
+def is_more_asked_for() -> bool:
+    """Whether this is a run of more than usual."""
+    return GIVEN in os.environ
+
+
+def examples(usual: int) -> int:
+    """How many examples a property is tried with that does not say it: usually half as many."""
+    return 2 * usual if is_more_asked_for() else usual
+
+
 def by_turns(positions: Iterable[int]) -> list[tuple[int, bool]]:
     """Each position with False or True, in turn; with both where more than usual is asked for."""
-    both = GIVEN in os.environ
+    both = is_more_asked_for()
     return [(at, late) for at in positions for late in (False, True) if both or late == at % 2]
 
 

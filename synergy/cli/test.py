@@ -26,7 +26,8 @@ _SERVICES = "tests/service"
 _OF_SERVERS = tuple(
     f"{_SERVICES}/test_{name}.py" for name in ("bench", "rabbitmq_work", "store_copy")
 )
-_STORES = ("tests/contract", *_OF_SERVERS)
+_EXCHANGES = "tests/delivery/test_exchange.py"
+_STORES = ("tests/contract", *_OF_SERVERS, _EXCHANGES)
 _MX = "tests/mx"
 _SYSTEMS = "tests/acceptance"
 _BROWSER = ("tests/mx/browser", "tests/acceptance/browser")
@@ -49,7 +50,7 @@ PARTS = (
     Part("stores, buses and benches", _STORES),
     Part("MX", (_MX, *_without(_BROWSER[0]))),
     Part("a browser", _BROWSER, is_real=True),
-    Part("all other tests", _without("tests/contract", _SERVICES, _MX, _SYSTEMS)),
+    Part("all other tests", _without("tests/contract", _SERVICES, _MX, _SYSTEMS, _EXCHANGES)),
     Part("real systems", (_SYSTEMS, *_without(_BOXES, _BROWSER[1], *_FAULTS)), is_real=True),
 )
 

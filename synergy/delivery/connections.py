@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import httpx
 
@@ -44,11 +45,17 @@ class Connection:
     since: float = 0.0  # when it was given back, in the loop's time
 
 
+@cache
+def _nobody() -> ssl.SSLContext:
+    """Trusts nobody: for places that are spoken to without TLS."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 class Connections:
     """To be used in one event loop."""
 
-    def __init__(self, trusted: ssl.SSLContext) -> None:
-        self._trusted = trusted
+    def __init__(self, trusted: Callable[[], ssl.SSLContext]) -> None:
+        self._trusted = cache(trusted)  # read when TLS is first spoken: it takes a moment
         self._kept: dict[Place, list[Connection]] = {}
         self._number = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -57,7 +64,8 @@ class Connections:
 
     def new(self, place: Place) -> Connection:
         """Without proxies of the environment: they would resolve names again."""
-        transport = httpx.AsyncHTTPTransport(verify=self._trusted, trust_env=False, limits=_ONE)
+        trusted = self._trusted() if place.scheme == "https" else _nobody()
+        transport = httpx.AsyncHTTPTransport(verify=trusted, trust_env=False, limits=_ONE)
         return Connection(place, transport)
 
     def kept(self, place: Place) -> Connection | None:

@@ -63,7 +63,7 @@ class Webhooks:
         self._resolve = resolve
         self._resolvers = Crew("delivery-names", RESOLVERS)
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[IpAddress]]] = {}
-        self._connections = Connections(_trusted())
+        self._connections = Connections(_trusted)
         self._limits = httpx.Timeout(options.read, connect=options.connect).as_dict()
 
     async def send(self, request: Request, tell: Callable[[Answer], None]) -> None:

@@ -16,7 +16,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,19 +53,28 @@ def run(argv: Sequence[str], environment: Mapping[str, str], limit: float) -> tu
     is_checking = "check" in argv[:1] or {"start", "restart"} & set(argv[:2])
     for module in AT_HAND + (OF_PROCESSES if is_checking else ()):
         importlib.import_module(module)
+    return call(lambda: main(argv), environment, limit)
+
+
+def call(
+    act: Callable[[], int], environment: Mapping[str, str], limit: float
+) -> tuple[int, str, str]:
+    """Does it in a process of its own, as `run` does a command; `act` returns the exit code."""
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("out", "err")]
         pid = os.fork()
         if pid == 0:
-            _become(argv, environment, streams)
+            _become(act, environment, streams)
         code = _end_of(pid, limit)
         out, err = (stream.read_text() for stream in streams)
     assert code != CRASHED, err
     return code, out, err
 
 
-def _become(argv: Sequence[str], environment: Mapping[str, str], streams: Sequence[Path]) -> None:
-    """Is the command, and never returns."""
+def _become(
+    act: Callable[[], int], environment: Mapping[str, str], streams: Sequence[Path]
+) -> None:
+    """Is the process of the command, and never returns."""
     code = CRASHED
     try:
         gc.freeze()  # what was there is not this command's to collect
@@ -73,7 +82,7 @@ def _become(argv: Sequence[str], environment: Mapping[str, str], streams: Sequen
         os.chdir("/")
         os.environ.clear()
         os.environ.update(environment)
-        code = main(argv)
+        code = act()
         sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:  # noqa: BLE001 - told by the test, or nobody would know

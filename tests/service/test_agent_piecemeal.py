@@ -328,7 +328,7 @@ class Agents:
 
     def _rest_until(self, ends_at: datetime) -> None:
         while (left := (ends_at - self.yard.clock.now()).total_seconds()) > 0:
-            self.yard.clock.advance(min(1.0, left))
+            self.yard.clock.advance(min(3.0, left))
             announce(self.yard)
             work(self.yard, "Export")
             for member in self.members:

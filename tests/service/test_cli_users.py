@@ -9,12 +9,21 @@ import sys
 from datetime import timedelta
 
 import pytest
+from argon2 import PasswordHasher
 
+from synergy.mx.security import passwords
 from synergy.mx.security.passwords import is_right
 from synergy.mx.security.users import UserBook
 from tests.service.commands import NOW
 
 PASSWORD = "six tall blue herons"
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch):
+    """Hashes that cost no more than a moment."""
+    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(passwords, "_hasher", quick)
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+import os
 
 import pytest
 
 from synergy.worker.fuse import SIGNAL
+from tests.acceptance.forked import call
 
-PROJECT = Path(__file__).parents[2]
 BEGIN = "from synergy.worker.fuse import Fuse\nfuse = Fuse(0.1)\n"
 FOR_EVER = "import re; re.match('(a+)+$', 'a' * 60 + 'b')\n"
 OTHERS_RUN = """
@@ -23,7 +21,7 @@ threading.Thread(target=renew, daemon=True).start()
 """
 SPIN = """
 import time
-until = time.thread_time() + 0.3
+until = time.thread_time() + 0.15
 while time.thread_time() < until:
     pass
 """
@@ -31,8 +29,13 @@ while time.thread_time() < until:
 
 def code_of(program: str) -> int:
     """How a process ended that ran this program."""
-    done = subprocess.run([sys.executable, "-c", BEGIN + program], cwd=PROJECT, timeout=120)
-    return done.returncode
+
+    def run() -> int:
+        exec(BEGIN + program, {"__name__": "__main__"})
+        return 0
+
+    code, _, _ = call(run, os.environ, limit=120)
+    return code
 
 
 def test_work_that_lets_no_other_thread_run_is_ended():
@@ -43,7 +46,7 @@ def test_work_that_lets_no_other_thread_run_is_ended():
     "program",
     [
         # others have their turns meanwhile
-        "fuse = Fuse(1.0)\n" + OTHERS_RUN + "fuse.arm()\n" + SPIN.replace("0.3", "1.2"),
+        "fuse = Fuse(0.5)\n" + OTHERS_RUN + "fuse.arm()\n" + SPIN.replace("0.15", "0.6"),
         SPIN,  # it was never armed
         "fuse.arm()\nfuse.disarm()\nfuse.renew()\n" + SPIN,
         "fuse.arm()\nfuse.close()\nfuse.renew()\n" + SPIN,

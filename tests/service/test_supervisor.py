@@ -158,12 +158,12 @@ def test_restarts_cost_no_file_descriptors(home, drive):
     driver.until(lambda: driver.pids() == [])
     before = len(os.listdir("/proc/self/fd"))
 
-    for _ in range(20):
+    for _ in range(10):
         clock.advance(60.0)
         driver.turn()
         driver.until(lambda: driver.pids() == [])
 
-    assert min(o.restarts for o in driver.supervisor.view()) >= 20
+    assert min(o.restarts for o in driver.supervisor.view()) >= 10
     assert len(os.listdir("/proc/self/fd")) <= before  # earlier tests may let go of some
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from synergy.cli import written as cli_written
 from synergy.cli.written import read_documents, read_lines
 from synergy.errors import InvalidValue, NotFound
 
@@ -130,7 +131,6 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("cron: */5 * * * *\n", "line 1, column 7: what begins with * has to stand in quotes"),
         ("a: \x00\n", "not allowed"),
         (b"a: \xff\n", "not UTF-8: byte 3"),
-        (BOMB, "more than 5,000,000 values"),
     ],
 )
 def test_what_is_no_such_file_is_refused_with_the_reason(written, text, reason):
@@ -138,6 +138,14 @@ def test_what_is_no_such_file_is_refused_with_the_reason(written, text, reason):
         read_documents(written(text))
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_is_repeated_counts_as_often_as_it_is_there(written, monkeypatch):
+    assert cli_written.MOST == 5_000_000
+    monkeypatch.setattr(cli_written, "MOST", 1_000)
+    with pytest.raises(InvalidValue, match="more than 1,000 values"):
+        read_documents(written(BOMB))
+    assert len(read_documents(written("- &a {k: [x, x]}\n" + "- *a\n" * 248))) == 249
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[2]
+import pytest
+
+from tests.acceptance.forked import call
+
 TESTS = """
 import pytest
 from tests.missing import lacking, program, reason
@@ -30,31 +31,28 @@ TOLD = [
 ]
 
 
-def pytest_on(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def pytest_on(folder: Path, **more: str) -> tuple[int, str]:
+    """The exit code, and what it said."""
     (folder / "test_it.py").write_text(TESTS)
-    options = ("-q", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull)
+    options = ["-q", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull]
+    place = ["--rootdir", str(folder), str(folder / "test_it.py")]
     kept = {name: value for name, value in os.environ.items() if name != "CI"}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--rootdir", folder, folder / "test_it.py"],
-        cwd=PROJECT,
-        env={**kept, **more},
-        capture_output=True,
-        text=True,
-    )
+    code, out, _ = call(lambda: pytest.main([*options, *place]), {**kept, **more}, limit=60)
+    return code, out
 
 
 def test_what_is_missing_is_skipped_and_told_with_what_to_do(tmp_path: Path) -> None:
-    done = pytest_on(tmp_path)
+    code, told = pytest_on(tmp_path)
 
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-4:-1] == TOLD
-    assert "5 skipped" in done.stdout
+    assert code == 0, told
+    assert told.splitlines()[-4:-1] == TOLD
+    assert "5 skipped" in told
 
 
 def test_where_nothing_may_be_missing_it_fails(tmp_path: Path) -> None:
-    done = pytest_on(tmp_path, CI="true")
+    code, told = pytest_on(tmp_path, CI="true")
 
-    assert done.returncode == 1
-    assert "no RabbitMQ: install rabbitmq-server" in done.stdout
+    assert code == 1
+    assert "no RabbitMQ: install rabbitmq-server" in told
     for counted in ("1 failed", "2 skipped", "2 errors"):
-        assert counted in done.stdout.splitlines()[-1]
+        assert counted in told.splitlines()[-1]

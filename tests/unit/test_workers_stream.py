@@ -15,7 +15,7 @@ from workers.single_session_worker import checked
 NOON = 1_431_864_000
 
 
-@given(st.lists(st.integers(1, 7200), min_size=1, max_size=6))
+@given(st.lists(st.integers(1, 1800), min_size=1, max_size=6))
 def test_a_stretch_is_the_sum_of_its_parts(cuts: list[int]) -> None:
     marks = sorted({NOON, *(NOON + cut for cut in cuts)})
     parts = [event for start, end in pairwise(marks) for event in events_between(start, end)]

@@ -48,11 +48,11 @@ def walk(
 ) -> list[Expected]:
     """All that is due in `(start, end]`, which are whole steps in UTC."""
     found = []
-    at, wall = start, start.astimezone(zone)
+    at, shown = start, start.astimezone(zone).replace(tzinfo=None, fold=0)
     while at < end:
         at += step
-        before, wall = wall.replace(tzinfo=None, fold=0), at.astimezone(zone)
-        shown = wall.replace(tzinfo=None, fold=0)
+        wall = at.astimezone(zone)
+        before, shown = shown, wall.replace(tzinfo=None, fold=0)
         missing = [local for local in between(before, shown, step) if line.matches(local)]
         if line.matches(shown) and (line.is_rhythm or wall.fold == 0):
             is_twice = wall.utcoffset() != wall.replace(fold=1 - wall.fold).utcoffset()

@@ -68,7 +68,7 @@ shares = st.floats(0, 1, exclude_max=True)
 
 
 @settings(deadline=None, max_examples=250)
-@given(st.one_of(unix_lines(), at_lines()), windows(timedelta(days=2)), shares)
+@given(st.one_of(unix_lines(), at_lines()), windows(timedelta(days=1)), shares)
 def test_minutes(line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float) -> None:
     check(line, window, MINUTE, share)
 
