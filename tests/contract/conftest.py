@@ -125,4 +125,4 @@ def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[
     if isinstance(bus, StoredBus):
         return lambda body: store.messages.put("q", [body])
     url: str = request.getfixturevalue("rabbitmq_url")
-    return lambda body: rabbitmq.put(url, "q", body, store.facts.get(DEPLOYMENT) or "")
+    return lambda body: rabbitmq.put(url, "q", [body], store.facts.get(DEPLOYMENT) or "")
