@@ -54,10 +54,12 @@ class Broker:
 
     @contextmanager
     def emptied(self) -> Iterator[str]:
-        """Its URL, without the queues that tests name: quick, unlike a vhost."""
+        """Its URL, without the queues that tests name: quick, unlike a vhost.
+
+        What is in them afterwards, the next one takes away.
+        """
         _empty(self.url)
         yield self.url
-        _empty(self.url)
 
     @contextmanager
     def fresh_vhost(self) -> Iterator[str]:
@@ -235,6 +237,7 @@ def running(folder: Path) -> Iterator[Broker]:
     if given:
         _wait_until_it_answers(given, None)
         yield Broker(given)
+        _empty(given)
     else:
         with running_own(folder) as broker:
             yield broker
@@ -268,6 +271,7 @@ def ill_treated(shared: Broker, folder: Path) -> Iterator[Broker]:
         with running_own(folder) as broker:
             yield broker
         return
+    _empty(shared.url)
     yield shared
     if shared.node.process is None:
         shared.node.start()
