@@ -15,6 +15,7 @@ from synergy.runtime.identity import start_time
 from synergy.supervisor.proctable import Entry, family, read_table
 from synergy.supervisor.status import status
 
+CONTEXT = "context"  # the default deployment
 QUIET = 5.0  # seconds without any change, after which it has come to rest
 TIMEOUT = 300.0
 _STEP = 1.0
@@ -24,7 +25,7 @@ _clock = SystemClock()
 
 def measure(lab: Lab, size: int) -> list[Figure]:
     """CPU over `size` seconds, then memory, in all and for each process."""
-    with lab.stage() as stage:
+    with lab.stage(CONTEXT) as stage:
         stage.command("supervisor", "start")
         _come_to_rest(stage)
         usages = _watch(stage, size)

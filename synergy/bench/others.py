@@ -52,9 +52,10 @@ def _make(folder: Path, stamp: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists():
             return
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-        _run([*pip, "install", "--no-input", "--quiet", "-r", str(REQUIREMENTS)])
+        _run([sys.executable, "-m", "venv", "--clear", str(folder), "--without-pip"])
+        pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+        options = ["--disable-pip-version-check", "--no-input", "--quiet"]
+        _run([*pip, "install", *options, "-r", str(REQUIREMENTS)])
         stamp.touch()
 
 

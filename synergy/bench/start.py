@@ -10,6 +10,7 @@ from synergy.bench.history import entries, first_time
 from synergy.bench.stage import Lab, Stage
 from synergy.clock import SystemClock
 
+CONTEXT = "context"  # the default deployment
 EVENT = "unit.processed"
 TIMEOUT = 60.0
 
@@ -20,7 +21,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
     """The default deployment with its demo stream; the median of `size` starts."""
     starts = []
     for number in range(size):
-        with lab.stage(demo_stream="on") as stage:
+        with lab.stage(CONTEXT, demo_stream="on") as stage:
             starts.append(_start(stage))
         lab.tell(number + 1, size)
     first, up, stop = (median(column) for column in zip(*starts, strict=True))

@@ -16,6 +16,8 @@ import pytest
 from synergy.messaging.protocol import Bus
 from synergy.messaging.rabbitmq.bus import DEPLOYMENT
 from synergy.messaging.stored import StoredBus
+from synergy.storage.mongodb import MongoStore
+from synergy.storage.mongodb.database import Database
 from synergy.storage.protocol import Store
 from tests.contract.crowd import open_bus, open_store
 from tests.contract.engines import (
@@ -31,6 +33,8 @@ from tests.servers import rabbitmq
 
 # A busy machine is no error here; tests of deadlines have addresses of their own.
 PATIENCE = "timeoutMS=120000&connectTimeoutMS=60000"
+
+_LAID_OUT: set[str] = set()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -72,10 +76,20 @@ def _address(request: pytest.FixtureRequest, folder: Path) -> str:
     }[request.param]
 
 
+def _opened(address: str) -> Store:
+    """The store at an address. Of MongoDB's, which tests share, the layout is checked once."""
+    if address in _LAID_OUT:
+        return MongoStore(Database.connect(address))
+    store = open_store(address)
+    if address.startswith("mongodb:"):
+        _LAID_OUT.add(address)
+    return store
+
+
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A new store, of every engine."""
-    store = open_store(_address(request, tmp_path))
+    store = _opened(_address(request, tmp_path))
     yield store
     store.close()
 
@@ -89,7 +103,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def shared(address: str) -> Iterator[Store]:
     """This process's opening of the store at `address`."""
-    store = open_store(address)
+    store = _opened(address)
     yield store
     store.close()
 
@@ -125,4 +139,4 @@ def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[
     if isinstance(bus, StoredBus):
         return lambda body: store.messages.put("q", [body])
     url: str = request.getfixturevalue("rabbitmq_url")
-    return lambda body: rabbitmq.put(url, "q", body, store.facts.get(DEPLOYMENT) or "")
+    return lambda body: rabbitmq.put(url, "q", [body], store.facts.get(DEPLOYMENT) or "")

@@ -212,10 +212,10 @@ def least(rabbitmq: Broker) -> Iterator[str]:
     if rabbitmq.node is None:
         pytest.skip("who may do what can be said on a server of our own alone")
     user = f"least-{uuid4().hex[:8]}"
-    rabbitmq.node.ctl("add_user", user, "secret")
-    rabbitmq.node.ctl("set_permissions", user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
+    rabbitmq.node.add_user(user, "secret")
+    rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
     yield with_user(rabbitmq.url, user, "secret")
-    rabbitmq.node.ctl("delete_user", user)
+    rabbitmq.node.delete_user(user)
 
 
 def test_the_least_privileges_do_for_all_but_making_queues(least: str, rabbit: Client) -> None:
@@ -247,12 +247,10 @@ def test_work_goes_on_once_a_permission_that_was_taken_is_given_back(
     user = least.partition("//")[2].partition(":")[0]
     with client(least) as other:
         other.publish(ONE)
-        rabbitmq.node.ctl("set_permissions", user, r"^synergy\.bells\.", "^$", r"^synergy\.")
-        rabbitmq.node.ctl("close_all_connections", "because")  # it remembers what one might
+        rabbitmq.node.allow(user, r"^synergy\.bells\.", "^$", r"^synergy\.")
+        rabbitmq.node.close_connections()  # it remembers what one might
         until_it_fails(lambda: other.publish(TWO), "ACCESS_REFUSED")
-        rabbitmq.node.ctl(
-            "set_permissions", user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\."
-        )
+        rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
         other.insist(THREE)
     assert rabbit.bus.depths()["q"] >= 2
 
@@ -276,7 +274,7 @@ def test_a_message_of_another_deployment_is_put_into_quarantine(
     with client(rabbitmq_url, "theirs") as other:
         other.publish(ONE)
     rabbit.publish(TWO)
-    servers.put(rabbitmq_url, "q", encode(THREE), "")
+    servers.put(rabbitmq_url, "q", [encode(THREE)], "")
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert rabbit.take(consumer, 1) == [TWO]
         rabbit.publish(THREE)
@@ -290,7 +288,7 @@ def test_a_message_of_another_deployment_is_put_into_quarantine(
 def test_of_an_overlong_bad_message_the_beginning_is_kept(
     rabbitmq_url: str, rabbit: Client
 ) -> None:
-    servers.put(rabbitmq_url, "q", b"x" * (consumers.LONGEST_KEPT + 1), "ours")
+    servers.put(rabbitmq_url, "q", [b"x" * (consumers.LONGEST_KEPT + 1)], "ours")
     rabbit.publish(ONE)
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert rabbit.take(consumer, 1) == [ONE]
@@ -302,7 +300,7 @@ def test_of_an_overlong_bad_message_the_beginning_is_kept(
 def test_the_same_message_twice_comes_twice(rabbitmq_url: str, rabbit: Client) -> None:
     """It is the claim that refuses it."""
     rabbit.publish(ONE)
-    servers.put(rabbitmq_url, "q", encode(ONE), "ours")
+    servers.put(rabbitmq_url, "q", [encode(ONE)], "ours")
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert rabbit.take(consumer, 2) == [ONE, ONE]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -77,7 +76,7 @@ def test_a_restart(
 ) -> None:
     """Who comes while it is away waits for it, as those do who knew it."""
     rabbit.publish(ONE)
-    node.ctl("stop_app")
+    node.stop_app()
     with pytest.raises(MessagingUnavailable):
         rabbit.publish(TWO)
     with pytest.raises(MessagingUnavailable):
@@ -94,7 +93,7 @@ def test_a_restart(
             closing(late.bus.listener("scheduler")) as late_listener,
         ):
             assert late.take_once(late_consumer) == []
-            node.ctl("start_app")
+            node.start_app()
             assert rabbit.take(consumer, 1) == [ONE]
             consumer.close()  # what comes next is for the other one
             prove_well(broker, late, late_consumer, late_listener)
@@ -122,9 +121,7 @@ def test_a_broker_that_lost_everything(
 ) -> None:
     """Its queues and exchanges are made again by whoever needs them."""
     rabbit.publish(ONE)
-    node.kill()
-    shutil.rmtree(node.folder / "data")
-    node.start()
+    node.lose_everything()
     prove_well(broker, rabbit, consumer, listener)
     assert rabbit.bus.depths() == {}
 
@@ -144,7 +141,7 @@ def test_connections_that_are_closed_by_force(
     for _ in range(2):
         rabbit.insist(ONE)
         rabbit.until(consumer, ONE)
-        node.ctl("close_all_connections", "because")
+        node.close_connections()
     prove_well(broker, rabbit, consumer, listener)
 
 
@@ -168,7 +165,7 @@ def test_a_broker_without_memory_takes_nothing_but_gives(
     """It stops reading from who publishes; acks come by another connection, and are heard."""
     messages = [UnitMessage("u", n) for n in range(100)]
     rabbit.publish(*messages)
-    node.ctl("set_vm_memory_high_watermark", "absolute", "1MB")
+    node.limit_memory('{absolute, "1MB"}')
     try:
         with pytest.raises(MessagingUnavailable):
             rabbit.publish(ONE)  # who publishes while it is short is told
@@ -183,7 +180,7 @@ def test_a_broker_without_memory_takes_nothing_but_gives(
             left = connection.channel().basic_get("synergy.q", auto_ack=True)[2]
         assert left in (None, encode(ONE)), "what was not acknowledged is there again"
     finally:
-        node.ctl("set_vm_memory_high_watermark", "0.4")
+        node.limit_memory("0.4")
     with closing(rabbit.bus.consumer("q")) as consumer:
         rabbit.insist(TWO)
         rabbit.until(consumer, TWO)

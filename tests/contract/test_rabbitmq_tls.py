@@ -54,7 +54,7 @@ def secure(rabbitmq: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     listen = f'rabbit_networking:start_ssl_listener({{"127.0.0.1", {port}, auto}}, {options}, 10)'
     with ill_treated(rabbitmq, folder) as broker:
         assert broker.node is not None
-        broker.node.ctl("eval", f"rabbit_networking:ensure_ssl(), {listen}.")
+        broker.node.evaluate(f"rabbit_networking:ensure_ssl(), {listen}")
         yield Secure(port, authority, folder)
 
 

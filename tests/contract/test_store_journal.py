@@ -142,6 +142,8 @@ def test_a_follower_of_many_writers_misses_nothing(shared: Store, address: str, 
 
     def follow() -> None:
         seq, last = 0, False
+        while not (shared.journal.last_seq() or done.is_set()):
+            done.wait(0.02)  # the writers are processes that are being started
         while not last:
             last = done.is_set()
             for entry in shared.journal.since(seq, 1_000):

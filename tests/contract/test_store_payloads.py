@@ -25,11 +25,20 @@ def long(monkeypatch: pytest.MonkeyPatch) -> bytes:
     return content(1_500)
 
 
-@pytest.mark.parametrize("size", [0, 1, 70_000, 8 << 20, (8 << 20) + 1, LONGEST])
+@pytest.mark.parametrize("size", [0, 1, 70_000, LONGEST])
 def test_a_payload_comes_back_byte_for_byte(store: Store, size: int) -> None:
     given = content(size)
     name = store.payloads.put(given)
     assert store.payloads.get(name) == given
+
+
+@pytest.mark.parametrize("size", [999, 1_000, 1_001, 2_000])
+def test_one_at_the_edge_of_its_parts_is_whole(
+    store: Store, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payloads, "PART", 1_000)
+    given = content(size)
+    assert store.payloads.get(store.payloads.put(given)) == given
 
 
 def test_bytes_are_only_bytes(store: Store) -> None:

@@ -12,35 +12,30 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 from uuid import uuid4
 
 import pika
-import psutil
-import pytest
-from pika.exceptions import AMQPError
 
-from synergy.clock import SystemClock
 from tests.missing import lacking
 from tests.servers.ports import free_port
-from tests.servers.standing_still import stand_still
+from tests.servers.rabbitmq_node import (
+    GIVEN,
+    REMEDY,
+    Node,
+    connect,
+    home,
+    wait_until_it_answers,
+)
 
-GIVEN = "SYNERGY_TEST_AMQP"
-REMEDY = f"install rabbitmq-server (and Erlang's epmd), or name a server in {GIVEN}"
-HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
+NEEDED = "rabbitmq_prelaunch"  # the one that no RabbitMQ starts without
 LOCAL = "-kernel inet_dist_use_interface {127,0,0,1}"
 PATIENT = ("+sbwt none", "+sbwtdcpu none", "+sbwtdio none")  # who waits leaves the processor alone
-STARTED = b"Server startup complete"
-START_LIMIT = 120
-STOP_LIMIT = 30
-COMMAND_LIMIT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +47,12 @@ class Broker:
 
     @contextmanager
     def emptied(self) -> Iterator[str]:
-        """Its URL, without the queues that tests name: quick, unlike a vhost."""
+        """Its URL, without the queues that tests name: quick, unlike a vhost.
+
+        What is in them afterwards, the next one takes away.
+        """
         _empty(self.url)
         yield self.url
-        _empty(self.url)
 
     @contextmanager
     def fresh_vhost(self) -> Iterator[str]:
@@ -79,105 +76,14 @@ class Broker:
         return self.node.told() if self.node is not None else ""
 
 
-@dataclass(slots=True)
-class Node:
-    """A node of our own, which may be killed and started again: its data stays."""
-
-    folder: Path
-    host: str
-    port: int
-    environ: Mapping[str, str]
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "rabbitmq.log"
-
-    def start(self) -> None:
-        """Returns when it answers, and has started as a whole.
-
-        It takes connections before `rabbitmqctl` may ask for anything. Its log says when it may;
-        to ask by connections, or by `rabbitmqctl`, would take a second of the processor's time.
-        """
-        with self.log.open("ab") as output:
-            begins_at = output.tell()
-            self.process = subprocess.Popen(
-                [str(_home() / "rabbitmq-server")],
-                env=dict(self.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        self._wait_until_it_says(STARTED, begins_at)
-        _wait_until_it_answers(f"amqp://guest:guest@{self.host}:{self.port}/", self)
-
-    def kill(self) -> None:
-        """As a power cut would end it; the node is a group of processes."""
-        self._end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        """As an operator would."""
-        self._end(signal.SIGTERM)
-
-    def pause(self) -> None:
-        """It goes on to exist, but does nothing; `go_on` wakes it."""
-        assert self.process is not None
-        group, shell = self.process.pid, psutil.Process(self.process.pid)
-        members = [shell, *shell.children(recursive=True)]
-        stand_still(*(each.pid for each in members if os.getpgid(each.pid) == group))
-
-    def go_on(self) -> None:
-        self._signal(signal.SIGCONT)
-
-    def ctl(self, *words: str) -> str:
-        """What `rabbitmqctl` answers."""
-        done = subprocess.run(
-            [str(_home() / "rabbitmqctl"), "--quiet", *words],
-            env=dict(self.environ),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_LIMIT,
-        )
-        assert done.returncode == 0, f"rabbitmqctl {words}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-    def told(self) -> str:
-        return self.log.read_text(errors="replace")[-4_000:]
-
-    def _wait_until_it_says(self, words: bytes, begins_at: int) -> None:
-        assert self.process is not None
-        clock, pause = SystemClock(), threading.Event()
-        deadline = clock.monotonic() + START_LIMIT
-        while words not in self.log.read_bytes()[begins_at:]:
-            if self.process.poll() is not None or clock.monotonic() > deadline:
-                pytest.fail(f"RabbitMQ does not start:\n{self.told()}")
-            pause.wait(0.1)
-
-    def _end(self, how: signal.Signals) -> None:
-        if self.process is None:
-            return
-        self._signal(how)
-        try:
-            self.process.wait(STOP_LIMIT)
-        except subprocess.TimeoutExpired:
-            self._signal(signal.SIGKILL)
-            self.process.wait()
-        self.process = None
-
-    def _signal(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
-
-
 @contextmanager
 def running(folder: Path) -> Iterator[Broker]:
     """The server that tests share, with its data in `folder`."""
     given = os.environ.get(GIVEN)
     if given:
-        _wait_until_it_answers(given, None)
+        wait_until_it_answers(given, None)
         yield Broker(given)
+        _empty(given)
     else:
         with running_own(folder) as broker:
             yield broker
@@ -186,7 +92,7 @@ def running(folder: Path) -> Iterator[Broker]:
 @contextmanager
 def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Broker]:
     """A node of the caller's own, which listens on this address."""
-    _home()
+    home()
     port = free_port(host)
     with _epmd() as epmd:
         node = Node(folder, host, port, _environ(folder, host, port, epmd))
@@ -210,6 +116,7 @@ def ill_treated(shared: Broker, folder: Path) -> Iterator[Broker]:
         with running_own(folder) as broker:
             yield broker
         return
+    _empty(shared.url)
     yield shared
     if shared.node.process is None:
         shared.node.start()
@@ -257,6 +164,7 @@ def _environ(folder: Path, host: str, port: int, epmd: int) -> dict[str, str]:
         "RABBITMQ_CONFIG_FILE": str(config.with_suffix("")),
         "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RABBITMQ_PLUGINS_DIR": str(_without_plugins(folder / "applications")),
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join((LOCAL, *PATIENT)),
         "ERL_EPMD_PORT": str(epmd),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -265,47 +173,26 @@ def _environ(folder: Path, host: str, port: int, epmd: int) -> dict[str, str]:
     return {name: os.environ[name] for name in kept if name in os.environ} | own
 
 
-def _home() -> Path:
-    """Where the programs are; Debian's wrappers in /usr/sbin change the user, and are not used."""
-    found = shutil.which("rabbitmq-server")
-    homes = [*HOMES, *([Path(found).parent] if found else [])]
-    home = next((home for home in homes if (home / "rabbitmq-server").is_file()), None)
-    if home is None:
-        lacking("RabbitMQ", REMEDY)
-    return home
+def _without_plugins(folder: Path) -> Path:
+    """A folder of what RabbitMQ consists of, and of no plugin.
+
+    It looks into each that there is, used or not, which takes a second of the processor's time.
+    """
+    folder.mkdir(exist_ok=True)
+    for each in ((home() / "rabbitmq-server").resolve().parents[1] / "plugins").iterdir():
+        if not each.name.startswith("rabbitmq_") or each.name.startswith(NEEDED):
+            (folder / each.name).symlink_to(each)
+    return folder
 
 
-def _wait_until_it_answers(url: str, node: Node | None) -> None:
-    """A connection is the only proof; a node says that it is ready before it listens."""
-    clock, pause = SystemClock(), threading.Event()
-    deadline = clock.monotonic() + START_LIMIT
-    while True:
-        try:
-            connect(url).close()
-        except (AMQPError, OSError) as error:
-            ended = node is not None and node.process is not None and node.process.poll()
-            if ended or clock.monotonic() > deadline:
-                told = node.told() if node is not None else ""
-                pytest.fail(f"{url} does not answer: {error!r}\n{told}")
-            pause.wait(0.2)
-        else:
-            return
-
-
-def connect(url: str) -> pika.BlockingConnection:
-    """A client that is not ours, to look with and to do mischief."""
-    parameters = pika.URLParameters(url)
-    parameters.socket_timeout = parameters.stack_timeout = 10
-    return pika.BlockingConnection(parameters)
-
-
-def put(url: str, queue: str, body: bytes, deployment: str) -> None:
-    """Puts a message into a process's queue, as somebody who is not Synergy might."""
+def put(url: str, queue: str, bodies: Iterable[bytes], deployment: str) -> None:
+    """Puts messages into a process's queue, as somebody who is not Synergy might."""
     properties = pika.BasicProperties(delivery_mode=2, app_id=deployment)
     with contextlib.closing(connect(url)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
-        channel.basic_publish("", f"synergy.{queue}", body, properties, mandatory=True)
+        for body in bodies:
+            channel.basic_publish("", f"synergy.{queue}", body, properties, mandatory=True)
 
 
 def _empty(url: str) -> None:

@@ -16,7 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy import compose
-from synergy.bench import accesslog, bus, idle, mx, mx_pages, others, schedules, stream, trips
+from synergy.bench import (
+    accesslog,
+    bus,
+    idle,
+    mx,
+    mx_pages,
+    others,
+    schedules,
+    start,
+    stream,
+    trips,
+)
 from synergy.bench.catalogue import BENCHES, chosen
 from synergy.bench.contexts.noop import WORK
 from synergy.bench.contexts.parts import SCHEDULER
@@ -76,6 +87,8 @@ def processes_of(folder: Path) -> list[str]:
 def test_a_bench_measures_and_cleans_up(
     lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for of_a_deployment in (idle, start):  # the default one has a dozen processes to start
+        monkeypatch.setattr(of_a_deployment, "CONTEXT", NOOP)
     monkeypatch.setattr(idle, "QUIET", 0.2)
     monkeypatch.setattr(schedules, "IDLE", 1)
     monkeypatch.setattr(schedules, "DUE", 20)

@@ -146,8 +146,8 @@ def node(broker: Broker) -> Node:
 
 
 def restart(node: Node, _plant: Plant) -> None:
-    node.ctl("stop_app")
-    node.ctl("start_app")
+    node.stop_app()
+    node.start_app()
 
 
 def kill_and_empty(node: Node, _plant: Plant) -> None:
@@ -171,7 +171,7 @@ def stand_still(node: Node, plant: Plant) -> None:
 
 
 def close_connections(node: Node, _plant: Plant) -> None:
-    node.ctl("close_all_connections", "because")
+    node.close_connections()
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_work_is_done_whatever_happens_to_the_broker(
 
 def test_work_begins_when_the_broker_comes(plant: Plant, node: Node) -> None:
     plant.bus.close()
-    node.ctl("stop_app")
+    node.stop_app()
     plant.bus = plant.a_bus(plant.store)
     plant.begin()
-    node.ctl("start_app")
+    node.start_app()
     plant.check()
 
 
@@ -202,15 +202,14 @@ def test_rubbish_stops_nothing(plant: Plant) -> None:
         b'{"v":1,"type":"unit","unit":7,"attempt":1}': "neither a unit nor events",
     }
     ours = plant.store.facts.set_default(DEPLOYMENT, "ours")
-    for body in rubbish:
-        servers.put(plant.url, "Work", body, ours)
-    servers.put(plant.url, "Work", encode(UnitMessage("u", 1)), "another")
+    servers.put(plant.url, "Work", rubbish, ours)
+    servers.put(plant.url, "Work", [encode(UnitMessage("u", 1))], "another")
     plant.begin()
     plant.until(SOME)
     done, _ = plant.store.units.find("Work", limit=SOME)
-    for unit in done:  # a second time, with an attempt that is no more, and one that is not yet
-        for attempt in (0, 1, 2):
-            servers.put(plant.url, "Work", encode(UnitMessage(unit.id, attempt)), ours)
+    # A second time, with an attempt that is no more, and one that is not yet.
+    again = [encode(UnitMessage(unit.id, attempt)) for unit in done for attempt in (0, 1, 2)]
+    servers.put(plant.url, "Work", again, ours)
     plant.check()
     reasons = {dead.body: dead.reason for dead in plant.bus.dead()}
     assert len(reasons) == len(rubbish) + 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -18,7 +18,6 @@ import orjson
 import pytest
 
 from synergy.cli import exits
-from synergy.clock import SystemClock
 from synergy.config.stores import place
 from synergy.errors import Refused
 from synergy.insight import presence
@@ -33,7 +32,7 @@ from synergy.storage.records import KINDS
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.operated import an_answer, an_operation
 from tests.contract.scheduled import a_run, a_schedule, an_event
-from tests.factories import a_conclusion, a_hint, an_entry
+from tests.factories import a_conclusion, a_hint
 from tests.records import COPY, everything
 from tests.service.commands import BOX, NOW, START, Commands
 from tests.service.world import World
@@ -191,58 +190,72 @@ def _launch(*argv: str) -> subprocess.Popen[str]:
     )
 
 
-def _killed_at(kind: str, target: Store, source: str, to: str) -> State:
-    """Begins a copy and kills it when it is at a kind; how far it got."""
-    clock, pause = SystemClock(), threading.Event()
-    with _launch("store", "copy", "--from", source, "--to", to) as process:
-        deadline = clock.monotonic() + LIMIT
-        while (state := state_of(target)) is None or state.kind != kind or not state.done:
-            assert clock.monotonic() < deadline
-            assert process.poll() is None, process.communicate()[0]
-            pause.wait(0.001)
-        process.kill()
+# A copy that is killed when it has written a second portion, and not yet noted how far it got.
+KILLED = """
+import os, signal, sys
+from synergy.cli.main import main
+from synergy.insight.copying import state_of
+from synergy.storage import records
+from synergy.storage.{engine} import {store} as Store
+
+records.PORTION = 20
+opened = Store.__init__
+
+def open_to_die(store, *rest):
+    opened(store, *rest)
+    keep = store.facts.set
+    def keep_or_die(name, value):
+        state = state_of(store)
+        if state is not None and state.kind == "journal" and state.done:
+            os.kill(os.getpid(), signal.SIGKILL)
+        keep(name, value)
+    store.facts.set = keep_or_die
+
+Store.__init__ = open_to_die
+main(sys.argv[1:])
+"""
+
+
+def _killed(target: Store, source: str, to: str) -> State:
+    """Begins a copy that is killed in the midst of the journal; how far it got."""
+    engine = type(target).__module__.split(".")[2]
+    program = KILLED.format(engine=engine, store=type(target).__name__)
+    argv = ("store", "copy", "--from", source, "--to", to)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *argv], cwd=ROOT, timeout=LIMIT, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
     state = state_of(target)
     assert state is not None
+    assert (state.kind, state.is_complete) == ("journal", False)
     return state
 
 
-@pytest.fixture
-def big(ran: World) -> World:
-    """One with a journal that takes a while to copy."""
-    for _ in range(3):
-        ran.store.journal.append([an_entry(why=f"entry {n}") for n in range(1_000)])
-    for unit in ran.store.units.find(limit=1)[0]:
-        ran.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", f"{n}") for n in range(500)])
-    return ran
-
-
 def test_killed_in_the_midst_it_goes_on_where_it_was(
-    commands: Commands, big: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
 ) -> None:
-    state = _killed_at("journal", mongo, SOURCE, mongodb_url)
-    assert not state.is_complete
+    state = _killed(mongo, SOURCE, mongodb_url)
     found = copy(commands, SOURCE, mongodb_url)
     total = sum(kind["source"]["records"] for kind in found["kinds"])
     assert (found["equal"], found["copied"]) == (True, total - state.done)
-    assert everything(mongo) == everything(big.store)
+    assert everything(mongo) == everything(ran.store)
 
 
 def test_killed_on_the_way_back_it_goes_on_too(
-    commands: Commands, big: World, mongodb_url: str, mongo: MongoStore, file: Path
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore, file: Path
 ) -> None:
     copy(commands, SOURCE, mongodb_url)
     with closing(SqliteStore.open(file)) as target:
-        state = _killed_at("journal", target, mongodb_url, f"sqlite:///{file}")
-        assert not state.is_complete
+        _killed(target, mongodb_url, f"sqlite:///{file}")
         assert copy(commands, mongodb_url, f"sqlite:///{file}")["equal"]
-        assert everything(target) == everything(big.store)
+        assert everything(target) == everything(ran.store)
 
 
 def test_a_source_that_changed_between_the_halves_is_noticed(
-    commands: Commands, big: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
 ) -> None:
-    _killed_at("journal", mongo, SOURCE, mongodb_url)
-    big.store.controls.set_on(DAY, False, "me", "so", NOW)
+    _killed(mongo, SOURCE, mongodb_url)
+    ran.store.controls.set_on(DAY, False, "me", "so", NOW)
     assert commands.run("store", "copy", "--from", SOURCE, "--to", mongodb_url) == exits.FAILED
     told = [line for line in commands.out.splitlines() if line.startswith("different")]
     assert told == [f"different: controls, first {DAY}; the source has 2 records, the target 1"]
