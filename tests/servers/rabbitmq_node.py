@@ -22,7 +22,7 @@ from tests.missing import lacking
 from tests.servers.standing_still import stand_still
 
 GIVEN = "SYNERGY_TEST_AMQP"
-REMEDY = f"install rabbitmq-server (and Erlang's epmd), or name a server in {GIVEN}"
+REMEDY = f"install rabbitmq-server (and Erlang's epmd and erl_call), or name a server in {GIVEN}"
 HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
 STARTED = b"Server startup complete"
 START_LIMIT = 120

@@ -15,7 +15,6 @@ import pytest
 from synergy.agent.membership import DECIDER
 from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.model.unit_of_work import UnitState
-from tests.acceptance.boxes import users
 from tests.acceptance.boxes.commands import commands
 from tests.acceptance.boxes.network import hindrance, network
 from tests.acceptance.boxes.rig import NAMES, Box, boxes
@@ -78,11 +77,11 @@ def server(machines, asked, tmp_path_factory):
 @pytest.fixture(scope="module")
 def broker(machines, asked, tmp_path_factory):
     """RabbitMQ, on A."""
-    folder = tmp_path_factory.mktemp("broker")
-    setting = users.setting_of(folder, ("guest", "guest", users.ALL), (*USER, RIGHTS))
     with machines[0].inside():
-        starting = rabbitmq.running_own(folder, setting, host=machines[0].address)
+        starting = rabbitmq.running_own(tmp_path_factory.mktemp("broker"), machines[0].address)
         broker = starting.__enter__()
+        broker.node.add_user(*USER)
+        broker.node.allow(USER[0], *RIGHTS)
     yield broker
     with machines[0].inside():
         starting.__exit__(None, None, None)
