@@ -10,17 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from synergy.cli.main import COLLECTED_AFTER
-from tests import missing, seeds
+from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 
 # How long an example takes says something about the machine, not about the code.
-settings.register_profile(
-    "untimed",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    max_examples=seeds.examples(50),
-)
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 # What argparse says is looked up at each word, wherever the machine's language may be kept.

@@ -17,11 +17,6 @@ def is_more_asked_for() -> bool:
     return GIVEN in os.environ
 
 
-def examples(usual: int) -> int:
-    """How many examples a property is tried with that does not say it: usually half as many."""
-    return 2 * usual if is_more_asked_for() else usual
-
-
 def by_turns(positions: Iterable[int]) -> list[tuple[int, bool]]:
     """Each position with False or True, in turn; with both where more than usual is asked for."""
     both = is_more_asked_for()
