@@ -29,6 +29,7 @@ from synergy.insight.situation import (
 )
 from synergy.insight.views import BoxProcess, BoxView
 from synergy.messaging.protocol import Bus
+from synergy.model.box import ObservedProcess
 from synergy.model.control import ProcessControl
 from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.schedule import Run, RunState
@@ -139,10 +140,11 @@ class Gathering:
     def _missing(
         self, process: Process, box: str, one: BoxProcess, *, is_nowhere: bool
     ) -> Iterator[Down]:
-        died = [seen for seen in one.observed if seen.state == "backoff"]
+        died = [seen for seen in one.observed if _is_backing_off(seen)]
         well = sum(
             seen.state in _UP or (seen.state in _MOVING and self._is_fresh(seen.since))
             for seen in one.observed
+            if seen not in died
         )
         missing = max(0, process.instances - well - len(died))
         since = [seen.since for seen in one.observed if seen.state not in _UP and seen.since]
@@ -297,6 +299,11 @@ class Gathering:
             return None
         oldest = dead[-1]
         return Quarantine(len(dead), oldest.at, oldest.queue, oldest.reason)
+
+
+def _is_backing_off(seen: ObservedProcess) -> bool:
+    """Whether it died: one that is being started again may die again, and has not run since."""
+    return seen.state == "backoff" or (seen.state == "starting" and seen.restarts > 0)
 
 
 def _is_agent(process: Process) -> bool:

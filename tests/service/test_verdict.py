@@ -293,6 +293,10 @@ def test_what_should_run_on_a_box_and_does_not_is_told(world):
     found = look(world)
     assert kinds(found) == [("backing_off", "Hours", 1)]
     assert "3 restarts" in found.findings[0].text
+    report(world, "starting", restarts=4)  # it may die again, and has not run since
+    assert kinds(look(world)) == [("backing_off", "Hours", 1)]
+    report(world, "running", restarts=4)
+    assert look(world).is_well
     report(world)
     assert kinds(look(world)) == [("process_down", "Hours", 1)]
     report(world, "starting")
