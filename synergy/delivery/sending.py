@@ -3,8 +3,6 @@
 One thread runs an event loop. Webhooks and AMQP are awaited in it; SQS and SNS, whose client
 blocks, have a few threads each. Every kind has its own limit of what is under way, and every
 destination its own within it (`lanes`), so that one that hangs delays only itself.
-
-What a kind needs is imported with its first request, as most agents meet one kind or none.
 """
 
 from __future__ import annotations
@@ -15,20 +13,19 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from synergy.clock import Clock
 from synergy.delivery import addresses
 from synergy.delivery.aws import THREADS, Aws
+from synergy.delivery.exchange import AmqpExchanges
 from synergy.delivery.lanes import Lanes
 from synergy.delivery.options import Options
 from synergy.delivery.request import Answer, Outcome, Request, failed
 from synergy.delivery.target import TargetKind
+from synergy.delivery.webhook import Resolve, Webhooks
 from synergy.errors import SynergyError
 from synergy.runtime.masking import mask
-
-if TYPE_CHECKING:
-    from synergy.delivery.webhook import Resolve
 
 __all__ = ["Answer", "Done", "Options", "Outcome", "Request", "Sender"]
 
@@ -193,12 +190,8 @@ class Sender:
     def _made(self, kind: TargetKind) -> Way:
         match kind:
             case TargetKind.WEBHOOK:
-                from synergy.delivery.webhook import Webhooks
-
                 return Webhooks(self._options, self._clock, self._resolve)
             case TargetKind.AMQP:
-                from synergy.delivery.exchange import AmqpExchanges
-
                 return AmqpExchanges(self._options, self._clock)
             case TargetKind.SQS | TargetKind.SNS:
                 return Aws(kind, self._options)

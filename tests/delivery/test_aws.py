@@ -303,9 +303,8 @@ def test_one_version_of_boto3_is_named() -> None:
     assert f"boto3=={BOTO3}" in (PROJECT / "requirements-test.in").read_text().splitlines()
 
 
-def test_clients_are_imported_only_where_they_are_needed() -> None:
-    names = {"boto3", "httpx", "pika"}
-    script = f"import sys, synergy.delivery.sending; sys.exit(bool({names} & sys.modules.keys()))"
+def test_it_is_imported_only_where_it_is_needed() -> None:
+    script = "import sys, synergy.delivery.sending as s; sys.exit('boto3' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT)
     assert done.returncode == 0
     assert aws.THREADS > 0
