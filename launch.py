@@ -209,8 +209,10 @@ def install(requirements: Path, lock: int) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     command = [*pip, "install", "--no-cache-dir", "--progress-bar", "off", "-r", str(requirements)]
     command += options_for_local() if requirements == LOCAL else ["--require-hashes"]
-    command += ["--no-compile"] if requirements == TEST else []  # tests compile what they import
-    command += ["--force-reinstall"] if stamp(requirements) == UNFINISHED else []
+    if stamp(requirements) == UNFINISHED:
+        command += ["--force-reinstall"]
+    elif requirements == TEST:
+        command += ["--no-compile"]  # tests compile what they import
     write(STAMPS / requirements.name, UNFINISHED)
     step = f"Installing the packages of {requirements.name}"
     run(step, command, lock, len(pins(requirements)), requirements)

@@ -22,6 +22,9 @@ DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
 EARLY, LATE, LAST = (DAY_BEFORE + hour for hour in ("20", "21", "22"))
 
 
+pytestmark = pytest.mark.story  # most share a home
+
+
 @pytest.fixture(scope="module")
 def shared(module_homes, tmp_path_factory):
     """For tests with hours of their own, from the evening before yesterday on; not started yet."""

@@ -71,3 +71,24 @@ a_world().round("Hour", lambda task: re.match("(a+)+$", "a" * 60 + "b"))
 
 def test_every_worker_has_one():
     assert code_of(A_WORKER) == -SIGNAL
+
+
+A_BUSY_WORKER = """
+from synergy.runtime import letting_go
+letting_go.GRACE = 0.1
+import time
+from synergy.model.unit_of_work import UnitState
+from tests.service.test_letting_go import FIRST, a_world, copy_rows
+def work(task):
+    until = time.thread_time() + (1.0 if task.timeperiod == FIRST else 0.0)
+    while time.thread_time() < until:
+        pass
+    return copy_rows(task)
+world = a_world()
+world.round("Hour", work)
+assert world.unit_states("Hour", FIRST) == [UnitState.PROCESSED]
+"""
+
+
+def test_a_worker_that_uses_more_than_the_fuse_bears_goes_on_while_its_pulse_beats():
+    assert code_of(A_BUSY_WORKER) == 0
