@@ -59,7 +59,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str], limit: float) -> tu
 def call(
     act: Callable[[], int], environment: Mapping[str, str], limit: float
 ) -> tuple[int, str, str]:
-    """Does it in a process of its own, as `run` does a command; `act` returns the exit code."""
+    """Calls `act` in a forked process: the exit code, which `act` returns, and what was printed."""
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("out", "err")]
         pid = os.fork()
@@ -74,7 +74,7 @@ def call(
 def _become(
     act: Callable[[], int], environment: Mapping[str, str], streams: Sequence[Path]
 ) -> None:
-    """Is the process of the command, and never returns."""
+    """Runs `act` in the forked process, ends it with the exit code, and never returns."""
     code = CRASHED
     try:
         gc.freeze()  # what was there is not this command's to collect

@@ -70,9 +70,9 @@ def a_home(make, deaths, stamps, agents, **variables):
 
 @pytest.fixture(scope="module", params=["one file", "MongoDB and RabbitMQ"])
 def home(request, tmp_path_factory):
-    """One of three agents, for the tests at the end: nobody does harm to its servers meanwhile.
+    """A home with three agents, shared by the tests at the end, which do no harm to its servers.
 
-    The embedded default, and the production engines: two settings.
+    Once with the embedded default, once with the production engines.
     """
     folder = tmp_path_factory.mktemp("schedules")
     (folder / "deaths").mkdir()
@@ -122,16 +122,9 @@ def keys(receiver):
 
 @pytest.fixture
 def broker(request, tmp_path):
-    """One that may be ill-treated: the node of all tests, unless a server is given for them."""
-    shared = request.getfixturevalue("rabbitmq")
-    if shared.node is None:
-        with rabbitmq.running_own(tmp_path) as broker:
-            yield broker
-        return
-    with shared.emptied():
-        yield shared
-        if shared.node.process is None:
-            shared.node.start()
+    """One that may be stopped, killed and emptied."""
+    with rabbitmq.ill_treated(request.getfixturevalue("rabbitmq"), tmp_path) as broker:
+        yield broker
 
 
 def test_a_broker_that_is_away_and_loses_all_its_messages(

@@ -47,9 +47,9 @@ class Broker:
 
     @contextmanager
     def emptied(self) -> Iterator[str]:
-        """Its URL, without the queues that tests name: quick, unlike a vhost.
+        """Its URL, after the queues that tests name were deleted: quick, unlike a new vhost.
 
-        What is in them afterwards, the next one takes away.
+        What this test leaves behind is deleted before the next one.
         """
         _empty(self.url)
         yield self.url

@@ -89,10 +89,7 @@ def broker(machines, asked, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seconds(machines, asked, tmp_path_factory):
-    """What B and C tell A every five seconds, whatever happens.
-
-    More often were too much for a stand-in that reads whole collections.
-    """
+    """What B and C tell A every five seconds, whatever happens."""
     with receiver_on(machines[0]) as receiver:
         yield Seconds(receiver, machines[0].address, tmp_path_factory.mktemp("seconds"), every=5)
 
