@@ -40,6 +40,12 @@ FORMER_STAMP = VENV / "installed"  # of environments that were made before locks
 UNFINISHED = "unfinished\n"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
+PROJECT_NOUNS = {  # commands of this project, beside those of the library: module, help
+    "ingest": ("workers.commands.ingest", "read access logs"),
+    "report": ("workers.commands.report", "print the documents of a collection"),
+    "test": ("tests.runner.command", "run the tests"),
+    "bench": ("bench.command", "measure this machine"),
+}
 USAGE = """\
 usage: launch.py install [--test]
 
@@ -91,9 +97,10 @@ def main(argv: list[str]) -> int:
     if command == "install":
         sys.stdout.write("The environment is ready.\n")
         return 0
-    from synergy.cli.main import main as command_line
+    from synergy.cli import main as command_line
 
-    return command_line(argv)
+    command_line.NOUNS.update(PROJECT_NOUNS)
+    return command_line.main(argv)
 
 
 def show_usage(argv: list[str]) -> int:

@@ -61,7 +61,7 @@ class Project:
     @property
     def queues(self) -> list[str]:
         """The queues of all processes, and the one that all agents share."""
-        from synergy.agent.launching import DELIVERIES
+        from synergy.agent.deciding.launcher import DELIVERIES
 
         processes = self.deployment.processes.values()
         return sorted({DELIVERIES, *(process.queue for process in processes)})
@@ -91,7 +91,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Store:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
-    from synergy.insight.copying import refuse_unfinished
+    from synergy.commands.store_copy import refuse_unfinished
 
     store = open_url(settings.store, create=create)
     try:

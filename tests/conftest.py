@@ -9,7 +9,8 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from synergy.cli.main import COLLECTED_AFTER
+from launch import PROJECT_NOUNS
+from synergy.cli.main import COLLECTED_AFTER, NOUNS
 from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
@@ -22,6 +23,8 @@ settings.load_profile("untimed")
 os.environ["LANGUAGE"] = "C"
 
 gc.set_threshold(*COLLECTED_AFTER)
+
+NOUNS.update(PROJECT_NOUNS)  # as `launch.py` does
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import cast
 
 from synergy.worker import Task
-from workers.adding_up import AddingUpClients
 from workers.statistics import Row
+from workers.sums import AddingUpClients
 
 UNASSIGNED = "unassigned"
 

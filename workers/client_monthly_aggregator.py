@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.adding_up import AddingUpClients
+from workers.sums import AddingUpClients
 
 
 class ClientMonthlyAggregator(AddingUpClients):

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 
+from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
 from synergy.worker import Daemon, EventsMessage, MessagingUnavailable, StorageUnavailable
-from workers.imagined_visits import events_between
+from workers.demo_visits import events_between
 
 MARK = "event_stream.sent_until"
-TIMETABLE_START = "timetable.start"
 HISTORY = 48 * 3600  # seconds
 STRETCH = 1800  # seconds of the stream that are sent in one step
 PULSE = 1.0  # seconds between looks whether something is due

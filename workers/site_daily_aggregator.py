@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.adding_up import AddingUpSites
+from workers.sums import AddingUpSites
 
 
 class SiteDailyAggregator(AddingUpSites):

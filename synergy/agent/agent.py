@@ -16,20 +16,20 @@ import logging
 import threading
 from contextlib import closing, suppress
 
-from synergy.agent.decider import Decider
-from synergy.agent.delivering import Deliverer, Sends
-from synergy.agent.guard import ClockGuard
-from synergy.agent.kit import Kit
-from synergy.agent.launching import DELIVERIES
+from synergy.agent.context import Kit
+from synergy.agent.deciding.clock_guard import ClockGuard
+from synergy.agent.deciding.decider import Decider
+from synergy.agent.deciding.launcher import DELIVERIES
+from synergy.agent.delivering.deliverer import Deliverer, Sends
 from synergy.agent.membership import Membership
-from synergy.agent.tries import Tries
-from synergy.delivery.sending import Options, Sender
+from synergy.agent.retry_loop import Tries
+from synergy.commands.schedule_sync import sync_declared
+from synergy.delivery.sender import Options, Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
-from synergy.insight.declared import sync_declared
-from synergy.insight.launching import AGENT
-from synergy.insight.metrics import Meter, fact_of
 from synergy.messaging.protocol import Waiter
 from synergy.model.journal import JournalEntry
+from synergy.names import AGENT_TOPIC, agent_counters
+from synergy.runtime.agent_counters import Meter
 from synergy.runtime.workplace import Daemon, Workplace
 
 JOBS = "journal"  # the topic of schedulers that finish jobs
@@ -71,7 +71,7 @@ class Agent(Daemon):
     def start(self) -> None:
         """Runs until the process shall stop; gives everything up at the end."""
         stop = self.workplace.stop
-        listener = self.workplace.bus.listener(AGENT)
+        listener = self.workplace.bus.listener(AGENT_TOPIC)
         stop.interrupts(listener.interrupt)
         tries = Tries("agent", stop, self._failed)
         delivering = threading.Thread(target=self._deliver, name="delivering", daemon=True)
@@ -111,7 +111,7 @@ class Agent(Daemon):
             if times % PATIENCE == 0:
                 with suppress(StorageUnavailable):
                     self._members.stop_deciding(AVOIDED)
-                    self.workplace.bus.notify(AGENT)
+                    self.workplace.bus.notify(AGENT_TOPIC)
 
     def _prepare(self) -> float:
         """What messages need; more than 0 once it is there."""
@@ -169,9 +169,9 @@ class Agent(Daemon):
         self._counted_at = now
         facts = self.workplace.store.facts
         counts = Meter()
-        counts.add(facts.get(fact_of(number)) or "")
+        counts.add(facts.get(agent_counters(number)) or "")
         counts.add(self._meter.taken())
-        facts.set(fact_of(number), counts.text())
+        facts.set(agent_counters(number), counts.text())
 
     # Delivering
 
@@ -202,7 +202,7 @@ class Agent(Daemon):
         try:
             self.forget()
             self._members.stop_deciding()
-            place.bus.notify(AGENT)
+            place.bus.notify(AGENT_TOPIC)
             ends_at = place.clock.monotonic() + WIND_UP + LAST_WRITES
             while delivering.is_alive() and place.clock.monotonic() < ends_at:
                 delivering.join(min(1.0, max(0.1, self._members.due_in())))
@@ -213,6 +213,6 @@ class Agent(Daemon):
             self._counted_at -= COUNTS_EVERY
             self._tell_counts()
             self._members.resign()
-            place.bus.notify(AGENT)
+            place.bus.notify(AGENT_TOPIC)
         except (StorageUnavailable, MessagingUnavailable) as error:
             log.warning("Leases are left behind: %s", error, extra={"event": "agent.leaves"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import count
 
 from synergy.clock import Clock
-from synergy.insight.leaders import AGENTS, DECIDER
+from synergy.runtime.leaders import AGENTS, DECIDER
 from synergy.runtime.leadership import Leadership
 from synergy.storage.protocol import Leases
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.cli.desk import Desk
-    from synergy.insight.views import BoxProcess, BoxView
+    from synergy.cli.services import Desk
+    from synergy.queries.views import BoxProcess, BoxView
 
 
 def add(subparsers: Any) -> None:
@@ -43,7 +43,7 @@ def add(subparsers: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """The processes of each box."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         boxes = at.reads.boxes()
@@ -105,7 +105,7 @@ def run_stop(arguments: argparse.Namespace) -> None:
 
 
 def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         process = at.project.process(arguments.process)
@@ -118,7 +118,7 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
 def switch(at: Desk, arguments: argparse.Namespace, box: str, process: str, *, is_on: bool) -> None:
     """Switches a process on or off for a box, and tells."""
     from synergy.cli import output
-    from synergy.cli.desk import actor
+    from synergy.cli.services import actor
 
     is_change = at.upkeep.switch_on_box(
         box, process, is_on, actor(arguments.reason), at.now, dry_run=arguments.dry_run
@@ -143,7 +143,7 @@ def switch(at: Desk, arguments: argparse.Namespace, box: str, process: str, *, i
 def run_sync(arguments: argparse.Namespace) -> None:
     """Adds missing assignments."""
     from synergy.cli import output
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
     from synergy.supervisor.assignment import assigned
 
     with desk() as at:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from synergy.cli import options
+from synergy.queries.schedules.event_effects import Effects, Taken
 
 if TYPE_CHECKING:
-    from synergy.cli.desk import Desk
-    from synergy.insight.happenings import Effects, Taken
+    from synergy.cli.services import Desk
+
 
 DOUBTS = 10  # warnings about the events of a file
 SHOWN = 20  # events of a file whose effects are waited for and told
@@ -53,12 +54,12 @@ def add(subparsers: Any) -> None:
 def run_emit(arguments: argparse.Namespace) -> None:
     """Takes one event, or those of a file: all or none."""
     from synergy.cli import output
-    from synergy.cli.desk import actor, desk
-    from synergy.insight import happenings
+    from synergy.cli.services import actor, desk
+    from synergy.commands import events
 
     with desk() as at:
         items = _items(arguments, at)
-        taken = happenings.take(at.store, at.bus, items, actor(), at.now, dry_run=arguments.dry_run)
+        taken = events.take(at.store, at.bus, items, actor(), at.now, dry_run=arguments.dry_run)
         effects = None
         if not arguments.dry_run and len(taken) <= SHOWN:
             effects = _effects(at, taken)
@@ -78,9 +79,9 @@ def run_emit(arguments: argparse.Namespace) -> None:
 def _warn(taken: Sequence[Taken]) -> None:
     """Names what is taken, but probably not meant."""
     from synergy.cli import output
-    from synergy.insight import happenings
+    from synergy.commands import events
 
-    doubts = happenings.doubts([one.event for one in taken])
+    doubts = events.doubts([one.event for one in taken])
     for doubt in doubts[:DOUBTS]:
         output.note(f"warning: {doubt}")
     if len(doubts) > DOUBTS:
@@ -99,7 +100,7 @@ def _items(arguments: argparse.Namespace, at: Desk) -> Sequence[Mapping[str, obj
     }
     given = {name: value for name, value in one.items() if value is not None}
     if arguments.file is not None:
-        from synergy.cli.written import read_lines
+        from synergy.cli.input_files import read_lines
 
         if given:
             raise InvalidValue("either TYPE and RESOURCE, or --file: the file says the rest")
@@ -110,10 +111,10 @@ def _items(arguments: argparse.Namespace, at: Desk) -> Sequence[Mapping[str, obj
 
 
 def _effects(at: Desk, taken: Sequence[Taken]) -> Effects:
-    from synergy.insight import happenings
+    from synergy.queries.schedules.event_effects import effects
     from synergy.runtime.stop import Stop
 
-    return happenings.effects(at.store, taken, Stop().wait)
+    return effects(at.store, taken, Stop().wait)
 
 
 def _plain(one: Taken) -> dict[str, object]:
@@ -152,7 +153,7 @@ def _tell(arguments: argparse.Namespace, taken: Sequence[Taken], effects: Effect
 def run_list(arguments: argparse.Namespace) -> None:
     """A page of events."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         events, following = at.store.events.find(arguments.limit, arguments.cursor)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.cli.desk import Desk
-    from synergy.insight.views import PlannedMove
+    from synergy.cli.services import Desk
     from synergy.model.journal import JournalEntry
+    from synergy.queries.views import PlannedMove
 
 PATIENCE = 15.0  # seconds that a run is waited for
 
@@ -40,7 +40,7 @@ def add(subparsers: Any) -> None:
 def run_run(arguments: argparse.Namespace) -> None:
     """Asks for a run and waits for what came of it."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         if arguments.process:
@@ -57,10 +57,10 @@ def run_run(arguments: argparse.Namespace) -> None:
 
 
 def _run(at: Desk, arguments: argparse.Namespace) -> JournalEntry:
-    from synergy.cli.desk import START, actor
+    from synergy.cli.services import START, actor
     from synergy.clock import SystemClock
     from synergy.errors import Unreachable
-    from synergy.insight.reads import JOURNAL
+    from synergy.queries.reads import JOURNAL
 
     if not at.reads.is_collected():
         raise Unreachable(f"no scheduler is at work to run the collector: {START}")
@@ -100,7 +100,7 @@ def _show_plan(plan: list[PlannedMove], arguments: argparse.Namespace) -> None:
 def run_status(arguments: argparse.Namespace) -> None:
     """Unfinished units and runs."""
     from synergy.cli import output
-    from synergy.cli.desk import START, desk
+    from synergy.cli.services import START, desk
 
     with desk() as at:
         seen = at.reads.collector()

@@ -36,7 +36,7 @@ from synergy import __version__
 from synergy.cli import exits
 from synergy.errors import SynergyError
 
-NOUNS: dict[str, tuple[str, str]] = {
+NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of its own project
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
     "box": ("synergy.cli.box", "which processes run on which box"),
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
@@ -49,11 +49,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "user": ("synergy.cli.user", "who may log in to MX, and tokens for programs"),
     "queue": ("synergy.cli.queue", "messages that wait, and those that nobody understood"),
     "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
-    "ingest": ("synergy.cli.ingest", "read access logs"),
-    "report": ("synergy.cli.report", "print the documents of a collection"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
-    "test": ("synergy.cli.test", "run the tests"),
-    "bench": ("synergy.cli.bench", "measure this machine"),
     "shell": ("synergy.cli.shell", "a Python prompt with the deployment at hand"),
 }
 OF_THE_MACHINE = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.insight.views import ProcessView
+    from synergy.queries.views import ProcessView
 
 SUPERVISED = "SYNERGY_RUN"  # in the environment of whatever the supervisor has started
 
@@ -85,7 +85,7 @@ def _named(
 def run_list(arguments: argparse.Namespace) -> None:
     """A line for each process."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         processes = at.reads.processes()
@@ -116,7 +116,7 @@ def run_show(arguments: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         declared = at.project.process(arguments.name)
@@ -178,7 +178,7 @@ def run_stop(arguments: argparse.Namespace) -> None:
 
 def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
     from synergy.cli import box
-    from synergy.cli.desk import START, desk
+    from synergy.cli.services import START, desk
     from synergy.errors import Unreachable
     from synergy.supervisor import lock
 
@@ -204,7 +204,7 @@ def run_off(arguments: argparse.Namespace) -> None:
 
 
 def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
 
     who = actor(arguments.reason)
     with desk() as at:
@@ -217,7 +217,7 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
 
 def run_trigger(arguments: argparse.Namespace) -> None:
     """Has it look, or run, now."""
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
     from synergy.model.process import FreerunProcess
 
     facts: dict[str, object] = {"triggered": True}
@@ -235,7 +235,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
 
 def run_interval(arguments: argparse.Namespace) -> None:
     """Changes its trigger."""
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
     from synergy.schedule.trigger import parse
 
     trigger, who = str(parse(arguments.trigger)), actor(arguments.reason)

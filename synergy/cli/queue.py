@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.cli.desk import Desk
+    from synergy.cli.services import Desk
 
 SHOWN = 60  # characters of a message's body in a table
 FAILED = "launch.py schedule runs --state failed"
@@ -56,7 +56,7 @@ def add(subparsers: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """How many messages wait."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         queues, dead = at.reads.queues(), len(at.reads.dead(1000))
@@ -71,8 +71,8 @@ def run_list(arguments: argparse.Namespace) -> None:
 def run_dead(arguments: argparse.Namespace) -> None:
     """Messages in quarantine."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
-    from synergy.cli.schedule_desk import ScheduleDesk
+    from synergy.cli.schedule_services import ScheduleDesk
+    from synergy.cli.services import desk
 
     with desk() as at:
         dead = at.reads.dead(arguments.limit)
@@ -110,8 +110,8 @@ def _excerpt(body: bytes) -> str | None:
 def run_replay(arguments: argparse.Namespace) -> None:
     """Sends messages again."""
     from synergy.cli import output
-    from synergy.cli.desk import actor, desk
-    from synergy.cli.schedule_desk import ScheduleDesk
+    from synergy.cli.schedule_services import ScheduleDesk
+    from synergy.cli.services import actor, desk
 
     with desk() as at:
         counts = at.upkeep.replay(
@@ -133,7 +133,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
 def run_purge(arguments: argparse.Namespace) -> None:
     """Drops messages."""
     from synergy.cli import output
-    from synergy.cli.desk import confirm, desk
+    from synergy.cli.services import confirm, desk
     from synergy.errors import InvalidValue
 
     if (arguments.queue is None) is not arguments.dead:
@@ -152,7 +152,7 @@ def run_purge(arguments: argparse.Namespace) -> None:
 
 
 def _purge(at: Desk, arguments: argparse.Namespace, *, dry_run: bool) -> int:
-    from synergy.cli.desk import actor
+    from synergy.cli.services import actor
 
     who = actor(arguments.reason)
     if arguments.dead:

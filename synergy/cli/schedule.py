@@ -10,8 +10,8 @@ from synergy.cli import options, schedule_preview, schedule_runs, schedule_table
 from synergy.model.schedule import Origin
 
 if TYPE_CHECKING:
-    from synergy.insight.schedule_views import ScheduleDetail
     from synergy.model.schedule import Schedule
+    from synergy.queries.schedules.views import ScheduleDetail
 
 FILE_HELP = schedule_preview.FILE_HELP
 
@@ -78,7 +78,7 @@ def _add_changes(verbs: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """A page of schedules."""
     from synergy.cli import output
-    from synergy.cli.schedule_desk import note_if_nobody_decides, schedule_desk
+    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_desk
 
     with schedule_desk() as at:
         page = at.reads.list_schedules(arguments.limit, arguments.cursor)
@@ -94,7 +94,7 @@ def run_list(arguments: argparse.Namespace) -> None:
 def run_show(arguments: argparse.Namespace) -> None:
     """All that is known of one."""
     from synergy.cli import output
-    from synergy.cli.schedule_desk import note_if_nobody_decides, schedule_desk
+    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_desk
 
     with schedule_desk() as at:
         seen = at.reads.show_schedule(arguments.name)
@@ -150,9 +150,9 @@ def _compact(value: object) -> object:
 
 def run_add(arguments: argparse.Namespace) -> None:
     """Stores all schedules of a file, or none."""
-    from synergy.cli.desk import actor
-    from synergy.cli.schedule_desk import note_if_run_nowhere, schedule_desk
-    from synergy.cli.written import read_documents
+    from synergy.cli.input_files import read_documents
+    from synergy.cli.schedule_services import note_if_run_nowhere, schedule_desk
+    from synergy.cli.services import actor
 
     items = read_documents(arguments.file)
     with schedule_desk() as at:
@@ -170,8 +170,8 @@ def run_add(arguments: argparse.Namespace) -> None:
 
 def run_edit(arguments: argparse.Namespace) -> None:
     """Replaces a schedule."""
-    from synergy.cli.desk import actor
-    from synergy.cli.schedule_desk import schedule_desk
+    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.services import actor
 
     data = schedule_preview.one(arguments.file)
     with schedule_desk() as at:
@@ -198,8 +198,8 @@ def run_disable(arguments: argparse.Namespace) -> None:
 
 
 def _change(arguments: argparse.Namespace, action: str, done: str) -> None:
-    from synergy.cli.desk import actor
-    from synergy.cli.schedule_desk import schedule_desk
+    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.services import actor
 
     with schedule_desk() as at:
         changed = getattr(at.actions, action)(
@@ -243,7 +243,7 @@ def _tell(
 def _warn(schedules: Sequence[Schedule]) -> None:
     """Names what is allowed, but probably not meant."""
     from synergy.cli import output
-    from synergy.schedule.reading import Known, read, warnings
+    from synergy.schedule.format.read import Known, read, warnings
 
     for schedule in schedules:
         for warning in warnings(read(schedule.definition, Known())):

@@ -11,7 +11,7 @@ from synergy.cli import options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from synergy.insight.schedule_views import DueView, Preview
+    from synergy.queries.schedules.views import DueView, Preview
 
 ALL_OF = "all of ("  # how a trigger of several that are all needed is put into words
 FILE_HELP = "YAML or JSON; - for standard input"
@@ -39,7 +39,7 @@ def add(verbs: Any) -> None:
 def run_preview(arguments: argparse.Namespace) -> None:
     """When it is due, and what it would send."""
     from synergy.cli import output
-    from synergy.cli.schedule_desk import schedule_desk
+    from synergy.cli.schedule_services import schedule_desk
     from synergy.errors import InvalidValue
 
     if (arguments.name is None) is (arguments.file is None):
@@ -59,7 +59,7 @@ def run_preview(arguments: argparse.Namespace) -> None:
 def _instant(text: str | None, option: str) -> datetime | None:
     """A day, or an instant, in UTC unless it says otherwise."""
     from synergy.errors import InvalidValue
-    from synergy.schedule.phrases import instant
+    from synergy.schedule.format.literals import instant
 
     try:
         return None if text is None else instant(text)
@@ -104,7 +104,7 @@ def _due_row(due: DueView) -> list[object]:
 
 def one(file: str) -> Mapping[str, object]:
     """The one schedule in a file."""
-    from synergy.cli.written import read_documents
+    from synergy.cli.input_files import read_documents
     from synergy.errors import InvalidValue
 
     items = read_documents(file)

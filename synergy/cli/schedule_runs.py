@@ -10,9 +10,9 @@ from synergy.cli import options, schedule_tables
 from synergy.model.schedule import RunState
 
 if TYPE_CHECKING:
-    from synergy.insight.schedule_views import RunDetail
     from synergy.model.schedule import Run
     from synergy.model.unit_of_work import UnitOfWork
+    from synergy.queries.schedules.views import RunDetail
 
 RUN_HELP = "a run's whole id, as `schedule runs` shows it"
 
@@ -72,7 +72,7 @@ def add(verbs: Any) -> None:
 def run_runs(arguments: argparse.Namespace) -> None:
     """A page of runs."""
     from synergy.cli import output
-    from synergy.cli.schedule_desk import schedule_desk
+    from synergy.cli.schedule_services import schedule_desk
 
     state = None if arguments.state is None else RunState(arguments.state)
     with schedule_desk() as at:
@@ -88,7 +88,7 @@ def run_runs(arguments: argparse.Namespace) -> None:
 def run_run(arguments: argparse.Namespace) -> None:
     """All that is known of a run."""
     from synergy.cli import output
-    from synergy.cli.schedule_desk import schedule_desk
+    from synergy.cli.schedule_services import schedule_desk
 
     with schedule_desk() as at:
         run = at.reads.run(arguments.id)
@@ -123,7 +123,7 @@ def _note_worker(run: RunDetail, unit: UnitOfWork | None) -> None:
 def run_pending(arguments: argparse.Namespace) -> None:
     """What waits."""
     from synergy.cli import output
-    from synergy.cli.schedule_desk import note_if_nobody_decides, schedule_desk
+    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_desk
 
     with schedule_desk() as at:
         pending = at.reads.pending(arguments.name)
@@ -137,12 +137,12 @@ def run_pending(arguments: argparse.Namespace) -> None:
 def run_trigger(arguments: argparse.Namespace) -> None:
     """Runs it now."""
     from synergy.cli import output
-    from synergy.cli.desk import actor
-    from synergy.cli.schedule_desk import (
+    from synergy.cli.schedule_services import (
         note_if_nobody_decides,
         note_if_run_nowhere,
         schedule_desk,
     )
+    from synergy.cli.services import actor
 
     with schedule_desk() as at:
         run = at.actions.trigger(
@@ -161,8 +161,8 @@ def run_trigger(arguments: argparse.Namespace) -> None:
 
 def run_retry(arguments: argparse.Namespace) -> None:
     """Launches again what failed."""
-    from synergy.cli.desk import actor
-    from synergy.cli.schedule_desk import schedule_desk
+    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.services import actor
     from synergy.errors import InvalidValue
 
     if (arguments.id is None) is not arguments.all:
@@ -180,9 +180,9 @@ def run_retry(arguments: argparse.Namespace) -> None:
 
 def run_cancel(arguments: argparse.Namespace) -> None:
     """Cancels it."""
-    from synergy.cli.desk import actor
-    from synergy.cli.schedule_desk import schedule_desk
-    from synergy.insight.near_names import no_schedule
+    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.services import actor
+    from synergy.queries.schedules.near_names import no_schedule
 
     who = actor(arguments.reason)
     with schedule_desk() as at:

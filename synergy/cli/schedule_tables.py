@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from synergy.insight.schedule_views import RunDetail, RunView, ScheduleView
+    from synergy.queries.schedules.views import RunDetail, RunView, ScheduleView
 
 WORDS = 90  # characters of what a schedule does, in a list; on a terminal what there is room for
 FEWEST = 24  # of them

@@ -30,7 +30,7 @@ def run(_: argparse.Namespace) -> None:
     import code
     from contextlib import suppress
 
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
 
     with suppress(ImportError):
         import readline  # noqa: F401 - imported, it gives the prompt a history

@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from synergy.insight.findings import Finding
-    from synergy.insight.verdict import Verdict
+    from synergy.queries.health.findings import Finding
+    from synergy.queries.health.verdict import Verdict
 
 EXAMPLE = """example:
   launch.py status
@@ -34,7 +34,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the verdict; the exit code says it too."""
     from synergy.cli import exits, output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         if at.reads.is_audit_due():

@@ -76,7 +76,7 @@ def run_init(arguments: argparse.Namespace) -> None:
 def run_status(arguments: argparse.Namespace) -> None:
     """What the store says of itself."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         found = at.reads.store_status()
@@ -100,7 +100,7 @@ def run_reset(arguments: argparse.Namespace) -> None:
     """Deletes everything."""
     from synergy import compose
     from synergy.cli import output
-    from synergy.cli.desk import confirm
+    from synergy.cli.services import confirm
 
     project = compose.open_project()
     store = mask(project.settings.store)
@@ -159,7 +159,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
 def run_backup(arguments: argparse.Namespace) -> None:
     """Copies the store."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
     from synergy.errors import InvalidValue, Refused
 
     target = arguments.file.absolute()

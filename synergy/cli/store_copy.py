@@ -11,7 +11,7 @@ from synergy.cli import exits, options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from synergy.insight.copying import Compared, Copying
+    from synergy.commands.store_copy import Compared, Copying
     from synergy.storage.protocol import Store
 
 _EXAMPLE = """
@@ -38,10 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Copies, and compares what was copied."""
     from synergy import compose
     from synergy.cli import output
+    from synergy.commands.store_copy import Copying, refuse_unfinished
+    from synergy.commands.store_usage import refuse_while_in_use
     from synergy.config.stores import place, store_url
     from synergy.errors import Refused
-    from synergy.insight.copying import Copying, refuse_unfinished
-    from synergy.insight.presence import refuse_while_in_use
 
     project = compose.open_project()
     settings = project.settings
@@ -69,7 +69,7 @@ def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[s
     """What would be copied."""
     from synergy import compose
     from synergy.cli import output
-    from synergy.insight.copying import standing
+    from synergy.commands.store_copy import standing
 
     state = None
     if compose.has_url(to):

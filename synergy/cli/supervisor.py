@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from synergy.compose import Project
     from synergy.supervisor.control import StopReport
+    from synergy.supervisor.start_report import Progress, StartReport
     from synergy.supervisor.status import SupervisorStatus
-    from synergy.supervisor.telling import Progress, StartReport
 
 MX = "synergy.mx.server.MX.start"
 
@@ -105,7 +105,7 @@ def _tell(
 ) -> int:
     """How the start ended, for people or programs; the exit code."""
     from synergy.cli import output
-    from synergy.supervisor.telling import Outcome
+    from synergy.supervisor.start_report import Outcome
 
     codes = {Outcome.UNREACHABLE: exits.UNREACHABLE, Outcome.INCOMPLETE: exits.FAILED,
              Outcome.FAILED: exits.FAILED, Outcome.REFUSED: exits.REFUSED,
@@ -319,7 +319,7 @@ def _status(project: Project) -> SupervisorStatus:
 
 def _print_status(found: SupervisorStatus) -> None:
     from synergy.cli import output
-    from synergy.cli.desk import START
+    from synergy.cli.services import START
 
     if found.processes:
         output.table(

@@ -10,11 +10,11 @@ from synergy.cli import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from synergy.insight.actions import Touched
-    from synergy.insight.audit import Audit
-    from synergy.insight.bulk import BulkVerb
-    from synergy.insight.causes import Cause
-    from synergy.insight.views import LevelView, TreeView
+    from synergy.commands.bulk import BulkVerb
+    from synergy.commands.jobs import Touched
+    from synergy.queries.timetable.audit import Audit
+    from synergy.queries.timetable.causes import Cause
+    from synergy.queries.views import LevelView, TreeView
 
 NOTHING = {
     "started over": "none of these jobs has begun",
@@ -101,8 +101,8 @@ def _job(parser: Any) -> None:
 def run_show(arguments: argparse.Namespace) -> None:
     """Counts for each process; with a window, its jobs."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
-    from synergy.insight.views import Window
+    from synergy.cli.services import desk
+    from synergy.queries.views import Window
 
     has_window = bool(arguments.first or arguments.end)
     window = Window.between(arguments.first, arguments.end) if has_window else None
@@ -171,7 +171,7 @@ def _print_jobs(trees: list[TreeView]) -> None:
 def run_why(arguments: argparse.Namespace) -> None:
     """The tree of causes."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         at.managed(arguments.process)
@@ -210,22 +210,22 @@ def _print_cause(cause: Cause, indent: str) -> None:
 
 def run_reprocess(arguments: argparse.Namespace) -> None:
     """Starts jobs over."""
-    from synergy.insight.bulk import BulkVerb
+    from synergy.commands.bulk import BulkVerb
 
     _show_touched(_touched(arguments, BulkVerb.REPROCESS), arguments, "started over")
 
 
 def run_retry(arguments: argparse.Namespace) -> None:
     """Tries failed jobs again."""
-    from synergy.insight.bulk import BulkVerb
+    from synergy.commands.bulk import BulkVerb
 
     _show_touched(_touched(arguments, BulkVerb.RETRY), arguments, "tried again")
 
 
 def run_acknowledge(arguments: argparse.Namespace) -> None:
     """Takes note of jobs that were given up."""
+    from synergy.commands.bulk import BulkVerb
     from synergy.errors import InvalidValue
-    from synergy.insight.bulk import BulkVerb
 
     if not arguments.reason.strip(". "):
         raise InvalidValue("say why it is well without these: --reason 'the source is lost'")
@@ -234,16 +234,16 @@ def run_acknowledge(arguments: argparse.Namespace) -> None:
 
 def run_skip(arguments: argparse.Namespace) -> None:
     """Skips jobs."""
-    from synergy.insight.bulk import BulkVerb
+    from synergy.commands.bulk import BulkVerb
 
     _show_touched(_touched(arguments, BulkVerb.SKIP), arguments, "skipped")
 
 
 def _touched(arguments: argparse.Namespace, verb: BulkVerb) -> Sequence[Touched]:
     """Acts on a range, or looks what would be touched."""
-    from synergy.cli.desk import actor, desk
     from synergy.cli.ranges import parse_range
-    from synergy.insight.bulk import BulkRequest, Range
+    from synergy.cli.services import actor, desk
+    from synergy.commands.bulk import BulkRequest, Range
 
     with desk() as at:
         process, who = at.managed(arguments.process), actor(arguments.reason)
@@ -288,7 +288,7 @@ def touched_json(touched: Touched) -> dict[str, object]:
 def run_extend(arguments: argparse.Namespace) -> None:
     """Moves the first hour."""
     from synergy.cli import output
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
 
     with desk() as at:
         before = at.actions.extend(
@@ -306,7 +306,7 @@ def run_extend(arguments: argparse.Namespace) -> None:
 def run_audit(arguments: argparse.Namespace) -> int:
     """Accounts for every closed period."""
     from synergy.cli import exits, output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at, output.Progress("processes audited") as line:
         found = at.audit(line.show)
@@ -343,6 +343,6 @@ def _print_periods(found: Audit) -> None:
 
 def run_wait(arguments: argparse.Namespace) -> int:
     """Waits for a job."""
-    from synergy.cli.waiting import wait
+    from synergy.cli.timetable_wait import wait
 
     return wait(arguments)

@@ -51,7 +51,7 @@ def add(subparsers: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """A page of units."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         if arguments.process is not None:
@@ -86,7 +86,7 @@ def run_show(arguments: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         unit = at.reads.unit(arguments.id)
@@ -99,7 +99,7 @@ def run_show(arguments: argparse.Namespace) -> None:
 def run_log(arguments: argparse.Namespace) -> None:
     """The lines of its log."""
     from synergy.cli import output
-    from synergy.cli.desk import desk
+    from synergy.cli.services import desk
 
     with desk() as at:
         lines = at.reads.unit_log(arguments.id)
@@ -125,7 +125,7 @@ def run_retry(arguments: argparse.Namespace) -> None:
 
 def _move(arguments: argparse.Namespace, after: UnitState) -> None:
     from synergy.cli import output
-    from synergy.cli.desk import actor, desk
+    from synergy.cli.services import actor, desk
 
     with desk() as at:
         unit = at.reads.unit(arguments.id)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from synergy.mx.security.users import UserBook, Users
+    from synergy.mx.accounts.users import UserBook, Users
 
 ROLES = ("viewer", "operator", "admin")
 SCOPES = ("events", *ROLES)
@@ -85,8 +85,8 @@ def _token_verb(verbs: Any) -> Any:
 
 def run_add(arguments: argparse.Namespace) -> None:
     """One user more."""
-    from synergy.mx.security.roles import Role
-    from synergy.mx.security.users import checked_name, new_user
+    from synergy.mx.accounts.roles import Role
+    from synergy.mx.accounts.users import checked_name, new_user
 
     book, now = _book()
     name, role = checked_name(arguments.name), Role(arguments.role)
@@ -113,7 +113,7 @@ def run_role(arguments: argparse.Namespace) -> None:
     """Another role."""
     from dataclasses import replace
 
-    from synergy.mx.security.roles import Role
+    from synergy.mx.accounts.roles import Role
 
     book, _ = _book()
     role = Role(arguments.role)
@@ -133,8 +133,8 @@ def run_remove(arguments: argparse.Namespace) -> None:
 def run_token(arguments: argparse.Namespace) -> None:
     """A token more or less."""
     from synergy.errors import InvalidValue
-    from synergy.mx.security.roles import Role
-    from synergy.mx.security.users import new_token
+    from synergy.mx.accounts.roles import Role
+    from synergy.mx.accounts.users import new_token
 
     if arguments.revoke:
         _revoke(arguments)
@@ -210,7 +210,7 @@ def _book() -> tuple[UserBook, datetime]:
     from synergy.compose import HERE
     from synergy.config.loader import load_settings
     from synergy.errors import Refused
-    from synergy.mx.security.users import UserBook
+    from synergy.mx.accounts.users import UserBook
 
     settings = load_settings(HERE, os.environ)
     if settings.mx_users_file is None:
@@ -246,7 +246,7 @@ def _password(arguments: argparse.Namespace) -> str:
     import sys
 
     from synergy.errors import InvalidValue, Refused
-    from synergy.mx.security import passwords
+    from synergy.mx.accounts import passwords
 
     if arguments.password_stdin:
         said = sys.stdin.readline().rstrip("\r\n")

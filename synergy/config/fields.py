@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from synergy.config.findings import Findings, suggestion
 from synergy.errors import InvalidValue
-from synergy.schedule import phrases
+from synergy.schedule.format import literals
 
 Choice = TypeVar("Choice", bound=Enum)
 
@@ -90,7 +90,7 @@ class Fields:
         if value is None:
             return default
         try:
-            seconds = phrases.duration(value).total_seconds()
+            seconds = literals.duration(value).total_seconds()
         except InvalidValue as error:
             self.mistake(name, str(error))
             return default

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from synergy.errors import ConfigurationError
 from synergy.runtime.masking import mask
-from synergy.schedule.phrases import suggestion
+from synergy.schedule.format.literals import suggestion
 
 __all__ = ["Findings", "suggestion"]
 

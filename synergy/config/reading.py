@@ -21,6 +21,7 @@ from synergy.config.settings import NAMES, PREFIX, Settings
 from synergy.config.source import run_file
 from synergy.errors import InvalidValue
 from synergy.messaging import amqp
+from synergy.names import MX_HOST, MX_PORT
 from synergy.timeperiod import Qualifier
 
 Word = TypeVar("Word")
@@ -207,7 +208,7 @@ class _Reading:
         return text
 
     def _mx_host(self, users: Path | None) -> str:
-        host = self._text("mx_host", "127.0.0.1")
+        host = self._text("mx_host", MX_HOST)
         if not _HOST.fullmatch(host):
             self._mistake("mx_host", f"{host!r}: expected a host name or an address")
         elif users is None and not mx.is_loopback(host):
@@ -220,12 +221,12 @@ class _Reading:
     def _mx_port(self) -> int:
         value = self._value("mx_port")
         if value is None:
-            return 5000
+            return MX_PORT
         text = "" if isinstance(value, bool) else str(value).strip()
         if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
             return int(text)
         self._mistake("mx_port", f"{value!r}: expected a port, 1 to 65535")
-        return 5000
+        return MX_PORT
 
     def _users_file(self) -> Path | None:
         text = self._text("mx_users_file", "")

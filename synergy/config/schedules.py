@@ -9,7 +9,7 @@ from synergy.config.findings import Findings
 from synergy.model.process import DaemonProcess, FreerunProcess, Process
 from synergy.schedule import trigger
 from synergy.schedule.definition import Definition, Times, WorkerProgram
-from synergy.schedule.reading import InvalidDefinition, Known, read, warnings, write
+from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, write
 
 AGENT = "synergy.agent.agent.Agent.start"
 
@@ -49,7 +49,7 @@ def read_schedules(
 
 def _against(processes: Mapping[str, Process | None]) -> Known:
     """Imported only where something is declared, because every command reads the context."""
-    from synergy.delivery.checking import known
+    from synergy.delivery.definition_checks import known
 
     return known(processes)
 

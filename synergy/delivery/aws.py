@@ -15,10 +15,10 @@ from http import HTTPStatus
 from typing import Any
 
 from synergy.delivery import headers
-from synergy.delivery.crew import Crew
 from synergy.delivery.options import Options
 from synergy.delivery.request import JSON, Answer, Outcome, Request, failed, sent
 from synergy.delivery.target import Queue, TargetKind, split_queue, split_topic
+from synergy.delivery.thread_pool import Crew
 from synergy.errors import ConfigurationError, InvalidValue
 from synergy.runtime.masking import mask
 

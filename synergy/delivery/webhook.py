@@ -28,10 +28,10 @@ from synergy.clock import Clock
 from synergy.delivery import headers
 from synergy.delivery.addresses import IpAddress, refusal
 from synergy.delivery.connections import Connection, Connections, Place
-from synergy.delivery.crew import Crew
 from synergy.delivery.options import Options
 from synergy.delivery.request import KEPT, Answer, Outcome, Request, failed, sent
 from synergy.delivery.target import Webhook, split_webhook
+from synergy.delivery.thread_pool import Crew
 
 Resolve = Callable[[str, int], Sequence[IpAddress]]
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from synergy.clock import Clock, SystemClock
-from synergy.messaging.doorbell import Doorbells, LocalDoorbells, SocketDoorbells
 from synergy.messaging.message import BadMessage, Message, decode, encode
 from synergy.messaging.protocol import Consumer, Delivery, Waiter
+from synergy.messaging.wakeups import Doorbells, LocalDoorbells, SocketDoorbells
 from synergy.storage.protocol import Batch, DeadMessage, Messages, Store
 
 

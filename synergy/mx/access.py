@@ -12,9 +12,9 @@ from typing import Annotated, cast
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from synergy.insight.actions import Actor
+from synergy.commands.jobs import Actor
+from synergy.mx.accounts.roles import LOCAL, Role
 from synergy.mx.problems import Forbidden, Unknown
-from synergy.mx.security.roles import LOCAL, Role
 
 __all__ = ["Admin", "Operator", "Person", "Role", "Teller", "Viewer", "is_still", "person_of"]
 

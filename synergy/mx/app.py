@@ -13,27 +13,27 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount
 
 from synergy.mx import failures, openapi
+from synergy.mx.accounts.authenticator import Guard
 from synergy.mx.api import ROUTERS as API
 from synergy.mx.api import health, metrics
 from synergy.mx.api.audit import auditing
 from synergy.mx.assets import Assets
-from synergy.mx.desk import Desk
 from synergy.mx.idempotency import Idempotency
-from synergy.mx.operations import operating
+from synergy.mx.operation_runner import operating
 from synergy.mx.pages import router as pages
 from synergy.mx.problems import answers
-from synergy.mx.security.crossing import CrossSite
-from synergy.mx.security.endings import Ending, Endings
-from synergy.mx.security.guard import Guard
-from synergy.mx.security.headers import StrictHeaders
-from synergy.mx.security.hosts import Hosts
-from synergy.mx.security.identity import Identity
-from synergy.mx.security.limits import Bodies, Heads
-from synergy.mx.security.methods import Heading
-from synergy.mx.security.requestlog import RequestLog
+from synergy.mx.protection.auth_middleware import Identity
+from synergy.mx.protection.csrf import CrossSite
+from synergy.mx.protection.head_method import Heading
+from synergy.mx.protection.headers import StrictHeaders
+from synergy.mx.protection.hosts import Hosts
+from synergy.mx.protection.limits import Bodies, Heads
+from synergy.mx.protection.request_log import RequestLog
+from synergy.mx.protection.stream_shutdown import Ending, Endings
+from synergy.mx.services import Desk
 from synergy.mx.stream import streaming
 from synergy.mx.traffic import Counting
-from synergy.mx.troubles import Troubles
+from synergy.mx.verdict_cache import Troubles
 
 PREFIX = "/api/v1"
 ANYWHERE = (400, 401, 403, 414, 422, 429, 431, 503)  # what any request to the API may come to

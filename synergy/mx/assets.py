@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from synergy.mx.security.headers import FOREVER
+from synergy.mx.protection.headers import FOREVER
 
 FOLDER = Path(__file__).resolve().parent / "static"
 _PLACE = "/static/"

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synergy.errors import SynergyError
 from synergy.mx import problems
+from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.pages.render import page
 from synergy.mx.problems import Problem
-from synergy.mx.security.guard import OPEN
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

@@ -25,8 +25,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synergy.clock import Clock
+from synergy.commands.idempotency import Answering, UnderWay
 from synergy.errors import InvalidValue
-from synergy.insight.answering import Answering, UnderWay
 from synergy.model.answer import Answer
 from synergy.mx.access import Role, person_of
 from synergy.mx.problems import answers, problem

@@ -9,9 +9,9 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 
 from synergy.mx.access import Viewer
+from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.idempotency import describe
 from synergy.mx.problems import Problem, answers
-from synergy.mx.security.guard import OPEN
 
 router = APIRouter()
 

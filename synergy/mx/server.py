@@ -12,13 +12,13 @@ from contextlib import closing, contextmanager, suppress
 import uvicorn
 
 from synergy.errors import Refused
+from synergy.mx.accounts.accounts import Doors
+from synergy.mx.accounts.authenticator import Guard
 from synergy.mx.app import create_app
-from synergy.mx.desk import Desk
-from synergy.mx.security.doors import Doors
-from synergy.mx.security.endings import Ending
-from synergy.mx.security.guard import Guard
-from synergy.mx.security.hosts import is_loopback, own_names
-from synergy.mx.security.patience import Impatient
+from synergy.mx.protection.hosts import is_loopback, own_names
+from synergy.mx.protection.stream_shutdown import Ending
+from synergy.mx.protection.timeouts import Impatient
+from synergy.mx.services import Desk
 from synergy.runtime.workplace import Daemon, Workplace
 
 GRACE = 3  # seconds for requests under way when the process is to end

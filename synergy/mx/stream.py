@@ -28,9 +28,9 @@ from fastapi import FastAPI
 
 from synergy.clock import Clock
 from synergy.errors import StorageUnavailable, Unreachable
-from synergy.insight.reads import Reads
 from synergy.model.journal import JournalEntry
-from synergy.mx.listener import Listener, Message, behind, message_of
+from synergy.mx.stream_listener import Listener, Message, behind, message_of
+from synergy.queries.reads import Reads
 
 EVERY = 0.5  # seconds between two looks at the journal
 HEARTBEAT = 15.0  # seconds after which a listener who was told nothing is told that all is well

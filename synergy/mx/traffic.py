@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synergy.clock import Clock
-from synergy.insight.exposition import Counter, Durations, gauge
+from synergy.queries.metrics.exposition import Counter, Durations, gauge
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import orjson
 
-from synergy.insight.tree_runs import Lane, TreeRuns
+from synergy.queries.timetable.tree_states import Lane, TreeRuns
 
 
 def lanes_of(found: TreeRuns) -> bytes:

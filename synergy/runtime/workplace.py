@@ -10,6 +10,7 @@ from pathlib import Path
 from synergy.clock import Clock
 from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment, Process
+from synergy.names import MX_HOST, MX_PORT
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
 
@@ -44,7 +45,7 @@ class Workplace:
     schedules_update: str = "create"
     webhook_networks: tuple[IpNetwork, ...] = ()
     webhook_secrets: tuple[str, ...] = field(default=(), repr=False)
-    mx_address: tuple[str, int] = ("127.0.0.1", 5000)
+    mx_address: tuple[str, int] = (MX_HOST, MX_PORT)
     mx_users_file: Path | None = None
     mx_names: tuple[str, ...] = ()
     mx_tls: tuple[Path, Path] | None = None

@@ -22,7 +22,7 @@ from enum import Enum
 from typing import assert_never
 
 from synergy.model.schedule import Run
-from synergy.schedule import window
+from synergy.schedule import time_window
 from synergy.schedule.definition import (
     AtMost,
     Concurrency,
@@ -38,7 +38,7 @@ from synergy.schedule.definition import (
     WhenUnmet,
     WorkerProgram,
 )
-from synergy.schedule.phrases import spelled_instant, told_duration, told_earliest
+from synergy.schedule.format.literals import spelled_instant, told_duration, told_earliest
 
 UNDER_WAY = "a run is under way"
 
@@ -131,8 +131,8 @@ def _one_at_a_time(definition: Definition, run: Run, facts: Facts) -> Iterator[_
 def _closing(definition: Definition, now: datetime) -> Iterator[datetime]:
     """When the windows that are open now close: who waits for something else may miss them."""
     for one in definition.constraints:
-        if isinstance(one, TimeWindow) and window.is_open(one, now):
-            yield window.next_change(one, now)
+        if isinstance(one, TimeWindow) and time_window.is_open(one, now):
+            yield time_window.next_change(one, now)
 
 
 def _unmet(definition: Definition, run: Run, facts: Facts, now: datetime) -> Iterator[_Unmet]:
@@ -180,10 +180,12 @@ def _delay(constraint: Delay, run: Run, now: datetime) -> _Unmet | None:
 
 
 def _window(constraint: TimeWindow, now: datetime) -> _Unmet | None:
-    if window.is_open(constraint, now):
+    if time_window.is_open(constraint, now):
         return None
     hours = f"{constraint.start:%H:%M}-{constraint.end:%H:%M} {constraint.zone}"
-    return _Unmet(constraint.when_unmet, f"outside of {hours}", window.next_change(constraint, now))
+    return _Unmet(
+        constraint.when_unmet, f"outside of {hours}", time_window.next_change(constraint, now)
+    )
 
 
 def _since_last_run(

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from synergy.errors import InvalidValue
-from synergy.schedule.cron import HORIZON, Cron
+from synergy.schedule.cron.line import HORIZON, Cron
 from synergy.schedule.trigger import At, Every, Trigger
 
 _TICK = timedelta(seconds=1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from synergy.errors import InvalidValue
 from synergy.model.process import FreerunProcess, ManagedProcess, Process
-from synergy.schedule.part import Spot
-from synergy.schedule.phrases import suggestion
+from synergy.schedule.format.field_reader import Spot
+from synergy.schedule.format.literals import suggestion
 
 OF_JOBS = ("processed", "noop", "skipped", "failed", "given_up")
 """How a job of a managed process ends, or comes to a halt; the journal says `job.` and the word."""

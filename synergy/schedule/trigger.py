@@ -3,7 +3,7 @@
 `every N` is due at the multiples of N seconds since the Unix epoch, so that it needs no
 memory: any process computes the same instants, and a restart shifts nothing. `at [D-]HH:MM,
 ...` is due each week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes both
-dialects of `synergy.schedule.cron`.
+dialects of `synergy.schedule.cron.line`.
 
 A trigger is a value: equal triggers are due at the same instants, `str` writes the one
 canonical form, and `parse` reads it back to an equal value. It does not know its zone. What is
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from synergy.errors import InvalidValue
-from synergy.schedule import cron
-from synergy.schedule.cron import Cron
+from synergy.schedule.cron import line
+from synergy.schedule.cron.line import Cron
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 366 * 86_400  # seconds; beyond that a date is meant, not a spacing
@@ -107,7 +107,7 @@ def _parse(text: str) -> Trigger:
         case "at":
             return _at(rest.split(","))
         case "cron":
-            return cron.parse(rest)
+            return line.parse(rest)
         case _:
             raise ValueError(_EXPECTED)
 

@@ -32,8 +32,8 @@ from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobMove, JobRun, JobState
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
-from synergy.scheduler.lane import Lane
-from synergy.scheduler.moves import jobs_of, merged
+from synergy.scheduler.job_moves import jobs_of, merged
+from synergy.scheduler.process_state import Lane
 from synergy.storage.protocol import Batch, Store
 
 _FINISHES = {

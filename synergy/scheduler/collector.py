@@ -20,14 +20,14 @@ from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import SynergyError
-from synergy.insight.launching import AGENT
-from synergy.insight.swept import told
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
+from synergy.model.collector_counts import told
 from synergy.model.journal import JournalEntry
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.names import AGENT_TOPIC
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
@@ -169,7 +169,7 @@ class Collector:
         publish: defaultdict[str, list[Hint]] = defaultdict(list)
         with self._store.batch() as batch:
             if any(_ends_a_run(process, judgement) for _, process, judgement in judged):
-                batch.after_commit(lambda: self._bus.notify(AGENT))
+                batch.after_commit(lambda: self._bus.notify(AGENT_TOPIC))
             refused = {move.unit for move in self._store.units.move(moves, now)}
             counts: Counter[str] = Counter()
             for unit, process, judgement in judged:

@@ -15,9 +15,9 @@ from datetime import datetime
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import Hint, UnitState
-from synergy.scheduler.lane import Lane
-from synergy.scheduler.memory import Memory
-from synergy.scheduler.trouble import Troubles
+from synergy.scheduler.circuit_breaker import Troubles
+from synergy.scheduler.known_state import Memory
+from synergy.scheduler.process_state import Lane
 from synergy.storage.protocol import Store
 from synergy.timetable.change import Change
 

@@ -12,16 +12,16 @@ import logging
 from datetime import datetime, timedelta
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.insight.actions import SCHEDULER, TIMETABLE_START
-from synergy.insight.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.model.journal import JournalEntry
+from synergy.names import SCHEDULER_TOPIC, TIMETABLE_START
+from synergy.runtime.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.runtime.leadership import Leadership
 from synergy.runtime.workplace import Daemon, Workplace
+from synergy.scheduler.circuit_breaker import Troubles
 from synergy.scheduler.collector import EVERY, Collector
 from synergy.scheduler.feed import RELEASED, CollectionAsked
-from synergy.scheduler.managed import JOURNAL, Managed
-from synergy.scheduler.sharing import Sharing
-from synergy.scheduler.trouble import Troubles
+from synergy.scheduler.lease_balancer import Sharing
+from synergy.scheduler.timetable_loop import JOURNAL, Managed
 from synergy.timeperiod import Qualifier
 
 HISTORY = timedelta(hours=48)  # how far back a first start reaches by default
@@ -51,7 +51,7 @@ class Scheduler(Daemon):
     def start(self) -> None:
         """Runs until the process shall stop; gives the leases up at the end."""
         stop = self.workplace.stop
-        listener = self.workplace.bus.listener(SCHEDULER)
+        listener = self.workplace.bus.listener(SCHEDULER_TOPIC)
         stop.interrupts(listener.interrupt)
         failures = 0
         try:
@@ -136,7 +136,7 @@ class Scheduler(Daemon):
         for part in parts:
             self._sharing.give_up(part)
         self._journal(RELEASED, parts)
-        self.workplace.bus.notify(SCHEDULER)
+        self.workplace.bus.notify(SCHEDULER_TOPIC)
 
     def _resign(self) -> None:
         mine = self._sharing.mine

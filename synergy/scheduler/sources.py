@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import reduce
 
-from synergy.insight.coverage import source_bounds
+from synergy.commands.sources import source_bounds
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 

@@ -26,8 +26,8 @@ from synergy.runtime.stop import Stop
 from synergy.supervisor import lock, output
 from synergy.supervisor.claim import BoxClaim
 from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.start_report import Outcome, Pipe, StartReport, Teller, Watcher, follow
 from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
-from synergy.supervisor.telling import Outcome, Pipe, StartReport, Teller, Watcher, follow
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from synergy.runtime import letting_go
+from synergy.runtime import abandoned_work
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 
@@ -101,7 +101,7 @@ def failures_after_death(
 ) -> int:
     """Deaths in a row, the present one included; `code` is what it ended with, if that is known."""
     lived = now - status.born
-    is_on_purpose = code == letting_go.EXIT and lived >= letting_go.GRACE
+    is_on_purpose = code == abandoned_work.EXIT and lived >= abandoned_work.GRACE
     return 1 if is_on_purpose or lived >= timing.healthy_after else status.failures + 1
 
 

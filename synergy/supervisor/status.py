@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from synergy.insight.leaders import PartView, leaders
 from synergy.model.box import ObservedProcess
 from synergy.model.process import Deployment
 from synergy.runtime.identity import boot_id, start_time
+from synergy.runtime.leaders import PartView, leaders
 from synergy.storage.protocol import Store
 from synergy.supervisor import lock
-from synergy.supervisor.memory import resident
+from synergy.supervisor.memory_report import resident
 
 LOST = "lost"
 

@@ -24,15 +24,15 @@ from typing import Any
 
 from synergy.clock import Clock, SystemClock
 from synergy.errors import StorageUnavailable
-from synergy.insight.memory import fact_of
 from synergy.messaging.protocol import Bus
 from synergy.model.box import ObservedProcess
 from synergy.model.process import Deployment
-from synergy.runtime import letting_go
+from synergy.names import process_memory
+from synergy.runtime import abandoned_work
 from synergy.runtime.identity import boot_id
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
-from synergy.supervisor import assignment, memory
+from synergy.supervisor import assignment, memory_report
 from synergy.supervisor.host import Group, ProcessHost
 from synergy.supervisor.plan import (
     Action,
@@ -304,7 +304,7 @@ class Supervisor:
 
     def _died(self, slot: Slot) -> None:
         code = self._release(slot)
-        why = ": its work did not let go of a unit" if code == letting_go.EXIT else ""
+        why = ": its work did not let go of a unit" if code == abandoned_work.EXIT else ""
         self._log(slot, logging.WARNING, "died", "died, exit code %s%s", code, why)
         self._failed(slot, code)
 
@@ -357,11 +357,11 @@ class Supervisor:
     def _report(self, intended: Mapping[Slot, str] | None = None) -> bool:
         """Writes down what runs, and what is about to; False if the store is not reachable."""
         observed = [self._observed(slot, intended or {}) for slot in sorted(self._status)]
-        box, taken = self._config.box, memory.report(observed)
+        box, taken = self._config.box, memory_report.report(observed)
         try:
             with self._store.batch():
                 self._store.boxes.report(box, observed, self._clock.now())
-                self._store.facts.set(fact_of(box), taken)
+                self._store.facts.set(process_memory(box), taken)
         except StorageUnavailable as error:
             self._cut_off(error)
             return False

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.protocol import Bus
+from synergy.names import SUPERVISOR_TOPIC
 from synergy.runtime.stop import Stop
 
-TOPIC = "supervisor"  # whoever changes the box configuration notifies this topic
 _LISTEN = 60.0
 _RETRY = 5.0
 
@@ -74,7 +74,7 @@ def _listen(bus: Bus, stop: Stop, noticed: Callable[[], None]) -> None:
 
 
 def _hear(bus: Bus, stop: Stop, noticed: Callable[[], None]) -> None:
-    waiter = bus.listener(TOPIC)
+    waiter = bus.listener(SUPERVISOR_TOPIC)
     stop.interrupts(waiter.interrupt)
     try:
         while not stop.is_set:

@@ -31,7 +31,7 @@ class EventConsumer(Daemon):
         """
 
     def start(self) -> None:
-        from synergy.worker.consuming import consume
+        from synergy.worker.event_loop import consume
 
         consume(self.workplace, self.handle)
 
@@ -54,6 +54,6 @@ class Worker(ABC):
 
     def start(self) -> None:
         """Takes units from the queue until the process shall stop."""
-        from synergy.worker.execution import run_units
+        from synergy.worker.unit_runner import run_units
 
         run_units(self.workplace, self.work, self.unique_by)

@@ -26,9 +26,9 @@ from synergy.cli.main import NOUNS, main
 
 AT_HAND = (  # what forks need not import, each for itself
     *(NOUNS[noun][0] for noun in NOUNS if noun not in ("bench", "shell", "test")),
-    "synergy.cli.desk",
-    "synergy.insight.copying",
-    "synergy.insight.presence",
+    "synergy.cli.services",
+    "synergy.commands.store_copy",
+    "synergy.commands.store_usage",
     "synergy.messaging.stored",
     "synergy.storage.sqlite",
 )

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from synergy.insight.launching import outcome_of
+from synergy.commands.run_units import outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from tests.acceptance import inside

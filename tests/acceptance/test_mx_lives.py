@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from synergy.clock import SystemClock
-from synergy.insight.leaders import COLLECTOR, lease_of, part_of_tree
 from synergy.mx.access import Role
-from synergy.mx.security.users import UserBook, new_user
+from synergy.mx.accounts.users import UserBook, new_user
+from synergy.runtime.leaders import COLLECTOR, lease_of, part_of_tree
 from tests.acceptance import inside
 from tests.acceptance.api_client import Client
 from tests.acceptance.kit import LIMIT, end_of, kill, until

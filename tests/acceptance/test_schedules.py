@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from synergy.clock import SystemClock
-from synergy.insight.actions import Actor
-from synergy.insight.happenings import LOOKED_AT, causes
-from synergy.insight.schedules import ScheduleActions
+from synergy.commands.jobs import Actor
+from synergy.commands.schedules import ScheduleActions
 from synergy.model.schedule import RunState
+from synergy.queries.schedules.event_effects import LOOKED_AT, causes
 from tests.acceptance import inside
 from tests.acceptance.boxes.seconds import Seconds
 from tests.acceptance.boxes.show import lasting

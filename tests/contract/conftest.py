@@ -19,7 +19,7 @@ from synergy.messaging.stored import StoredBus
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
 from synergy.storage.protocol import Store
-from tests.contract.crowd import open_bus, open_store
+from tests.contract.concurrency import open_bus, open_store
 from tests.contract.engines import (
     ALL,
     BUSES,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from synergy.messaging.doorbell import SocketDoorbells
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Waiter
+from synergy.messaging.wakeups import SocketDoorbells
 from synergy.storage.protocol import Store
 from tests.servers.standing_still import stand_still
 
@@ -123,7 +123,7 @@ def test_interrupting_or_ringing_after_closing_does_nothing(bus: Bus) -> None:
 RINGER = """
 import sys
 from pathlib import Path
-from synergy.messaging.doorbell import SocketDoorbells
+from synergy.messaging.wakeups import SocketDoorbells
 bells = SocketDoorbells(Path(sys.argv[1]))
 bell = bells.bell("mine")
 print("ready", flush=True)

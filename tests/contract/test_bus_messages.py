@@ -12,7 +12,7 @@ from synergy.messaging.message import EventsMessage, Message, UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
 from synergy.messaging.stored import StoredBus
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads, open_bus
+from tests.contract.concurrency import in_processes, in_threads, open_bus
 from tests.contract.engines import RABBITMQ, STORED, WITHOUT_TRANSACTIONS
 
 ONE, TWO, THREE = (UnitMessage("u", n) for n in (1, 2, 3))

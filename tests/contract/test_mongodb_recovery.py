@@ -24,8 +24,9 @@ from synergy.model.job import JobMove, JobState
 from synergy.model.operation import OperationState
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, SinkWrite, UnitMove, UnitState
-from synergy.storage.mongodb import MongoStore, payloads, telling
+from synergy.storage.mongodb import MongoStore, journaled, payloads
 from tests.contract.engines import MONGOMOCK
+from tests.contract.mongomock_engine import toy_store
 from tests.contract.operated import an_operation
 from tests.contract.scheduled import (
     a_change,
@@ -36,7 +37,6 @@ from tests.contract.scheduled import (
     the_run,
     the_schedule,
 )
-from tests.contract.toy import toy_store
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_move, a_sink_write, a_unit
 from tests.servers.mongodb import Server
 
@@ -414,7 +414,7 @@ def test_an_entry_of_a_dead_writer_is_told_before_that_of_the_next(
 def test_more_untold_entries_than_are_told_at_once_are_all_told(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "_AT_ONCE", 3)
+    monkeypatch.setattr(journaled, "_AT_ONCE", 3)
     with opened(mongodb_url) as store:
         with dying_after(2, monkeypatch), pytest.raises(Died):  # numbers, then the runs
             store.runs.create([a_run(f"due:{n}") for n in range(10)], "agent")

@@ -10,7 +10,7 @@ import pytest
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.message import UnitMessage, encode
 from synergy.messaging.protocol import Consumer, Waiter
-from synergy.messaging.rabbitmq import link
+from synergy.messaging.rabbitmq import reconnecting
 from tests.contract.rabbits import LONG, ONE, THREE, TWO, Client, client, undeclared
 from tests.servers.rabbitmq import Broker, Node, connect, ill_treated
 
@@ -33,8 +33,8 @@ def node(broker: Broker) -> Iterator[Node]:
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pauses of half a minute are for brokers that are away for longer."""
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.1)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr(reconnecting, "FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(reconnecting, "LONGEST_PAUSE", 0.5)
 
 
 @pytest.fixture

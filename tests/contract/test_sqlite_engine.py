@@ -20,7 +20,7 @@ from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.storage.encoding import instant_or_none, micros
 from synergy.storage.sqlite import SqliteStore, engine, filesystem, schema
 from synergy.storage.sqlite.queries import SQL, queries
-from tests.contract.crowd import in_processes, in_the_midst
+from tests.contract.concurrency import in_processes, in_the_midst
 from tests.factories import HOUR, NOW, a_move, a_unit, an_entry, some_units
 
 NOUNS = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != "schema")

@@ -8,7 +8,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.storage.protocol import Batch, Store
-from tests.contract.crowd import in_threads
+from tests.contract.concurrency import in_threads
 
 
 def test_what_a_batch_wrote_is_seen_within_it_and_after_it(store: Store) -> None:

@@ -18,7 +18,7 @@ from synergy.model.unit_of_work import UnitOfWork
 from synergy.storage.mongodb import rows as mongodb_rows
 from synergy.storage.protocol import Bounds, SourceChange, Store
 from synergy.storage.sqlite import SqliteStore
-from tests.contract.crowd import in_processes, open_store
+from tests.contract.concurrency import in_processes, open_store
 from tests.contract.engines import QUICK
 from tests.factories import HOUR, NEXT_HOUR, NOW, TYPED, a_conclusion, a_hint, a_sink_write, a_unit
 

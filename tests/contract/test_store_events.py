@@ -11,7 +11,7 @@ import pytest
 from synergy.errors import InvalidValue
 from synergy.model.schedule import Event
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads, open_store
+from tests.contract.concurrency import in_processes, in_threads, open_store
 from tests.contract.scheduled import ODD, an_event
 from tests.factories import NOW
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_threads
+from tests.contract.concurrency import in_threads
 
 
 def test_a_fact_is_what_was_set_last(store: Store) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobMove, JobState
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
-from tests.contract.crowd import in_processes, open_store
+from tests.contract.concurrency import in_processes, open_store
 from tests.contract.engines import QUICK
 from tests.factories import NOW, a_move
 

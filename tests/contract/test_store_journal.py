@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
-from tests.contract.crowd import in_processes, open_store
+from tests.contract.concurrency import in_processes, open_store
 from tests.contract.engines import QUICK
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_move, an_entry
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from synergy.model.lease import Lease
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 
 
 def test_a_lease_that_nobody_took_is_not_there(store: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from synergy.storage.protocol import Store, StoredMessage
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 from tests.factories import NOW
 
 

@@ -13,7 +13,7 @@ from synergy.model.answer import Answer
 from synergy.model.journal import JournalEntry
 from synergy.model.operation import Operation, OperationState
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 from tests.contract.operated import an_answer, an_operation
 from tests.contract.scheduled import ODD
 from tests.factories import NOW

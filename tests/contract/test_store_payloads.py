@@ -9,7 +9,7 @@ import pytest
 from synergy.errors import InvalidValue
 from synergy.storage.mongodb import payloads
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 
 LONGEST = 16_777_215
 

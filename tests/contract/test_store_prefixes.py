@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_the_midst, in_threads, open_store
+from tests.contract.concurrency import in_the_midst, in_threads, open_store
 from tests.contract.engines import WITHOUT_TRANSACTIONS
 from tests.contract.scheduled import a_change, a_run, a_schedule, the_schedule
 from tests.factories import NOW, a_move, a_unit

@@ -12,7 +12,7 @@ from synergy.errors import InvalidValue
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Run, RunState
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 from tests.contract.scheduled import ODD, a_run, a_run_change, the_run
 from tests.factories import NOW
 

@@ -12,7 +12,7 @@ from synergy.errors import InvalidValue
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Origin, Schedule, ScheduleVersion
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 from tests.contract.scheduled import ODD, a_change, a_run, a_schedule, the_schedule
 from tests.factories import NOW
 

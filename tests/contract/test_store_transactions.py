@@ -12,7 +12,7 @@ from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
 from synergy.model.schedule import RunState
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_processes, in_the_midst, in_threads, open_store
+from tests.contract.concurrency import in_processes, in_the_midst, in_threads, open_store
 from tests.contract.engines import STORED, WITH_TRANSACTIONS
 from tests.contract.scheduled import (
     a_change,

@@ -10,7 +10,7 @@ import pytest
 from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import Hint, UnitState
 from synergy.storage.protocol import LogLine, Store
-from tests.contract.crowd import in_processes, in_threads
+from tests.contract.concurrency import in_processes, in_threads
 from tests.factories import (
     HOUR,
     NEXT_HOUR,

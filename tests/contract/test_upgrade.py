@@ -13,8 +13,8 @@ import pymongo
 import pytest
 
 from synergy.clock import SystemClock
+from synergy.commands.store_copy import Copying
 from synergy.errors import StorageUnavailable
-from synergy.insight.copying import Copying
 from synergy.model.job import JobMove, JobState
 from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
 from synergy.storage.mongodb.database import Database
@@ -23,7 +23,7 @@ from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore, schema
 from synergy.storage.sqlite import upgrade as sqlite_upgrade
 from synergy.timeperiod import Qualifier
-from tests.contract.crowd import in_processes
+from tests.contract.concurrency import in_processes
 from tests.contract.older_stores import (
     CASES,
     MONGODB_LAYOUT,

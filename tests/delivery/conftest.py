@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from synergy.clock import SteppedClock
-from synergy.delivery.sending import Answer, Options, Request, Sender
+from synergy.delivery.sender import Answer, Options, Request, Sender
 from synergy.delivery.target import parse_target
 from tests.delivery.receivers import LIMIT
 

@@ -304,7 +304,7 @@ def test_one_version_of_boto3_is_named() -> None:
 
 
 def test_it_is_imported_only_where_it_is_needed() -> None:
-    script = "import sys, synergy.delivery.sending as s; sys.exit('boto3' in sys.modules)"
+    script = "import sys, synergy.delivery.sender as s; sys.exit('boto3' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT)
     assert done.returncode == 0
     assert aws.THREADS > 0

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from synergy.delivery.aws import THREADS
-from synergy.delivery.lanes import Lanes
-from synergy.delivery.sending import Answer
+from synergy.delivery.fair_queue import Lanes
+from synergy.delivery.sender import Answer
 from synergy.delivery.target import parse_target
 from tests.delivery.conftest import Desk, a_request
 from tests.delivery.receivers import LIMIT, answers, hangs, receiving

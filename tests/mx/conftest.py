@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from synergy.mx.app import create_app
-from synergy.mx.desk import Desk
+from synergy.mx.services import Desk
 from tests.deployments import site_and_client
 from tests.mx.asking import Client
 from tests.mx.house import HERE, House
-from tests.service.world import World, close_worlds
+from tests.service.scheduler_harness import World, close_worlds
 
 BASE = "http://localhost:5000"
 

@@ -10,13 +10,13 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 
 from synergy.mx.access import Role
+from synergy.mx.accounts.accounts import Doors
+from synergy.mx.accounts.authenticator import Guard
+from synergy.mx.accounts.users import UserBook, new_token, new_user
 from synergy.mx.app import create_app
-from synergy.mx.desk import Desk
-from synergy.mx.security.doors import Doors
-from synergy.mx.security.guard import Guard
-from synergy.mx.security.users import UserBook, new_token, new_user
+from synergy.mx.services import Desk
 from tests.mx.asking import Client
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 PASSWORD = "six tall blue herons"
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)

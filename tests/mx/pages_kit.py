@@ -10,7 +10,7 @@ from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess
 from tests.deployments import site_and_client
 from tests.mx.asking import Client
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 HOSTILE = "<script>alert(1)</script>"
 DAEMON = DaemonProcess(

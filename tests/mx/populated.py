@@ -8,26 +8,27 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
+from synergy.commands.jobs import Actor
 from synergy.delivery.request import Answer, Request, failed, sent
-from synergy.insight.actions import Actor
-from synergy.insight.bulk import BulkRequest, BulkVerb, Range
-from synergy.insight.memory import fact_of, written
 from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.mx.access import Role
-from synergy.mx.desk import Desk
-from synergy.mx.security.users import UserBook, new_token, new_user
+from synergy.mx.accounts.users import UserBook, new_token, new_user
 from synergy.mx.server import MX
+from synergy.mx.services import Desk
+from synergy.names import process_memory
 from synergy.runtime.logs import log_path
+from synergy.runtime.process_memory import written
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import LogLine
 from synergy.worker.outcome import Processed
 from tests.deployments import site_and_client
 from tests.mx.house import QUICK
-from tests.service.agents import FakeSender, Member
+from tests.service.agent_harness import FakeSender, Member
 from tests.service.free_runs import a_free_process
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 LIMIT = 120.0  # seconds that anything may take
 SOMEBODY = Actor("somebody", "to have some of everything")
@@ -122,7 +123,7 @@ def _boxes(world: World) -> None:
     store.boxes.assign("box", [*world.deployment.processes])
     seen = ObservedProcess("box", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)
     store.boxes.report("box", [seen], now)
-    store.facts.set(fact_of("box"), written({("Sitehourly", 1): 4096}))
+    store.facts.set(process_memory("box"), written({("Sitehourly", 1): 4096}))
 
 
 def _logs(world: World, home: Path) -> None:

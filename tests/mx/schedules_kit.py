@@ -8,9 +8,9 @@ from typing import Any
 from synergy.delivery.request import Answer, Request, sent
 from tests.mx.asking import Client
 from tests.mx.conftest import client_of
-from tests.service.agents import FakeSender, Member
+from tests.service.agent_harness import FakeSender, Member
 from tests.service.free_runs import a_free_process, a_world
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 API = "/api/v1/schedules"
 NIGHTLY = {"name": "nightly", "process": "Report", "cron": "0 2 * * *", "zone": "Europe/Berlin"}

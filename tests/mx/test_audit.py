@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.audit import Audit, Unexplained
-from synergy.insight.audits import EVERY, PAUSE, SOON, Audits
 from synergy.model.job import JobMove, JobState
+from synergy.names import TIMETABLE_START
+from synergy.queries.timetable.audit import Audit, Unexplained
+from synergy.queries.timetable.background_audit import EVERY, PAUSE, SOON, Audits
 from tests.deployments import DAILY
 
 AT = "/api/v1/audit"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight.memory import fact_of, written
 from synergy.model.box import SILENT_AFTER, ObservedProcess
+from synergy.names import process_memory
+from synergy.runtime.process_memory import written
 
 AT = "/api/v1/boxes"
 PLACE = f"{AT}/box-1/processes/Sitehourly"
@@ -18,7 +19,7 @@ def world(world):
     now = world.clock.now()
     seen = ObservedProcess("box-1", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)
     world.store.boxes.report("box-1", [seen], now)
-    world.store.facts.set(fact_of("box-1"), written({("Sitehourly", 1): 4096}))
+    world.store.facts.set(process_memory("box-1"), written({("Sitehourly", 1): 4096}))
     return world
 
 

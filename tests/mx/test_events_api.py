@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from synergy.insight.happenings import LOOKED_AT
+from synergy.queries.schedules.event_effects import LOOKED_AT
 from tests.mx.schedules_kit import Shop
 
 EVENTS = "/api/v1/events"

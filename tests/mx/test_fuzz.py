@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 
-from synergy.insight import happenings
+from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.app import create_app
-from synergy.mx.desk import Desk
-from synergy.mx.security.guard import OPEN
+from synergy.mx.services import Desk
+from synergy.queries.schedules import event_effects
 from tests.mx.asking import Client
 from tests.mx.conftest import BASE
 from tests.mx.hostile import BODIES, HEADERS, JSON, SEGMENTS, SPOILT, VALUES, written
 from tests.mx.house import HERE
 from tests.mx.populated import LIMIT, SCHEDULES, a_populated_deployment, place_of, populate, served
 from tests.seeds import seeds
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 API = "/api/v1"
 ENDLESS = f"{API}/stream"
@@ -63,7 +63,7 @@ SOUND: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def world(worlds, tmp_path, monkeypatch) -> World:
-    monkeypatch.setattr(happenings, "PATIENCE", 0.001)
+    monkeypatch.setattr(event_effects, "PATIENCE", 0.001)
     return populate(worlds(a_populated_deployment()), tmp_path)
 
 

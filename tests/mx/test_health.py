@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.insight.health import Health, LeaseWatch, Probe
-from synergy.insight.leaders import DECIDER
-from synergy.insight.reads import Reads
 from synergy.model.process import DaemonProcess
 from synergy.mx.app import THREADS
+from synergy.queries.health.readiness import Health, LeaseWatch, Probe
+from synergy.queries.reads import Reads
+from synergy.runtime.leaders import DECIDER
 from synergy.runtime.leadership import WAIT
 from tests.deployments import site_and_client
 

@@ -15,14 +15,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from synergy.clock import SteppedClock
+from synergy.commands.idempotency import Answering
 from synergy.errors import InvalidValue, StorageUnavailable
-from synergy.insight.answering import Answering
 from synergy.mx.access import Person
+from synergy.mx.accounts.roles import Role
 from synergy.mx.failures import Failures
 from synergy.mx.idempotency import LONGEST_BODY, Idempotency
-from synergy.mx.security.roles import Role
 from synergy.storage.protocol import Store
-from tests.contract.crowd import in_threads, open_store
+from tests.contract.concurrency import in_threads, open_store
 from tests.mx.test_operations import of_a_dead_process
 from tests.service.faults import Died, FaultyStore
 

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Blocking
 from synergy.mx.api import jobs as module
+from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.factories import a_unit
 from tests.mx.conftest import client_of
-from tests.service.world import OPERATOR
+from tests.service.scheduler_harness import OPERATOR
 
 FIRST = Qualifier.HOURLY.parse("2015051700")
 DAY = "2015051700"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight import journal
+from synergy.queries import journal
 from tests.factories import an_entry
 
 AT = "/api/v1/journal"

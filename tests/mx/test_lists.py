@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight import happenings
+from synergy.queries.schedules import event_effects
 from tests.mx.conftest import client_of
 from tests.mx.populated import a_populated_deployment, populate
 
 
 @pytest.fixture
 def client(worlds, tmp_path, monkeypatch):
-    monkeypatch.setattr(happenings, "PATIENCE", 0.01)
+    monkeypatch.setattr(event_effects, "PATIENCE", 0.01)
     with client_of(populate(worlds(a_populated_deployment()), tmp_path)) as client:
         yield client
 

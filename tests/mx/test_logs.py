@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from synergy.insight import log_blocks, log_lines
+from synergy.queries.logs import line_index, lines
 
 AT = "/api/v1/logs"
 NAME = "Sitehourly"
@@ -45,8 +45,8 @@ def rotated(logs):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(log_blocks, "BLOCK", 1000)
-    monkeypatch.setattr(log_blocks, "LONGEST", 4000)
+    monkeypatch.setattr(line_index, "BLOCK", 1000)
+    monkeypatch.setattr(line_index, "LONGEST", 4000)
 
 
 def read(client, query="", name=NAME):
@@ -199,7 +199,7 @@ def test_one_look_goes_through_so_much_and_says_where_to_go_on(client, logs, mon
     write(
         logs / f"{NAME}.log", *(line(n, "error" if n in (1, 90) else "info") for n in range(1, 101))
     )
-    monkeypatch.setattr(log_lines, "MOST_LOOKED", 10 * len(line(1)))
+    monkeypatch.setattr(lines, "MOST_LOOKED", 10 * len(line(1)))
     answer = read(client, "level=error&after=1")
     assert answer["items"] == []
     place = answer["next"]
@@ -217,10 +217,10 @@ def test_one_look_goes_through_so_much_and_says_where_to_go_on(client, logs, mon
 
 def test_an_answer_has_a_bounded_size_and_one_line_at_least(client, logs, monkeypatch):
     write(logs / f"{NAME}.log", *map(line, range(1, 9)))
-    monkeypatch.setattr(log_lines, "MOST_SHOWN", 2 * len(line(1)))
+    monkeypatch.setattr(lines, "MOST_SHOWN", 2 * len(line(1)))
     assert (numbers(answer := read(client, "after=0")), answer["next"]) == ([1, 2], 2)
     assert (numbers(answer := read(client)), answer["previous"]) == ([7, 8], 7)
-    monkeypatch.setattr(log_lines, "MOST_SHOWN", 1)
+    monkeypatch.setattr(lines, "MOST_SHOWN", 1)
     assert numbers(read(client, "after=3")) == [4]
 
 

@@ -13,22 +13,22 @@ from pathlib import Path
 import pytest
 import yaml
 
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.errors import MessagingUnavailable
-from synergy.insight import activity
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.activity import Activity
-from synergy.insight.bulk import BulkRequest, BulkVerb, Range
-from synergy.insight.memory import fact_of, written
-from synergy.insight.swept import counts_of, told
-from synergy.insight.work_metrics import WorkMeter
 from synergy.model.box import ObservedProcess
+from synergy.model.collector_counts import counts_of, told
 from synergy.model.process import DaemonProcess, OnFailure
 from synergy.model.unit_of_work import UnitState
+from synergy.names import TIMETABLE_START, process_memory
+from synergy.queries.metrics import activity
+from synergy.queries.metrics.activity import Activity
+from synergy.queries.metrics.work import WorkMeter
+from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process, site_and_client
 from tests.factories import NOW, a_unit, an_entry
 from tests.mx import prometheus
 from tests.mx.conftest import client_of
-from tests.service.world import OPERATOR
+from tests.service.scheduler_harness import OPERATOR
 
 DOCS = Path(__file__).parents[2] / "docs"
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -37,7 +37,7 @@ RULES = DEPLOY / "prometheus-rules.yaml"
 OPERATIONS = DOCS / "operations.md"
 
 
-# Metrics of the verdict, which `synergy.insight` tells of besides those of this module.
+# Metrics of the verdict, which `synergy.queries` tells of besides those of this module.
 OF_THE_VERDICT = {
     "synergy_verdict_well", "synergy_verdict_findings", "synergy_units_not_served",
 }  # fmt: skip
@@ -191,7 +191,7 @@ def test_processes_of_a_box_are_told_and_a_silent_box_runs_nothing(world, client
     world.store.boxes.assign("b", ["Sitehourly", "Sitedaily"])
     seen = ObservedProcess("b", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)
     world.store.boxes.report("b", [seen], now)
-    world.store.facts.set(fact_of("b"), written({("Sitehourly", 1): 4096}))
+    world.store.facts.set(process_memory("b"), written({("Sitehourly", 1): 4096}))
 
     def of(name, process):
         return read(client)[f"synergy_process_{name}"].value(box="b", process=process)

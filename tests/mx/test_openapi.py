@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy.insight import happenings
+from synergy.queries.schedules import event_effects
 from tests.mx.conftest import client_of
 from tests.mx.populated import a_populated_deployment, a_token, place_of, populate, served
 
@@ -27,7 +27,7 @@ LIMIT = 600  # seconds after which something hangs
 @pytest.fixture
 def world(worlds, tmp_path, monkeypatch):
     """Some of everything; no agent is at work, for which nobody waits here."""
-    monkeypatch.setattr(happenings, "PATIENCE", 0.01)
+    monkeypatch.setattr(event_effects, "PATIENCE", 0.01)
     return populate(worlds(a_populated_deployment()), tmp_path)
 
 

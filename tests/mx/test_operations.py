@@ -11,25 +11,25 @@ from datetime import timedelta
 
 import pytest
 
+from synergy.commands import bulk, idempotency
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
+from synergy.commands.jobs import Actor
 from synergy.errors import MessagingUnavailable, NotFound, StorageUnavailable
-from synergy.insight import answering, bulk
-from synergy.insight.actions import Actor
-from synergy.insight.bulk import BulkRequest, BulkVerb, Range
 from synergy.model.job import JobState
 from synergy.model.operation import Operation, OperationState
-from synergy.mx import operations
+from synergy.mx import operation_runner
 from synergy.mx.api import jobs
-from synergy.mx.desk import Desk
-from synergy.mx.operations import Operating
+from synergy.mx.operation_runner import Operating
+from synergy.mx.services import Desk
 from synergy.runtime import identity
+from tests.contract.mongomock_engine import toy_store
 from tests.contract.operated import an_answer, an_operation
-from tests.contract.toy import toy_store
 from tests.deployments import site_and_client
 from tests.factories import a_move
 from tests.mx.asking import Client
 from tests.mx.conftest import client_of
 from tests.service.faults import Died, FaultyStore
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 STEP = 10  # jobs
 HOURS = ("Sitehourly", "2015051700", "2015051923")  # of three days
@@ -43,7 +43,7 @@ DONE, FAILED, RUNNING = OperationState.DONE, OperationState.FAILED, OperationSta
 @pytest.fixture(autouse=True)
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "STEP", STEP)
-    monkeypatch.setattr(operations, "LOOK", 3600.0)  # whoever is not woken comes too late
+    monkeypatch.setattr(operation_runner, "LOOK", 3600.0)  # whoever is not woken comes too late
 
 
 @pytest.fixture(params=["sqlite", "mongomock"])
@@ -522,7 +522,7 @@ def test_the_same_key_is_accepted_once(world: World, ended: threading.Event, cli
 def test_of_what_is_old_nothing_is_left_however_much_it_is(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "AT_ONCE", 2)
+    monkeypatch.setattr(idempotency, "AT_ONCE", 2)
     now = world.clock.now()
     for number in range(5):
         world.store.answers.begin(an_answer(key=f"k{number}", at=now))

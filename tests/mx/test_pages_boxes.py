@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight.memory import fact_of, written
+from synergy.names import process_memory
+from synergy.runtime.process_memory import written
 from tests.mx.pages_kit import HOSTILE, get, of_all_kinds, seen
 
 
@@ -25,7 +26,7 @@ def test_each_instance_has_a_row(world, client):
     first = seen(world, "north", "Listener", "running", pid=12)
     second = seen(world, "north", "Listener", "starting", pid=13, instance=2, restarts=4)
     boxes.report("north", [first, second], now)
-    world.store.facts.set(fact_of("north"), written({("Listener", 1): 31_400_000}))
+    world.store.facts.set(process_memory("north"), written({("Listener", 1): 31_400_000}))
     text = get(client, "/boxes").text
     assert "north reports seen now" in text
     assert "Listener on running 1 12 now 0 31 MB starting 2 13 now 4 –" in text

@@ -8,21 +8,21 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.calendar import calendar
-from synergy.insight.causes import Kind
-from synergy.insight.tree_overview import overview
 from synergy.lifecycle.transitions import JOB_MOVES, Move
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.process import OnFailure, StateMachine
+from synergy.mx.pages.journal_rows import tell
 from synergy.mx.pages.processes import facts
 from synergy.mx.pages.render import HERE
-from synergy.mx.pages.tales import tell
-from synergy.scheduler.late import QUIET
+from synergy.names import TIMETABLE_START
+from synergy.queries.timetable.calendar import calendar
+from synergy.queries.timetable.causes import Kind
+from synergy.queries.timetable.tree_overview import overview
+from synergy.scheduler.late_data import QUIET
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.mx.pages_kit import Page, get
-from tests.service.world import OPERATOR
+from tests.service.scheduler_harness import OPERATOR
 
 HOUR, DAY = "2015051900", "2015051900"
 CSS = {name: (HERE / "static" / f"{name}.css").read_text("utf-8") for name in ("app", "timetable")}

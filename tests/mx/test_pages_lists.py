@@ -8,7 +8,6 @@ from html import unescape
 
 import pytest
 
-from synergy.insight import event_list, journal
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
 from synergy.mx.pages import audit as audit_page
@@ -16,7 +15,9 @@ from synergy.mx.pages import events as events_page
 from synergy.mx.pages import journal as journal_page
 from synergy.mx.pages import queues as queues_page
 from synergy.mx.pages import units as units_page
-from synergy.mx.pages.tales import tell
+from synergy.mx.pages.journal_rows import tell
+from synergy.queries import journal
+from synergy.queries.schedules import events
 from synergy.runtime.identity import short_name
 from synergy.storage.protocol import LogLine
 from synergy.timeperiod import Qualifier
@@ -346,8 +347,8 @@ def test_filters_of_events_hold_while_one_reads_on(shop, monkeypatch):
 
 
 def test_events_that_are_rare_are_looked_for_so_far(shop, monkeypatch):
-    monkeypatch.setattr(event_list, "LOOKED_THROUGH", 2)
-    monkeypatch.setattr(event_list, "_STEP", 1)
+    monkeypatch.setattr(events, "LOOKED_THROUGH", 2)
+    monkeypatch.setattr(events, "_STEP", 1)
     told(shop, ("TABLE", "t"), *[("FILE", "/f")] * 3)
     text = page(shop.client, "/events?type=TABLE")
     assert "Older ones may be" in text

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START, Actor
-from synergy.insight.schedules import ScheduleActions
+from synergy.commands.jobs import Actor
+from synergy.commands.schedules import ScheduleActions
 from synergy.model.schedule import RunState
-from synergy.mx.desk import Desk
 from synergy.mx.pages.overview import SHOWN
+from synergy.mx.services import Desk
+from synergy.names import TIMETABLE_START
 from synergy.worker.outcome import Processed
 from tests.contract.scheduled import a_run
 from tests.mx.conftest import client_of

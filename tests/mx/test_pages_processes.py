@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.insight.actions import Actor
+from synergy.commands.jobs import Actor
 from synergy.model.process import DaemonProcess
 from tests.mx.conftest import client_of
 from tests.mx.pages_kit import FREE, HOSTILE, get, of_all_kinds, seen

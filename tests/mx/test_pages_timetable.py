@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.calendar import calendar
-from synergy.insight.tree_overview import overview
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Tree
+from synergy.names import TIMETABLE_START
+from synergy.queries.timetable.calendar import calendar
+from synergy.queries.timetable.tree_overview import overview
 from tests.deployments import DAILY, HOURLY, MONTHLY, YEARLY, a_deployment, a_process
 from tests.mx.conftest import client_of
 

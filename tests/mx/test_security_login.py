@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from synergy.mx.access import Role
-from synergy.mx.security import passwords
-from synergy.mx.security.throttle import FREE, LONGEST_NAME
+from synergy.mx.accounts import passwords
+from synergy.mx.accounts.throttle import FREE, LONGEST_NAME
 from tests.mx.house import ELSEWHERE, PASSWORD, csrf_of, csrf_of_form, log_in
 
 NEW = "nine quiet green otters"
@@ -199,7 +199,7 @@ def test_a_restart_logs_nobody_out(house):
 def test_who_is_no_longer_the_same_has_to_log_in_again(house, change):
     from dataclasses import replace
 
-    from synergy.mx.security.users import new_user
+    from synergy.mx.accounts.users import new_user
 
     client = house.logged_in("otto")
     now = house.world.clock.now()

@@ -10,12 +10,12 @@ from starlette.responses import StreamingResponse
 
 from synergy.clock import SteppedClock
 from synergy.mx.access import Role
-from synergy.mx.security.endings import Ending, Endings
-from synergy.mx.security.methods import Heading
-from synergy.mx.security.sessions import MOST, Sessions
-from synergy.mx.security.throttle import FORGOTTEN, FREE, LONGEST, LONGEST_NAME, Throttle
-from synergy.mx.security.throttle import MOST as REMEMBERED
-from synergy.mx.security.users import User, Users
+from synergy.mx.accounts.sessions import MOST, Sessions
+from synergy.mx.accounts.throttle import FORGOTTEN, FREE, LONGEST, LONGEST_NAME, Throttle
+from synergy.mx.accounts.throttle import MOST as REMEMBERED
+from synergy.mx.accounts.users import User, Users
+from synergy.mx.protection.head_method import Heading
+from synergy.mx.protection.stream_shutdown import Ending, Endings
 
 NOW = datetime(2015, 5, 20, 12, tzinfo=UTC)
 OTTO = User("otto", Role.OPERATOR, "hash", NOW)

@@ -6,8 +6,8 @@ import pytest
 from fastapi import Request
 
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.security.headers import ALWAYS
-from synergy.mx.security.limits import MIB
+from synergy.mx.protection.headers import ALWAYS
+from synergy.mx.protection.limits import MIB
 from tests.mx.house import csrf_of
 
 HOST = "http://localhost:5000"

@@ -15,17 +15,18 @@ from starlette.exceptions import HTTPException
 
 from synergy.clock import SteppedClock
 from synergy.errors import Refused
-from synergy.insight.secrecy import HIDDEN, kept
 from synergy.mx import problems
 from synergy.mx.access import Role
+from synergy.mx.accounts import passwords, private_file
+from synergy.mx.accounts.sessions import AHEAD, IDLE, LIFE, Session, Sessions
+from synergy.mx.accounts.throttle import FREE, LONGEST_NAME, MOST, Throttle
+from synergy.mx.accounts.users import UserBook
 from synergy.mx.app import THREADS
 from synergy.mx.pages.render import island
-from synergy.mx.security import files, limits, passwords
-from synergy.mx.security.sessions import AHEAD, IDLE, LIFE, Session, Sessions
-from synergy.mx.security.throttle import FREE, LONGEST_NAME, MOST, Throttle
-from synergy.mx.security.users import UserBook
+from synergy.mx.protection import limits
+from synergy.queries.schedules.redaction import HIDDEN, kept
 from synergy.runtime.masking import mask
-from synergy.schedule.part import Part, Spot
+from synergy.schedule.format.field_reader import Part, Spot
 from tests.mx.house import ELSEWHERE, QUICK, csrf_of, log_in
 from tests.mx.test_security_parts import NOW
 from tests.mx.test_security_server import place, running
@@ -217,10 +218,10 @@ def test_a_file_of_somebody_else_is_not_believed(tmp_path, monkeypatch, owner, r
     monkeypatch.setattr(os, "geteuid", lambda: reader)
     found = os.stat_result((0o100600, 1, 1, 1, owner, owner, 2, 0, 0, 0))
     if is_fine:
-        files._trust(tmp_path, found)
+        private_file._trust(tmp_path, found)
     else:
         with pytest.raises(Refused, match="belongs to somebody else"):
-            files._trust(tmp_path, found)
+            private_file._trust(tmp_path, found)
 
 
 # Secrets

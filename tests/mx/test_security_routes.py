@@ -10,9 +10,9 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from synergy.mx import access
 from synergy.mx.access import Role
-from synergy.mx.security.crossing import SAFE
-from synergy.mx.security.forms import Form
-from synergy.mx.security.guard import OPEN
+from synergy.mx.accounts.authenticator import OPEN
+from synergy.mx.protection.csrf import SAFE
+from synergy.mx.protection.forms import Form
 from tests.mx.asking import Client
 
 STRANGERS = {("GET", "/login"), ("POST", "/login")}

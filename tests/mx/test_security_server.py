@@ -14,8 +14,8 @@ import pytest
 
 from synergy.errors import Refused
 from synergy.mx.access import Role, Viewer
-from synergy.mx.security import limits, patience
-from synergy.mx.security.users import UserBook, new_user
+from synergy.mx.accounts.users import UserBook, new_user
+from synergy.mx.protection import limits, timeouts
 from synergy.mx.server import MX
 from synergy.runtime.stop import Stop
 from tests.mx.house import QUICK
@@ -123,7 +123,7 @@ def test_a_second_one_at_the_same_port_ends_and_the_first_does_not_notice(place)
 
 
 def test_who_never_says_what_he_wants_is_not_waited_for(place, monkeypatch):
-    monkeypatch.setattr(patience, "HEAD_WITHIN", 0.1)
+    monkeypatch.setattr(timeouts, "HEAD_WITHIN", 0.1)
     with running(place) as (_, port):
         assert raw(port, b"") == b""
         assert raw(port, b"GET / HTTP/1.1\r\nHost: loc") == b""

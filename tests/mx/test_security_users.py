@@ -12,9 +12,9 @@ import pytest
 
 from synergy.errors import InvalidValue, NotFound, Refused
 from synergy.mx.access import Role
-from synergy.mx.security import passwords
-from synergy.mx.security.passwords import checked, hashed, is_right
-from synergy.mx.security.users import UserBook, checked_name, new_token, new_user
+from synergy.mx.accounts import passwords
+from synergy.mx.accounts.passwords import checked, hashed, is_right
+from synergy.mx.accounts.users import UserBook, checked_name, new_token, new_user
 from tests.mx.house import ELSEWHERE, QUICK
 
 NOW = datetime(2015, 5, 20, 12, tzinfo=UTC)

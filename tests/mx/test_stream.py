@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.insight.reads import Reads
 from synergy.mx.app import create_app
-from synergy.mx.desk import Desk
-from synergy.mx.listener import WAITING, Listener
+from synergy.mx.services import Desk
 from synergy.mx.stream import AT_ONCE, HEARTBEAT, LISTENERS, Stream
+from synergy.mx.stream_listener import WAITING, Listener
+from synergy.queries.reads import Reads
 from tests.factories import NOW, an_entry
 
 HOUR = "2015051711"

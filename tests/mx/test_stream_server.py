@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from synergy.mx.security import patience
+from synergy.mx.protection import timeouts
 from tests.factories import an_entry
 from tests.mx.test_security_server import LIMIT, place, running
 
@@ -20,13 +20,13 @@ LONG = "x" * 100_000
 @pytest.fixture
 def lost(monkeypatch):
     """Set when the server has let go of a connection."""
-    lost, let_go = threading.Event(), patience.Impatient.connection_lost
+    lost, let_go = threading.Event(), timeouts.Impatient.connection_lost
 
     def noted(self, exc):
         let_go(self, exc)
         lost.set()
 
-    monkeypatch.setattr(patience.Impatient, "connection_lost", noted)
+    monkeypatch.setattr(timeouts.Impatient, "connection_lost", noted)
     return lost
 
 
@@ -38,7 +38,7 @@ def until(connection, text):
 
 
 def test_who_reads_nothing_is_let_go_of_and_others_are_told(world, place, monkeypatch, lost):
-    monkeypatch.setattr(patience, "READ_WITHIN", 0.1)
+    monkeypatch.setattr(timeouts, "READ_WITHIN", 0.1)
     with running(place) as (_, port):
         deaf = socket.create_connection(("127.0.0.1", port), LIMIT)
         deaf.sendall(REQUEST)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START
 from synergy.model.job import JobMove, JobState
 from synergy.mx.api.trees import Tree
+from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process, site_and_client
 from tests.mx.conftest import client_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight.findings import Trouble
-from synergy.insight.reads import Reads
+from synergy.queries.health.findings import Trouble
+from synergy.queries.reads import Reads
 from synergy.worker.outcome import Processed
 from tests.mx import prometheus
 

@@ -11,7 +11,7 @@ import pymongo
 import pytest
 from pymongo.errors import DuplicateKeyError
 
-from tests.contract.crowd import in_threads
+from tests.contract.concurrency import in_threads
 from tests.servers.mongodb import running_ferretdb
 
 Documents = pymongo.collection.Collection[dict[str, object]]

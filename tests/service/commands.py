@@ -12,7 +12,7 @@ import pytest
 from synergy import compose
 from synergy.cli.main import main
 from synergy.storage.sqlite import SqliteStore
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 START = "2015051700"

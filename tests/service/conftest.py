@@ -9,9 +9,9 @@ import pytest
 
 from synergy.model.process import Deployment
 from tests.deployments import DAILY, a_deployment, a_process
-from tests.service.agents import Yard, a_worker
+from tests.service.agent_harness import Yard, a_worker
 from tests.service.commands import BOX, NOW, START, Commands
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-from synergy.insight.launching import launch_worker
+from synergy.commands.run_units import launch_worker
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState, run_id
 from synergy.model.unit_of_work import UnitOfWork
-from synergy.worker.execution import Crew
 from synergy.worker.task import Task
+from synergy.worker.unit_runner import Crew
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 NOW = datetime(2015, 5, 20, 12, 0, 7, tzinfo=UTC)
 SECOND = "20150520120007"  # NOW, as the timeperiod of a run

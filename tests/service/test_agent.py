@@ -8,16 +8,16 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
-from synergy.agent.deciding import disabling
+from synergy.agent.deciding.schedules import disabling
+from synergy.commands.run_units import trigger_run
 from synergy.delivery.request import sent
-from synergy.insight.launching import trigger_run
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState, ScheduleChange
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import DAILY
-from tests.service.agents import NOW, OPERATOR, Yard, work
+from tests.service.agent_harness import NOW, OPERATOR, Yard, work
 
 HOUR = timedelta(hours=1)
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.agent import gauges
-from synergy.agent.lines import Lines, order
+from synergy.agent.deciding import gauges
+from synergy.agent.deciding.wait_queues import Lines, order
 from synergy.delivery.request import sent
 from synergy.model.schedule import Run, RunState
-from tests.service.agents import NOW, OPERATOR, Yard, work
+from tests.service.agent_harness import NOW, OPERATOR, Yard, work
 
 WAITS = {"concurrency": {"n": 1, "when_unmet": "wait"}}
 HOUR = timedelta(hours=1)
@@ -249,12 +249,12 @@ def test_pending_jobs_outlive_the_agent(factory):
 
 
 def test_a_place_costs_a_look_at_one_job_however_many_wait(factory, monkeypatch):
-    from synergy.agent import waiting
+    from synergy.agent.deciding import pending_runs
 
     looked: list[str] = []
-    judge = waiting.judge
+    judge = pending_runs.judge
     monkeypatch.setattr(
-        waiting,
+        pending_runs,
         "judge",
         lambda d, run, facts, now: looked.append(run.id) or judge(d, run, facts, now),
     )

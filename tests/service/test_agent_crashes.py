@@ -13,7 +13,7 @@ from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from tests.seeds import by_turns, is_more_asked_for
-from tests.service.agents import NOW, Member, Yard, a_worker, work
+from tests.service.agent_harness import NOW, Member, Yard, a_worker, work
 from tests.service.faults import Died, FaultyStore
 
 HOUR = 3600.0

@@ -10,14 +10,14 @@ from random import Random
 
 import pytest
 
-from synergy.agent import delivering
-from synergy.agent.aside import KEPT_BACK
-from synergy.agent.launching import DELIVERIES
+from synergy.agent.deciding.launcher import DELIVERIES
+from synergy.agent.delivering import deliverer
+from synergy.agent.delivering.deferred_runs import KEPT_BACK
 from synergy.delivery.request import Answer, Outcome, Request, failed, sent
 from synergy.errors import StorageUnavailable
 from synergy.messaging.message import EventsMessage, UnitMessage
 from synergy.model.schedule import RunState
-from tests.service.agents import NOW, OPERATOR, Member, Yard
+from tests.service.agent_harness import NOW, OPERATOR, Member, Yard
 
 SECOND = timedelta(seconds=1)
 
@@ -452,7 +452,7 @@ def gathering(member: Member, until) -> None:
 
 @pytest.fixture
 def _long(monkeypatch):
-    monkeypatch.setattr(delivering, "GATHERING", 600.0)
+    monkeypatch.setattr(deliverer, "GATHERING", 600.0)
 
 
 @pytest.mark.usefixtures("_long")

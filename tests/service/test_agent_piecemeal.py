@@ -17,7 +17,7 @@ import mongomock
 import pytest
 from pymongo.errors import AutoReconnect
 
-from synergy.agent.launching import DELIVERIES
+from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.delivery.request import Answer, Outcome, Request, failed, sent
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.process import Deployment
@@ -25,16 +25,16 @@ from synergy.model.schedule import RunState
 from synergy.scheduler.collector import Collector
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
-from tests.contract import toy
+from tests.contract import mongomock_engine
 from tests.seeds import by_turns, seeds
-from tests.service.agents import NOW, Member, Yard, a_worker, work
+from tests.service.agent_harness import NOW, Member, Yard, a_worker, work
 from tests.service.faults import Died, FaultyStore
 from tests.service.piecemeal import Actor, UnreliableBus
 from tests.service.run_story import assert_legal
 from tests.service.test_agent_crashes import Course
 from tests.service.test_piecemeal_mongodb import WRITES, Collections
 
-assert toy  # makes mongomock understand what pymongo asks of it
+assert mongomock_engine  # makes mongomock understand what pymongo asks of it
 
 MINUTE = timedelta(minutes=1)
 REST = 4 * MINUTE  # more than takes of a lost agent, and tries after refusals, need

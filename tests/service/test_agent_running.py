@@ -11,19 +11,20 @@ from pathlib import Path
 import pytest
 
 from synergy.agent.agent import Agent
-from synergy.agent.decider import Decider
+from synergy.agent.deciding.decider import Decider
 from synergy.agent.membership import Membership
 from synergy.clock import SystemClock
-from synergy.delivery.sending import Options, Sender
-from synergy.insight import metrics
-from synergy.insight.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleActions
+from synergy.delivery.sender import Options, Sender
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
+from synergy.queries.metrics import agents
+from synergy.runtime import agent_counters
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.storage.sqlite.engine import SqliteStore
-from tests.service.agents import OPERATOR
+from tests.service.agent_harness import OPERATOR
 
 PATIENCE = 120.0
 
@@ -178,10 +179,10 @@ def test_what_is_counted_outlives_the_agent(place, server):
         place.job(f"{server.url}/x", f"job-{len(place.threads)}")
         place.wait_for(lambda: set(place.states()) == {RunState.PROCESSED})
         place.stop()
-    meter = metrics.collected(place.store)
+    meter = agent_counters.collected(place.store)
     assert meter.total("job_executed_total", "sent") == 2
     assert meter.total("job_completed_total", "processed") == 2
-    text = "\n".join(metrics.lines(place.store))
+    text = "\n".join(agents.lines(place.store))
     assert 'synergy_job_executed_total{outcome="sent"} 2' in text.splitlines()
     assert "synergy_schedules 2" in text.splitlines()
     assert 'synergy_job_executed_delay_seconds_count{outcome="first"} 2' in text.splitlines()

@@ -7,11 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.insight import metrics
-from synergy.insight.leaders import AGENTS
+from synergy import names
 from synergy.model.schedule import RunState
+from synergy.queries.metrics import agents
+from synergy.runtime import agent_counters
+from synergy.runtime.leaders import AGENTS
 from synergy.storage.protocol import Store
-from tests.service.agents import NOW, OPERATOR, Yard
+from tests.service.agent_harness import NOW, OPERATOR, Yard
 
 DAY = 86_400
 
@@ -29,17 +31,17 @@ def yard() -> Iterator[Yard]:
 def an_agent_wrote(yard: Yard, number: int, text: str) -> None:
     """The agent that has, or had, this number as a member."""
     yard.store.leases.take(None, f"{AGENTS}{number}", f"agent-{number}")
-    yard.store.facts.set(metrics.fact_of(number), text)
+    yard.store.facts.set(names.agent_counters(number), text)
 
 
 def test_counts_of_all_agents_are_summed(yard: Yard):
     for member in (2, 3):  # the first has counted nothing
-        meter = metrics.Meter()
+        meter = agent_counters.Meter()
         meter.count("job_executed_total", "sent", member - 1)
         meter.observe("job_executed_delay_seconds", "first", 0.2 * (member - 1))
         an_agent_wrote(yard, member, meter.text())
     yard.store.leases.take(None, f"{AGENTS}1", "agent-1")
-    lines = list(metrics.lines(yard.store))
+    lines = list(agents.lines(yard.store))
     assert 'synergy_job_executed_total{outcome="sent"} 3' in lines
     delay = "synergy_job_executed_delay_seconds"
     assert f'{delay}_bucket{{outcome="first",le="0.1"}} 0' in lines
@@ -51,18 +53,18 @@ def test_counts_of_all_agents_are_summed(yard: Yard):
 
 
 def test_every_metric_has_its_heading_and_labels_are_escaped(yard: Yard):
-    meter = metrics.Meter()
+    meter = agent_counters.Meter()
     meter.count("error_total", 'a "b"\n')
     an_agent_wrote(yard, 1, meter.text())
-    text = "\n".join(metrics.lines(yard.store))
-    for name in (*metrics.COUNTERS, *metrics.DURATIONS, *metrics.GAUGES):
+    text = "\n".join(agents.lines(yard.store))
+    for name in (*agent_counters.COUNTERS, *agent_counters.DURATIONS, *agents.GAUGES):
         assert f"# TYPE synergy_{name} " in text
     assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1' in text.splitlines()
 
 
 def test_what_cannot_be_read_counts_nothing(yard: Yard):
     an_agent_wrote(yard, 1, "rubbish")
-    assert metrics.collected(yard.store).total("job_executed_total") == 0
+    assert agent_counters.collected(yard.store).total("job_executed_total") == 0
 
 
 def test_an_agent_writes_its_counts_now_and_then(yard: Yard):
@@ -70,15 +72,15 @@ def test_an_agent_writes_its_counts_now_and_then(yard: Yard):
     member = yard.member()
     yard.advance(member, 3600)
     yard.advance(member, 15)
-    meter = metrics.collected(yard.store)
+    meter = agent_counters.collected(yard.store)
     assert meter.total("job_executed_total", "sent") == 1
     assert meter.total("job_completed_total", "processed") == 1
     assert meter.total("schedule_job_started_total", "launched") == 1
     assert meter.total("schedule_leased_total", "due") == 1
     yard.advance(member, 3600)
     yard.advance(member, 15)
-    assert metrics.collected(yard.store).total("job_executed_total") == 2
-    assert 'synergy_runs_unfinished{state="pending"} 0' in "\n".join(metrics.lines(yard.store))
+    assert agent_counters.collected(yard.store).total("job_executed_total") == 2
+    assert 'synergy_runs_unfinished{state="pending"} 0' in "\n".join(agents.lines(yard.store))
 
 
 # Forgetting

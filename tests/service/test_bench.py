@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy import compose
-from synergy.bench import (
+from bench import (
     accesslog,
     bus,
+    command,
     idle,
     mx,
     mx_pages,
@@ -28,20 +28,21 @@ from synergy.bench import (
     stream,
     trips,
 )
-from synergy.bench.catalogue import BENCHES, chosen
-from synergy.bench.contexts.noop import WORK
-from synergy.bench.contexts.parts import SCHEDULER
-from synergy.bench.figures import BenchFailed, Figure, percentile
-from synergy.bench.stage import Lab
-from synergy.cli import bench, exits
+from bench.catalogue import BENCHES, chosen
+from bench.contexts.noop import WORK
+from bench.contexts.parts import SCHEDULER
+from bench.figures import BenchFailed, Figure, percentile
+from bench.stage import Lab
+from synergy import compose
+from synergy.cli import exits
 from synergy.cli.main import main
 from synergy.errors import NotFound
-from synergy.ingest.accesslog import parse
 from synergy.storage.mongodb import MongoStore
 from tests.missing import reason
 from tests.servers.mongodb import Server
+from workers.access_log.lines import parse
 
-NOOP = "synergy.bench.contexts.noop"
+NOOP = "bench.contexts.noop"
 TINY = {
     "units": 60,
     "latency": 3,
@@ -273,7 +274,7 @@ def test_a_bench_without_its_server_is_refused(capsys: pytest.CaptureFixture[str
 def test_what_was_not_measured_is_said_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = chosen(["bus"], ["bus"])
     missing = Figure("Celery", None, "1/s", at_least=1, why_not="no network")
-    bench.show(bench.Result(found, 1, 1.0, [Figure("Synergy", 2.0, "1/s"), missing], ""))
+    command.show(command.Result(found, 1, 1.0, [Figure("Synergy", 2.0, "1/s"), missing], ""))
     out = capsys.readouterr().out
     assert "Celery: not measured: no network" in out
     assert "MISSED" not in out
@@ -316,7 +317,7 @@ def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
      (12_345.6, "12,346"), (20_000, "20,000")],
 )  # fmt: skip
 def test_numbers_are_shown_to_three_places(value: float, expected: str) -> None:
-    assert bench.shown(value) == expected
+    assert command.shown(value) == expected
 
 
 def test_the_log_is_the_same_each_time_and_like_a_real_one() -> None:

@@ -19,7 +19,7 @@ from synergy.supervisor import lock
 from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.proctable import MARKER
 from tests.service.commands import BOX
-from tests.service.world import copy_rows
+from tests.service.scheduler_harness import copy_rows
 
 HOUR, DAY, SESSIONS = "SiteHourlyAggregator", "SiteDailyAggregator", "SingleSessionWorker"
 PERIOD = "2015051801"
@@ -427,5 +427,7 @@ def test_running_a_process_imports_no_other_family_of_commands():
     families = {name for name in loaded if name.startswith("synergy.cli.")}
     assert families == {f"synergy.cli.{name}" for name in ("main", "exits", "options", "process")}
     assert not {
-        name for name in loaded if name.startswith(("synergy.insight", "synergy.timetable"))
+        name
+        for name in loaded
+        if name.startswith(("synergy.commands", "synergy.queries", "synergy.timetable"))
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from synergy.insight.actions import TIMETABLE_START
 from synergy.model.job import JobMove, JobState
+from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
 from tests.service.test_cli_timetable import HOUR
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from synergy.errors import MessagingUnavailable
-from synergy.insight.leaders import DECIDER
 from synergy.messaging.stored import StoredBus
 from synergy.model.job import JobState
+from synergy.runtime.leaders import DECIDER
 from synergy.worker.outcome import Processed
 
 HOUR = "SiteHourlyAggregator"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from synergy.cli import test
-from synergy.cli.test_parts import Part, Runner, conclude
+from tests.runner import command
+from tests.runner.parts import Part, Runner, conclude
 
 PROJECT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def steps(monkeypatch):
         ran.append(command[2:])
         return subprocess.CompletedProcess(command, int(command[2] in failing))
 
-    monkeypatch.setattr(test.subprocess, "run", run)
+    monkeypatch.setattr(command.subprocess, "run", run)
     return ran, failing
 
 
@@ -33,7 +33,7 @@ def test_the_whole_check_is_steps_and_all_parts(commands, steps):
     commands.ok("test")
     run = [command[0] for command in ran]
     assert [name for name in run if name != "pytest"] == ["ruff", "ruff", "mypy"]
-    assert run.count("pytest") == len(test.PARTS)
+    assert run.count("pytest") == len(command.PARTS)
     lines = commands.out.splitlines()
     checked = ["format: sound", "lint: sound", "types: sound"]
     assert [line for line in lines if line in checked] == checked
@@ -41,16 +41,16 @@ def test_the_whole_check_is_steps_and_all_parts(commands, steps):
 
 
 def test_every_test_is_in_one_part():
-    found = [path.removeprefix("--ignore=") for part in test.PARTS for path in part.words]
+    found = [path.removeprefix("--ignore=") for part in command.PARTS for path in part.words]
     assert all((PROJECT / path).exists() for path in found)
-    run = {word for part in test.PARTS for word in part.words if not word.startswith("--")}
+    run = {word for part in command.PARTS for word in part.words if not word.startswith("--")}
     # What one part leaves out another one runs, and one runs all that no other does.
     assert set(found) == run
-    assert any(all(path.startswith("--ignore=") for path in part.words) for part in test.PARTS)
+    assert any(all(path.startswith("--ignore=") for path in part.words) for part in command.PARTS)
 
 
 def test_only_real_processes_have_a_second_try():
-    words = [word for part in test.PARTS if part.is_real for word in part.words]
+    words = [word for part in command.PARTS if part.is_real for word in part.words]
     assert all("tests/acceptance" in word or "tests/mx/browser" in word for word in words)
 
 
@@ -58,7 +58,7 @@ def test_a_step_that_fails_fails_the_check_but_the_others_are_run(commands, step
     ran, failing = steps
     failing.add("mypy")
     assert commands.run("test") == 1
-    assert len(ran) == 3 + len(test.PARTS)
+    assert len(ran) == 3 + len(command.PARTS)
     assert "types: FAILED" in commands.out
 
 

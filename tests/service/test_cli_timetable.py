@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from synergy.cli import waiting
+from synergy.cli import timetable_wait
 from synergy.messaging.message import EventsMessage
 from synergy.model.job import JobMove, JobState
 from synergy.model.unit_of_work import UnitState
@@ -297,13 +297,13 @@ def test_wait_goes_on_until_the_job_is_done(commands, deployed, monkeypatch):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
     looked = threading.Event()
-    pause = waiting._pause
+    pause = timetable_wait._pause
 
     def tell_and_pause(*args):
         looked.set()
         pause(*args)
 
-    monkeypatch.setattr(waiting, "_pause", tell_and_pause)
+    monkeypatch.setattr(timetable_wait, "_pause", tell_and_pause)
     codes = []
     argv = ("timetable", "wait", DAY, "2015051800", "--timeout", "600")
     waiter = threading.Thread(target=lambda: codes.append(commands.run(*argv)))

@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 from argon2 import PasswordHasher
 
-from synergy.mx.security import passwords
-from synergy.mx.security.passwords import is_right
-from synergy.mx.security.users import UserBook
+from synergy.mx.accounts import passwords
+from synergy.mx.accounts.passwords import is_right
+from synergy.mx.accounts.users import UserBook
 from tests.service.commands import NOW
 
 PASSWORD = "six tall blue herons"

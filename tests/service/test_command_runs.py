@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from synergy.clock import SystemClock
+from synergy.commands.run_units import outcome_of
 from synergy.config.loader import check
-from synergy.insight.launching import outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time
 from synergy.supervisor.proctable import MARKER
 from synergy.worker.command import CommandWorker
-from synergy.worker.execution import Crew
+from synergy.worker.unit_runner import Crew
 from tests.acceptance.kit import until
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import (
@@ -31,7 +31,7 @@ from tests.service.free_runs import (
     launch,
     unit,
 )
-from tests.service.world import World, close_worlds
+from tests.service.scheduler_harness import World, close_worlds
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from synergy import compose
-from synergy.agent.launching import DELIVERIES
+from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.clock import SteppedClock
 from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
 from synergy.runtime import identity

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight.bulk import BulkVerb
-from synergy.insight.causes import Kind
+from synergy.commands.bulk import BulkVerb
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, LateData, OnFailure, StateMachine
 from synergy.model.unit_of_work import UnitState
+from synergy.queries.timetable.causes import Kind
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
 
 pytestmark = pytest.mark.usefixtures("_closing")
 

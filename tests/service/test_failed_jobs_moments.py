@@ -6,16 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
+from synergy.commands.bulk import BulkVerb
 from synergy.errors import StorageUnavailable
-from synergy.insight.audit import LATE, Audit, Unexplained
-from synergy.insight.bulk import BulkVerb
-from synergy.insight.last_audit import keep, last_audit
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, OnFailure, StateMachine
 from synergy.model.unit_of_work import Hint
+from synergy.queries.timetable.audit import LATE, Audit, Unexplained
+from synergy.queries.timetable.last_audit import keep, last_audit
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
 from tests.service.test_failed_jobs import (
     BAD,
     DAY,
@@ -29,7 +30,6 @@ from tests.service.test_failed_jobs import (
     fails,
     settle,
 )
-from tests.service.world import OPERATOR, World, close_worlds, copy_rows
 
 pytestmark = pytest.mark.usefixtures("_closing")
 PROCESSED = JobState.PROCESSED

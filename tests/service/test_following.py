@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.errors import Refused, StorageUnavailable
-from synergy.insight import following as module
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.following import Following
 from synergy.model.job import JobMove, JobState
+from synergy.names import TIMETABLE_START
+from synergy.queries.timetable import follower as module
+from synergy.queries.timetable.follower import Following
 from synergy.storage.sqlite.engine import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.timetable.level import Level
@@ -21,8 +21,8 @@ from synergy.timetable.timetable import Timetable
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.factories import an_entry
 from tests.service.faults import FaultyStore
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 from tests.service.test_interleavings import HOURS, Play
-from tests.service.world import OPERATOR, World, close_worlds
 
 HOUR, DAY = "SiteHourly", "SiteDaily"
 EIGHT = "2015051708"

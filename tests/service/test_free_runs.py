@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.agent.ending import Ending
-from synergy.agent.kit import Kit
+from synergy.agent.context import Kit
+from synergy.agent.delivering.unit_ends import Ending
+from synergy.commands.run_units import launch_worker, outcome_of, trigger_run, unit_of
 from synergy.errors import (
     LostAttempt,
     MessagingUnavailable,
@@ -17,12 +18,11 @@ from synergy.errors import (
     Refused,
     StorageUnavailable,
 )
-from synergy.insight.launching import launch_worker, outcome_of, trigger_run, unit_of
-from synergy.insight.metrics import Meter
-from synergy.insight.reads import Reads
 from synergy.model.job import JobState
 from synergy.model.schedule import RunState, Schedule
 from synergy.model.unit_of_work import Hint, UnitMove, UnitState
+from synergy.queries.reads import Reads
+from synergy.runtime.agent_counters import Meter
 from synergy.runtime.stop import Stop
 from synergy.worker.outcome import Nothing, Processed
 from tests.service.free_runs import (
@@ -37,7 +37,7 @@ from tests.service.free_runs import (
     launch,
     unit,
 )
-from tests.service.world import OPERATOR, close_worlds
+from tests.service.scheduler_harness import OPERATOR, close_worlds
 
 
 @pytest.fixture(autouse=True)

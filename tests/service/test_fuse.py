@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from synergy.worker.fuse import SIGNAL
+from synergy.worker.watchdog import SIGNAL
 from tests.acceptance.forked import call
 
-BEGIN = "from synergy.worker.fuse import Fuse\nfuse = Fuse(0.1)\n"
+BEGIN = "from synergy.worker.watchdog import Fuse\nfuse = Fuse(0.1)\n"
 FOR_EVER = "import re; re.match('(a+)+$', 'a' * 60 + 'b')\n"
 OTHERS_RUN = """
 import threading

@@ -22,7 +22,6 @@ from datetime import UTC, datetime
 import pytest
 
 from synergy.errors import Refused
-from synergy.insight.actions import TIMETABLE_START
 from synergy.messaging.message import UnitMessage
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, Deployment, StateMachine
@@ -34,9 +33,10 @@ from synergy.model.unit_of_work import (
     UnitOfWork,
     UnitState,
 )
+from synergy.names import TIMETABLE_START
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.seeds import seeds
-from tests.service.world import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for

@@ -11,14 +11,14 @@ import pytest
 from synergy.errors import LostAttempt, StorageUnavailable
 from synergy.lifecycle.reclaim import SLACK
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
-from synergy.runtime.letting_go import EXIT, GRACE
-from synergy.worker.execution import Crew
-from synergy.worker.hold import Hold
+from synergy.runtime.abandoned_work import EXIT, GRACE
+from synergy.worker.claimed_units import Hold
 from synergy.worker.outcome import Outcome, Processed
-from synergy.worker.records import Records
 from synergy.worker.task import Task
+from synergy.worker.unit_runner import Crew
+from synergy.worker.work_log import Records
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
 
 FIRST, SECOND, THIRD = "2015051704", "2015051705", "2015051706"
 LIMIT = 60.0  # seconds of real time that anything may take

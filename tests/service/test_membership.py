@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from synergy.agent.membership import Membership
-from synergy.insight.leaders import AGENTS
 from synergy.model.process import Deployment
-from tests.service.agents import Yard
+from synergy.runtime.leaders import AGENTS
+from tests.service.agent_harness import Yard
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 
-from synergy.insight.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleActions
 from synergy.model.job import JobMove, JobState
 from synergy.model.schedule import Run, RunState
-from synergy.schedule.old_periods import RECENT
+from synergy.schedule.progress.old_periods import RECENT
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.agents import OPERATOR, TARGET, FakeSender, Member, Yard
-from tests.service.world import World, close_worlds
+from tests.service.agent_harness import OPERATOR, TARGET, FakeSender, Member, Yard
+from tests.service.scheduler_harness import World, close_worlds
 
 YEARS = 3 * 365 * 24
 LIMIT = 60  # `catchup_max`, unless a schedule says otherwise

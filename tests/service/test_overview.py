@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.causes import Kind
-from synergy.insight.memory import fact_of, written
-from synergy.insight.overview import BoxSummary, Late, overview
-from synergy.insight.reads import Reads
-from synergy.insight.schedule_reads import ScheduleReads
-from synergy.insight.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleActions
 from synergy.model.box import ObservedProcess
+from synergy.names import TIMETABLE_START, process_memory
+from synergy.queries.overview import BoxSummary, Late, overview
+from synergy.queries.reads import Reads
+from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.timetable.causes import Kind
+from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import a_free_process
-from tests.service.world import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_box_is_summed_up_and_a_silent_one_runs_nothing(world, look):
         for number in (1, 2)
     ]
     world.store.boxes.report("b", seen, now)
-    world.store.facts.set(fact_of("b"), written({("Hours", 1): 1000, ("Hours", 2): 2000}))
+    world.store.facts.set(process_memory("b"), written({("Hours", 1): 1000, ("Hours", 2): 2000}))
     assert look().boxes == (BoxSummary("b", 0.0, False, 2, 1, 3, 3000),)
     world.clock.advance(60)
     assert look().boxes == (BoxSummary("b", 60.0, True, 2, 0, 0, 0),)

@@ -22,15 +22,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from synergy.commands import jobs
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.insight import actions
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.seeds import seeds
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 from tests.service.test_interleavings import HOURS, Play
-from tests.service.world import OPERATOR, World, close_worlds
 
 CALM = 1.0  # a roll that is never below any probability
 
@@ -208,12 +208,12 @@ def test_a_unit_requested_between_an_operators_move_and_his_cancels_is_carried_o
 
 def test_an_operator_who_cancels_newer_units_too_is_noticed(monkeypatch):
     """The same course with the guard taken out: else it would prove nothing."""
-    real = actions._cancels
+    real = jobs._cancels
 
     def cancels(store, moves, actor):
         return real(store, [replace(move, generation=1000) for move in moves], actor)
 
-    monkeypatch.setattr(actions, "_cancels", cancels)
+    monkeypatch.setattr(jobs, "_cancels", cancels)
     assert units_after_a_request_amid_a_reprocess() == [
         (1, UnitState.CANCELED),
         (2, UnitState.CANCELED),

@@ -17,12 +17,12 @@ from synergy.errors import StorageUnavailable
 from synergy.model.process import Deployment
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
-from tests.contract import toy
+from tests.contract import mongomock_engine
 from tests.seeds import seeds
+from tests.service.scheduler_harness import World
 from tests.service.test_piecemeal import PiecemealPlay
-from tests.service.world import World
 
-assert toy  # makes mongomock understand what pymongo asks of it
+assert mongomock_engine  # makes mongomock understand what pymongo asks of it
 
 READS = frozenset({"find", "find_one", "aggregate"})
 WRITES = frozenset(

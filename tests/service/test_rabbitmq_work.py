@@ -11,23 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from synergy.bench.history import finished_jobs
+from bench.history import finished_jobs
 from synergy.clock import SystemClock
+from synergy.commands.jobs import Actions, Actor
 from synergy.errors import MessagingUnavailable
-from synergy.insight.actions import Actions, Actor, load_timetable
-from synergy.insight.audit import audit
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import EventsMessage, UnitMessage, encode
-from synergy.messaging.rabbitmq import RabbitBus, link
+from synergy.messaging.rabbitmq import RabbitBus, reconnecting
 from synergy.messaging.rabbitmq.bus import DEPLOYMENT
+from synergy.queries.timetable.audit import audit
+from synergy.queries.timetable.load import load_timetable
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.scheduler.scheduler import Scheduler
 from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
-from synergy.worker.execution import run_units
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
+from synergy.worker.unit_runner import run_units
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.servers import rabbitmq as servers
 from tests.servers.rabbitmq import Broker, Node
@@ -129,7 +130,7 @@ class Plant:
 
 @pytest.fixture
 def plant(tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 1.0)
+    monkeypatch.setattr(reconnecting, "LONGEST_PAUSE", 1.0)
     plant = Plant(tmp_path, broker.url)
     plant.bus.declare([plant.process.queue])
     plant.bus.purge(plant.process.queue)

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synergy.commands.jobs import Actor, job_move
+from synergy.commands.maintenance import SUPERVISOR, Upkeep
 from synergy.errors import InvalidValue, NotFound
-from synergy.insight.actions import Actor, job_move
-from synergy.insight.audit import audit
-from synergy.insight.reads import Reads
-from synergy.insight.upkeep import SUPERVISOR, Upkeep
-from synergy.insight.views import Window
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.message import EventsMessage
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.process import DaemonProcess, Deployment, LateData
 from synergy.model.unit_of_work import UnitState
+from synergy.queries.reads import Reads
+from synergy.queries.timetable.audit import audit
+from synergy.queries.views import Window
 from synergy.storage.protocol import LogLine
 from synergy.supervisor import watch
 from synergy.timeperiod import Qualifier
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World
+from tests.service.scheduler_harness import OPERATOR, World
 
 EVENTS = DaemonProcess(
     name="Events", classname="x.Y.start", token="e", present_on_boxes=(".*",), instances=2

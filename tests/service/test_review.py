@@ -12,19 +12,19 @@ import pytest
 
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
-from synergy.insight.causes import Kind
 from synergy.model.job import JobState
 from synergy.model.process import StateMachine
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
-from synergy.scheduler import feed, late
-from synergy.scheduler.managed import Managed
-from synergy.scheduler.trouble import Troubles
-from synergy.worker.execution import Crew
+from synergy.queries.timetable.causes import Kind
+from synergy.scheduler import feed, late_data
+from synergy.scheduler.circuit_breaker import Troubles
+from synergy.scheduler.timetable_loop import Managed
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
+from synergy.worker.unit_runner import Crew
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
-from tests.service.world import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
 
 
 @pytest.fixture(autouse=True)
@@ -235,7 +235,7 @@ def test_more_changes_than_fit_into_a_turn_are_read_without_a_pause(monkeypatch)
     world = World(hour_and_day())
     world.settle()
     monkeypatch.setattr(feed, "PAGE", 5)
-    monkeypatch.setattr(late, "PAGE", 5)
+    monkeypatch.setattr(late_data, "PAGE", 5)
     for hour in range(24):
         world.write("raw", f"20150517{hour:02}", 1)
     assert world.scheduler.run_once() == 0

@@ -11,15 +11,15 @@ from uuid import UUID
 
 import pytest
 
-from synergy.insight import documents
 from synergy.model.unit_of_work import UnitState
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
 from synergy.worker import Outcome, Processed, Task
-from tests.contract.toy import toy_store
+from tests.contract.mongomock_engine import toy_store
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from workers.commands import collections
 
 HOUR, NEXT, DAY = "2015051800", "2015051801", "2015051800"
 DEPLOYMENT = a_deployment(
@@ -142,13 +142,13 @@ def test_what_is_no_number_becomes_null_where_the_sink_says_so(world: World) -> 
 
 def test_a_report_shows_them_as_text(world: World) -> None:
     assert attempt(world, ROWS) == ""
-    first, _ = documents.rows(world.store.documents, DEPLOYMENT, "hour")
+    first, _ = collections.rows(world.store.documents, DEPLOYMENT, "hour")
     assert first == {
         "domain": "a", "at": "2015-05-18T00:59:59.000001+00:00", "price": "1.10",
         "id": str(UUID(int=5)), "day": "2015-05-18", "took": "0:00:01", "raw": "AP8=",
         "timeperiod": HOUR,
     }  # fmt: skip
-    assert documents.flat(first) == first
+    assert collections.flat(first) == first
 
 
 def test_a_copy_of_the_store_gives_the_same_rows(world: World) -> None:

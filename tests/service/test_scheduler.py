@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.bulk import BulkVerb
-from synergy.insight.causes import Kind
+from synergy.commands.bulk import BulkVerb
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, LateData, StateMachine
 from synergy.model.unit_of_work import UnitState
+from synergy.queries.timetable.causes import Kind
 from synergy.worker.outcome import Nothing, Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, YEARLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 
 pytestmark = pytest.mark.usefixtures("_closing")
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from synergy.commands.jobs import Actor
+from synergy.commands.schedules import ScheduleActions
 from synergy.errors import InvalidValue, NotFound, Refused
-from synergy.insight.actions import Actor
-from synergy.insight.schedules import ScheduleActions
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.model.schedule import Origin, Run, RunState, Schedule, ScheduleChange
-from synergy.schedule.reading import InvalidDefinition
+from synergy.schedule.format.read import InvalidDefinition
 from tests.deployments import HOURLY, a_process
-from tests.service.agents import NOW, OPERATOR, TARGET, Yard
+from tests.service.agent_harness import NOW, OPERATOR, TARGET, Yard
 from tests.service.free_runs import a_free_process
 
 ALICE = Actor("alice@desk", "for the audit")

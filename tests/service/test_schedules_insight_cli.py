@@ -337,7 +337,7 @@ def test_events_of_a_file_are_taken_all_or_none(home, deployed, file):
 def test_help_imports_no_engine_and_no_reader(noun):
     code = (
         f"import sys; from synergy.cli.main import main; main([{noun!r}, '-h']);"
-        "bad = {'orjson', 'apsw', 'yaml', 'synergy.compose', 'synergy.insight.schedules'};"
+        "bad = {'orjson', 'apsw', 'yaml', 'synergy.compose', 'synergy.commands.schedules'};"
         "sys.exit(len(bad & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from synergy.insight.declared import NO_LONGER_DECLARED, WHO, sync_declared
-from synergy.insight.schedules import ScheduleActions
+from synergy.commands.schedule_sync import NO_LONGER_DECLARED, WHO, sync_declared
+from synergy.commands.schedules import ScheduleActions
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, RunState, ScheduleChange
+from synergy.schedule.format.read import read, write
 from synergy.schedule.known import Known
-from synergy.schedule.progress import Occurrence, Progress, take
-from synergy.schedule.reading import read, write
-from tests.service.agents import NOW, OPERATOR, TARGET, Yard
+from synergy.schedule.progress.transitions import Occurrence, Progress, take
+from tests.service.agent_harness import NOW, OPERATOR, TARGET, Yard
 from tests.service.free_runs import a_free_process
 
 NOON = {"name": "noon", "target": TARGET, "trigger": "cron 0 12 * * *"}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from synergy.cli import main
-from synergy.cli.written import read_documents
+from synergy.cli.input_files import read_documents
 from synergy.delivery.headers import check_content_type, check_headers
 from synergy.delivery.target import parse_target
-from synergy.schedule.reading import Known, read, warnings
+from synergy.schedule.format.read import Known, read, warnings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [DOCS / "schedules.md", DOCS / "operations.md", *sorted((DOCS / "howto").glob("*.md"))]

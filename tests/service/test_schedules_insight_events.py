@@ -8,17 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.insight.actions import Actor
-from synergy.insight.happenings import (
-    LOOKED_AT,
-    PATIENCE,
-    InvalidEvents,
-    causes,
-    effects,
-    take,
-)
+from synergy.commands.events import PATIENCE, InvalidEvents, take
+from synergy.commands.jobs import Actor
 from synergy.model.schedule import RunState
-from tests.service.agents import NOW, TARGET, Yard
+from synergy.queries.schedules.event_effects import LOOKED_AT, causes, effects
+from tests.service.agent_harness import NOW, TARGET, Yard
 
 ALICE = Actor("alice@desk", "")
 GOOD = {"eventType": "FILE", "eventTimestamp": "2026-03-10T11:59:00Z", "eventResourceId": "/d/x"}

@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
+from synergy.commands.jobs import Actor
 from synergy.delivery.request import failed, sent
 from synergy.errors import InvalidValue, NotFound
-from synergy.insight.actions import Actor
-from synergy.insight.schedule_reads import ScheduleReads
-from synergy.insight.secrecy import kept, shown, shown_url
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
-from synergy.schedule.reading import InvalidDefinition
+from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.schedules.redaction import kept, shown, shown_url
+from synergy.schedule.format.read import InvalidDefinition
 from tests.contract.scheduled import a_run
-from tests.service.agents import NOW, TARGET, Yard
+from tests.service.agent_harness import NOW, TARGET, Yard
 from tests.service.free_runs import a_free_process
 
 ALICE = Actor("alice@desk", "for the audit")

@@ -9,10 +9,10 @@ import pytest
 
 from synergy.delivery.request import sent
 from synergy.errors import Refused
-from synergy.insight.schedule_reads import ScheduleReads
-from synergy.insight.secrecy import shown_url
 from synergy.model.schedule import RunState, Schedule
-from tests.service.agents import NOW, OPERATOR, TARGET, Yard
+from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.schedules.redaction import shown_url
+from tests.service.agent_harness import NOW, OPERATOR, TARGET, Yard
 
 AT_NOON, AT_ONE = "2026-03-10T12:00:00Z", "2026-03-10T13:00:00Z"
 HOURLY = {"cron": "0 * * * *", "target": TARGET}

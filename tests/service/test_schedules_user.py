@@ -11,8 +11,8 @@ import pytest
 
 from synergy.agent.membership import DECIDER
 from synergy.cli import schedule_tables
+from synergy.commands.run_units import unit_of
 from synergy.config.loader import check
-from synergy.insight.launching import unit_of
 from synergy.model.schedule import Run, RunState, Schedule, run_id
 from synergy.model.unit_of_work import Hint
 from tests.service.commands import NOW

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from synergy.insight.causes import Kind
-from synergy.insight.exported import exported
-from synergy.insight.reads import Reads
-from synergy.insight.serving import LIMIT, Unserved, unserved
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.queries.health.staffing import LIMIT, Unserved, unserved
+from synergy.queries.metrics.exporter import exported
+from synergy.queries.reads import Reads
+from synergy.queries.timetable.causes import Kind
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.world import World, close_worlds
+from tests.service.scheduler_harness import World, close_worlds
 
 FIRST, SECOND = "2015051704", "2015051705"
 OWNER = "elsewhere/00000000-boot/{}/1/word"  # of another machine

@@ -8,17 +8,17 @@ from contextlib import suppress
 import pytest
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.insight.actions import SCHEDULER
-from synergy.insight.causes import Kind
-from synergy.insight.leaders import COLLECTOR, lease_of, part_of_tree
-from synergy.insight.reads import Reads
 from synergy.model.job import JobState
 from synergy.model.process import Blocking
+from synergy.names import SCHEDULER_TOPIC
+from synergy.queries.reads import Reads
+from synergy.queries.timetable.causes import Kind
+from synergy.runtime.leaders import COLLECTOR, lease_of, part_of_tree
 from synergy.runtime.leadership import VALID, WAIT
+from synergy.scheduler.circuit_breaker import AVOIDED
 from synergy.scheduler.scheduler import Scheduler
-from synergy.scheduler.trouble import AVOIDED
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 
 STEP = 2.0  # seconds between two turns
 SOON = 120.0  # seconds within which the trees of a lost scheduler have another one
@@ -176,7 +176,7 @@ def test_a_job_of_another_tree_is_woken_at_once_whoever_leads_it():
     assert first is not second
     world.write("one", HOUR, 5)
     several.pass_time(14)
-    listener = world.bus.listener(SCHEDULER)
+    listener = world.bus.listener(SCHEDULER_TOPIC)
     world.reprocess("one-hour", (HOUR, HOUR), OPERATOR, world.clock.now())
     for process in ("one-hour", "one-day"):
         first.run_once()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synergy.insight.coverage import source_bounds
+from synergy.commands.sources import source_bounds
 from synergy.scheduler.sources import Sources
 from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier

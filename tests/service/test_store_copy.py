@@ -18,11 +18,11 @@ import orjson
 import pytest
 
 from synergy.cli import exits
+from synergy.commands import store_usage
+from synergy.commands.store_copy import State, state_of
+from synergy.commands.store_usage import refuse_while_in_use
 from synergy.config.stores import place
 from synergy.errors import Refused
-from synergy.insight import presence
-from synergy.insight.copying import State, state_of
-from synergy.insight.presence import refuse_while_in_use
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobState
 from synergy.runtime import identity
@@ -35,7 +35,7 @@ from tests.contract.scheduled import a_run, a_schedule, an_event
 from tests.factories import a_conclusion, a_hint
 from tests.records import COPY, everything
 from tests.service.commands import BOX, NOW, START, Commands
-from tests.service.world import World
+from tests.service.scheduler_harness import World
 
 HOUR, DAY = "SiteHourlyAggregator", "SiteDailyAggregator"
 SOURCE = "sqlite:///<home>/synergy.db"
@@ -194,7 +194,7 @@ def _launch(*argv: str) -> subprocess.Popen[str]:
 KILLED = """
 import os, signal, sys
 from synergy.cli.main import main
-from synergy.insight.copying import state_of
+from synergy.commands.store_copy import state_of
 from synergy.storage import records
 from synergy.storage.{engine} import {store} as Store
 
@@ -441,7 +441,7 @@ def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
 def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: World) -> None:
     lease = ran.store.leases.take(None, "box/far-away", ELSEWHERE)
     assert lease is not None
-    assert _looks(ran.store) == presence.LOOKS
+    assert _looks(ran.store) == store_usage.LOOKS
     with pytest.raises(Refused, match="box/far-away is held by pid 12 on host far-away"):
         _looks(ran.store, lambda: ran.store.leases.renew(lease))
     ran.store.leases.release(lease)

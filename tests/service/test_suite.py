@@ -16,8 +16,6 @@ import pytest
 from synergy.clock import SteppedClock
 from synergy.config import loader
 from synergy.errors import InvalidValue
-from synergy.ingest.accesslog import parse
-from synergy.ingest.visitors import Sessionizer
 from synergy.messaging.message import EventsMessage
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
@@ -31,10 +29,13 @@ from synergy.worker.task import Sink, Source, Task
 from tests.acceptance.visits import LOG as REAL_LOG
 from tests.acceptance.visits import reported, statistics, visits
 from tests.access_log import access_log
+from workers.access_log.lines import parse
+from workers.access_log.visitors import Sessionizer
 from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator
 from workers.client_monthly_aggregator import ClientMonthlyAggregator
 from workers.client_yearly_aggregator import ClientYearlyAggregator
+from workers.demo_visits import events_between
 from workers.event_stream_generator import (
     CROWDED,
     ENOUGH,
@@ -42,7 +43,6 @@ from workers.event_stream_generator import (
     PULSE,
     EventStreamGenerator,
 )
-from workers.imagined_visits import events_between
 from workers.single_session_worker import SingleSessionWorker
 from workers.site_daily_aggregator import SiteDailyAggregator
 from workers.site_hourly_aggregator import SiteHourlyAggregator

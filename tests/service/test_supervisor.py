@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 import pytest
 
 from synergy.clock import SteppedClock
-from synergy.insight.memory import memory
 from synergy.model.box import ObservedProcess
-from synergy.runtime import letting_go
+from synergy.runtime import abandoned_work
 from synergy.runtime.identity import boot_id, start_time
+from synergy.runtime.process_memory import memory
 from synergy.supervisor import output, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.plan import Timing
@@ -137,13 +137,13 @@ def test_one_that_keeps_dying_is_started_ever_less_often(home, drive):
 
 def test_a_worker_whose_work_does_not_let_go_is_back_at_once_each_time(home, drive, caplog):
     clock = a_clock()
-    waits = f"signal.sigwait([signal.SIGUSR1])\nraise SystemExit({letting_go.EXIT})"
+    waits = f"signal.sigwait([signal.SIGUSR1])\nraise SystemExit({abandoned_work.EXIT})"
     blocked = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
     driver = drive(a_config(home, {"A": blocked + READY + waits}, clock=clock))
     for number in range(1, 6):
         driver.until_state("running")
         before = driver.pids()
-        clock.advance(letting_go.GRACE)
+        clock.advance(abandoned_work.GRACE)
         os.kill(before[0], signal.SIGUSR1)
         # no time passes on the supervisor's clock: it does not wait at all
         driver.until(lambda before=before: driver.pids() not in ([], before))

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from synergy.insight.actions import TIMETABLE_START
-from synergy.insight.causes import Kind
 from synergy.model.job import STATE_MASK, JobState
+from synergy.names import TIMETABLE_START
+from synergy.queries.timetable.causes import Kind
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.older_stores import CASES, write_sqlite
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.world import OPERATOR, World
+from tests.service.scheduler_harness import OPERATOR, World
 
 START, DAY_AFTER = "2015051700", datetime(2015, 5, 18, 1, tzinfo=UTC)
 GIVEN_UP_HOUR, SKIPPED_HOUR, LATER_HOUR = "2015051700", "2015051702", "2015051718"

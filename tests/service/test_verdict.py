@@ -7,22 +7,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.insight import last_audit
-from synergy.insight.bulk import BulkRequest, BulkVerb, Range
-from synergy.insight.findings import Trouble
-from synergy.insight.reads import Reads
-from synergy.insight.verdict import Remark
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.messaging.message import EventsMessage
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Blocking, DaemonProcess, OnFailure
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, UnitState
+from synergy.queries.health.findings import Trouble
+from synergy.queries.health.verdict import Remark
+from synergy.queries.reads import Reads
+from synergy.queries.timetable import last_audit
 from synergy.worker.outcome import Processed
 from tests.contract.scheduled import a_run, a_schedule
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.free_runs import a_free_process
-from tests.service.world import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, World, close_worlds
 
 NOON = datetime(2015, 5, 17, 12, 0, tzinfo=UTC)
 BAD = "2015051705"

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue, NotFound
-from synergy.ingest.accesslog import MAX_LINE, instant, parse
-from synergy.ingest.reader import DamagedFile, LogFile, split
+from workers.access_log.files import DamagedFile, LogFile, split
+from workers.access_log.lines import MAX_LINE, instant, parse
 
 COMMON = b'127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326'
 COMBINED = COMMON + b' "http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)"'

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from synergy.cli import written as cli_written
-from synergy.cli.written import read_documents, read_lines
+from synergy.cli import input_files as cli_written
+from synergy.cli.input_files import read_documents, read_lines
 from synergy.errors import InvalidValue, NotFound
 
 

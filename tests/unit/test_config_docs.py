@@ -8,15 +8,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from synergy.cli.written import read_documents
+from synergy.cli.input_files import read_documents
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
 from synergy.config.schedules import read_schedules
-from synergy.delivery.checking import known
+from synergy.delivery.definition_checks import known
 from synergy.model.process import DaemonProcess, FreerunProcess, ManagedProcess, Process
-from synergy.schedule import phrases, template
-from synergy.schedule.reading import read, warnings
-from synergy.schedule.writing import OPTIONAL
+from synergy.schedule import template
+from synergy.schedule.format import literals
+from synergy.schedule.format.read import read, warnings
+from synergy.schedule.format.write import OPTIONAL
 from synergy.timeperiod import Qualifier
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -84,7 +85,7 @@ def test_every_field_is_in_the_reference() -> None:
 
 
 def test_every_name_of_templates_is_in_the_reference_with_its_value() -> None:
-    due = phrases.instant("2018-03-28T04:21:45.862Z")
+    due = literals.instant("2018-03-28T04:21:45.862Z")
     rows = [line for line in FILES.splitlines() if line.startswith("|")]
     for name, value in template.values(due, ZoneInfo("America/Los_Angeles")).items():
         (row,) = (row for row in rows if f"`{name}`" in row)

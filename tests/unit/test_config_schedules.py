@@ -10,10 +10,10 @@ import pytest
 
 from synergy.config.loader import Checked, check, load_deployment, load_settings
 from synergy.config.settings import Settings
-from synergy.delivery.checking import known
+from synergy.delivery.definition_checks import known
 from synergy.errors import ConfigurationError
 from synergy.model.process import Deployment, FreerunProcess
-from synergy.schedule.reading import read
+from synergy.schedule.format.read import read
 
 WORKER = "tests.unit.context_workers.Fine.start"
 AGENT = "synergy.agent.agent.Agent.start"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from synergy.errors import InvalidValue, NotFound
-from synergy.insight.documents import flat, rows
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.timeperiod import Qualifier
+from workers.commands.collections import flat, rows
 
 DEPLOYMENT = Deployment(
     {

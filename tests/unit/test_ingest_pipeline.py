@@ -15,7 +15,12 @@ import pytest
 
 from synergy.clock import SteppedClock
 from synergy.errors import InvalidValue, NotFound, Unreachable
-from synergy.ingest.pipeline import (
+from synergy.messaging.message import EventsMessage
+from synergy.model.process import Deployment
+from synergy.runtime.stop import Stop
+from tests.access_log import access_log
+from workers.access_log.files import LogFile
+from workers.access_log.pipeline import (
     QUEUE_LIMIT,
     Ingestion,
     IngestReport,
@@ -26,11 +31,6 @@ from synergy.ingest.pipeline import (
     ingest,
     session_queue,
 )
-from synergy.ingest.reader import LogFile
-from synergy.messaging.message import EventsMessage
-from synergy.model.process import Deployment
-from synergy.runtime.stop import Stop
-from tests.access_log import access_log
 
 LINE = '{host} - - [17/May/2015:{hour:02}:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Agent"\n'
 

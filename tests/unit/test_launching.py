@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.insight.launching import is_free_run, outcome_of
+from synergy.commands.run_units import is_free_run, outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from tests.factories import NOW, a_unit

@@ -87,7 +87,6 @@ def test_what_runs_imports_nothing_but_what_the_runtime_has() -> None:
     missing = {
         f"{file.relative_to(PROJECT)}: {module}"
         for file in files
-        if PROJECT / "synergy" / "bench" not in file.parents
         for module in imported(file)
         if module not in own | EXTRAS
         and not any(canonicalize_name(name) in lock for name in distributions.get(module, ()))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synergy.model.box import Assignment
 from synergy.model.control import ProcessControl
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess, ManagedProcess, Process
-from synergy.runtime import letting_go
+from synergy.runtime import abandoned_work
 from synergy.supervisor.assignment import assigned, belonging, desired
 from synergy.supervisor.plan import (
     Confirm,
@@ -102,9 +102,12 @@ def test_a_minute_of_health_forgets_earlier_deaths():
 def test_so_does_an_end_on_purpose_which_takes_its_grace_time():
     status = a_status(S.RUNNING, failures=7, born=1000.0)
 
-    assert failures_after_death(status, 1000.0 + letting_go.GRACE, TIMING, letting_go.EXIT) == 1
     assert (
-        failures_after_death(status, 1009.0, TIMING, letting_go.EXIT) == 8
+        failures_after_death(status, 1000.0 + abandoned_work.GRACE, TIMING, abandoned_work.EXIT)
+        == 1
+    )
+    assert (
+        failures_after_death(status, 1009.0, TIMING, abandoned_work.EXIT) == 8
     )  # it was something else
     assert failures_after_death(status, 1030.0, TIMING, 1) == 8
 

@@ -7,12 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.insight import helps
-from synergy.insight.audit import Unexplained
-from synergy.insight.findings import Trouble
-from synergy.insight.last_audit import EVERY, RECENT, LastAudit
-from synergy.insight.serving import Unserved
-from synergy.insight.situation import (
+from synergy.model.job import JobState
+from synergy.queries.health.findings import Trouble
+from synergy.queries.health.situation import (
     Down,
     FailedRuns,
     Held,
@@ -24,8 +21,11 @@ from synergy.insight.situation import (
     Stuck,
     SwitchedOff,
 )
-from synergy.insight.verdict import Remark, verdict
-from synergy.model.job import JobState
+from synergy.queries.health.staffing import Unserved
+from synergy.queries.health.verdict import Remark, verdict
+from synergy.queries.timetable import remedies
+from synergy.queries.timetable.audit import Unexplained
+from synergy.queries.timetable.last_audit import EVERY, RECENT, LastAudit
 
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 SINCE = NOW - timedelta(hours=2)
@@ -55,7 +55,7 @@ def of(*processes, **fields):
 
 
 DOWN = Down("Hours", "north", 1, 1, SINCE)
-UNSERVED = Unserved("Hours", 4, SINCE, (), "no box has it", (helps.start("Hours", None),))
+UNSERVED = Unserved("Hours", 4, SINCE, (), "no box has it", (remedies.start("Hours", None),))
 OLD = replace(CLEAN, at=NOW - timedelta(seconds=RECENT * EVERY + 1))
 ALONE = [
     ("box_silent", 1, replace(WELL, silent=(SilentBox("north", SINCE),)), "box north"),

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue
-from synergy.ingest.accesslog import LogEntry, parse
-from synergy.ingest.useragent import families
-from synergy.ingest.visitors import PAUSE, Recent, Sessionizer, session_id
 from tests.access_log import access_log
+from workers.access_log.lines import LogEntry, parse
+from workers.access_log.user_agents import families
+from workers.access_log.visitors import PAUSE, Recent, Sessionizer, session_id
 
 NOON = 1_431_864_000  # 2015-05-17 12:00:00 UTC
 Event = dict[str, Any]

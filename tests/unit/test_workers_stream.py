@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.timeperiod import Qualifier
-from workers.imagined_visits import LONGEST_VISIT, SITES, activity, events_between
+from workers.demo_visits import LONGEST_VISIT, SITES, activity, events_between
 from workers.single_session_worker import checked
 
 NOON = 1_431_864_000

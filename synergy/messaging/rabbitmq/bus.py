@@ -24,18 +24,18 @@ from uuid import uuid4
 from synergy.clock import Clock, SystemClock
 from synergy.errors import ConfigurationError, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.amqp import Address
-from synergy.messaging.doorbell import LocalDoorbells
 from synergy.messaging.message import Message, encode
 from synergy.messaging.protocol import Consumer, Waiter
 from synergy.messaging.rabbitmq import topology
 from synergy.messaging.rabbitmq.consumer import RabbitConsumer
-from synergy.messaging.rabbitmq.ear import Ear, key_of
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.loop import IoThread
 from synergy.messaging.rabbitmq.receiver import Receiver
 from synergy.messaging.rabbitmq.sender import Letter, Sender, Unsent
 from synergy.messaging.rabbitmq.subscription import Subscription
+from synergy.messaging.rabbitmq.topic_listener import Ear, key_of
 from synergy.messaging.rabbitmq.wire import parameters
+from synergy.messaging.wakeups import LocalDoorbells
 from synergy.storage.protocol import Batch, DeadMessage, Store
 
 DEPLOYMENT = "deployment"  # the fact that holds the id of this deployment

@@ -9,10 +9,10 @@ import pika
 
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq import topology
-from synergy.messaging.rabbitmq.ear import Ear
 from synergy.messaging.rabbitmq.faults import Fault
-from synergy.messaging.rabbitmq.link import Link
+from synergy.messaging.rabbitmq.reconnecting import Link
 from synergy.messaging.rabbitmq.subscription import Subscription
+from synergy.messaging.rabbitmq.topic_listener import Ear
 from synergy.messaging.rabbitmq.wire import Connection
 
 DEAF_AFTER = 30.0  # seconds without a message after which it is seen whether there are any

@@ -18,7 +18,7 @@ from pika import DeliveryMode
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq import topology
 from synergy.messaging.rabbitmq.faults import Fault
-from synergy.messaging.rabbitmq.link import Link
+from synergy.messaging.rabbitmq.reconnecting import Link
 from synergy.messaging.rabbitmq.topology import BELLS, WORK, name_of
 from synergy.messaging.rabbitmq.wire import Channel, Connection
 

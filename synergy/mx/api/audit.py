@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Query, Response
 
-from synergy.insight.audits import AuditStanding
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
+from synergy.mx.services import AtDesk
+from synergy.queries.timetable.background_audit import AuditStanding
 
 router = APIRouter(tags=["audit"])
 

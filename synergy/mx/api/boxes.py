@@ -9,11 +9,11 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel
 
 from synergy.errors import NotFound
-from synergy.insight.views import BoxProcess, BoxView
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.views import BoxProcess, BoxView
 
 router = APIRouter(tags=["boxes"])
 

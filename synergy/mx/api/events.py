@@ -10,20 +10,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from synergy.insight.happenings import (
-    LONGEST_ID,
-    LONGEST_RESOURCE,
-    MOST_PARTITIONS,
-    Effects,
-    Taken,
-    doubts,
-)
+from synergy.commands.events import LONGEST_ID, LONGEST_RESOURCE, MOST_PARTITIONS, doubts
 from synergy.model.schedule import Event
 from synergy.mx.access import Teller, Viewer
 from synergy.mx.api.runs import TouchedRun
 from synergy.mx.bodies import WHOLE, Asked, Cursor, Limit, Page
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.schedules.event_effects import Effects, Taken
 
 router = APIRouter(tags=["events"])
 

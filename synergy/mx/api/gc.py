@@ -8,11 +8,11 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from synergy.errors import Unreachable
-from synergy.insight.views import CollectorView, PlannedMove
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import Asked, Touched
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.views import CollectorView, PlannedMove
 
 router = APIRouter(tags=["gc"])
 

@@ -12,10 +12,10 @@ from anyio import CapacityLimiter
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from synergy.insight.health import Readiness
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.health.readiness import Readiness
 
 router = APIRouter(tags=["health"])
 

@@ -9,14 +9,9 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, Field
 
+from synergy.commands import jobs
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.errors import InvalidValue
-from synergy.insight import actions
-from synergy.insight.bulk import BulkRequest, BulkVerb, Range
-from synergy.insight.causes import Cause, Kind
-from synergy.insight.helps import Help
-from synergy.insight.job_list import JobPage, ListedJob, Wanted
-from synergy.insight.job_view import JobDetail
-from synergy.insight.views import Window
 from synergy.model.job import JobState
 from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.operations import ACCEPTED, LONG, Prefer, accepted, is_to_be_async
@@ -34,8 +29,13 @@ from synergy.mx.bodies import (
     To,
     Touched,
 )
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.timetable.causes import Cause, Kind
+from synergy.queries.timetable.job_detail import JobDetail
+from synergy.queries.timetable.job_list import JobPage, ListedJob, Wanted
+from synergy.queries.timetable.remedies import Help
+from synergy.queries.views import Window
 
 NAMED = 1000  # jobs that a body, or the answer of an action, names at most
 
@@ -95,7 +95,7 @@ class TouchedJob(BaseModel):
     generation: int
 
     @staticmethod
-    def of(touched: actions.Touched) -> TouchedJob:
+    def of(touched: jobs.Touched) -> TouchedJob:
         return TouchedJob.model_validate(
             {
                 "process": touched.process,
@@ -116,9 +116,7 @@ class TouchedJobs(Touched[TouchedJob]):
     processes: dict[str, int]
 
     @classmethod
-    def of(
-        cls, counts: Mapping[str, int], first: Sequence[actions.Touched], *, dry_run: bool
-    ) -> Self:
+    def of(cls, counts: Mapping[str, int], first: Sequence[jobs.Touched], *, dry_run: bool) -> Self:
         return cls(
             dry_run=dry_run,
             count=sum(counts.values()),

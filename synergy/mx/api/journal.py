@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
-from synergy.mx.desk import AtDesk
+from synergy.mx.services import AtDesk
 
 router = APIRouter(tags=["journal"])
 

@@ -9,13 +9,13 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Field
 
 from synergy.errors import InvalidValue
-from synergy.insight import log_lines
-from synergy.insight.log_files import LogFileView
-from synergy.insight.log_lines import Log, LogSlice, Matches, Wanted
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import MOST, Cursor, Limit, Page, page_of
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.logs import lines
+from synergy.queries.logs.files import LogFileView
+from synergy.queries.logs.lines import Log, LogSlice, Matches, Wanted
 
 router = APIRouter(tags=["logs"])
 
@@ -98,16 +98,16 @@ def read_log(at: AtDesk, _: Viewer, name: Name, ask: ToRead) -> Any:
 def find_in_log(at: AtDesk, _: Viewer, name: Name, ask: ToFind) -> Any:
     """The numbers of the lines that hold a text, or are of a level."""
     with at.logs.open(name, ask.start) as log:
-        return log_lines.matches(log, ask.after, ask.limit, ask.wanted)
+        return lines.matches(log, ask.after, ask.limit, ask.wanted)
 
 
 def read(log: Log[Raw], ask: Reading) -> LogSlice:
     """Lines to one side; raises InvalidValue if both are asked for."""
     if ask.after is None:
-        return log_lines.before(log, ask.before or HIGHEST, ask.limit, ask.wanted)
+        return lines.before(log, ask.before or HIGHEST, ask.limit, ask.wanted)
     if ask.before is not None:
         raise InvalidValue("after and before: give one of them, or neither for the newest lines")
-    return log_lines.after(log, ask.after, ask.limit, ask.wanted)
+    return lines.after(log, ask.after, ask.limit, ask.wanted)
 
 
 def as_text(chunks: Any, name: str) -> Response:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
-from synergy.insight.exported import exported
-from synergy.insight.exposition import MEDIA_TYPE
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
+from synergy.mx.services import AtDesk
+from synergy.queries.metrics.exporter import exported
+from synergy.queries.metrics.exposition import MEDIA_TYPE
 
 router = APIRouter(tags=["metrics"])
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from synergy.model.operation import Operation
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
 
 PLACE = "/api/v1/operations/"  # where an operation is found, by its id
 LONG = 2000  # jobs; what changes more of them goes on after the answer

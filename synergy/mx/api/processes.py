@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field
 
+from synergy.commands.processes import ProcessChange, Triggered
 from synergy.errors import InvalidValue
-from synergy.insight.process_actions import ProcessChange, Triggered
-from synergy.insight.views import ProcessView
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.views import ProcessView
 
 router = APIRouter(tags=["processes"])
 

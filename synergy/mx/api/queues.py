@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from synergy.insight.dead_letters import DeadLetter
-from synergy.insight.views import QueueView
 from synergy.mx.access import Admin, Operator, Viewer
 from synergy.mx.bodies import MOST, WHOLE, Asked, Cursor, Limit, Page, Touched, page_of
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.dead_letters import DeadLetter
+from synergy.queries.views import QueueView
 
 router = APIRouter(tags=["queues"])
 

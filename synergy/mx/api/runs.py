@@ -8,13 +8,13 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from synergy.insight.schedule_views import RunDetail, RunView
 from synergy.model.schedule import Run, RunState
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import NAME
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.schedules.views import RunDetail, RunView
 
 router = APIRouter(tags=["runs"])
 

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from synergy.errors import InvalidValue, NotFound
-from synergy.insight.schedule_views import Preview, RunView
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Name, Written
 from synergy.mx.api.runs import RunId, State, TouchedRun
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, StagedCursor, Touched
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.problems import answers
-from synergy.schedule.phrases import instant
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.schedules.views import Preview, RunView
+from synergy.schedule.format.literals import instant
 
 router = APIRouter(tags=["schedules"])
 

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from synergy.insight.schedule_reads import touched_schedule
-from synergy.insight.schedule_views import ScheduleDetail, ScheduleView, TouchedSchedule
 from synergy.model.schedule import Schedule
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Name, WrittenDown
 from synergy.mx.bodies import Asked, Limit, NamedCursor, Page, Touched
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
+from synergy.queries.schedules.reads import touched_schedule
+from synergy.queries.schedules.views import ScheduleDetail, ScheduleView, TouchedSchedule
 
 router = APIRouter(tags=["schedules"])
 

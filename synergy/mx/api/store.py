@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
+from synergy.mx.services import AtDesk
 from synergy.runtime.masking import mask
 
 router = APIRouter(tags=["store"])

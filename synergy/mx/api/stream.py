@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
+from synergy.mx.services import AtDesk
 
 router = APIRouter(tags=["stream"])
 

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from synergy.insight.tree_runs import TreeProgress
-from synergy.insight.views import Window
 from synergy.mx.access import Admin, Viewer
 from synergy.mx.bodies import (
     MOST,
@@ -25,9 +23,11 @@ from synergy.mx.bodies import (
     Touched,
     page_of,
 )
-from synergy.mx.desk import AtDesk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk
 from synergy.mx.tree_body import body_of, lanes_of
+from synergy.queries.timetable.tree_states import TreeProgress
+from synergy.queries.views import Window
 
 router = APIRouter(tags=["trees"])
 

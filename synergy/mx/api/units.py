@@ -9,17 +9,17 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
-from synergy.insight import log_lines
-from synergy.insight.launching import is_free_run
-from synergy.insight.log_lines import LogSlice, Matches
-from synergy.insight.unit_logs import UnitLog
+from synergy.commands.run_units import is_free_run
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.logs import READ, ToFind, ToRead, as_text, read
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.problems import answers
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.logs import lines
+from synergy.queries.logs.lines import LogSlice, Matches
+from synergy.queries.logs.unit_logs import UnitLog
 
 router = APIRouter(tags=["units"])
 
@@ -117,7 +117,7 @@ def read_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToRead) -> Any:
 @router.get("/units/{id}/log/matches", response_model=Matches, responses=answers(404, 422))
 def find_in_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToFind) -> Any:
     """The numbers of the lines that hold a text, or are of a level."""
-    return log_lines.matches(at.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
+    return lines.matches(at.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
 
 
 @router.post(

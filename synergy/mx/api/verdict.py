@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 from pydantic import TypeAdapter
 
-from synergy.insight.verdict import Verdict
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
+from synergy.mx.services import AtDesk
+from synergy.queries.health.verdict import Verdict
 
 router = APIRouter(tags=["health"])
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
 from synergy.mx.pages.render import page
+from synergy.mx.services import AtDesk
 
 router = APIRouter()
 

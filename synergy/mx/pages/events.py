@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.insight.event_list import matching
-from synergy.insight.happenings import Taken, causes
 from synergy.model.schedule import Event, Run
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.schedules.event_effects import Taken, causes
+from synergy.queries.schedules.events import matching
 from synergy.runtime.identity import short_name
 
 router = APIRouter()

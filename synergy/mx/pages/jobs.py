@@ -13,14 +13,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.insight.helps import API
-from synergy.insight.job_view import JobDetail
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Timeperiod
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.render import page
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.timetable.job_detail import JobDetail
+from synergy.queries.timetable.remedies import API
 from synergy.runtime.identity import short_name
 
 router = APIRouter()

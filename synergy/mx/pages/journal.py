@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.insight.journal import JournalPage
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.desk import AtDesk
 from synergy.mx.pages.addresses import address
+from synergy.mx.pages.journal_rows import tell
 from synergy.mx.pages.render import page
-from synergy.mx.pages.tales import tell
+from synergy.mx.services import AtDesk
+from synergy.queries.journal import JournalPage
 
 router = APIRouter()
 

@@ -13,12 +13,12 @@ from starlette.responses import Response
 
 from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Person, Role, Viewer, person_of
+from synergy.mx.accounts import cookies
+from synergy.mx.accounts.accounts import Doors
+from synergy.mx.accounts.sessions import LIFE
 from synergy.mx.pages.render import page
-from synergy.mx.security import cookies
-from synergy.mx.security.doors import Doors
-from synergy.mx.security.forms import Form, LoginForm
-from synergy.mx.security.local import local_path
-from synergy.mx.security.sessions import LIFE
+from synergy.mx.protection.forms import Form, LoginForm
+from synergy.mx.protection.local_path import local_path
 
 router = APIRouter()
 

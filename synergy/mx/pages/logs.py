@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from synergy.insight import log_lines
-from synergy.insight.log_lines import LEVELS, Log, LogSlice, Wanted
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page, segment
+from synergy.mx.services import AtDesk
+from synergy.queries.logs import lines
+from synergy.queries.logs.lines import LEVELS, Log, LogSlice, Wanted
 
 router = APIRouter()
 
@@ -96,8 +96,8 @@ def _slice(log: Log[Raw], look: Look) -> LogSlice:
     wanted = Wanted(look.q, look.level)
     after = look.after if look.line is None else look.line - 1
     if after is not None:
-        return log_lines.after(log, after, PAGE, wanted)
-    return log_lines.before(log, look.before or HIGHEST, PAGE, wanted)
+        return lines.after(log, after, PAGE, wanted)
+    return lines.before(log, look.before or HIGHEST, PAGE, wanted)
 
 
 def _side(place: str, filters: dict[str, str], side: str, number: int | None) -> str:

@@ -10,15 +10,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
-from synergy.insight.helps import API
-from synergy.insight.overview import MOST, Overview, overview
-from synergy.insight.throughput import MINUTES
-from synergy.insight.tree_runs import TreeProgress
-from synergy.insight.views import BoxProcess, BoxView, ProcessView
 from synergy.model.job import JobState
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.render import page
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.metrics.throughput import MINUTES
+from synergy.queries.overview import MOST, Overview, overview
+from synergy.queries.timetable.remedies import API
+from synergy.queries.timetable.tree_states import TreeProgress
+from synergy.queries.views import BoxProcess, BoxView, ProcessView
 
 router = APIRouter()
 

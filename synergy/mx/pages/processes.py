@@ -11,7 +11,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
-from synergy.insight.views import BoxProcess, BoxView, LevelView, ProcessView
 from synergy.model.process import (
     Deployment,
     FreerunProcess,
@@ -22,10 +21,11 @@ from synergy.model.process import (
     WorkingProcess,
 )
 from synergy.mx.access import Role, Viewer
-from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.pages.journal_rows import tell
 from synergy.mx.pages.render import page
-from synergy.mx.pages.tales import tell
-from synergy.schedule.phrases import told_duration
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.views import BoxProcess, BoxView, LevelView, ProcessView
+from synergy.schedule.format.literals import told_duration
 
 router = APIRouter()
 

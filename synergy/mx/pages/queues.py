@@ -8,14 +8,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
-from synergy.insight.views import PlannedMove
 from synergy.model.process import DaemonProcess
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.addresses import address
+from synergy.mx.pages.journal_rows import tell
 from synergy.mx.pages.render import page
-from synergy.mx.pages.tales import tell
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.views import PlannedMove
 
 router = APIRouter()
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from synergy.errors import StorageUnavailable
 from synergy.mx import assets
 from synergy.mx.access import person_of
-from synergy.mx.desk import AtDesk, Desk
+from synergy.mx.services import AtDesk, Desk
 
 HERE = Path(__file__).resolve().parent.parent
 

@@ -10,14 +10,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from synergy.errors import NotFound
-from synergy.insight.schedule_views import RunDetail, RunView
 from synergy.model.schedule import RunState
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import DEAD as COUNTED
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.schedules.views import RunDetail, RunView
 
 router = APIRouter()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from synergy.mx.access import Operator
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import name_of
+from synergy.mx.services import AtDesk, Desk
 from synergy.schedule.known import OF_JOBS
 from synergy.schedule.zones import names
 

@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 from fastapi import APIRouter, Query, Request, Response
 
 from synergy.errors import NotFound
-from synergy.insight.schedule_views import Preview, RunView, ScheduleDetail
 from synergy.model.schedule import RunState
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
-from synergy.schedule.reading import InvalidDefinition
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.schedules.views import Preview, RunView, ScheduleDetail
+from synergy.schedule.format.read import InvalidDefinition
 
 router = APIRouter()
 

@@ -10,16 +10,16 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import InvalidValue, NotFound, Refused
-from synergy.insight.calendar import calendar
-from synergy.insight.tree_overview import overview
-from synergy.insight.tree_runs import TreeProgress, tree_runs
-from synergy.insight.views import Window
 from synergy.model.job import JobState
 from synergy.model.process import Tree
 from synergy.mx.access import Viewer
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.render import island, page
+from synergy.mx.services import AtDesk, Desk
 from synergy.mx.tree_body import body_of, lanes_of
+from synergy.queries.timetable.calendar import calendar
+from synergy.queries.timetable.tree_overview import overview
+from synergy.queries.timetable.tree_states import TreeProgress, tree_runs
+from synergy.queries.views import Window
 from synergy.timeperiod import Qualifier
 
 router = APIRouter()

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.insight import log_lines
-from synergy.insight.launching import is_free_run
+from synergy.commands.run_units import is_free_run
 from synergy.model.process import ManagedProcess, WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Person, Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.desk import AtDesk, Desk
 from synergy.mx.pages.addresses import address
+from synergy.mx.pages.journal_rows import tell
 from synergy.mx.pages.logs import ToLook, log_page
 from synergy.mx.pages.render import page, segment
-from synergy.mx.pages.tales import tell
+from synergy.mx.services import AtDesk, Desk
+from synergy.queries.logs import lines
 from synergy.runtime.identity import short_name
 
 router = APIRouter()
@@ -69,7 +69,7 @@ def show_unit(request: Request, at: AtDesk, person: Viewer, id: str) -> HTMLResp
         "unit.html",
         unit=unit,
         tales=tell(at.reads.unit_story(unit), at.deployment),
-        tail=log_lines.before(log, log.total + 1, TAIL),
+        tail=lines.before(log, log.total + 1, TAIL),
         **_shared(at, person),
     )
 

@@ -13,7 +13,7 @@ from synergy.model.journal import JournalEntry
 from synergy.model.operation import Operation, OperationState
 from synergy.storage import entries
 from synergy.storage.encoding import instant, instant_or_none, json, micros, micros_or_none
-from synergy.storage.mongodb import journal, telling
+from synergy.storage.mongodb import journal, journaled
 from synergy.storage.mongodb.database import Doc
 
 UNFINISHED = [state.value for state in OperationState if not state.is_finished]
@@ -32,7 +32,7 @@ def document_of(operation: Operation) -> Doc:
         "request": request.decode(),
         "created_at": micros(operation.created_at),
         **fields_of(operation),
-        **telling.new(journal.document_of(entries.operation_accepted(operation))),
+        **journaled.new(journal.document_of(entries.operation_accepted(operation))),
     }
 
 

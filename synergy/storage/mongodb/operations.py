@@ -13,6 +13,7 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
+from synergy.storage.mongodb.journaled import Telling
 from synergy.storage.mongodb.operation_documents import (
     FINISHED,
     UNFINISHED,
@@ -23,7 +24,6 @@ from synergy.storage.mongodb.operation_documents import (
 )
 from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.swap import Swap, insert_new
-from synergy.storage.mongodb.telling import Telling
 
 COUNTER = "operation"  # gives operations their numbers
 

@@ -14,9 +14,9 @@ from synergy.storage.blocks import Block
 from synergy.storage.mongodb import (
     jobs,
     journal,
+    journaled,
     operation_documents,
     run_documents,
-    telling,
     unit_documents,
 )
 from synergy.storage.mongodb.boxes import assignment_of
@@ -120,7 +120,7 @@ def _unit(document: Doc) -> Record:
 def _unit_document(record: Record) -> Doc:
     """A unit that has told the journal everything."""
     document = unit_documents.document_of(unit_of(record), record["number"], "")
-    return {**document, "is_superseded": record["is_superseded"], **telling.copied()}
+    return {**document, "is_superseded": record["is_superseded"], **journaled.copied()}
 
 
 def _run(document: Doc) -> Record:
@@ -130,7 +130,7 @@ def _run(document: Doc) -> Record:
 def _run_document(record: Record) -> Doc:
     """A run that has told the journal everything."""
     document = run_documents.document_of(run_of(record), "")
-    return {**document, "number": record["number"], **telling.copied(record["rev"])}
+    return {**document, "number": record["number"], **journaled.copied(record["rev"])}
 
 
 def _operation(document: Doc) -> Record:
@@ -140,7 +140,7 @@ def _operation(document: Doc) -> Record:
 def _operation_document(record: Record) -> Doc:
     """An operation that has told the journal everything."""
     document = operation_documents.document_of(operation_of(record))
-    return {**document, "number": record["number"], **telling.copied(record["rev"])}
+    return {**document, "number": record["number"], **journaled.copied(record["rev"])}
 
 
 def _answer_document(record: Record) -> Doc:

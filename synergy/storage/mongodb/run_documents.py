@@ -13,7 +13,7 @@ from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Event, Run, RunState
 from synergy.storage import entries
 from synergy.storage.encoding import instant, instant_or_none, json, micros, micros_or_none
-from synergy.storage.mongodb import journal, telling
+from synergy.storage.mongodb import journal, journaled
 from synergy.storage.mongodb.database import Doc
 
 UNFINISHED = [state.value for state in RunState if not state.is_finished]
@@ -32,7 +32,7 @@ def document_of(run: Run, who: str) -> Doc:
         "due_at": micros(run.due_at),
         "created_at": micros(run.created_at),
         **fields_of(run),
-        **telling.new(journal.document_of(entries.run_created(run, who))),
+        **journaled.new(journal.document_of(entries.run_created(run, who))),
     }
 
 

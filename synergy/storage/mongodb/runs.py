@@ -12,6 +12,7 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
+from synergy.storage.mongodb.journaled import Telling, without_first
 from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.run_documents import (
     FINISHED,
@@ -22,7 +23,6 @@ from synergy.storage.mongodb.run_documents import (
     told,
 )
 from synergy.storage.mongodb.swap import Swap, insert_new
-from synergy.storage.mongodb.telling import Telling, without_first
 
 COUNTER = "run"  # gives runs their numbers
 

@@ -18,7 +18,7 @@ from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Origin, Schedule, ScheduleVersion
 from synergy.storage import entries
 from synergy.storage.encoding import instant, instant_or_none, json, micros, micros_or_none
-from synergy.storage.mongodb import journal, telling
+from synergy.storage.mongodb import journal, journaled
 from synergy.storage.mongodb.database import Doc
 from synergy.storage.protocol import Record
 from synergy.storage.records import schedule_of as schedule_of_record
@@ -34,7 +34,7 @@ def document_of(schedule: Schedule, who: str) -> Doc:
         "created_at": at,
         "birth": secrets.token_hex(8),
         "is_removed": False,
-        **telling.new(journal.document_of(entries.schedule_created(schedule, who))),
+        **journaled.new(journal.document_of(entries.schedule_created(schedule, who))),
     }
 
 
@@ -109,7 +109,7 @@ def copied(record: Record) -> tuple[Doc, list[Doc]]:
     schedule, versions = schedule_of_record(record)
     *older, newest = versions
     birth = {"birth": f"copy:{schedule.name}:{micros(schedule.created_at)}"}
-    document = document_of(schedule, newest.who) | birth | telling.copied(schedule.rev)
+    document = document_of(schedule, newest.who) | birth | journaled.copied(schedule.rev)
     document |= {"edited_at": micros(newest.at)}
     editions = [replace(schedule, version=one.version, definition=one.definition) for one in older]
     return document, [

@@ -17,6 +17,7 @@ from synergy.storage import entries
 from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of
+from synergy.storage.mongodb.journaled import Telling, without_first
 from synergy.storage.mongodb.schedule_documents import document_of as new_document
 from synergy.storage.mongodb.schedule_documents import (
     edit_of,
@@ -27,7 +28,6 @@ from synergy.storage.mongodb.schedule_documents import (
     version_of,
 )
 from synergy.storage.mongodb.swap import Swap, insert_new
-from synergy.storage.mongodb.telling import Telling, without_first
 
 HISTORY = "schedule_versions"
 SEEN = {"is_removed": False}

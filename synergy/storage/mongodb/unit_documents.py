@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.storage.encoding import instant, instant_or_none, micros, micros_or_none
-from synergy.storage.mongodb import telling
+from synergy.storage.mongodb import journaled
 from synergy.storage.mongodb.database import Doc
 
 UNFINISHED = [state.value for state in UnitState if not state.is_finished]
@@ -50,7 +50,7 @@ def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
         "slot": job_of(unit) if unit.state is UnitState.IN_PROGRESS else unit.id,
         "is_superseded": _is_free_run(unit),
         "ending": None,
-        **telling.new(created),
+        **journaled.new(created),
     }
 
 

@@ -16,10 +16,10 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.journaled import Change, Telling
 from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.results import Results
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new
-from synergy.storage.mongodb.telling import Change, Telling
 from synergy.storage.mongodb.unit_documents import (
     UNFINISHED,
     document_of,

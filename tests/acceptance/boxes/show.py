@@ -12,11 +12,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from synergy.clock import SystemClock
-from synergy.insight.actions import load_timetable
-from synergy.insight.audit import audit
-from synergy.insight.documents import rows
 from synergy.model.lease import Lease
 from synergy.model.process import Deployment
+from synergy.queries.timetable.audit import audit
+from synergy.queries.timetable.load import load_timetable
 from synergy.runtime import identity
 from synergy.runtime.identity import Incarnation
 from synergy.storage.protocol import Store
@@ -25,6 +24,7 @@ from tests.acceptance.boxes.rig import Box
 from tests.acceptance.kit import PAUSE, until
 from tests.acceptance.visits import SITE
 from tests.access_log import AccessLog, access_log
+from workers.commands.collections import rows
 
 IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
 REST = 1800.0 if IS_LONG else 900.0  # seconds in which all must have come to rest

@@ -13,8 +13,8 @@ import signal
 import pytest
 
 from synergy.agent.membership import DECIDER
-from synergy.insight.leaders import lease_of, part_of_tree
 from synergy.model.unit_of_work import UnitState
+from synergy.runtime.leaders import lease_of, part_of_tree
 from tests.acceptance.boxes.commands import commands
 from tests.acceptance.boxes.network import hindrance, network
 from tests.acceptance.boxes.rig import NAMES, Box, boxes

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from synergy.clock import SystemClock
-from synergy.insight.memory import fact_of, written
 from synergy.messaging.message import EventsMessage
 from synergy.model.box import ObservedProcess
 from synergy.model.unit_of_work import UnitState
 from synergy.mx.access import Role
-from synergy.mx.security.users import UserBook, Users, new_token, new_user
+from synergy.mx.accounts.users import UserBook, Users, new_token, new_user
+from synergy.names import process_memory
+from synergy.runtime.process_memory import written
 from tests.acceptance.api_client import Client
 from tests.acceptance.deployments.shown import ORDERS
 from tests.acceptance.kit import Home, kill, until
 from tests.delivery.receivers import answers, receiving
 from tests.mx.house import QUICK
-from workers import imagined_visits
+from workers import demo_visits
 
 NOW = SystemClock().now()
 TODAY = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -129,8 +130,8 @@ def _history() -> Iterator[dict[str, Any]]:
     for minute in range(first, last, EVERY):
         if minute % 1440 // 60 in QUIET:
             continue
-        for site in imagined_visits.SITES:
-            yield from imagined_visits.visits_of(site, minute)
+        for site in demo_visits.SITES:
+            yield from demo_visits.visits_of(site, minute)
 
 
 def _another_box(store: Any) -> None:
@@ -144,7 +145,7 @@ def _another_box(store: Any) -> None:
     ]
     store.boxes.report("batch-2", report, seen_at)
     sizes = dict.fromkeys(((name, 1) for name in names), 48_700_000)
-    store.facts.set(fact_of("batch-2"), written(sizes))
+    store.facts.set(process_memory("batch-2"), written(sizes))
 
 
 def _schedules(otto: Client, thankful: int, strict: int) -> None:

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import expect
 
 from synergy.clock import SystemClock
-from synergy.insight.actions import TIMETABLE_START
+from synergy.names import TIMETABLE_START
 from tests.acceptance.api_client import Client
 from tests.acceptance.kit import LIMIT, PROJECT
 from tests.delivery.receivers import answers, receiving
@@ -24,8 +24,8 @@ from tests.mx.browser.test_login import log_in
 from tests.mx.browser.test_timetable import drag, job
 from tests.mx.house import PASSWORD
 from tests.servers.ports import free_port
+from workers.demo_visits import LONGEST_VISIT
 from workers.event_stream_generator import MARK
-from workers.imagined_visits import LONGEST_VISIT
 
 HOURLY, DAILY = "SiteHourlyAggregator", "SiteDailyAggregator"
 NOW = SystemClock().now()

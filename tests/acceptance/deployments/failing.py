@@ -21,7 +21,7 @@ from synergy.worker import Outcome, Processed, Task, Worker
 from tests.acceptance.deployments import haste
 
 haste.leases()
-haste.hurry("synergy.scheduler.late", QUIET=1.0, TOGETHER=0.5)
+haste.hurry("synergy.scheduler.late_data", QUIET=1.0, TOGETHER=0.5)
 
 FAILURES = os.environ.get("SYNERGY_TEST_FAILURES", "")
 FAIL_IF_TOLD = 'if [ -e "$0" ]; then echo "no such disk" >&2; exit 3; fi'

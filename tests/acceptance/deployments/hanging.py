@@ -12,7 +12,7 @@ from synergy.config.context import (
 from synergy.worker import Processed, Task, Worker
 from tests.acceptance.deployments import haste
 
-haste.hurry("synergy.runtime.letting_go", GRACE=1.0)
+haste.hurry("synergy.runtime.abandoned_work", GRACE=1.0)
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 

@@ -16,7 +16,7 @@ AGENT = "Agent"
 STAMP = "Stamp"
 
 haste.leases()
-haste.hurry("synergy.agent.outbox", EVERY=5.0)
+haste.hurry("synergy.agent.delivering.outbox", EVERY=5.0)
 
 process_context = {
     "Scheduler": daemon_context_entry(

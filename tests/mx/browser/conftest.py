@@ -24,10 +24,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from synergy.insight.actions import TIMETABLE_START
 from synergy.mx.app import create_app
-from synergy.mx.desk import Desk
-from tests.service.world import World
+from synergy.mx.services import Desk
+from synergy.names import TIMETABLE_START
+from tests.service.scheduler_harness import World
 
 QUIET = (  # what Chromium would do on its own, and what a sandbox of a test machine may lack
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-quic",

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from synergy.mx.access import Role
-from synergy.mx.security.users import UserBook, new_user
+from synergy.mx.accounts.users import UserBook, new_user
 from tests.mx.house import PASSWORD, QUICK
 from tests.mx.test_security_server import place, running
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from synergy.insight.actions import Actor
-from synergy.mx.desk import Desk
+from synergy.commands.jobs import Actor
+from synergy.mx.services import Desk
 from tests.mx.browser.conftest import in_each_font
 from tests.mx.pages_kit import of_all_kinds
 from tests.mx.schedules_kit import HOOK

@@ -12,7 +12,7 @@ from synergy.model.job import JobMove, JobState
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process, site_and_client
 from tests.mx.browser.conftest import in_each_font
-from tests.service.world import OPERATOR
+from tests.service.scheduler_harness import OPERATOR
 
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from synergy.model.schedule import RunState
 from synergy.schedule.definition import Definition, Times, WorkerProgram
-from synergy.schedule.progress import (
+from synergy.schedule.progress.transitions import (
     Made,
     Occurrence,
     Progress,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.schedule.definition import TimeWindow
-from synergy.schedule.window import is_open, next_change
+from synergy.schedule.time_window import is_open, next_change
 from tests.unit.schedule.kit import MINUTE
 
 # Zones, and a day around which their clock is set.

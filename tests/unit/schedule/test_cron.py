@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.schedule.cron import NEVER, Cron
+from synergy.schedule.cron.line import NEVER, Cron
 from synergy.schedule.trigger import parse
 from tests.unit.schedule.due_reference import (
     is_from_end,

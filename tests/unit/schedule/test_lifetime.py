@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.schedule.definition import AllOf, AnyOf, EventType, Happened, ProgramEnded
-from synergy.schedule.lifetime import keeps_the_rules
+from synergy.schedule.progress.event_lifetime import keeps_the_rules
 from tests.unit.schedule.kit import DAY, HOUR, Life, a_schedule, an_event, at, times
 
 FILE, TABLE, TIME = EventType.FILE, EventType.TABLE, EventType.TIME_BASED

@@ -19,8 +19,8 @@ from synergy.schedule.definition import (
     ProgramEnded,
 )
 from synergy.schedule.known import OF_JOBS
-from synergy.schedule.matching import alone, concerns
-from synergy.schedule.progress import event_keys, keys
+from synergy.schedule.progress.event_matching import alone, concerns
+from synergy.schedule.progress.transitions import event_keys, keys
 from tests.unit.schedule.kit import DAY, HOUR, a_schedule, an_event, ended, partitions, times
 
 P = ProgramEnded("P", ("processed",))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from synergy.model.schedule import RunState
 from synergy.schedule.definition import AllOf, AnyOf, Generations, PeriodFinished, ProgramEnded
-from synergy.schedule.ended import Ended, joined, without
-from synergy.schedule.memory import Made, Occurrence
-from synergy.schedule.old_periods import RECENT, SPAN, take_all
+from synergy.schedule.progress.ended_periods import Ended, joined, without
+from synergy.schedule.progress.old_periods import RECENT, SPAN, take_all
+from synergy.schedule.progress.state import Made, Occurrence
 from synergy.timeperiod import Qualifier
 from tests.unit.schedule.kit import DAY, HOUR, Life, a_schedule, an_event, ended, runs
 

@@ -20,7 +20,7 @@ from synergy.schedule.definition import (
     ProgramEnded,
     TimeoutPolicy,
 )
-from synergy.schedule.making import NAMED
+from synergy.schedule.progress.run_building import NAMED
 from tests.unit.schedule.kit import (
     DAY,
     HOUR,

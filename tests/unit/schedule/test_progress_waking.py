@@ -20,8 +20,8 @@ from synergy.schedule.definition import (
     ProgramEnded,
     TimeoutPolicy,
 )
-from synergy.schedule.passing import instants
-from synergy.schedule.progress import pass_time, take
+from synergy.schedule.progress.due_times import instants
+from synergy.schedule.progress.transitions import pass_time, take
 from tests.unit.schedule.kit import (
     DAY,
     HOUR,

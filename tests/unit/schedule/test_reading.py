@@ -10,7 +10,7 @@ from time import tzset
 import pytest
 
 from synergy.errors import InvalidValue
-from synergy.schedule import phrases, trigger
+from synergy.schedule import trigger
 from synergy.schedule.definition import (
     AllOf,
     AnyOf,
@@ -41,7 +41,8 @@ from synergy.schedule.definition import (
     WhenUnmet,
     WorkerProgram,
 )
-from synergy.schedule.reading import (
+from synergy.schedule.format import literals
+from synergy.schedule.format.read import (
     InvalidDefinition,
     Known,
     StoredDelivery,
@@ -416,7 +417,7 @@ def test_that_goes_for_every_trigger_that_is_once() -> None:
     ],
 )
 def test_instants_come_in_many_forms(written: object) -> None:
-    found = phrases.instant(written)
+    found = literals.instant(written)
     assert found == NOON
     assert found.tzinfo is UTC
 
@@ -429,25 +430,25 @@ def test_instants_come_in_many_forms(written: object) -> None:
     ],
 )  # fmt: skip
 def test_durations_are_told_as_people_write_them(seconds: float, told: str) -> None:
-    assert phrases.told_duration(timedelta(seconds=seconds)) == told
+    assert literals.told_duration(timedelta(seconds=seconds)) == told
 
 
 def test_the_earliest_whole_second() -> None:
-    assert phrases.told_earliest(NOON) == "2026-11-22T12:00:00Z"
-    assert phrases.told_earliest(NOON.replace(microsecond=1)) == "2026-11-22T12:00:01Z"
+    assert literals.told_earliest(NOON) == "2026-11-22T12:00:00Z"
+    assert literals.told_earliest(NOON.replace(microsecond=1)) == "2026-11-22T12:00:01Z"
     last = NOON.replace(second=59, microsecond=999_999)
-    assert phrases.told_earliest(last) == "2026-11-22T12:01:00Z"
+    assert literals.told_earliest(last) == "2026-11-22T12:01:00Z"
 
 
 def test_an_instant_keeps_its_microseconds() -> None:
-    found = phrases.instant("2026-11-22T12:00:00.1234569Z")
+    found = literals.instant("2026-11-22T12:00:00.1234569Z")
     assert found == NOON.replace(microsecond=123456)
-    assert phrases.spelled_instant(found) == "2026-11-22T12:00:00.123456Z"
+    assert literals.spelled_instant(found) == "2026-11-22T12:00:00.123456Z"
 
 
 def test_instants_are_of_years_that_dates_can_be_computed_with() -> None:
-    assert phrases.instant("1970-01-01") == datetime(1970, 1, 1, tzinfo=UTC)
-    assert phrases.instant("2999-12-31T23:59:59Z").year == 2999
+    assert literals.instant("1970-01-01") == datetime(1970, 1, 1, tzinfo=UTC)
+    assert literals.instant("2999-12-31T23:59:59Z").year == 2999
 
 
 def test_what_has_no_offset_is_utc_wherever_the_machine_is(
@@ -456,8 +457,8 @@ def test_what_has_no_offset_is_utc_wherever_the_machine_is(
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     tzset()
     try:
-        assert phrases.instant(NOON.replace(tzinfo=None)) == NOON
-        assert phrases.instant("2026-11-22 12:00") == NOON
+        assert literals.instant(NOON.replace(tzinfo=None)) == NOON
+        assert literals.instant("2026-11-22 12:00") == NOON
     finally:
         monkeypatch.undo()
         tzset()
@@ -465,7 +466,7 @@ def test_what_has_no_offset_is_utc_wherever_the_machine_is(
 
 def test_a_date_is_its_midnight() -> None:
     midnight = datetime(2026, 11, 22, tzinfo=UTC)
-    assert phrases.instant("2026-11-22") == phrases.instant(date(2026, 11, 22)) == midnight
+    assert literals.instant("2026-11-22") == literals.instant(date(2026, 11, 22)) == midnight
 
 
 @pytest.mark.parametrize(
@@ -479,7 +480,7 @@ def test_a_date_is_its_midnight() -> None:
 )  # fmt: skip
 def test_what_is_no_instant(written: object) -> None:
     with pytest.raises(InvalidValue):
-        phrases.instant(written)
+        literals.instant(written)
 
 
 @pytest.mark.parametrize(
@@ -490,7 +491,7 @@ def test_what_is_no_instant(written: object) -> None:
     ],
 )  # fmt: skip
 def test_durations(written: object, seconds: float) -> None:
-    assert phrases.duration(written) == timedelta(seconds=seconds)
+    assert literals.duration(written) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
@@ -502,7 +503,7 @@ def test_durations(written: object, seconds: float) -> None:
 )  # fmt: skip
 def test_what_is_no_duration(written: object) -> None:
     with pytest.raises(InvalidValue):
-        phrases.duration(written)
+        literals.duration(written)
 
 
 @pytest.mark.parametrize(
@@ -517,7 +518,7 @@ def test_what_is_no_duration(written: object) -> None:
     ],
 )
 def test_durations_are_spelled_in_the_largest_unit(duration: timedelta, spelled: object) -> None:
-    assert phrases.spelled_duration(duration) == spelled
+    assert literals.spelled_duration(duration) == spelled
 
 
 # Beside the definition

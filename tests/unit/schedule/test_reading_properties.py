@@ -37,8 +37,15 @@ from synergy.schedule.definition import (
     WhenUnmet,
     WorkerProgram,
 )
+from synergy.schedule.format.read import (
+    InvalidDefinition,
+    Known,
+    StoredDelivery,
+    read,
+    words,
+    write,
+)
 from synergy.schedule.known import OF_JOBS, OF_RUNS
-from synergy.schedule.reading import InvalidDefinition, Known, StoredDelivery, read, words, write
 
 ANY = Known()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from synergy.schedule.format.describe import describe
 from synergy.schedule.trigger import parse
-from synergy.schedule.words import describe
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

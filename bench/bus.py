@@ -1,0 +1,215 @@
+"""Units over RabbitMQ, beside the floor of what pika can do, Celery and Dramatiq.
+
+All take turns on the same broker with the same number of messages, several rounds of them;
+ratios are those of a round, so that what else the machine does meanwhile matters less.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from bench import others
+from bench.contestants.race import TIMEOUT, Race
+from bench.contexts.noop import WORK
+from bench.figures import BenchFailed, Figure
+from bench.history import closed_hours_ago
+from bench.stage import STOPPED_IN, Lab, Stage
+from bench.units import CONTEXT, CatchUp, catch_up
+from synergy.clock import SystemClock
+from synergy.runtime.masking import mask
+
+ROUNDS = 3
+LEFT_OUT = "left out by --without-others"
+_PROGRAMS = "bench.contestants"
+_TAIL = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """Two programs, as arguments for Python: one carries out messages, one sends them."""
+
+    name: str
+    work: Sequence[str]
+    send: Sequence[str]
+
+
+FLOOR = Contestant(
+    "pika alone, two commits a unit",
+    (f"{_PROGRAMS}.pika_floor", "work"),
+    (f"{_PROGRAMS}.pika_floor", "send"),
+)
+CELERY = Contestant(
+    "Celery, which keeps no state",
+    (
+        "celery", "-A", f"{_PROGRAMS}.celery_noop", "worker", "--concurrency", "2",
+        "--loglevel", "ERROR", "--without-gossip", "--without-mingle", "--without-heartbeat",
+    ),
+    (f"{_PROGRAMS}.celery_noop",),
+)  # fmt: skip
+DRAMATIQ = Contestant(
+    "Dramatiq, which keeps no state",
+    ("dramatiq", f"{_PROGRAMS}.dramatiq_noop", "--processes", "2"),
+    (f"{_PROGRAMS}.dramatiq_noop",),
+)
+
+
+OTHERS = (CELERY, DRAMATIQ)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What everybody reached, one after the other: messages a second by contestant."""
+
+    ours: CatchUp
+    rates: Mapping[Contestant, float]
+
+
+class Match:
+    """Rounds of `size` units or messages for each; who cannot take part is out, with the reason."""
+
+    def __init__(self, lab: Lab, size: int) -> None:
+        self._lab = replace(lab, tell=lambda done, total: None)
+        self._size = size
+        self._pythons = {FLOOR: sys.executable}
+        self.why_not: dict[Contestant, str] = {}
+        self.rounds: list[Round] = []
+
+    def admit_others(self) -> None:
+        """They need an environment of their own."""
+        why = LEFT_OUT
+        if self._lab.with_others:
+            try:
+                self._pythons |= dict.fromkeys(OTHERS, str(others.python(self._lab.say)))
+            except others.NotInstalled as error:
+                why = str(error)
+            else:
+                return
+        self.why_not |= dict.fromkeys(OTHERS, why)
+
+    def play(self) -> None:
+        """A round."""
+        first_hour = closed_hours_ago(self._size, SystemClock().now())
+        bus = self._lab.bus
+        with self._lab.stage(CONTEXT, start_timeperiod=first_hour, bus=bus) as stage:
+            ours = catch_up(stage, self._size)
+            _clean(stage, Race(bus, f"synergy.{WORK}", stage.home, 0))
+        rates = {}
+        with self._lab.stage() as stage:
+            for contestant, python in list(self._pythons.items()):
+                try:
+                    rates[contestant] = race(stage, contestant, python, bus, self._size)
+                except BenchFailed as error:
+                    if contestant is FLOOR:
+                        raise
+                    del self._pythons[contestant]
+                    self.why_not[contestant] = str(error)
+        self.rounds.append(Round(ours, rates))
+
+    def rate(self, contestant: Contestant) -> Figure:
+        """The median of all rounds."""
+        rates = [each.rates[contestant] for each in self.rounds if contestant in each.rates]
+        return self._figure(contestant, contestant.name, rates, "1/s")
+
+    def share(self, contestant: Contestant, at_least: float) -> Figure:
+        """What ours is of it, in per cent: the median of the ratios of all rounds."""
+        ratios = [
+            each.ours.rate / each.rates[contestant] * 100
+            for each in self.rounds
+            if contestant in each.rates
+        ]
+        name = f"Synergy to {contestant.name.partition(',')[0]}"
+        return self._figure(contestant, name, ratios, "%", at_least)
+
+    def _figure(
+        self, contestant: Contestant, name: str, values: Sequence[float], unit: str,
+        at_least: float | None = None,
+    ) -> Figure:  # fmt: skip
+        if contestant in self.why_not:
+            return Figure(name, None, unit, at_least, why_not=self.why_not[contestant])
+        return Figure(name, median(values), unit, at_least)
+
+
+def measure(lab: Lab, size: int) -> list[Figure]:
+    """Several rounds of `size` units or messages each."""
+    match = Match(lab, size)
+    match.admit_others()
+    for number in range(ROUNDS):
+        lab.tell(number, ROUNDS)
+        match.play()
+    ours = median(each.ours.rate for each in match.rounds)
+    return [
+        Figure("Synergy, durable units", ours, "1/s", at_least=1500),
+        *(match.rate(contestant) for contestant in (FLOOR, *OTHERS)),
+        match.share(FLOOR, at_least=60),
+        *(match.share(contestant, at_least=100) for contestant in OTHERS),
+        *match.rounds[-1].ours.cpu(),
+    ]
+
+
+def race(stage: Stage, contestant: Contestant, python: str, url: str, size: int) -> float:
+    """Messages a second, from the first sent to the last carried out."""
+    queue = f"synergy-bench-{secrets.token_hex(4)}"
+    where = Race(url, queue, stage.home / queue, size)
+    environ = _environ(stage, where)
+    output = where.marks.with_suffix(".out")
+    try:
+        with _at_work([python, "-m", *contestant.work], environ, output):
+            seconds = _output([python, "-m", *contestant.send], environ)
+    except BenchFailed as error:
+        said = mask(output.read_text(errors="replace").strip()[-_TAIL:])
+        raise BenchFailed(f"{contestant.name}: {error} {said}") from None
+    finally:
+        _clean(stage, where)
+    return size / float(seconds)
+
+
+def _clean(stage: Stage, where: Race) -> None:
+    """Where nothing could be run, nothing can be cleaned, and need not be."""
+    with suppress(BenchFailed):
+        _output([sys.executable, "-m", f"{_PROGRAMS}.pika_floor", "clean"], _environ(stage, where))
+
+
+def _environ(stage: Stage, where: Race) -> dict[str, str]:
+    return {**stage.environ, **where.environ(), "PYTHONPATH": str(stage.path)}
+
+
+def _output(command: Sequence[str], environ: Mapping[str, str]) -> str:
+    """What a program printed; raises BenchFailed if it did not come to its end."""
+    try:
+        done = subprocess.run(
+            command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=2 * TIMEOUT, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise BenchFailed(f"not done after {2 * TIMEOUT:g} s") from None
+    if done.returncode != 0:
+        raise BenchFailed(mask((done.stderr.strip().splitlines() or ["no word"])[-1]))
+    return done.stdout
+
+
+@contextmanager
+def _at_work(command: Sequence[str], environ: Mapping[str, str], output: Path) -> Iterator[None]:
+    """A program with its children, which all are gone afterwards."""
+    with output.open("wb") as out:
+        child = subprocess.Popen(
+            command, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield
+    finally:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(STOPPED_IN)
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()

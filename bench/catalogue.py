@@ -1,0 +1,72 @@
+"""Which benches there are, and how large they are."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from bench.figures import Figure
+from bench.stage import Lab
+from synergy.config.findings import suggestion
+from synergy.errors import InvalidValue, NotFound
+
+Measure = Callable[[Lab, int], list[Figure]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A measurement; `size`, and `quick` for a first look, count what `of` says.
+
+    `server` is the option that names the server it needs, if it does.
+    """
+
+    name: str
+    about: str
+    size: int
+    quick: int
+    of: str
+    server: str = ""
+
+    def measure(self, lab: Lab, size: int) -> list[Figure]:
+        """Carries it out; raises BenchFailed if something does not come to its end."""
+        module = importlib.import_module(f"bench.{self.name}")
+        return cast("Measure", module.measure)(lab, size)
+
+
+BENCHES = (
+    Bench("units", "catch-up of units that do nothing, by two workers", 20_000, 2_000, "units"),
+    Bench("latency", "conclusion to dependant, when all is quiet", 200, 30, "samples"),
+    Bench("timetable", "100 processes, each with its hours", 10, 2, "years"),
+    Bench("empty", "empty periods of two closed processes", 87_600, 8_760, "hours each"),
+    Bench("ingest", "an access log, by two session workers", 300_000, 30_000, "lines"),
+    Bench("aggregate", "an hour of sessions into a row a site", 100_000, 10_000, "sessions"),
+    Bench("start", "supervisor start in a fresh home", 3, 1, "starts"),
+    Bench("idle", "the default deployment at rest", 60, 10, "seconds"),
+    Bench("schedules", "many at rest, a thousand due at once, events", 100_000, 5_000, "schedules"),
+    Bench(
+        "mx", "pages and REST over 20 processes, each with its hours", 200_000, 20_000, "hours each"
+    ),
+    Bench("stream", "fifty who follow the stream of MX while much happens", 60, 5, "seconds"),
+    Bench("bus", "units over RabbitMQ, beside what others do", 10_000, 2_000, "units", "bus"),
+    Bench("trips", "round trips to MongoDB for a unit", 100, 10, "units at once", "store"),
+)
+
+
+def chosen(names: Sequence[str], servers: Collection[str] = ()) -> list[Bench]:
+    """The benches of these names; raises NotFound, or InvalidValue for want of a server.
+
+    Without names they are those for which the `servers` are given, and without those as well
+    all that need none.
+    """
+    by_name = {bench.name: bench for bench in BENCHES}
+    for name in names:
+        if name not in by_name:
+            raise NotFound("bench", name, suggestion(name, by_name))
+        if (server := by_name[name].server) and server not in servers:
+            raise InvalidValue(f"{name} needs a server: name it with --{server} URL")
+    wanted = set(servers) or {""}
+    return [
+        bench for bench in BENCHES if bench.name in names or (not names and bench.server in wanted)
+    ]

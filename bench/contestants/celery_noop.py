@@ -1,0 +1,35 @@
+"""Celery: a task that does nothing, sent with publisher confirms, its result ignored."""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from bench.contestants.race import Race
+
+race = Race.from_environ()
+mark = race.marker()
+app = Celery("bench", broker=race.url)
+app.conf.update(
+    broker_transport_options={"confirm_publish": True},
+    task_default_queue=race.queue,
+    task_ignore_result=True,
+    worker_enable_remote_control=False,
+)
+
+
+def do_nothing() -> None:
+    """Leaves its mark."""
+    mark()
+
+
+nothing = app.task(do_nothing, name="nothing")
+
+
+def send(count: int) -> None:
+    """Messages are durable, and each is confirmed, by default and by the option above."""
+    for _ in range(count):
+        nothing.delay()
+
+
+if __name__ == "__main__":
+    race.run(send)

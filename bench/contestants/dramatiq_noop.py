@@ -1,0 +1,30 @@
+"""Dramatiq: an actor that does nothing, sent with publisher confirms, without results."""
+
+from __future__ import annotations
+
+import dramatiq
+from dramatiq.brokers.rabbitmq import RabbitmqBroker
+
+from bench.contestants.race import Race
+
+race = Race.from_environ()
+mark = race.marker()
+dramatiq.set_broker(RabbitmqBroker(url=race.url, confirm_delivery=True))
+
+
+def do_nothing() -> None:
+    """Leaves its mark."""
+    mark()
+
+
+nothing = dramatiq.actor(do_nothing, actor_name="nothing", queue_name=race.queue)
+
+
+def send(count: int) -> None:
+    """Messages are durable by default."""
+    for _ in range(count):
+        nothing.send()
+
+
+if __name__ == "__main__":
+    race.run(send)

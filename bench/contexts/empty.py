@@ -1,0 +1,17 @@
+"""Hourly processes whose source, a collection of the store, holds nothing."""
+
+from __future__ import annotations
+
+from bench.contexts.parts import managed, scheduler, tree
+from synergy.config.context import STATE_MACHINE_CONTINUOUS, Entry
+
+WORK = ("Empty1", "Empty2")
+
+process_context = scheduler()
+timetable_context: dict[str, Entry] = {}
+for _name in WORK:
+    process_context |= managed(
+        _name, source="nothing_there", sink=_name.lower(),
+        state_machine_name=STATE_MACHINE_CONTINUOUS,
+    )  # fmt: skip
+    timetable_context |= tree(_name.lower(), [_name])

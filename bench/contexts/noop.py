@@ -1,0 +1,10 @@
+"""One hourly process that does nothing, with two workers and many periods in flight."""
+
+from __future__ import annotations
+
+from bench.contexts.parts import managed, scheduler, tree
+
+WORK = "NoOp"
+
+process_context = {**scheduler(), **managed(WORK, max_active=512, instances=2)}
+timetable_context = tree("noop", [WORK])

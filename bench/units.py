@@ -1,0 +1,74 @@
+"""Catch-up: how many units a second go from the timetable through workers and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench import floor
+from bench.contexts.noop import WORK
+from bench.contexts.parts import SCHEDULER
+from bench.figures import BenchFailed, Figure
+from bench.history import closed_hours_ago, finished_jobs, units_of
+from bench.stage import Lab, Stage
+from synergy.clock import SystemClock
+from synergy.model.unit_of_work import UnitState
+
+CONTEXT = "bench.contexts.noop"
+WORKERS = 2
+TIMEOUT = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """What came of it: units a second, and seconds on the CPU for all of them."""
+
+    size: int
+    rate: float
+    scheduler: float
+    workers: float
+
+    def cpu(self) -> list[Figure]:
+        """The time on the CPU that a unit takes."""
+        return [
+            Figure("CPU of the scheduler", self.scheduler / self.size * 1e6, "µs/unit"),
+            Figure("CPU of both workers", self.workers / self.size * 1e6, "µs/unit"),
+        ]
+
+
+def measure(lab: Lab, size: int) -> list[Figure]:
+    """The rate for `size` units, and what store and disk could do at best."""
+    first_hour = closed_hours_ago(size, SystemClock().now())
+    with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
+        found = catch_up(stage, size)
+    with lab.stage(CONTEXT) as stage:
+        best = floor.units_per_second(stage.store, size)
+        syncs = floor.syncs_per_second(stage.home, 1.0)
+    return [
+        Figure("units, created, claimed and concluded", found.rate, "units/s", 2000),
+        Figure("the same rows by one process, nothing else", best, "units/s"),
+        Figure("share of that", found.rate / best * 100, "%"),
+        Figure("fsyncs of the disk", syncs, "1/s"),
+        *found.cpu(),
+    ]
+
+
+def catch_up(stage: Stage, size: int) -> CatchUp:
+    """Lets scheduler and workers of a stage carry out all its hours, which are `size`."""
+    stage.start(WORK, WORKERS)
+    stage.start(SCHEDULER)
+
+    def is_done() -> bool:
+        done = finished_jobs(stage.store, [WORK])
+        stage.tell(min(done, size), size)
+        return done >= size
+
+    stage.until(is_done, f"catch-up of {size} units", TIMEOUT)
+    scheduler, workers = stage.cpu_seconds(SCHEDULER), stage.cpu_seconds(WORK)
+    stage.stop()
+    units = units_of(stage.store, WORK)
+    if any(unit.state is not UnitState.PROCESSED or unit.attempt != 1 for unit in units):
+        raise BenchFailed("not every unit was processed at its first attempt")
+    entries = stage.store.journal.find(WORK, limit=5000)
+    last = max(entry.at for entry in entries if entry.event == "job.processed")
+    seconds = (last - min(unit.created_at for unit in units)).total_seconds()
+    return CatchUp(len(units), len(units) / seconds, scheduler, workers)

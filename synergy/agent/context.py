@@ -1,0 +1,23 @@
+"""What the parts of an agent work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synergy.clock import Clock
+from synergy.messaging.protocol import Bus
+from synergy.model.process import Deployment
+from synergy.runtime.agent_counters import Meter
+from synergy.storage.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """`who` is what the journal calls the agent."""
+
+    store: Store
+    bus: Bus
+    clock: Clock
+    deployment: Deployment
+    meter: Meter
+    who: str

@@ -1,0 +1,242 @@
+"""The one agent that decides: what it keeps in mind, and what it does in a turn.
+
+All of it is a cache of rows, thrown away with the lease or when the store fails. At rest there
+is nothing in it: schedules are found by when they wake and what they listen to, in the store.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.agent.context import Kit
+from synergy.agent.deciding.clock_guard import ClockGuard
+from synergy.agent.deciding.definitions import Definitions
+from synergy.agent.deciding.feed import Feed
+from synergy.agent.deciding.gauges import Gauges
+from synergy.agent.deciding.launcher import Hands, Launcher
+from synergy.agent.deciding.pending_runs import Judged, Waiting, disabled
+from synergy.agent.deciding.schedules import Deciding, Written
+from synergy.agent.deciding.unfinished_runs import Book
+from synergy.agent.delivering.outbox import Outbox
+from synergy.agent.delivering.unit_ends import Ending
+from synergy.agent.membership import Membership
+from synergy.agent.retention import Retention
+from synergy.commands.schedule_rows import superseded
+from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.model.journal import JournalEntry
+from synergy.model.schedule import Run, RunChange, RunState, Schedule
+from synergy.model.switches import is_switched_on
+from synergy.names import RUN_COUNTS
+from synergy.runtime.agent_counters import standing
+
+DUE_AT_ONCE = 500  # schedules decided about in one batch
+GROUPS = 4  # of these in one turn
+JUDGED_AT_ONCE = 500
+STANDING_EVERY = 10.0  # seconds
+
+log = logging.getLogger(__name__)
+
+
+class Decider:
+    """Decides about schedules and pending jobs, for as long as the lease is held."""
+
+    def __init__(self, kit: Kit, members: Membership, guard: ClockGuard, hands: Hands) -> None:
+        self._kit = kit
+        self._store = kit.store
+        self._clock = kit.clock
+        self._who = kit.who
+        self._members = members
+        self._guard = guard
+        self._freerun = kit.deployment.freerun()
+        self._book = Book()
+        definitions = Definitions(kit.deployment)
+        self._launcher = Launcher(kit, hands)
+        gauges = Gauges(kit.bus, kit.clock)
+        self._waiting = Waiting(kit, definitions, self._book, gauges)
+        self._ending = ending = Ending(kit)
+        self._outbox = Outbox(kit, self._book, self._launcher, ending, members)
+        self._deciding = Deciding(
+            kit, members, definitions, self._launcher, self._outbox.announced, self._book
+        )
+        self._feed = Feed(
+            kit, self._book, self._deciding, ending, self._learn, self._forget, self._end
+        )
+        self._retention = Retention(kit.store, kit.clock)
+        self._failure: MessagingUnavailable | None = None
+        self._standing_at = 0.0
+        self._stood = ""
+        self._learn(kit.store.runs.unfinished())
+
+    def turn(self) -> float:
+        """Does what is due; returns the seconds until something is due by itself.
+
+        Each part does a limited amount; a part that has more to do makes the next turn come at
+        once. Raises MessagingUnavailable at the end if messages did not leave: what they are
+        about is durable, and is told of again. Raises LostLease if another agent decides by now.
+        """
+        now = self._clock.now()
+        may_fire = self._guard.observe()
+        self._failure = None
+        is_more = self._follow(now)
+        if may_fire:
+            is_more |= self._fire(now)
+            is_more |= self._launch(now)
+        self._outbox.work(now)
+        is_more |= self._ending.is_told
+        self._ending.is_told = False
+        self._tell_standing()
+        if self._failure is not None:
+            raise self._failure
+        is_more |= self._retention.work(now)
+        return 0.0 if is_more else self._idle_for(now, may_fire=may_fire)
+
+    def _follow(self, now: datetime) -> bool:
+        is_more, written = self._feed.journal(now)
+        self._note(written)
+        if self._feed.is_switched:
+            self._feed.is_switched = False
+            self._launcher.off = self._switched_off()
+        changed, self._feed.schedules = self._feed.schedules, set()
+        for name in changed:
+            self._waiting.learn_schedule(name)
+        more_events, written = self._feed.events(now)
+        self._note(written)
+        return is_more or more_events
+
+    def _fire(self, now: datetime) -> bool:
+        """Several groups in a row, so that what is due together is not held up by its effects."""
+        is_more = True
+        for _ in range(GROUPS):
+            number, written = self._deciding.due(now, DUE_AT_ONCE)
+            self._learn(written.runs)
+            self._note(written)
+            is_more = number == DUE_AT_ONCE or bool(written.refused)
+            if not is_more:
+                break
+        return is_more
+
+    def _note(self, written: Written) -> None:
+        self._failure = self._failure or written.failure
+
+    def _switched_off(self) -> frozenset[str]:
+        controls = self._store.controls.all()
+        return frozenset(
+            name
+            for name, process in self._freerun.items()
+            if not is_switched_on(process, controls.get(name))
+        )
+
+    # Pending jobs
+
+    def _launch(self, now: datetime) -> bool:
+        if self._waiting.is_calm(now):
+            return False
+        judged = self._waiting.judge(now, JUDGED_AT_ONCE)
+        if not judged.is_empty:
+            self._write(judged, now)
+        return not self._waiting.is_calm(now)
+
+    def _write(self, judged: Judged, now: datetime) -> None:
+        """Writes what was judged; what was refused, or has no right any more, is learned anew."""
+        hands, durable = self._launcher.hands, list[bool]()
+        launched: list[Run] = []
+        try:
+            with self._store.batch() as batch:
+                batch.after_commit(lambda: durable.append(True))
+                self._members.assert_decides()
+                changes = self._changes(judged, now)
+                launched = [c.run for c in changes if c.run.state is RunState.LAUNCHED]
+                refused = {change.run.id for change in self._store.runs.change(changes)}
+                launched = [run for run in launched if run.id not in refused]
+                self._launcher.hand_out(launched, now, batch, self._outbox.announced)
+        except MessagingUnavailable as error:
+            if not durable:
+                hands.doubt(launched)
+                raise
+            self._failure = error
+        except StorageUnavailable:
+            hands.doubt(launched)
+            raise
+        hands.take(launched)
+        self._learn_again([change.run.id for change in changes])
+
+    def _changes(self, judged: Judged, now: datetime) -> list[RunChange]:
+        names = sorted({run.schedule for run, _ in judged.launch})
+        rows = {row.name: row for row in self._store.schedules.get(names)} if names else {}
+        changes = [RunChange(run, "", self._who) for run in judged.told]
+        for run, reason in judged.abort:
+            changes.append(_ended(run, RunState.ABORTED, reason, now, self._who))
+        for run, reason in judged.skip:
+            changes.append(_ended(run, RunState.SKIPPED, reason, now, self._who))
+        launched: list[Run] = []
+        for run, definition in judged.launch:
+            row = rows.get(run.schedule)
+            if row is None or not row.is_enabled or row.version != run.version:
+                changes.append(_ended(run, RunState.ABORTED, _why_not(row), now, self._who))
+            else:
+                launched.append(self._launcher.launched(run, definition, now))
+        own = self._launcher.hands.own(launched)
+        return [*changes, *(RunChange(run, run.reason, self._who) for run in own)]
+
+    def _learn_again(self, ids: list[str]) -> None:
+        rows = self._store.runs.get(ids)
+        self._learn(rows)
+        self._forget(set(ids) - {row.id for row in rows})
+
+    # Memory
+
+    def _learn(self, runs: Iterable[Run]) -> None:
+        for run in runs:
+            self._book.learn(run)
+            self._waiting.learn(run)
+            self._outbox.learn(run)
+
+    def _forget(self, runs: Iterable[str]) -> None:
+        for run in runs:
+            self._book.forget(run)
+            self._waiting.forget(run)
+            self._outbox.forget(run)
+
+    def _end(self, entries: Iterable[JournalEntry]) -> None:
+        """The journal tells that runs have ended."""
+        for entry in entries:
+            run = entry.unit or ""
+            self._waiting.ended(entry.process, RunState(entry.after), entry.at)
+            self._forget([run])
+
+    def _tell_standing(self) -> None:
+        """How many runs are unfinished, for the metrics."""
+        if self._clock.monotonic() < self._standing_at:
+            return
+        text = standing(len(self._book.pending), len(self._book.launched))
+        if text != self._stood:
+            self._standing_at = self._clock.monotonic() + STANDING_EVERY
+            self._stood = text
+            self._store.facts.set(RUN_COUNTS, text)
+
+    def _idle_for(self, now: datetime, *, may_fire: bool) -> float:
+        waits = [self._outbox.due_in(), self._retention.due_in()]
+        if may_fire:
+            wakes = self._store.schedules.next_wake()
+            self._deciding.look_ahead(wakes, now)
+            now = self._clock.now()
+            instants = (wakes, self._waiting.next_at())
+            waits += [(at - now).total_seconds() for at in instants if at is not None]
+            waits.append(self._waiting.load_due_in())
+        else:
+            waits.append(self._guard.opens_in())
+        return max(0.0, min(wait for wait in waits if wait is not None))
+
+
+def _ended(run: Run, state: RunState, reason: str, now: datetime, who: str) -> RunChange:
+    ended = replace(run, state=state, reason=reason, finished_at=now)
+    return RunChange(ended, reason, who)
+
+
+def _why_not(row: Schedule | None) -> str:
+    if row is None:
+        return "its schedule was removed"
+    return superseded(row.version) if row.is_enabled else disabled(row)

@@ -1,0 +1,209 @@
+"""What happened since the last turn: the journal, and events from outside.
+
+The journal tells of runs and schedules that others changed, of the ends of units that carry out
+runs, and of ended jobs and runs that schedules listen to. An entry that does not say what is
+known has the row read, because rows are the truth; reading entries again does no harm, since
+each schedule remembers the numbers of what counted. So how far it has read is kept now and then
+only; events are waited for by those who sent them, so there it is kept at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from synergy.agent.context import Kit
+from synergy.agent.deciding.occurrences import (
+    JOB_ENDS,
+    RUN_ENDS,
+    of_event,
+    of_jobs,
+    of_run,
+    process_keys,
+)
+from synergy.agent.deciding.schedules import Deciding, Written
+from synergy.agent.deciding.unfinished_runs import Book
+from synergy.agent.delivering.unit_ends import Ending
+from synergy.model.journal import JournalEntry
+from synergy.model.schedule import Run
+from synergy.schedule.known import OF_RUNS
+from synergy.schedule.progress.ended_periods import Ended
+from synergy.schedule.progress.transitions import Occurrence
+
+EVENTS = "agent.events"  # the fact: the number of the newest event that was decided about
+JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all was taken in
+EVENTS_PAGE = 1000
+JOURNAL_PAGE = 2000
+KEPT_EVERY = 30.0  # seconds after which the place in the journal is kept in any case
+_UNIT_ENDS = frozenset({"unit.processed", "unit.noop", "unit.canceled"})
+
+
+@dataclass(slots=True)
+class _Page:
+    """What a page of the journal tells."""
+
+    unknown: set[str] = field(default_factory=set)  # runs whose rows are to be read
+    ended: list[JournalEntry] = field(default_factory=list)  # of runs
+    units: list[str] = field(default_factory=list)  # that ended
+    jobs: list[JournalEntry] = field(default_factory=list)  # that ended
+    schedules: set[str] = field(default_factory=set)  # that were changed
+    is_switched: bool = False  # a process was switched on or off
+
+
+class Feed:
+    """Follows what happens, for the agent that decides."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        book: Book,
+        deciding: Deciding,
+        ending: Ending,
+        learn: Callable[[Iterable[Run]], object],
+        forget: Callable[[Iterable[str]], object],
+        end: Callable[[Iterable[JournalEntry]], object],
+    ) -> None:
+        """`learn` takes in runs as they are stored by now, `forget` those that are no more.
+
+        `end` takes in that runs have ended.
+        """
+        self._store = kit.store
+        self._clock = kit.clock
+        self._who = kit.who
+        self._managed = kit.deployment.managed()
+        self._freerun = kit.deployment.freerun()
+        self._book = book
+        self._deciding = deciding
+        self._ending = ending
+        self._learn = learn
+        self._forget = forget
+        self._end = end
+        self._built_at = kit.store.journal.last_seq()  # rows read from here on are as new as that
+        self._events = int(kit.store.facts.get(EVENTS) or 0)
+        self._journal = self._first_entry()
+        self._kept_at = kit.clock.monotonic()
+        self._kept = self._journal
+        self.schedules: set[str] = set()  # that were changed since somebody looked
+        self.is_switched = True  # whether a process may have been switched since then
+
+    def events(self, now: datetime) -> tuple[bool, Written]:
+        """Decides about new events; whether there may be more."""
+        events = self._store.events.since(self._events, EVENTS_PAGE)
+        if not events:
+            return False, Written()
+        found: defaultdict[str, list[Occurrence | Ended]] = defaultdict(list)
+        for event in events:
+            keys, occurrence = of_event(event)
+            for key in keys:
+                found[key].append(occurrence)
+        newest = events[-1].seq
+        written = self._deciding.happened(found, {EVENTS: str(newest)}, now)
+        self._events = newest
+        self._learn(written.runs)
+        return len(events) == EVENTS_PAGE, written
+
+    def journal(self, now: datetime) -> tuple[bool, Written]:
+        """Takes in new entries; whether there may be more."""
+        entries = self._store.journal.since(self._journal, JOURNAL_PAGE)
+        if not entries:
+            return False, Written()
+        page = _Page()
+        for entry in entries:
+            self._sort(entry, page)
+        found = self._happened(page)
+        newest = entries[-1].seq
+        written = Written()
+        if found:
+            written = self._deciding.happened(found, {JOURNAL: str(newest)}, now)
+            self._kept = newest
+        self._take_in(page, now)
+        self._learn(written.runs)
+        self._journal = newest
+        self._keep()
+        return len(entries) == JOURNAL_PAGE, written
+
+    def _sort(self, entry: JournalEntry, page: _Page) -> None:
+        noun = entry.event.partition(".")[0]
+        if noun == "run":
+            self._sort_run(entry, page)
+        elif noun == "unit":
+            if entry.event in _UNIT_ENDS and entry.process in self._freerun and entry.unit:
+                page.units.append(entry.unit)
+        elif noun == "job":
+            if entry.event in JOB_ENDS and entry.process in self._managed:
+                page.jobs.append(entry)
+        elif noun == "schedule":
+            page.schedules.add(entry.process)
+        elif entry.event in ("process.on", "process.off"):
+            page.is_switched = True
+
+    def _sort_run(self, entry: JournalEntry, page: _Page) -> None:
+        run = entry.unit or ""
+        if entry.event in RUN_ENDS:
+            page.ended.append(entry)
+            page.unknown.discard(run)
+        elif entry.who != self._who:
+            page.unknown.add(run)
+
+    def _happened(self, page: _Page) -> dict[str, list[Occurrence | Ended]]:
+        """What ended, by the keys by which schedules listen to it."""
+        jobs = [of_jobs(entry, self._managed) for entry in page.jobs]
+        ended: list[Occurrence | Ended] = [one for one in jobs if one is not None]
+        ended += self._of_runs(page.ended)
+        found: defaultdict[str, list[Occurrence | Ended]] = defaultdict(list)
+        for one in sorted(ended, key=lambda one: one.seq):
+            for key in process_keys(one.process):
+                found[key].append(one)
+        return found
+
+    def _of_runs(self, ended: list[JournalEntry]) -> list[Occurrence]:
+        """The ends of runs that workers carried out, or were to."""
+        telling = [entry for entry in ended if entry.after in OF_RUNS]
+        strange = [e.unit for e in telling if e.unit and not self._book.program_of(e.unit)]
+        programs = {row.id: row.program for row in self._store.runs.get(strange)} if strange else {}
+        found = []
+        for entry in telling:
+            run = entry.unit or ""
+            program = self._book.program_of(run) or programs.get(run, "")
+            if program in self._freerun:
+                found.append(of_run(entry, program))
+        return found
+
+    def _take_in(self, page: _Page, now: datetime) -> None:
+        if page.units:
+            self._ending.of_units(list(dict.fromkeys(page.units)), now)
+        ended = {entry.unit: entry for entry in page.ended if entry.unit}
+        # An entry from before the rows were read may be of a run that was launched again since.
+        old = {run for run, entry in ended.items() if entry.seq <= self._built_at}
+        self._end(entry for run, entry in ended.items() if run not in old)
+        reread = page.unknown | {run for run in old if self._book.state_of(run) is not None}
+        if reread:
+            rows = self._store.runs.get(sorted(reread))
+            self._learn(rows)
+            self._forget(reread - {row.id for row in rows})
+        self.schedules |= page.schedules
+        self.is_switched |= page.is_switched
+
+    def _keep(self) -> None:
+        """Keeps how far it has read, for whoever goes on."""
+        if self._clock.monotonic() - self._kept_at >= KEPT_EVERY:
+            self._kept_at = self._clock.monotonic()
+            if self._kept != self._journal:
+                self._kept = self._journal
+                self._store.facts.set(JOURNAL, str(self._journal))
+
+    def _first_entry(self) -> int:
+        """Where to begin: before the first agent, at what the schedules had seen by then."""
+        kept = self._store.facts.get(JOURNAL)
+        if kept is not None:
+            return int(kept)
+        first, cursor = self._store.journal.last_seq(), None
+        while True:
+            rows, cursor = self._store.schedules.find(1000, cursor)
+            seen = [int(str(row.progress.get("seen_journal", first))) for row in rows if row.keys]
+            first = min([first, *seen])
+            if cursor is None:
+                self._store.facts.set(JOURNAL, str(first))
+                return first

@@ -1,0 +1,73 @@
+"""What happened, as triggers see it: events from outside, ended jobs, ended runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from synergy.model.journal import JournalEntry
+from synergy.model.process import ManagedProcess
+from synergy.model.schedule import Event, RunState
+from synergy.schedule.known import OF_JOBS
+from synergy.schedule.progress.ended_periods import Ended
+from synergy.schedule.progress.transitions import Occurrence, event_keys
+
+JOB_ENDS = {f"job.{status}": status for status in OF_JOBS}
+RUN_ENDS = {f"run.{state.value}": state for state in RunState if state.is_finished}
+
+
+def of_event(event: Event) -> tuple[tuple[str, ...], Occurrence]:
+    """An event from outside, and the keys by which schedules listen to it."""
+    keys = event_keys(event.type, event.resource)
+    partitions = event.body.get("partitions", 1)
+    occurrence = Occurrence(
+        stream="events",
+        seq=event.seq,
+        id=event.id,
+        key=keys[0] if keys else "",
+        type=event.type,
+        resource=event.resource,
+        at=event.timestamp,
+        partitions=partitions if isinstance(partitions, int) else 1,
+    )
+    return keys, occurrence
+
+
+def process_keys(process: str) -> tuple[str, ...]:
+    """The keys by which schedules listen to the ends of a process's jobs and runs."""
+    return (f"program|{process}", f"timetable|{process}")
+
+
+def of_run(entry: JournalEntry, program: str) -> Occurrence:
+    """The end of a run of a free-run process."""
+    return Occurrence(
+        stream="journal",
+        seq=entry.seq,
+        id=entry.unit or "",
+        key=f"program|{program}",
+        type="program",
+        resource=program,
+        at=entry.at,
+        process=program,
+        status=entry.after,
+    )
+
+
+def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Ended | None:
+    """The ends of the neighbouring jobs that an entry tells of; None if they are of nobody."""
+    process = managed.get(entry.process)
+    if process is None:
+        return None
+    qualifier = process.qualifier
+    if not (qualifier.names(entry.first) and qualifier.names(entry.last)):
+        return None  # of a time when the process had another qualifier
+    return Ended(
+        seq=entry.seq,
+        at=entry.at,
+        process=process.name,
+        qualifier=qualifier,
+        grouping=process.time_grouping,
+        status=JOB_ENDS[entry.event],
+        generation=entry.generation,
+        first=qualifier.parse(entry.first),
+        last=qualifier.parse(entry.last),
+    )

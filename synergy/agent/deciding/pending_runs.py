@@ -1,0 +1,273 @@
+"""Pending jobs and their run constraints.
+
+`judge` looks at those jobs only whose answer may have changed since they were last looked at:
+because a run that counts for them was launched or ended, because their time came, because their
+schedule was changed, or because they are new. What it decides is written by `launching`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from synergy.agent.context import Kit
+from synergy.agent.deciding.definitions import Definitions
+from synergy.agent.deciding.gauges import Gauges
+from synergy.agent.deciding.unfinished_runs import Book, group_key, program_key, schedule_key
+from synergy.agent.deciding.wait_queues import Lines
+from synergy.commands.schedule_rows import off, superseded
+from synergy.errors import InvalidValue
+from synergy.model.schedule import Run, RunState, Schedule
+from synergy.schedule.constraint import UNDER_WAY, Facts, Judgement, Verdict, judge
+from synergy.schedule.definition import (
+    AtMost,
+    Concurrency,
+    Definition,
+    Load,
+    LoadOf,
+    SinceLastRun,
+    TimeWindow,
+)
+
+LOAD = "load"
+GRACE = timedelta(minutes=1)  # in which a schedule is stored whose run came before it
+PAGE = 100
+SCHEDULES_KEPT = 10_000
+_SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
+
+
+@dataclass(slots=True)
+class Judged:
+    """What became of jobs: to be launched, given up with a reason, or told why they wait."""
+
+    launch: list[tuple[Run, Definition]] = field(default_factory=list)
+    abort: list[tuple[Run, str]] = field(default_factory=list)
+    skip: list[tuple[Run, str]] = field(default_factory=list)  # due times during a run
+    told: list[Run] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.launch or self.abort or self.skip or self.told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Current:
+    """A schedule as it is by now; `reason` says why nothing of it may be launched."""
+
+    version: int
+    definition: Definition | None
+    reason: str
+
+
+class Waiting:
+    """The pending jobs of all schedules, by what they wait for."""
+
+    def __init__(self, kit: Kit, definitions: Definitions, book: Book, gauges: Gauges) -> None:
+        self._store = kit.store
+        self._definitions = definitions
+        self._book = book
+        self._gauges = gauges
+        self._lines = Lines()
+        self._current: dict[str, _Current] = {}
+        self._launches: dict[str, dict[str, datetime]] = {}  # by schedule, then run
+        self._successes: dict[str, datetime | None] = {}
+
+    def learn(self, run: Run) -> None:
+        """Takes a run in as it is stored by now, pending or not."""
+        if run.state.is_pending:
+            self._lines.enter(run)
+        else:
+            self._lines.leave(run.id)
+            if run.schedule in self._launches and run.launched_at is not None:
+                self._launches[run.schedule][run.id] = run.launched_at
+
+    def ended(self, schedule: str, state: RunState, at: datetime) -> None:
+        """A run of the schedule has ended."""
+        if schedule in self._successes and state in _SUCCEEDED:
+            known = self._successes[schedule]
+            self._successes[schedule] = at if known is None else max(known, at)
+
+    def forget(self, run: str) -> None:
+        """The run is no more."""
+        self._lines.leave(run)
+
+    def learn_schedule(self, name: str) -> None:
+        """The schedule was changed: its pending jobs are looked at again."""
+        self._current.pop(name, None)
+        self._launches.pop(name, None)
+        for run in self._book.pending_of(name):
+            self._lines.enter(run)
+
+    def next_at(self) -> datetime | None:
+        """When the next job's time comes."""
+        return self._lines.next_alarm()
+
+    def load_due_in(self) -> float | None:
+        """Seconds until the load is looked at again; None if nobody waits for it."""
+        return self._gauges.due_in() if self._lines.awaits(LOAD) else None
+
+    def is_calm(self, now: datetime) -> bool:
+        """Whether nobody is to be looked at at this moment."""
+        self._stir(now)
+        return self._lines.is_calm
+
+    def judge(self, now: datetime, limit: int) -> Judged:
+        """Decides about at most so many jobs; the rest comes next time.
+
+        Those to be launched count as active from here on.
+        """
+        self._stir(now)
+        judged = Judged()
+        pending = self._book.pending
+        fresh = [pending[run] for run in self._lines.fresh() if run in pending]
+        self._read_schedules(run.schedule for run in fresh)
+        for number, run_id in enumerate(self._lines.heads(), 1):
+            run = self._book.pending.get(run_id)
+            if run is None:
+                self._lines.leave(run_id)
+            else:
+                self._judge(run, now, judged)
+            if number >= limit:
+                break
+        return judged
+
+    def _stir(self, now: datetime) -> None:
+        touched, self._book.touched = self._book.touched, set()
+        self._lines.stir(touched)
+        if self._lines.awaits(LOAD) and self._gauges.due_in() <= 0:
+            self._lines.stir([LOAD])
+        self._lines.ring(now)
+
+    def _judge(self, run: Run, now: datetime, judged: Judged) -> None:
+        current = self._of(run.schedule)
+        definition = current.definition
+        until = run.created_at + GRACE
+        if current.version < run.version and now < until:
+            self._lines.place(run, run.id, frozenset(), until)
+        elif definition is None:
+            self._give_up(run, current.reason, judged.abort)
+        elif current.version != run.version:
+            self._give_up(run, superseded(current.version), judged.abort)
+        else:
+            self._decide(run, definition, now, judged)
+
+    def _decide(self, run: Run, definition: Definition, now: datetime, judged: Judged) -> None:
+        found = self._verdict(run, definition, now)
+        match found.verdict:
+            case Verdict.MET:
+                judged.launch.append((run, definition))
+                launched = replace(run, state=RunState.LAUNCHED, launched_at=now)
+                self._book.learn(launched)
+                self.learn(launched)
+            case Verdict.ABORT:
+                gone = judged.skip if UNDER_WAY in found.reasons else judged.abort
+                self._give_up(run, "; ".join(found.reasons), gone)
+            case Verdict.WAIT:
+                line = _line(run, definition, found.awaits)
+                self._lines.place(run, line, found.awaits, found.again_at)
+                self._tell(run, found.reasons, judged)
+
+    def _verdict(self, run: Run, definition: Definition, now: datetime) -> Judgement:
+        if run.state is RunState.PENDING_LAUNCH:
+            return Judgement(Verdict.MET, (), None, frozenset())
+        before = self._book.before(run) if run.detail.get("in_turn") else None
+        ends_at = run.created_at + definition.timeout
+        if before is not None and now < ends_at:
+            why = f"comes after the run that is due at {before:%Y-%m-%dT%H:%M:%SZ}"
+            awaits = frozenset([schedule_key(run.schedule)])
+            return Judgement(Verdict.WAIT, (why,), ends_at, awaits)
+        return judge(definition, run, self._facts(run, definition, now), now)
+
+    def _give_up(self, run: Run, reason: str, gone: list[tuple[Run, str]]) -> None:
+        self._lines.leave(run.id)
+        self._book.forget(run.id)
+        gone.append((run, reason))
+
+    def _tell(self, run: Run, reasons: tuple[str, ...], judged: Judged) -> None:
+        if list(reasons) != run.detail.get("waits"):
+            judged.told.append(replace(run, detail={**run.detail, "waits": list(reasons)}))
+
+    # What constraints look at
+
+    def _facts(self, run: Run, definition: Definition, now: datetime) -> Facts:
+        active = self._book.active
+        kinds = {type(constraint) for constraint in definition.constraints}
+        loads = {c.of for c in definition.constraints if isinstance(c, Load)}
+        return Facts(
+            active_of_program=active[program_key(run.program)],
+            active_of_group=active[group_key(run.group)] if run.group else 0,
+            active_of_schedule=active[schedule_key(run.schedule)],
+            last_success_at=self._last_success(run.schedule) if SinceLastRun in kinds else None,
+            launches=self._launches_of(run, definition, now) if AtMost in kinds else (),
+            load=self._gauges.load() if LoadOf.BOX in loads else 0.0,
+            depth=self._gauges.depth(run.program) if LoadOf.QUEUE in loads else 0,
+        )
+
+    def _last_success(self, schedule: str) -> datetime | None:
+        if schedule not in self._successes:
+            runs = [self._store.runs.last(schedule, _SUCCEEDED)]
+            for state in _SUCCEEDED:  # one that was launched before the last may have ended later
+                runs += self._store.runs.find(schedule, state, PAGE)[0]
+            ends = [run.finished_at for run in runs if run is not None and run.finished_at]
+            self._successes[schedule] = max(ends, default=None)
+        return self._successes[schedule]
+
+    def _launches_of(self, run: Run, definition: Definition, now: datetime) -> list[datetime]:
+        longest = max(c.per for c in definition.constraints if isinstance(c, AtMost))
+        since = now - longest
+        if run.schedule not in self._launches:
+            oldest = since - definition.timeout  # a job may have been pending for so long
+            self._launches[run.schedule] = self._read_launches(run.schedule, oldest)
+        recent = {id_: at for id_, at in self._launches[run.schedule].items() if at > since}
+        self._launches[run.schedule] = recent
+        return sorted(recent.values(), reverse=True)
+
+    def _read_launches(self, schedule: str, oldest: datetime) -> dict[str, datetime]:
+        found: dict[str, datetime] = {}
+        cursor: str | None = None
+        while True:
+            runs, cursor = self._store.runs.find(schedule=schedule, limit=PAGE, cursor=cursor)
+            found |= {run.id: run.launched_at for run in runs if run.launched_at is not None}
+            if cursor is None or (runs and runs[-1].created_at < oldest):
+                return found
+
+    # Schedules
+
+    def _of(self, schedule: str) -> _Current:
+        if schedule not in self._current:
+            self._read_schedules([schedule])
+        return self._current[schedule]
+
+    def _read_schedules(self, names: Iterable[str]) -> None:
+        wanted = sorted({name for name in names if name not in self._current})
+        if not wanted:
+            return
+        if len(self._current) > SCHEDULES_KEPT:
+            self._current.clear()
+        rows = {row.name: row for row in self._store.schedules.get(wanted)}
+        for name in wanted:
+            self._current[name] = self._read(rows.get(name))
+
+    def _read(self, row: Schedule | None) -> _Current:
+        if row is None:
+            return _Current(0, None, "its schedule was removed")
+        if not row.is_enabled:
+            return _Current(row.version, None, disabled(row))
+        try:
+            return _Current(row.version, self._definitions.of(row), "")
+        except InvalidValue as error:
+            return _Current(row.version, None, f"its schedule cannot be read: {error}")
+
+
+def _line(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
+    """Whoever waits for a place under the same rules as others waits behind them."""
+    alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
+    if alike and not run.detail.get("in_turn"):
+        return (definition.constraints, run.program, run.group, awaits)
+    return run.id
+
+
+def disabled(row: Schedule) -> str:
+    """Why a pending job of a disabled schedule comes to nothing."""
+    return off(row.reason) if row.reason else "its schedule was disabled"

@@ -1,0 +1,68 @@
+"""How runs end that workers carry out: as their units did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.agent.context import Kit
+from synergy.commands.run_units import outcome_of
+from synergy.model.schedule import Run, RunChange, RunState
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.runtime.agent_counters import Meter
+
+
+class Ending:
+    """Ends the runs of units that are finished.
+
+    `is_told` is whether the journal has something to tell of that since somebody looked.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        self._store = kit.store
+        self._meter = kit.meter
+        self._who = kit.who
+        self.is_told = False
+
+    def of_units(self, ids: Sequence[str], now: datetime) -> list[str]:
+        """Ends those of these runs whose units are finished; returns those without a unit."""
+        units = {unit.id: unit for unit in self._store.units.get(ids)}
+        self._end({id_: unit for id_, unit in units.items() if outcome_of(unit)}, now)
+        return [id_ for id_ in ids if id_ not in units]
+
+    def _end(self, units: dict[str, UnitOfWork], now: datetime) -> None:
+        if not units:
+            return
+        rows = self._store.runs.get(list(units))
+        changes = [
+            _ended(row, units[row.id], now, self._who)
+            for row in rows
+            if row.state is RunState.LAUNCHED
+        ]
+        refused = self._store.runs.change(changes) if changes else []
+        self.is_told |= len(refused) < len(changes)
+        gone = {change.run.id for change in refused}
+        for change in changes:
+            if change.run.id not in gone:
+                count_end(self._meter, change.run)
+
+
+def count_end(meter: Meter, run: Run) -> None:
+    """Counts a run that came to its end."""
+    meter.count("job_completed_total", run.state.value)
+    if run.launched_at is not None and run.finished_at is not None:
+        seconds = (run.finished_at - run.launched_at).total_seconds()
+        meter.observe("job_completed_duration_seconds", run.state.value, seconds)
+
+
+def _ended(run: Run, unit: UnitOfWork, now: datetime, who: str) -> RunChange:
+    outcome = outcome_of(unit)
+    assert outcome is not None
+    state, reason = outcome
+    # Who cancels a unit raises its attempt, to shut its worker out; nobody was handed that one.
+    handed_out = unit.attempt - (unit.state is UnitState.CANCELED)
+    ended = replace(
+        run, state=state, reason=reason, attempt=handed_out, finished_at=unit.finished_at or now
+    )
+    return RunChange(ended, reason, who)

@@ -1,0 +1,172 @@
+"""Saying that something happened: events from outside, taken for good, and what they did.
+
+Events are checked all together and stored all or none. An agent then looks at those of each
+schedule that listens; whoever wants to know what came of it waits a moment for that agent.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from synergy.commands.jobs import Actor
+from synergy.errors import InvalidValue
+from synergy.messaging.protocol import Bus
+from synergy.model.schedule import Event
+from synergy.names import AGENT_TOPIC
+from synergy.queries.schedules.event_effects import Taken
+from synergy.schedule.format.literals import instant, shown, suggestion
+from synergy.storage.protocol import Store
+
+LONGEST_RESOURCE = 2048  # characters
+LONGEST_ID = 256
+MOST_PARTITIONS = 10**9
+
+_TYPES = {
+    "FILE": "FILE",
+    "TABLE": "TABLE",
+    "TIME BASED": "TIME BASED",
+    "TIME_BASED": "TIME BASED",
+    "TIME_BASED_CRON": "TIME BASED",
+    "PARTITION": "PARTITION",
+}
+_FIELDS = ("eventType", "eventTimestamp", "eventResourceId", "id", "partitions")
+_FROM_A_ROOT = re.compile("/|[A-Za-z][A-Za-z0-9+.-]+:/")
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+class InvalidEvents(InvalidValue):
+    """Events that are not as they should be; `mistakes` lists what is wrong with all of them."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = tuple(mistakes)
+
+
+def take(
+    store: Store,
+    bus: Bus,
+    items: Sequence[Mapping[str, object]],
+    actor: Actor,
+    now: datetime,
+    *,
+    dry_run: bool = False,
+) -> list[Taken]:
+    """Takes events `{eventType, eventTimestamp, eventResourceId, id?, partitions?}`.
+
+    Without an id each is an event of its own. Raises InvalidEvents, and takes none, if there
+    is anything wrong with one of them.
+    """
+    events = read_events(items, actor, now)
+    if dry_run:
+        return [Taken(event, True) for event in events]
+    with store.batch() as batch:
+        taken = [Taken(event, is_new) for event, is_new in store.events.append(events)]
+        batch.after_commit(lambda: bus.notify(AGENT_TOPIC))
+    return taken
+
+
+def doubts(events: Sequence[Event]) -> list[str]:
+    """What is taken, but probably not meant."""
+    found = []
+    for number, event in enumerate(events, 1):
+        where = f"event {number}: " if len(events) > 1 else ""
+        if event.type == "FILE" and not _FROM_A_ROOT.match(event.resource):
+            found.append(
+                f"{where}{shown(event.resource)} is no path from /, nor one like s3://bucket/key: "
+                "a schedule that waits for such a path does not hear of it"
+            )
+        if event.type != "PARTITION" and "partitions" in event.body:
+            found.append(
+                f"{where}partitions of a {event.type} count nothing: only a PARTITION's do"
+            )
+    return found
+
+
+# Reading
+
+
+def read_events(items: Sequence[Mapping[str, object]], actor: Actor, now: datetime) -> list[Event]:
+    """Events as people and programs write them; raises InvalidEvents with all mistakes."""
+    mistakes: list[str] = []
+    events: list[Event] = []
+    for number, item in enumerate(items, 1):
+        try:
+            events.append(_read(item, actor, now))
+        except InvalidValue as error:
+            mistakes.append(f"event {number}: {error}" if len(items) > 1 else str(error))
+    if mistakes:
+        raise InvalidEvents(mistakes)
+    return events
+
+
+def _read(item: Mapping[str, object], actor: Actor, now: datetime) -> Event:
+    if not isinstance(item, Mapping):
+        raise InvalidValue(f"expected an object with {', '.join(_FIELDS[:3])}")
+    for field in item:
+        if field not in _FIELDS:
+            raise InvalidValue(f"unknown field {field!r:.60}: {suggestion(str(field), _FIELDS)}")
+    partitions = _partitions(item)
+    return Event(
+        id=_id(item),
+        type=_type(item),
+        resource=_text(item, "eventResourceId", LONGEST_RESOURCE),
+        timestamp=_timestamp(item),
+        at=now,
+        who=actor.who,
+        body={} if partitions is None else {"partitions": partitions},
+    )
+
+
+def _text(item: Mapping[str, object], field: str, longest: int) -> str:
+    """A text that is not blank, and that every store can hold."""
+    value = item.get(field)
+    if value is None:
+        raise InvalidValue(f"{field} is missing")
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidValue(f"{field}: expected a text, not {shown(value)}")
+    if len(value) > longest:
+        raise InvalidValue(f"{field}: {len(value):,} characters, at most {longest:,} are allowed")
+    if _UNWRITABLE.search(value):
+        raise InvalidValue(f"{field}: {shown(value)} holds characters that are no text")
+    return value
+
+
+def _type(item: Mapping[str, object]) -> str:
+    given = _text(item, "eventType", LONGEST_ID)
+    found = _TYPES.get(given)
+    if found is None:
+        raise InvalidValue(
+            f"eventType: {shown(given)} is unknown: expected FILE, TABLE, TIME BASED or PARTITION"
+        )
+    return found
+
+
+def _timestamp(item: Mapping[str, object]) -> datetime:
+    """An instant, with a time of day; one without a zone is UTC."""
+    text = _text(item, "eventTimestamp", LONGEST_ID).strip()
+    if len(text) == len("2026-11-21"):
+        raise InvalidValue(f"eventTimestamp: {shown(text)} has no time of day")
+    try:
+        return instant(text)
+    except InvalidValue as error:
+        raise InvalidValue(f"eventTimestamp: {error}") from None
+
+
+def _id(item: Mapping[str, object]) -> str:
+    if item.get("id") is None:
+        return secrets.token_hex(12)
+    return _text(item, "id", LONGEST_ID)
+
+
+def _partitions(item: Mapping[str, object]) -> int | None:
+    value = item.get("partitions")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_PARTITIONS:
+        raise InvalidValue(
+            f"partitions: expected a whole number, 1 to {MOST_PARTITIONS:,}, not {shown(value)}"
+        )
+    return value

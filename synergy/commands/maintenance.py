@@ -1,0 +1,132 @@
+"""Asking for something of boxes, queues and daemons: what is not of the timetable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from synergy.commands.jobs import Actor
+from synergy.errors import NotFound
+from synergy.messaging.protocol import Bus
+from synergy.model.journal import JournalEntry
+from synergy.model.process import Deployment
+from synergy.names import SUPERVISOR_TOPIC
+from synergy.storage.protocol import Store
+
+
+class Upkeep:
+    """What may be asked besides `Actions`. Each answer says what was, or would be, changed."""
+
+    def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
+        self._store = store
+        self._bus = bus
+        self._deployment = deployment
+
+    def assign(
+        self, box: str, processes: Sequence[str], actor: Actor, now: datetime, *, dry_run: bool
+    ) -> list[str]:
+        """Adds the assignments that a box lacks, and changes no other; returns those added."""
+        there = {a.process for a in self._store.boxes.assignments(box)}
+        missing = [process for process in processes if process not in there]
+        if dry_run or not missing:
+            return missing
+        with self._store.batch() as batch:
+            added = self._store.boxes.assign(box, missing)
+            self._note("box.synced", f"{box}: {', '.join(added)}", actor, now)
+            batch.after_commit(self._wake)
+        return added
+
+    def switch_on_box(
+        self, box: str, process: str, is_on: bool, actor: Actor, now: datetime, *, dry_run: bool
+    ) -> bool:
+        """Starts or stops a process on a box, for as long as nobody says otherwise.
+
+        False if it was so already. Raises NotFound if the process is not assigned to the box.
+        """
+        if process not in self._deployment.processes:
+            raise NotFound(
+                "process", process, f"there are: {', '.join(self._deployment.processes)}"
+            )
+        present = [a for a in self._store.boxes.assignments(box) if a.process == process]
+        if not present:
+            raise NotFound(
+                "assignment",
+                f"{process} on box {box}",
+                "launch.py box list shows which there are, box sync adds those of context.py",
+            )
+        if present[0].is_on is is_on:
+            return False
+        if not dry_run:
+            with self._store.batch() as batch:
+                self._store.boxes.switch(box, process, is_on, actor.who, now, actor.why)
+                batch.after_commit(self._wake)
+        return True
+
+    def switch_daemon(self, process: str, is_on: bool, actor: Actor, now: datetime) -> None:
+        """Switches a daemon on or off on all boxes, over what `context.py` declares."""
+        with self._store.batch() as batch:
+            self._store.controls.set_on(process, is_on, actor.who, actor.why, now)
+            batch.after_commit(self._wake)
+
+    def replay(
+        self, seqs: Sequence[int] | None, actor: Actor, now: datetime, *, dry_run: bool
+    ) -> dict[str, int]:
+        """Sends messages in quarantine (None: all) to their queues again; how many to each.
+
+        Raises NotFound, and sends none, if one of them is not there.
+        """
+        counts: dict[str, int] = {}
+        dead = {message.seq: message.queue for message in self._bus.dead(1_000_000)}
+        for seq in dead if seqs is None else seqs:
+            if seq not in dead:
+                raise NotFound("message in quarantine", str(seq), "launch.py queue dead lists them")
+            counts[dead[seq]] = counts.get(dead[seq], 0) + 1
+        if dry_run or not counts:
+            return counts
+        counts = self._bus.replay(seqs)
+        self._note("queue.replayed", _told(counts), actor, now)
+        return counts
+
+    def purge(self, queue: str, actor: Actor, now: datetime, *, dry_run: bool) -> int:
+        """Drops all messages that wait in a queue; how many. Raises NotFound.
+
+        No work is lost for good with messages for workers, which are only hints; events are.
+        """
+        depths = self._bus.depths()
+        queues = {process.queue for process in self._deployment.processes.values()} | set(depths)
+        if queue not in queues:
+            raise NotFound("queue", queue, f"there are: {', '.join(sorted(queues))}")
+        waiting = depths.get(queue, 0)
+        if dry_run or not waiting:
+            return waiting
+        dropped = self._bus.purge(queue)
+        self._note("queue.purged", _told({queue: dropped}), actor, now)
+        return dropped
+
+    def purge_dead(self, actor: Actor, now: datetime, *, dry_run: bool) -> int:
+        """Drops all messages in quarantine; how many."""
+        waiting = len(self._bus.dead(1_000_000))
+        if dry_run or not waiting:
+            return waiting
+        dropped = self._bus.purge_dead()
+        self._note("queue.purged", _told({"quarantine": dropped}), actor, now)
+        return dropped
+
+    def refuse_if_unknown_box(self, box: str) -> None:
+        """Raises NotFound for a box that never reported and has nothing assigned."""
+        known = {b.id for b in self._store.boxes.all()}
+        known |= {a.box for a in self._store.boxes.assignments()}
+        if box not in known:
+            raise NotFound("box", box, f"there are: {', '.join(sorted(known)) or 'none'}")
+
+    def _note(self, event: str, what: str, actor: Actor, now: datetime) -> None:
+        why = f"{what}; {actor.why}" if actor.why else what
+        entry = JournalEntry(now, event, "", "", "", "", "", 0, why, actor.who)
+        self._store.journal.append([entry])
+
+    def _wake(self) -> None:
+        self._bus.notify(SUPERVISOR_TOPIC)
+
+
+def _told(counts: dict[str, int]) -> str:
+    return ", ".join(f"{queue} {number}" for queue, number in counts.items())

@@ -1,0 +1,206 @@
+"""What is too long for an answer: accepted at once, worked off in steps, and survives its worker.
+
+An operation is a row of the store. Whoever works on it writes after each step how far it is, by
+compare-and-set on `rev`, together with the step itself where the store has transactions. So of
+a worker that dies another one goes on where it was; at most the step under way is done twice,
+which does no harm (`bulk`).
+
+A worker is known to be dead if its process is gone from this machine; on others, if the row
+stands still for `STILL` seconds on the observer's own clock. Who was only slow finds that his
+`rev` is not the stored one any more, and leaves the operation to the other.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from synergy.clock import Clock
+from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
+from synergy.commands.jobs import Actor
+from synergy.errors import MessagingUnavailable, NotFound, StorageUnavailable, SynergyError
+from synergy.model.operation import Operation, OperationState
+from synergy.runtime import identity
+from synergy.storage.protocol import Store
+
+STILL = 60.0  # seconds; a step takes far less
+KEPT = timedelta(days=30)  # after the end
+AT_ONCE = 500  # operations that are forgotten in one step
+
+Going = Callable[[], bool]
+"""Whether to go on; asked between two steps."""
+
+log = logging.getLogger(__name__)
+
+
+class _Lost(Exception):
+    """Somebody else works on the operation by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An operation in the hands of somebody else, and since when (monotonic) it is like this."""
+
+    rev: int
+    since: float
+
+
+class Operations:
+    """The operations of a deployment; all but `work` may be called by several threads.
+
+    `owner` is the incarnation of this process, in which at most one thread calls `work`. `news`
+    is set when something was accepted here.
+    """
+
+    def __init__(self, store: Store, bulk: Bulk, clock: Clock, owner: str) -> None:
+        self._store = store
+        self._bulk = bulk
+        self._clock = clock
+        self._owner = owner
+        self._seen: dict[str, _Seen] = {}
+        self.news = threading.Event()
+
+    def accept(self, request: BulkRequest, actor: Actor, now: datetime) -> Operation:
+        """Takes it down, to be done soon. Raises NotFound for what is not there."""
+        processes = {each.process for each in request.ranges}
+        operation = Operation(
+            id=uuid.uuid4().hex,
+            kind=request.verb.value,
+            process=processes.pop() if len(processes) == 1 else "",
+            request=_written(request),
+            who=actor.who,
+            why=actor.why,
+            created_at=now,
+            total=self._bulk.asked(request),
+        )
+        accepted = self._store.operations.accept(operation)
+        self.news.set()
+        return accepted
+
+    def get(self, id_: str) -> Operation:
+        """The operation of that id; raises NotFound."""
+        found = self._store.operations.get(id_)
+        if found is None:
+            kept = f"those that ended are kept for {KEPT.days} days"
+            raise NotFound("operation", id_, kept)
+        return found
+
+    def find(
+        self, limit: int = 100, cursor: str | None = None
+    ) -> tuple[Sequence[Operation], str | None]:
+        """A page, newest first, and the cursor of the next page or None."""
+        return self._store.operations.find(limit, cursor)
+
+    def work(self, going: Going) -> bool:
+        """Works on the oldest one that nobody else works on; False if there is none.
+
+        Raises StorageUnavailable or MessagingUnavailable; the next call takes it up again.
+        """
+        unfinished = self._store.operations.unfinished()
+        self._forget_but({operation.id for operation in unfinished})
+        for operation in unfinished:
+            if self._is_free(operation) and (taken := self._taken(operation)) is not None:
+                self._carry_out(taken, going)
+                return True
+        return False
+
+    def prune(self, now: datetime) -> int:
+        """Forgets those that ended long ago; how many."""
+        return self._store.operations.prune(now - KEPT, AT_ONCE)
+
+    def _is_free(self, operation: Operation) -> bool:
+        """Whether nobody works on it; what is in this process's hands was broken off."""
+        if operation.owner in (None, self._owner):
+            return True
+        holder = identity.parse(operation.owner or "")
+        if holder is not None and holder.is_provably_dead:
+            return True
+        seen = self._seen.get(operation.id)
+        if seen is None or seen.rev != operation.rev:
+            seen = self._seen[operation.id] = _Seen(operation.rev, self._clock.monotonic())
+        return self._clock.monotonic() - seen.since >= STILL
+
+    def _taken(self, operation: Operation) -> Operation | None:
+        taken = replace(operation, state=OperationState.RUNNING, owner=self._owner)
+        return self._store.operations.change(taken)
+
+    def _forget_but(self, ids: set[str]) -> None:
+        self._seen = {id_: seen for id_, seen in self._seen.items() if id_ in ids}
+
+    def _carry_out(self, operation: Operation, going: Going) -> None:
+        hand = _Hand(self._store, operation)
+        try:
+            is_done = self._steps(hand, going)
+        except _Lost:
+            log.warning(
+                "Operation %s was taken over by somebody else", operation.id,
+                extra={"event": "operation.lost"},
+            )  # fmt: skip
+            return
+        except (StorageUnavailable, MessagingUnavailable):
+            raise
+        except SynergyError as error:
+            self._end(hand, OperationState.FAILED, str(error))
+        except Exception:
+            log.exception("Operation %s failed", operation.id, extra={"event": "operation.broken"})
+            self._end(hand, OperationState.FAILED, "something went wrong; the log says what")
+        else:
+            if is_done:
+                self._end(hand, OperationState.DONE)
+            else:
+                hand.give_back()
+
+    def _steps(self, hand: _Hand, going: Going) -> bool:
+        """Whether all of it is done; False if it is not to go on."""
+        operation = hand.operation
+        request = _read(operation.kind, operation.request)
+        actor = Actor(operation.who, operation.why)
+        while hand.operation.done < hand.operation.total:
+            if not going():
+                return False
+            now, after = self._clock.now(), hand.operation.done
+            self._bulk.step(request, actor, now, hand.progress, after)
+        return True
+
+    def _end(self, hand: _Hand, state: OperationState, detail: str = "") -> None:
+        hand.end(state, detail, self._clock.now())
+
+
+class _Hand:
+    """An operation in the hands of this process."""
+
+    def __init__(self, store: Store, operation: Operation) -> None:
+        self._store = store
+        self.operation = operation
+
+    def progress(self, done: int, total: int, touched: int) -> None:
+        """Notes that a step is done."""
+        touched += self.operation.touched
+        self._keep(replace(self.operation, done=done, total=total, touched=touched))
+
+    def give_back(self) -> None:
+        """Lets whoever comes first go on."""
+        self._store.operations.change(replace(self.operation, owner=None))
+
+    def end(self, state: OperationState, detail: str, now: datetime) -> None:
+        ended = replace(self.operation, state=state, detail=detail, owner=None, finished_at=now)
+        self._store.operations.change(ended)
+
+    def _keep(self, wanted: Operation) -> None:
+        kept = self._store.operations.change(wanted)
+        if kept is None:
+            raise _Lost
+        self.operation = kept
+
+
+def _written(request: BulkRequest) -> dict[str, object]:
+    return {"ranges": [[each.process, each.first, each.last] for each in request.ranges]}
+
+
+def _read(kind: str, request: Any) -> BulkRequest:
+    return BulkRequest(BulkVerb(kind), tuple(Range(*each) for each in request["ranges"]))

@@ -1,0 +1,18 @@
+"""What the definitions of schedules are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from synergy.delivery.headers import check_content_type, check_headers
+from synergy.delivery.target import parse_target
+from synergy.model.process import Process
+from synergy.schedule.format.read import Known
+
+
+def known(processes: Mapping[str, Process | None]) -> Known:
+    """These processes, and what can be delivered to.
+
+    A process that is None was declared, but is not sound; that is known already.
+    """
+    return Known(processes, parse_target, check_headers, check_content_type)

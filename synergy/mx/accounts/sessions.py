@@ -1,0 +1,119 @@
+"""Who has logged in by a browser, and until when.
+
+Of a session only the hash of its id is kept. It lies in a file, so that nobody has to log in
+again when MX was restarted.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from synergy.mx.accounts.private_file import PrivateFile
+from synergy.mx.accounts.users import User, Users, digest
+
+LIFE = timedelta(hours=12)
+IDLE = timedelta(hours=2)
+TOUCH = timedelta(minutes=1)  # how exactly it is known when a session was last used
+AHEAD = timedelta(minutes=5)  # that a session may seem to be of the future, where clocks are set
+MOST = 20  # sessions of one user; the oldest go
+
+_Kept = tuple["Session", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of a user; `stamp` is that of the user when he logged in."""
+
+    id: str = field(repr=False)  # the hash of what the browser has
+    user: str
+    stamp: str = field(repr=False)
+    created_at: datetime
+    seen_at: datetime
+
+    def is_over(self, now: datetime) -> bool:
+        is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # it would last too long
+        return is_ahead or now >= self.created_at + LIFE or now >= self.seen_at + IDLE
+
+
+class Sessions:
+    """All sessions. May be used by several threads, and several MX."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: PrivateFile[_Kept] = PrivateFile(path, (), _decode, _encode)
+
+    def check(self) -> None:
+        """Raises Refused for a file that cannot be trusted."""
+        self._file.read()
+
+    def open(self, user: User, now: datetime) -> str:
+        """A new session; the id for the browser, which nobody has seen before."""
+        secret = secrets.token_urlsafe(32)
+        session = Session(digest(secret), user.name, user.stamp, now, now)
+
+        def add(kept: _Kept) -> _Kept:
+            alive = [each for each in kept if not each.is_over(now)]
+            own = [each for each in alive if each.user == user.name]
+            gone = sorted(own, key=lambda each: each.created_at)[: max(len(own) - MOST + 1, 0)]
+            return (*(each for each in alive if each not in gone), session)
+
+        self._file.change(add)
+        return secret
+
+    def user_of(self, secret: str, users: Users, now: datetime) -> User | None:
+        """Whose session this is, who used it just now; None if it is over."""
+        id_ = digest(secret)
+        session = next((each for each in self._file.read() if each.id == id_), None)
+        user = None if session is None else users.people.get(session.user)
+        if session is None or user is None or session.is_over(now) or session.stamp != user.stamp:
+            return None
+        if now - session.seen_at >= TOUCH:
+            self._file.change(lambda kept: _touched(kept, id_, now))
+        return user
+
+    def end(self, secret: str) -> None:
+        """Ends a session; there need not be one."""
+        id_ = digest(secret)
+        self._file.change(lambda kept: tuple(each for each in kept if each.id != id_))
+
+
+def csrf_of(secret: str) -> str:
+    """What the pages of a session send back with what they ask for."""
+    return hmac.new(secret.encode(errors="replace"), b"csrf", "sha256").hexdigest()
+
+
+def _touched(kept: _Kept, id_: str, now: datetime) -> _Kept:
+    return tuple(replace(each, seen_at=now) if each.id == id_ else each for each in kept)
+
+
+def _decode(found: Any) -> _Kept:
+    return tuple(
+        Session(
+            str(each["id"]),
+            str(each["user"]),
+            str(each["stamp"]),
+            datetime.fromisoformat(each["created_at"]),
+            datetime.fromisoformat(each["seen_at"]),
+        )
+        for each in found["sessions"]
+    )
+
+
+def _encode(sessions: Iterable[Session]) -> Any:
+    return {
+        "sessions": [
+            {
+                "id": each.id,
+                "user": each.user,
+                "stamp": each.stamp,
+                "created_at": each.created_at.isoformat(),
+                "seen_at": each.seen_at.isoformat(),
+            }
+            for each in sessions
+        ]
+    }

@@ -1,0 +1,96 @@
+"""What the handlers of MX work with: one place to look, one place to ask.
+
+MX reads the store, not the memory of any scheduler, so it runs alone, twice, or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from synergy.clock import Clock
+from synergy.commands.bulk import Bulk
+from synergy.commands.idempotency import Answering
+from synergy.commands.jobs import Actions
+from synergy.commands.maintenance import Upkeep
+from synergy.commands.operations import Operations
+from synergy.commands.processes import ProcessActions
+from synergy.commands.schedules import ScheduleActions
+from synergy.model.process import Deployment
+from synergy.mx.stream import Stream
+from synergy.mx.traffic import Traffic
+from synergy.queries.health.readiness import Health
+from synergy.queries.logs.files import LogFiles
+from synergy.queries.reads import Reads
+from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.timetable.follower import Following
+from synergy.runtime.workplace import Workplace
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """An open deployment, as MX sees it. All of it may be used by several threads.
+
+    `home` is the folder that holds the logs of this box.
+    """
+
+    reads: Reads
+    actions: Actions
+    bulk: Bulk
+    operations: Operations
+    answering: Answering
+    upkeep: Upkeep
+    health: Health
+    traffic: Traffic
+    stream: Stream
+    schedules: ScheduleReads
+    schedule_actions: ScheduleActions
+    process_actions: ProcessActions
+    logs: LogFiles
+    deployment: Deployment
+    clock: Clock
+    home: Path
+    box: str
+
+    @staticmethod
+    def at(place: Workplace) -> Desk:
+        """A desk at a workplace; store and bus stay the workplace's, which closes them."""
+        store, bus, deployment, clock = place.store, place.bus, place.deployment, place.clock
+        following = Following(store, deployment, clock)
+        bulk = Bulk(store, bus, deployment, following.timetable)
+        reads = Reads(store, bus, deployment, clock, following.timetable)
+        return Desk(
+            reads=reads,
+            actions=Actions(store, bus, deployment),
+            bulk=bulk,
+            operations=Operations(store, bulk, clock, place.owner),
+            answering=Answering(store, place.owner),
+            upkeep=Upkeep(store, bus, deployment),
+            health=Health(store, bus, deployment, clock),
+            traffic=Traffic(),
+            stream=Stream(reads, clock),
+            schedules=ScheduleReads(store, deployment, clock),
+            schedule_actions=ScheduleActions(store, bus, deployment, place.webhook_networks),
+            process_actions=ProcessActions(store, bus, deployment),
+            logs=LogFiles(place.home, deployment),
+            deployment=deployment,
+            clock=clock,
+            home=place.home,
+            box=place.box,
+        )
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+
+async def _desk(request: Request) -> Desk:
+    return cast(Desk, request.app.state.desk)
+
+
+AtDesk = Annotated[Desk, Depends(_desk)]
+"""The desk, as an argument of a handler."""

@@ -1,0 +1,32 @@
+"""Names that several parts agree on: topics of the bus, facts of the store, the default address."""
+
+from __future__ import annotations
+
+SCHEDULER_TOPIC = "scheduler"
+"""Wakes the schedulers."""
+AGENT_TOPIC = "agent"
+"""Wakes the agents, which follow the runs of schedules."""
+SUPERVISOR_TOPIC = "supervisor"
+"""Wakes the supervisors of all boxes, after assignments have changed."""
+
+TIMETABLE_START = "timetable.start"
+"""The fact that holds the first hour of the timetable."""
+LAST_AUDIT = "audit/last"
+"""The fact that holds the result of the newest audit."""
+STORE_COPY = "store.copy"
+"""The fact that says how far a copy of a store got, and the lease of the process that copies."""
+RUN_COUNTS = "metrics/runs"
+"""The fact that holds how many runs are in which unfinished state."""
+
+MX_HOST = "127.0.0.1"
+MX_PORT = 5000
+
+
+def process_memory(box: str) -> str:
+    """The fact that holds the resident memory of the processes of a box."""
+    return f"memory/{box}"
+
+
+def agent_counters(member: int) -> str:
+    """The fact that holds the counts of the agent with this member number."""
+    return f"metrics/agent/{member}"

@@ -1,0 +1,290 @@
+"""What may be not well: each kind of finding, in words, and what helps against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from urllib.parse import quote
+
+from synergy.queries.health.situation import (
+    Down,
+    FailedRuns,
+    Held,
+    Periods,
+    ProcessPeriods,
+    SilentBox,
+    Situation,
+    SwitchedOff,
+)
+from synergy.queries.timetable import remedies
+from synergy.queries.timetable.remedies import API, Help
+
+
+class Trouble(Enum):
+    """The kinds, causes before what may follow from them."""
+
+    BOX_SILENT = "box_silent"
+    NO_SCHEDULER = "no_scheduler"
+    NO_COLLECTOR = "no_collector"
+    NO_AGENT = "no_agent"
+    PROCESS_DOWN = "process_down"
+    BACKING_OFF = "backing_off"
+    SWITCHED_OFF = "switched_off"
+    NOT_SERVED = "not_served"
+    STUCK = "stuck"
+    FAILED = "failed"
+    GIVEN_UP = "given_up"
+    LATE = "late"
+    FAILED_RUNS = "failed_runs"
+    QUARANTINE = "quarantine"
+    UNEXPLAINED = "unexplained"
+    AUDIT_OLD = "audit_old"
+
+    def counted(self, number: int) -> str:
+        """So many of it, in words."""
+        one, many = _WORDS[self]
+        return f"{number:,} {one if number == 1 else many}"
+
+
+_WORDS = {
+    Trouble.BOX_SILENT: ("box is silent", "boxes are silent"),
+    Trouble.NO_SCHEDULER: ("tree has no scheduler", "trees have no scheduler"),
+    Trouble.NO_COLLECTOR: ("collector is missing", "collectors are missing"),
+    Trouble.NO_AGENT: ("agent is missing", "agents are missing"),
+    Trouble.PROCESS_DOWN: ("instance of a process is down", "instances of processes are down"),
+    Trouble.BACKING_OFF: ("instance of a process has died", "instances of processes have died"),
+    Trouble.SWITCHED_OFF: (
+        "piece of work waits for a process that is switched off",
+        "pieces of work wait for processes that are switched off",
+    ),
+    Trouble.NOT_SERVED: ("unit is not served", "units are not served"),
+    Trouble.STUCK: ("unit is stuck", "units are stuck"),
+    Trouble.FAILED: ("period failed", "periods failed"),
+    Trouble.GIVEN_UP: ("period was given up", "periods were given up"),
+    Trouble.LATE: ("period is late", "periods are late"),
+    Trouble.FAILED_RUNS: ("run failed", "runs failed"),
+    Trouble.QUARANTINE: ("message is in quarantine", "messages are in quarantine"),
+    Trouble.UNEXPLAINED: ("period is not accounted for", "periods are not accounted for"),
+    Trouble.AUDIT_OLD: ("audit is missing", "audits are missing"),
+}
+
+Key = tuple[Trouble, str]
+"""A kind, and what it is about: a process, a box, a schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first of what a finding is about; what does not apply is "".
+
+    `path` is where the API tells more.
+    """
+
+    process: str = ""
+    timeperiod: str = ""
+    unit: str = ""
+    box: str = ""
+    schedule: str = ""
+    run: str = ""
+    queue: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not well: `count` of it, `since` when as far as that is known.
+
+    `waiting` periods are late, or closed and not done, only because of it.
+    """
+
+    kind: Trouble
+    count: int
+    since: datetime | None
+    first: First
+    text: str
+    helps: tuple[Help, ...]
+    waiting: int = 0
+
+    @property
+    def key(self) -> Key:
+        return self.kind, f"{self.first.process} {self.first.box}".strip()
+
+
+def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) -> Iterator[Finding]:
+    """All that is not well, causes first; `late` is what is late for no other reason."""
+    yield from map(_silent, facts.silent)
+    yield from _leaders(facts)
+    for is_backing_off in (False, True):
+        yield from (_down(one) for one in facts.down if one.is_backing_off is is_backing_off)
+    yield from map(_off, facts.off)
+    for some in facts.unserved:
+        first = First(some.process, path=_path("processes", some.process))
+        text = f"nobody takes {_units(some.waiting)} of {some.process}: {some.reason}"
+        yield Finding(
+            Trouble.NOT_SERVED, some.waiting, some.since, first, text, some.helps,
+        )  # fmt: skip
+    for stuck in facts.stuck:
+        first = First(stuck.process, unit=stuck.unit, path=_path("units", stuck.unit))
+        text = f"{_units(stuck.count)} of {stuck.process} should have been handed out again"
+        yield Finding(
+            Trouble.STUCK, stuck.count, stuck.since, first, f"{text}{_because(stuck.why)}",
+            (remedies.collect(stuck.process),),
+        )  # fmt: skip
+    for one in facts.processes:
+        if one.failed is not None:
+            yield _periods(Trouble.FAILED, one.process, one.failed, "failed")
+    for one in facts.processes:
+        if one.given_up is not None:
+            was = "was" if one.given_up.count == 1 else "were"
+            yield _periods(Trouble.GIVEN_UP, one.process, one.given_up, f"{was} given up")
+    for one in late:
+        yield _late(one)
+    yield from map(_runs, facts.runs)
+    yield from _quarantine(facts)
+    yield from _audit(facts, now)
+
+
+def _silent(box: SilentBox) -> Finding:
+    seen = "has never reported" if box.seen_at is None else "does not report any more"
+    text = f"box {box.id} {seen}: its supervisor does not run, or cannot reach the store"
+    first = First(box=box.id, path=_path("boxes"))
+    return Finding(Trouble.BOX_SILENT, 1, box.seen_at, first, text, remedies.supervise())
+
+
+def _leaders(facts: Situation) -> Iterator[Finding]:
+    """Who should lead something and does not; that follows where no box reports at all."""
+    if facts.is_silent_everywhere:
+        return
+    help_ = remedies.supervise()
+    if facts.unled:
+        text = f"no scheduler leads {', '.join(f'tree {tree}' for tree in facts.unled)}"
+        yield Finding(Trouble.NO_SCHEDULER, len(facts.unled), None, First(), text, help_)
+    if not facts.is_collected:
+        text = "no scheduler runs the collector: what a worker lost is not handed out again"
+        yield Finding(Trouble.NO_COLLECTOR, 1, None, First(), text, help_)
+    if not facts.is_decided:
+        text = "no agent decides about schedules: none of them runs"
+        yield Finding(Trouble.NO_AGENT, 1, None, First(), text, help_)
+
+
+def _down(one: Down) -> Finding:
+    first = First(one.process, box=one.box, path=_path("processes", one.process))
+    number = f"{one.missing} of {one.wanted}" if one.wanted > 1 else "it"
+    if one.is_backing_off:
+        kind = Trouble.BACKING_OFF
+        deaths = f"{one.restarts:,} restart{'s' * (one.restarts != 1)}"
+        text = f"{one.process} on box {one.box} died and is started again ({deaths} so far)"
+    else:
+        kind = Trouble.PROCESS_DOWN
+        does = "do" if one.wanted > 1 else "does"
+        text = f"{one.process} should run on box {one.box}, and {number} {does} not"
+    help_ = Help("launch.py supervisor status", "Look at the boxes", "GET", _path("boxes"))
+    return Finding(kind, one.missing, one.since, first, text, (help_,))
+
+
+def _off(one: SwitchedOff) -> Finding:
+    what = one.what if one.count == 1 else f"{one.what}s"
+    waits = "waits" if one.count == 1 else "wait"
+    where = " on all boxes that have it" if one.box else ""
+    text = f"{one.process} is switched off{where}, and {one.count:,} {what} {waits} for it"
+    first = First(one.process, path=_path("processes", one.process))
+    return Finding(
+        Trouble.SWITCHED_OFF, one.count, one.since, first, text,
+        (remedies.start(one.process, one.box) if one.box else remedies.switch_on(one.process),),
+    )  # fmt: skip
+
+
+def _periods(kind: Trouble, process: str, some: Periods, did: str) -> Finding:
+    first = First(process, some.first, path=_path("jobs", process, some.first))
+    which = some.first if some.count == 1 else f"the first is {some.first}"
+    periods = "period" if some.count == 1 else "periods"
+    text = f"{some.count:,} {periods} of {process} {did}: {which}{_because(some.why)}"
+    return Finding(kind, some.count, some.since, first, text, some.helps)
+
+
+def _late(one: ProcessPeriods) -> Finding:
+    late, held = one.late, one.held
+    if late is None:
+        assert held is not None
+        late = _waits(one.process, held)
+    elif held is not None:
+        late = Periods(
+            late.count + held.late, late.first, late.last, late.since, late.why, late.helps
+        )
+    is_are = "is" if late.count == 1 else "are"
+    return _periods(Trouble.LATE, one.process, late, f"{is_are} late")
+
+
+def _waits(process: str, held: Held) -> Periods:
+    """What is late because it waits for a job that nothing else is told of."""
+    state = "can never be" if held.state is None else f"is {held.state.word.replace('_', ' ')}"
+    why = f"it waits for {held.root} {held.period}, which {state}"
+    return Periods(
+        held.late, held.first, held.first, None, why, (remedies.why(process, held.first),)
+    )
+
+
+def _runs(some: FailedRuns) -> Finding:
+    first = First(schedule=some.schedule, run=some.run, path=_path("runs", some.run))
+    whose = f"schedule {some.schedule}" if some.schedule else some.program
+    runs = f"{some.count:,} run{'s' * (some.count != 1)}"
+    text = f"{runs} of {whose} failed, and nobody launched {_them(some.count)} again"
+    is_many = some.schedule and some.count > 1
+    again = remedies.retry_runs(some.schedule) if is_many else remedies.retry_run(some.run)
+    return Finding(
+        Trouble.FAILED_RUNS, some.count, some.since, first, f"{text}{_because(some.why)}",
+        (again, remedies.look_at_run(some.run)),
+    )  # fmt: skip
+
+
+def _quarantine(facts: Situation) -> Iterator[Finding]:
+    dead = facts.quarantine
+    if dead is not None:
+        messages = f"{dead.count:,} message{'s' * (dead.count != 1)}"
+        text = f"nobody could make sense of {messages}, the oldest of queue {dead.queue}"
+        first = First(queue=dead.queue, path=_path("queues", "dead"))
+        yield Finding(
+            Trouble.QUARANTINE, dead.count, dead.since, first, f"{text}{_because(dead.why)}",
+            (remedies.look_at_dead(), remedies.replay_dead()),
+        )  # fmt: skip
+
+
+def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
+    """What only the audit can tell; failures are counted as they are now."""
+    last, help_ = facts.audit, (remedies.audit(),)
+    number = 0 if last is None else last.unexplained + last.late * last.is_late_for_long
+    if last is not None and number:
+        periods = f"{number:,} period{'s' * (number != 1)}"
+        text, first = f"the last audit could not account for {periods}", First()
+        if last.first is not None:
+            one = last.first
+            text += f"; the first is {one.process} {one.timeperiod}: {one.text}"
+            first = First(
+                one.process, one.timeperiod, path=_path("jobs", one.process, one.timeperiod)
+            )
+        yield Finding(Trouble.UNEXPLAINED, number, last.at, first, text, help_)
+    if facts.is_auditing or facts.has_timetable is not True:
+        return
+    if last is None and not facts.is_new:
+        text = "nobody has made an audit yet"
+        yield Finding(Trouble.AUDIT_OLD, 1, None, First(path=_path("audit")), text, help_)
+    elif last is not None and not last.is_recent(now):
+        text = "the last audit is too old to tell how things are"
+        yield Finding(Trouble.AUDIT_OLD, 1, last.at, First(path=_path("audit")), text, help_)
+
+
+def _path(*parts: str) -> str:
+    return "/".join([API, *(quote(part, safe="") for part in parts)])
+
+
+def _units(number: int) -> str:
+    return f"{number:,} unit{'s' * (number != 1)}"
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""

@@ -1,0 +1,196 @@
+"""What the verdict has to know of the timetable: what failed, what is late, what waits for what.
+
+Counts are those that levels keep, or counts of bytes; states are looked at one by one only for the
+oldest periods of a process that is behind. So the cost is that of the processes, not that of the
+history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState, bytes_of
+from synergy.queries.health.situation import Held, Periods, ProcessPeriods
+from synergy.queries.timetable import remedies
+from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.tree_states import closed_before, late_before
+from synergy.queries.timetable.why import Why
+from synergy.storage.protocol import Store
+from synergy.timetable.level import Level
+from synergy.timetable.readiness import Blocker, blockers
+from synergy.timetable.timetable import Place, Timetable
+
+LOOKED_AT = 32  # periods of a process that is behind, the oldest
+TOLD = 10  # processes of which it is asked since when, and why
+RECENT = 50  # entries of a process among which its last finished jobs are looked for
+CATCHING_UP = timedelta(minutes=10)  # after its last late period a process does so no more
+
+_PENDING = [state for state in JobState if state.is_pending]
+_PENDING_BYTES = bytes_of(*_PENDING)
+_DONE = ("job.processed", "job.noop")
+
+
+class PeriodFacts:
+    """Answers for one look at a timetable."""
+
+    def __init__(self, store: Store, timetable: Timetable, now: datetime) -> None:
+        self._store = store
+        self._timetable = timetable
+        self._now = now
+        self._why = Why(store, timetable, now)
+        self._left = TOLD
+
+    def all(self) -> Iterator[ProcessPeriods]:
+        """What is known of each process, in the order of the timetable."""
+        return map(self._of, self._timetable.places.values())
+
+    def _of(self, place: Place) -> ProcessPeriods:
+        level = place.level
+        closed = _pending(level, min(closed_before(place.process, self._now), level.end))
+        late, held = self._behind(place, closed) if closed else (None, None)
+        return ProcessPeriods(
+            process=place.process.name,
+            tree=place.tree,
+            closed=closed,
+            late=late,
+            held=held,
+            failed=self._in_state(place, JobState.FAILED),
+            given_up=self._in_state(place, JobState.GIVEN_UP),
+            acknowledged=_flagged(level, ACKNOWLEDGED_FLAG),
+            unseen=_flagged(level, STALE_FLAG),
+            catches_up=late is not None and self._catches_up(place),
+        )
+
+    # What is behind
+
+    def _behind(self, place: Place, closed: int) -> tuple[Periods | None, Held | None]:
+        """Of the closed periods: those that are late by themselves, and those that wait."""
+        level, process = place.level, place.process
+        end = min(closed_before(process, self._now), level.end)
+        late_end = min(late_before(process, self._now), level.end)
+        late = _pending(level, late_end)
+        own, waiting, of_it_late = 0, [], 0
+        for ordinal in self._oldest(level, end):
+            behind = blockers(place, ordinal, limit=1)
+            if behind:
+                waiting.append((ordinal, behind[0]))
+                of_it_late += ordinal < late_end
+            elif ordinal < late_end:
+                own = own or ordinal + 1  # the first one, plus 1
+        is_rest_held = not own and len(waiting) == LOOKED_AT
+        held_late = late if is_rest_held else of_it_late
+        held = self._held(level, closed if is_rest_held else len(waiting), held_late, waiting)
+        if not own:
+            return None, held
+        return self._late(place, own - 1, late - held_late), held
+
+    def _oldest(self, level: Level, end: int) -> Iterator[int]:
+        ordinal = level.first_pending(level.frontier, end)
+        for _ in range(LOOKED_AT):
+            if ordinal >= end:
+                return
+            yield ordinal
+            ordinal = level.first_pending(ordinal + 1, end)
+
+    def _late(self, place: Place, first: int, count: int) -> Periods:
+        process = place.process
+        patience = timedelta(seconds=process.settle + process.resubmit_after)
+        since = process.qualifier.start(first + 1) + patience
+        name = place.level.timeperiod(first)
+        if not self._may_ask():
+            return Periods(count, name, name, since, "", (remedies.why(process.name, name),))
+        cause = self._why.ask(process.name, name)
+        leaf = next(cause.leaves())
+        return Periods(count, name, name, since, leaf.text, leaf.helps)
+
+    def _held(
+        self, level: Level, count: int, late: int, waiting: list[tuple[int, Blocker]]
+    ) -> Held | None:
+        if not waiting:
+            return None
+        first, behind = waiting[0]
+        root = self._root(behind)
+        name = level.timeperiod(first)
+        return Held(count, late, name, root.process, root.timeperiod, root.state)
+
+    def _root(self, behind: Blocker) -> Blocker:
+        """The job that holds another back and waits for none itself."""
+        for _ in self._timetable.places:
+            place = self._timetable.place(behind.process)
+            is_there = behind.state is not None and place.level.holds(behind.ordinal)
+            is_waiting = is_there and behind.state is not JobState.FAILED
+            next_one = blockers(place, behind.ordinal, limit=1) if is_waiting else []
+            if not next_one:
+                break
+            behind = next_one[0]
+        return behind
+
+    def _catches_up(self, place: Place) -> bool:
+        """Whether late periods of a process were finished a moment ago."""
+        end = late_before(place.process, self._now)
+        for entry in self._store.journal.find(place.process.name, RECENT):
+            if entry.at < self._now - CATCHING_UP:
+                return False
+            ordinal = place.level.find(entry.last) if entry.event in _DONE else None
+            if ordinal is not None and ordinal < end:
+                return True
+        return False
+
+    # What failed
+
+    def _in_state(self, place: Place, state: JobState) -> Periods | None:
+        level, name = place.level, place.process.name
+        count = level.counts[state]
+        if not count:
+            return None
+        first, last = _ends(level, state)
+        begin, end = level.timeperiod(first), level.timeperiod(last)
+        help_ = _decide(name, state, begin, level.timeperiod(last + 1) if last > first else None)
+        if not self._may_ask():
+            return Periods(count, begin, end, None, "", help_)
+        entries = self._store.journal.of_job(name, begin, limit=20)
+        entry = next((one for one in entries if one.event == f"job.{state.word}"), None)
+        if entry is None:
+            return Periods(count, begin, end, None, "", help_)
+        return Periods(count, begin, end, entry.at, entry.why, help_)
+
+    def _may_ask(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+
+def _decide(process: str, state: JobState, first: str, end: str | None) -> tuple[Help, ...]:
+    look = remedies.why(process, first)
+    if state is JobState.FAILED:
+        return (remedies.retry_jobs(process, first, end), remedies.skip(process, first), look)
+    return (
+        remedies.acknowledge_jobs(process, first, end),
+        remedies.reprocess(process, first),
+        look,
+    )
+
+
+def _ends(level: Level, state: JobState) -> tuple[int, int]:
+    """The first and the last ordinal in a state that there is."""
+    wanted = [bytes((byte,)) for byte in bytes_of(state)]
+    firsts = [at for byte in wanted if (at := level.states.find(byte)) >= 0]
+    lasts = [level.states.rfind(byte) for byte in wanted]
+    return level.start + min(firsts), level.start + max(lasts)
+
+
+def _pending(level: Level, end: int) -> int:
+    """How many periods before `end` are neither finished nor failed.
+
+    The level has counted all of them; those from `end` on are few.
+    """
+    after = max(end - level.start, 0)
+    rest = sum(level.states.count(byte, after) for byte in _PENDING_BYTES)
+    return sum(level.counts[state] for state in _PENDING) - rest
+
+
+def _flagged(level: Level, flag: int) -> int:
+    """How many skipped periods carry a flag."""
+    if not level.counts[JobState.SKIPPED]:
+        return 0
+    return sum(level.states.count(byte) for byte in bytes_of(JobState.SKIPPED) if byte & flag)

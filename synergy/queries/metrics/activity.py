@@ -1,0 +1,74 @@
+"""How much is done, followed in the journal by those who look again and again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from synergy.clock import Clock
+from synergy.model.process import Deployment
+from synergy.queries.metrics.throughput import MINUTES, Minutes, Throughput
+from synergy.queries.metrics.work import WorkMeter
+from synergy.queries.single_flight import Turns
+from synergy.storage.protocol import Store
+
+PAGE = 5000  # entries read at a time
+PAGES = 4  # that one look takes in at most; what is left comes with the next
+
+
+class Activity:
+    """What the journal tells from the first look on; for several threads.
+
+    A look costs what has happened since the last one. Of the hour before the first look the
+    newest entries are read, as many as one look takes in.
+    """
+
+    def __init__(self, store: Store, deployment: Deployment, clock: Clock) -> None:
+        self._store = store
+        self._managed = deployment.managed()
+        self._clock = clock
+        self._turns = Turns()
+        self._seq: int | None = None
+        self._since = clock.now()
+        self._minutes = Minutes()
+        self._meter = WorkMeter(deployment.processes)
+
+    def throughput(self) -> Throughput:
+        """What was finished in each minute of the last hour."""
+        with self._turns.taken():
+            self._look()
+            return self._minutes.shown(self._clock.now(), self._since)
+
+    def lines(self) -> list[str]:
+        """What was counted since the first look, in Prometheus' text form."""
+        with self._turns.taken():
+            self._look()
+            return list(self._meter.lines())
+
+    def _look(self) -> None:
+        seq = self._begun() if self._seq is None else self._seq
+        for _ in range(PAGES):
+            entries = self._store.journal.since(seq, PAGE)
+            for entry in entries:
+                self._minutes.add(entry, self._managed.get(entry.process))
+                self._meter.take(entry)
+            seq = self._seq = entries[-1].seq if entries else seq
+            if len(entries) < PAGE:
+                return
+
+    def _begun(self) -> int:
+        """Counts the last hour by minutes; the number of the entry to go on from."""
+        seq = self._store.journal.last_seq()
+        units = self._store.units.unfinished()
+        begin, before = self._clock.now() - timedelta(minutes=MINUTES), seq + 1
+        self._minutes = Minutes()
+        for _ in range(PAGES):
+            entries = self._store.journal.find(None, PAGE, before)
+            for entry in entries:
+                self._minutes.add(entry, self._managed.get(entry.process))
+            if len(entries) < PAGE or entries[-1].at < begin:
+                self._since = begin
+                break
+            before, self._since = entries[-1].seq, entries[-1].at
+        self._meter.begin(units)
+        self._seq = seq
+        return seq

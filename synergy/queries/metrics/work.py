@@ -1,0 +1,114 @@
+"""How work gets on, by what the journal tells: how much, how long, and with how much delay.
+
+The life of a unit is told by entries one after the other; each distance between two of them is
+a duration:
+
+    requested --dispatch latency--> claimed --duration--> ended --wake-up latency--> job finished
+
+In the turn in which a scheduler finishes a job it requests the units that waited for it, so that
+wake-up and dispatch latency together are the time from the end of one unit to the begin of the
+next that depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+
+from synergy.model.collector_counts import counts_of
+from synergy.model.job import FINISHED
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.queries.metrics.exposition import Counter, Durations
+
+LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+DURATIONS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
+REMEMBERED = 100_000  # units that are somewhere on their way
+LOST = "lost"  # the outcome of an attempt that was given to another worker
+
+_ENDED = {f"unit.{state.value}" for state in UnitState if state.is_finished} | {"unit.invalid"}
+_FINISHED_JOBS = frozenset(f"job.{state.word}" for state in FINISHED)
+
+
+class WorkMeter:
+    """Counts what entries tell, in their order, from when it was made."""
+
+    def __init__(self, processes: Collection[str]) -> None:
+        """`processes` are those that are declared: entries of others have no process as label."""
+        self._processes = processes
+        self._requested: dict[str, datetime] = {}
+        self._claimed: dict[str, datetime] = {}
+        self._ended: dict[str, datetime] = {}
+        self._entries = Counter(
+            "journal_entries_total", "Entries of the journal, by what happened.", "event", "process"
+        )
+        self._duration = Durations(
+            "unit_duration_seconds", "From the claim of a unit to the end of that attempt.",
+            DURATIONS, "process", "outcome",
+        )  # fmt: skip
+        self._dispatch = Durations(
+            "dispatch_latency_seconds", "From the request of a unit to its claim by a worker.",
+            LATENCIES, "process",
+        )  # fmt: skip
+        self._wakeup = Durations(
+            "wakeup_latency_seconds", "From the end of a unit to that of the job it finished.",
+            LATENCIES, "process",
+        )  # fmt: skip
+        self._collected = Counter(
+            "collector_actions_total", "What the collector did with units and old rows.", "action"
+        )
+
+    def begin(self, units: Iterable[UnitOfWork]) -> None:
+        """Takes notice of units that were under way before."""
+        for unit in units:
+            if unit.state is UnitState.IN_PROGRESS and unit.started_at is not None:
+                _remember(self._claimed, unit.id, unit.started_at)
+            elif unit.state is UnitState.REQUESTED and unit.attempt == 1:
+                _remember(self._requested, unit.id, unit.created_at)
+
+    def take(self, entry: JournalEntry) -> None:
+        """Counts one more entry."""
+        process = entry.process if entry.process in self._processes else ""
+        self._entries.count(entry.event, process)
+        if entry.event == "gc.run":
+            for action, number in counts_of(entry.why).items():
+                self._collected.count(action, number=number)
+        elif entry.unit is not None and entry.event.startswith("unit."):
+            self._take_unit(entry, entry.unit, process)
+        elif entry.unit is not None and entry.event in _FINISHED_JOBS:
+            ended = self._ended.pop(entry.unit, None)
+            if ended is not None:
+                self._wakeup.observe((entry.at - ended).total_seconds(), process)
+
+    def lines(self) -> Iterator[str]:
+        """All of it, in Prometheus' text form."""
+        for metric in (
+            self._entries, self._duration, self._dispatch, self._wakeup, self._collected,
+        ):  # fmt: skip
+            yield from metric.lines()
+
+    def _take_unit(self, entry: JournalEntry, unit: str, process: str) -> None:
+        at = entry.at
+        if entry.event == "unit.requested":
+            self._end_attempt(unit, at, process, LOST)
+            _remember(self._requested, unit, at)
+        elif entry.event == "unit.in_progress":
+            requested = self._requested.pop(unit, None)
+            if requested is not None:
+                self._dispatch.observe((at - requested).total_seconds(), process)
+            _remember(self._claimed, unit, at)
+        elif entry.event in _ENDED:
+            self._end_attempt(unit, at, process, entry.after)
+            self._requested.pop(unit, None)
+            _remember(self._ended, unit, at)
+
+    def _end_attempt(self, unit: str, at: datetime, process: str, outcome: str) -> None:
+        claimed = self._claimed.pop(unit, None)
+        if claimed is not None:
+            self._duration.observe((at - claimed).total_seconds(), process, outcome)
+
+
+def _remember(known: dict[str, datetime], unit: str, at: datetime) -> None:
+    known[unit] = at
+    if len(known) > REMEMBERED:
+        del known[next(iter(known))]

@@ -1,0 +1,36 @@
+"""Boxes, and what is known of each: what is assigned to it, and what its supervisor saw."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from synergy.model.box import Box
+from synergy.queries.processes.states import by_place
+from synergy.queries.views import BoxProcess, BoxView
+from synergy.runtime.process_memory import memory
+from synergy.storage.protocol import Store
+
+
+def box_views(store: Store, now: datetime) -> list[BoxView]:
+    """All boxes that ever reported or have something assigned."""
+    known = {box.id: box for box in store.boxes.all()}
+    is_on = {(a.box, a.process): a.is_on for a in store.boxes.assignments()}
+    observed = by_place(store.boxes.observed())
+    places = sorted({*is_on, *observed})
+
+    def process(box: str, name: str, taken: dict[tuple[str, int], int]) -> BoxProcess:
+        seen = observed.get((box, name), ())
+        sizes = tuple(taken.get((name, one.instance)) for one in seen)
+        return BoxProcess(name, is_on.get((box, name)), seen, sizes)
+
+    def view(id_: str) -> BoxView:
+        taken = memory(store, id_)
+        of_box = [process(id_, name, taken) for box, name in places if box == id_]
+        return _view(known.get(id_) or Box(id_, None), now, tuple(of_box))
+
+    return [view(id_) for id_ in sorted({*known, *(box for box, _ in places)})]
+
+
+def _view(box: Box, now: datetime, processes: tuple[BoxProcess, ...]) -> BoxView:
+    age = None if box.seen_at is None else max(0.0, (now - box.seen_at).total_seconds())
+    return BoxView(box.id, box.seen_at, age, box.is_silent(now), processes)

@@ -1,0 +1,114 @@
+"""How processes stand: declared, over that what operators set, and what was seen of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import orjson
+
+from synergy.messaging.protocol import Bus
+from synergy.model.box import ObservedProcess
+from synergy.model.control import ProcessControl
+from synergy.model.process import Deployment, FreerunProcess, ManagedProcess, Process
+from synergy.model.schedule import Schedule
+from synergy.model.switches import is_switched_on
+from synergy.queries.schedules.listing import own_schedules
+from synergy.queries.views import Placement, ProcessView
+from synergy.schedule.trigger import parse
+from synergy.storage.protocol import Store
+
+
+class Look:
+    """What all processes have in common at one moment."""
+
+    def __init__(self, store: Store, bus: Bus, deployment: Deployment, now: datetime) -> None:
+        self._now = now
+        self._controls = store.controls.all()
+        self._schedules = own_schedules(store, list(deployment.freerun()))
+        self._depths = bus.depths()
+        self._units = by_process(store)
+        self._tree_of = {p: tree.name for tree in deployment.trees.values() for p in tree.processes}
+        self._assignments = store.boxes.assignments()
+        self._observed = by_place(store.boxes.observed())
+        self._silent = {box.id for box in store.boxes.all() if box.is_silent(now)}
+
+    def process(self, process: Process) -> ProcessView:
+        """One of them."""
+        name = process.name
+        is_on = is_switched_on(process, self._controls.get(name))
+        trigger, next_due = self._due(process)
+        return ProcessView(
+            name=name,
+            kind=_kind(process),
+            qualifier=process.qualifier.value if isinstance(process, ManagedProcess) else None,
+            tree=self._tree_of.get(name),
+            is_on=is_on,
+            trigger=trigger,
+            next_due=next_due if is_on else None,
+            queue=process.queue,
+            waiting=self._depths.get(process.queue, 0),
+            instances=process.instances,
+            boxes=tuple(
+                Placement(a.box, a.is_on, self._running(a.box, name))
+                for a in self._assignments
+                if a.process == name
+            ),
+            units=self._units.get(name, {}),
+        )
+
+    def _due(self, process: Process) -> tuple[str | None, datetime | None]:
+        """What triggers a process, and when it does so next."""
+        schedule = self._schedules.get(process.name)
+        trigger = trigger_of(process, self._controls.get(process.name), schedule)
+        if isinstance(process, ManagedProcess) and trigger is not None:
+            return trigger, parse(trigger).next_after(self._now)
+        if schedule is None or not schedule.is_enabled:
+            return trigger, None
+        return trigger, schedule.wake_at
+
+    def _running(self, box: str, process: str) -> int:
+        if box in self._silent:
+            return 0
+        return sum(seen.state == "running" for seen in self._observed.get((box, process), ()))
+
+
+def _kind(process: Process) -> str:
+    match process:
+        case ManagedProcess():
+            return "managed"
+        case FreerunProcess():
+            return "freerun"
+        case _:
+            return "daemon"
+
+
+def trigger_of(
+    process: Process, control: ProcessControl | None, schedule: Schedule | None
+) -> str | None:
+    """What triggers a process, in one line; `schedule` is the one of its name that runs it."""
+    if isinstance(process, ManagedProcess):
+        return str(parse((control and control.trigger_frequency) or process.trigger_frequency))
+    if isinstance(process, FreerunProcess) and schedule is not None:
+        trigger = schedule.definition.get("trigger")
+        return trigger if isinstance(trigger, str) else orjson.dumps(trigger).decode()
+    return process.trigger_frequency if isinstance(process, FreerunProcess) else None
+
+
+def by_process(store: Store) -> dict[str, Mapping[str, int]]:
+    """How many unfinished units each process has, by state."""
+    counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (process, state), number in store.units.counts().items():
+        counts[process][state.value] = number
+    return dict(counts)
+
+
+def by_place(
+    observed: Iterable[ObservedProcess],
+) -> dict[tuple[str, str], tuple[ObservedProcess, ...]]:
+    """By box and process."""
+    found: defaultdict[tuple[str, str], list[ObservedProcess]] = defaultdict(list)
+    for one in observed:
+        found[one.box, one.process].append(one)
+    return {place: tuple(sorted(some, key=lambda o: o.instance)) for place, some in found.items()}

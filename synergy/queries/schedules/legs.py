@@ -1,0 +1,73 @@
+"""How far a trigger is: which of its legs are met, since when, and what it still waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.queries.schedules.views import LegView
+from synergy.schedule.definition import (
+    AllOf,
+    AnyOf,
+    Definition,
+    Elapsed,
+    Happened,
+    Leaf,
+    Once,
+    Partition,
+    Times,
+    Trigger,
+    leaves,
+)
+from synergy.schedule.format.literals import told_duration
+from synergy.schedule.format.read import words
+from synergy.schedule.progress.state import Met, Progress
+
+BY_TIME = (Times, Once, Elapsed)
+"""Triggers that wait for the clock alone."""
+
+
+def legs_of(
+    definition: Definition, progress: Progress | None, now: datetime
+) -> tuple[LegView, ...]:
+    """The leaves of a trigger that waits for more than the clock."""
+    if isinstance(definition.trigger, BY_TIME):
+        return ()
+    met = progress.met if progress is not None else {}
+    return tuple(
+        _leg(path, leaf, definition, met.get(path), now)
+        for path, leaf in leaves(definition.trigger)
+    )
+
+
+def missing(trigger: Trigger, legs: Mapping[str, LegView], path: str = "") -> list[str]:
+    """What a trigger still waits for: all of these. `legs` by their paths."""
+    if not isinstance(trigger, AllOf | AnyOf):
+        leg = legs[path]
+        return [] if leg.is_met else [f"{leg.words} ({leg.how})"]
+    below = [
+        missing(leg, legs, f"{path}.{number}" if path else str(number))
+        for number, leg in enumerate(trigger.legs)
+    ]
+    if isinstance(trigger, AllOf):
+        return [words for some in below for words in some]
+    return [" or ".join(" and ".join(some) for some in below)] if all(below) else []
+
+
+def _leg(path: str, leaf: Leaf, definition: Definition, met: Met | None, now: datetime) -> LegView:
+    told = words(replace(definition, trigger=leaf)).rpartition(": ")[0]
+    is_met, how = _how(leaf, met, now)
+    return LegView(path, told, is_met, how, met.at if met is not None else None)
+
+
+def _how(leaf: Leaf, met: Met | None, now: datetime) -> tuple[bool, str]:
+    match leaf:
+        case Partition(n=n):
+            count = met.count if met is not None else 0
+            return count >= n, f"{count:,} of {n:,}"
+        case Happened(life=life) if met is not None:
+            is_alive = now - met.at <= life
+            return is_alive, f"{'alive' if is_alive else 'over'}, lives for {told_duration(life)}"
+        case _:
+            return met is not None, "yes" if met is not None else "no"

@@ -1,0 +1,55 @@
+"""Which schedules there are: by the beginning of their names, or by what became of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synergy.model.schedule import RunState, Schedule
+from synergy.queries.schedules.retries import failed_runs
+from synergy.storage.protocol import Store
+
+LOOKED_THROUGH = 5000  # rows for one page at most; the page is shorter then, and has a next one
+
+_ENDED = (RunState.PROCESSED, RunState.NOOP, RunState.FAILED)
+
+
+def matching(
+    store: Store, limit: int, cursor: str | None, prefix: str, is_enabled: bool | None
+) -> tuple[list[Schedule], str | None]:
+    """A page by name of those whose name begins so, and the cursor of the next one or None.
+
+    `is_enabled` None is either. The cost is that of the names with this beginning.
+    """
+    found = store.schedules.get([prefix]) if prefix and cursor is None else []
+    found = [one for one in found if is_enabled in (None, one.is_enabled)]
+    after = max(cursor or "", prefix) or None
+    for _ in range(0, LOOKED_THROUGH, limit + 1):
+        page, after = store.schedules.find(limit + 1, after)
+        like = [one for one in page if one.name.startswith(prefix)]
+        found += [one for one in like if is_enabled in (None, one.is_enabled)]
+        if len(found) > limit:
+            return found[:limit], found[limit - 1].name
+        if after is None or len(like) < len(page):
+            return found, None
+    return found, after
+
+
+def failing(store: Store, limit: int) -> list[Schedule]:
+    """Those whose last run that ended has failed, the latest failure first."""
+    runs = failed_runs(store)
+    names = list(dict.fromkeys(run.schedule for run in runs if run.schedule))
+    present = {one.name: one for one in store.schedules.get(names)}
+    found: list[Schedule] = []
+    for name in names:
+        last = store.runs.last(name, _ENDED)
+        if name in present and last is not None and last.state is RunState.FAILED:
+            found.append(present[name])
+        if len(found) == limit:
+            break
+    return found
+
+
+def own_schedules(store: Store, processes: Sequence[str]) -> dict[str, Schedule]:
+    """The schedules that run the processes whose names they have."""
+    found = store.schedules.get(processes) if processes else ()
+    return {one.name: one for one in found if one.definition.get("process") == one.name}

@@ -1,0 +1,147 @@
+"""How a definition is understood: when it is due, in words and in instants, and what it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from heapq import merge
+from itertools import groupby, islice
+
+from synergy.model.schedule import run_id
+from synergy.queries.schedules.views import DueView, Preview
+from synergy.schedule.cron.line import Cron
+from synergy.schedule.definition import Definition, DeliveryProgram, Elapsed, Once, Times, leaves
+from synergy.schedule.due import Due, dues
+from synergy.schedule.format.describe import describe
+from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.format.read import StoredDelivery, warnings, words
+from synergy.schedule.progress.event_matching import alone
+from synergy.schedule.template import NAMES, fill, unknown, values
+from synergy.schedule.zones import zone
+from synergy.storage.protocol import Payloads
+
+LATEST = datetime(2999, 12, 31, tzinfo=UTC)  # where no end is given
+SHOWN = 16_384  # characters of a body
+
+_TICK = timedelta(microseconds=1)
+_DIALECTS = {"unix": "Unix cron, five fields", "quartz": "Quartz cron, seconds first"}
+
+
+def preview(
+    definition: Definition,
+    payloads: Payloads,
+    start: datetime,
+    end: datetime | None = None,
+    limit: int = 10,
+    added_at: datetime | None = None,
+) -> Preview:
+    """The due times in `[start, end]`, at most so many, and what else can be said beforehand.
+
+    `added_at` is now for a schedule that is only written: what is past when it is added is made
+    up for then.
+    """
+    definition = _with_payload(definition, payloads)
+    found = list(islice(_dues(definition, start, end or LATEST, limit + 1), limit + 1))
+    shown = tuple(found[:limit])
+    program = definition.program
+    body, names = None, []
+    if isinstance(program, DeliveryProgram):
+        body = _body(definition, program, shown[0].at if shown else start)
+        names = unknown(program.payload, NAMES)
+    return Preview(
+        name=definition.name,
+        words=words(definition),
+        zone=definition.zone,
+        dialects=tuple(_dialects(definition)),
+        dues=shown,
+        more=len(found) > limit,
+        why_none="" if shown else _why_none(definition, added_at),
+        warnings=tuple(warnings(definition)),
+        body=body,
+        unknown=tuple(names),
+    )
+
+
+def _with_payload(definition: Definition, payloads: Payloads) -> Definition:
+    program = definition.program
+    if not isinstance(program, StoredDelivery):
+        return definition
+    text = (payloads.get(program.stored) or b"").decode()
+    return replace(
+        definition,
+        program=DeliveryProgram(program.target, text, program.content_type, program.headers),
+    )
+
+
+def _dues(definition: Definition, start: datetime, end: datetime, limit: int) -> Iterator[DueView]:
+    """Those of all leaves that go by time, each instant once."""
+    floor = start - _TICK
+    if definition.start is not None:
+        floor = max(floor, definition.start - _TICK)
+    local = zone(definition.zone)
+    lines = [
+        dues(leaf.trigger, local, floor, end, limit)
+        for _, leaf in leaves(definition.trigger)
+        if isinstance(leaf, Times)
+    ]
+    for at, same in groupby(merge(*lines, _onces(definition, floor, end), key=_at), key=_at):
+        first = next(iter(same))
+        yield DueView(at, first.local, first.remark)
+
+
+def _onces(definition: Definition, floor: datetime, end: datetime) -> list[Due]:
+    local = zone(definition.zone)
+    instants = sorted(
+        {
+            _once_at(definition, leaf)
+            for _, leaf in leaves(definition.trigger)
+            if isinstance(leaf, Once)
+        }
+    )
+    return [Due(at, at.astimezone(local), False, "") for at in instants if floor < at <= end]
+
+
+def _once_at(definition: Definition, leaf: Once) -> datetime:
+    """When it is due: an instant before the schedule's first is made up for at that."""
+    return leaf.at if definition.start is None else max(leaf.at, definition.start)
+
+
+def _at(due: Due) -> datetime:
+    return due.at
+
+
+def _dialects(definition: Definition) -> Iterator[str]:
+    for _, leaf in leaves(definition.trigger):
+        if isinstance(leaf, Times):
+            trigger = leaf.trigger
+            dialect = f" ({_DIALECTS[trigger.dialect]})" if isinstance(trigger, Cron) else ""
+            yield f"{trigger}{dialect}: {describe(trigger, zone(definition.zone))}"
+
+
+def _why_none(definition: Definition, added_at: datetime | None) -> str:
+    onces = [
+        _once_at(definition, leaf)
+        for _, leaf in alone(definition.trigger)
+        if isinstance(leaf, Once)
+    ]
+    if onces and added_at is not None and min(onces) <= added_at:
+        return f"{spelled_instant(min(onces))} is past: it runs at once when it is added"
+    kinds = {type(leaf) for _, leaf in leaves(definition.trigger)}
+    if kinds & {Times, Once}:
+        return "not due in this time"
+    if Elapsed in kinds:
+        return "due by its last run, which nobody can know beforehand"
+    return "not due by time: it waits for what happens"
+
+
+def _body(definition: Definition, program: DeliveryProgram, at: datetime) -> str:
+    """What is sent for a due time, as far as that can be known."""
+    known = values(
+        at,
+        zone(definition.template_zone),
+        scheduleName=definition.name,
+        runId=run_id(definition.name, f"due:{spelled_instant(at)}"),
+    )
+    body = fill(program.payload, known)
+    return body if len(body) <= SHOWN else f"{body[:SHOWN]}..."

@@ -1,0 +1,148 @@
+"""Jobs of one process or of all, oldest first, picked by state, and a page at a time.
+
+They are found among the bytes that a level keeps, so a state that is rare among ten years of
+hours is found as quickly as one that is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from synergy.model.cursor import no_cursor
+from synergy.model.job import STALE_FLAG, JobState, bytes_of
+from synergy.model.switches import is_switched_on
+from synergy.queries.timetable.tree_states import late_before
+from synergy.queries.timetable.window import LevelReader
+from synergy.queries.views import JobView, SkipCause, Window, shown_word
+from synergy.storage.protocol import Store
+from synergy.timetable.cascade import Node
+from synergy.timetable.timetable import Place, Timetable
+
+ALWAYS = Window()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs: of a process, in a state, of periods that overlap a window.
+
+    None, and False, stand for all. SKIPPED stands for those alone that were not given up, or whose
+    being given up was acknowledged.
+    """
+
+    process: str | None = None
+    state: JobState | None = None
+    window: Window = ALWAYS
+    is_late: bool = False
+    is_stale: bool = False
+
+    def pattern(self) -> re.Pattern[bytes]:
+        """What the bytes of such jobs look like."""
+        states = [s for s in JobState if self.state in (None, s)]
+        if self.is_late:
+            states = [s for s in states if s.is_pending]
+        some = bytes_of(*states)
+        if self.is_stale:
+            some = bytes(byte for byte in some if byte & STALE_FLAG)
+        return re.compile(b"[%b]" % re.escape(some) if some else b"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job in a list; see `JobView`. One is late that waits or works long after it closed."""
+
+    process: str
+    timeperiod: str
+    state: str
+    cause: SkipCause | None
+    generation: int
+    unit: str | None
+    reason: str
+    is_stale: bool
+    is_late: bool
+
+    @property
+    def word(self) -> str:
+        """The state as counts and colours name it."""
+        return shown_word(self.state, self.cause)
+
+    @staticmethod
+    def of(process: str, job: JobView, *, is_late: bool) -> ListedJob:
+        return ListedJob(
+            process, job.timeperiod, job.state, job.cause, job.generation, job.unit, job.reason,
+            job.is_stale, is_late,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Jobs, by process and oldest first, and the cursor of the next page or None."""
+
+    items: tuple[ListedJob, ...]
+    next: str | None
+
+
+class JobList:
+    """Lists the jobs of one look."""
+
+    def __init__(self, store: Store, timetable: Timetable, now: datetime) -> None:
+        self._store = store
+        self._timetable = timetable
+        self._now = now
+
+    def page(self, wanted: Wanted, limit: int, cursor: str | None) -> JobPage:
+        """A page; raises NotFound for a process, InvalidValue for a cursor, that there is not."""
+        found = list(islice(self._find(wanted, self._after(wanted, cursor)), limit + 1))
+        following = None
+        if len(found) > limit:
+            place, ordinal = found.pop()
+            following = f"{place.process.name}.{place.level.timeperiod(ordinal)}"
+        return JobPage(tuple(self.read(found)), following)
+
+    def _after(self, wanted: Wanted, cursor: str | None) -> dict[Place, int]:
+        """The places to look through, each with the period to begin at."""
+        timetable = self._timetable
+        places = (
+            list(timetable.places.values())
+            if wanted.process is None
+            else [timetable.place(wanted.process)]
+        )
+        begins = {place: place.level.start for place in places}
+        if cursor is None:
+            return begins
+        name, _, timeperiod = cursor.rpartition(".")
+        first = next((place for place in places if place.process.name == name), None)
+        ordinal = None if first is None else first.level.find(timeperiod)
+        if first is None or ordinal is None:
+            raise no_cursor(cursor)
+        return {first: ordinal, **{p: begins[p] for p in places[places.index(first) + 1 :]}}
+
+    def _find(self, wanted: Wanted, begins: dict[Place, int]) -> Iterator[Node]:
+        pattern = wanted.pattern()
+        for place, begin in begins.items():
+            level = place.level
+            first, end = wanted.window.ordinals(place.process.qualifier)
+            end = level.end if end is None else min(end, level.end)
+            if wanted.is_late:
+                end = min(end, late_before(place.process, self._now))
+            first = begin if first is None else max(first, begin)
+            for job in pattern.finditer(
+                level.states, first - level.start, max(end - level.start, 0)
+            ):
+                yield place, level.start + job.start()
+
+    def read(self, found: Sequence[Node]) -> Iterator[ListedJob]:
+        """Some jobs, those of a process in rising order."""
+        controls = self._store.controls.all()
+        for place in dict.fromkeys(place for place, _ in found):
+            ordinals = [ordinal for at, ordinal in found if at is place]
+            process = place.process
+            is_on = is_switched_on(process, controls.get(process.name))
+            reader = LevelReader(self._store, place, self._now, is_on=is_on)
+            end = late_before(process, self._now)
+            for ordinal, job in zip(ordinals, reader.jobs(ordinals), strict=True):
+                is_late = ordinal < end and place.level.state(ordinal).is_pending
+                yield ListedJob.of(process.name, job, is_late=is_late)

@@ -1,0 +1,164 @@
+"""A tree at a glance: how far its processes are, and the states of a window, run-length encoded.
+
+This is for trees of many years: states are counted and told apart by the bytes that a level
+keeps, never one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from synergy.model.job import STALE_FLAG, JobState, bytes_of
+from synergy.model.process import ManagedProcess, Tree
+from synergy.queries.views import Window
+from synergy.timetable.level import Level
+from synergy.timetable.timetable import Timetable
+
+STALE = "stale"
+
+Run = tuple[str, int] | tuple[str, int, str]
+"""A state, how many neighbours are in it, and STALE where they carry that mark."""
+
+_BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
+_ALIKE = [bytes(b for b, told in _BYTES.items() if told == one) for one in set(_BYTES.values())]
+_RUN = re.compile(b"|".join(b"[" + re.escape(some) + b"]+" for some in _ALIKE))
+_UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a process is. `counts` are all its jobs by state.
+
+    `first` and `last` are the ends of its timetable; `frontier` is its first unfinished
+    timeperiod, None if there is none. `late` of its jobs are late: neither finished nor failed,
+    although their period closed (it ended, and has settled) more than the process's
+    `resubmit_after` ago. `unseen` of its skipped jobs have a source that changed since: nothing
+    is made of that until somebody reprocesses them.
+    """
+
+    name: str
+    qualifier: str
+    counts: Mapping[str, int]
+    first: str
+    last: str
+    frontier: str | None
+    late: int
+    unseen: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeProgress:
+    """A tree, its processes from coarse to fine."""
+
+    name: str
+    mx_name: str
+    mx_page: str
+    dependent_on: tuple[str, ...]
+    processes: tuple[Progress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane(Progress):
+    """A process of a tree with the states of the window, whose first job is that of `begin`.
+
+    `closed` is the first timeperiod that has not closed. Jobs before `late_before` that are
+    neither finished nor failed are late.
+    """
+
+    time_grouping: int
+    closed: str
+    late_before: str
+    begin: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRuns:
+    """A tree with the states of a window; its processes from coarse to fine."""
+
+    name: str
+    mx_name: str
+    mx_page: str
+    dependent_on: tuple[str, ...]
+    now: datetime
+    processes: tuple[Lane, ...]
+
+
+def closed_before(process: ManagedProcess, now: datetime) -> int:
+    """The first period that is not over and settled."""
+    settled = now - timedelta(seconds=process.settle)
+    return process.qualifier.at(settled - _MICROSECOND)
+
+
+def late_before(process: ManagedProcess, now: datetime) -> int:
+    """The first period that, if it is not finished, is not late yet."""
+    patient = timedelta(seconds=process.settle + process.resubmit_after)
+    return process.qualifier.at(now - patient - _MICROSECOND)
+
+
+def late_count(level: Level, now: datetime) -> int:
+    """How many jobs are late; failed ones are not, because time alone will not finish them."""
+    begin, end = level.frontier - level.start, late_before(level.process, now) - level.start
+    if end <= begin:
+        return 0
+    return sum(level.states.count(state, begin, end) for state in JobState if state.is_pending)
+
+
+def tree_progress(tree: Tree, timetable: Timetable, now: datetime) -> TreeProgress:
+    """How far the processes of a tree are."""
+    processes = (_progress(timetable.places[name].level, now) for name in tree.processes)
+    return TreeProgress(tree.name, tree.mx_name, tree.mx_page, tree.dependent_on, tuple(processes))
+
+
+def tree_runs(tree: Tree, timetable: Timetable, window: Window, now: datetime) -> TreeRuns:
+    """The states of the periods that overlap a window."""
+    lanes = (_lane(timetable.places[name].level, window, now) for name in tree.processes)
+    return TreeRuns(tree.name, tree.mx_name, tree.mx_page, tree.dependent_on, now, tuple(lanes))
+
+
+def runs_of(states: bytes | bytearray) -> Iterable[Run]:
+    """Neighbours in the same state with the same mark are one run."""
+    for run in _RUN.findall(states):
+        word, is_stale = _BYTES[run[0]]
+        yield (word, len(run), STALE) if is_stale else (word, len(run))
+
+
+def _progress(level: Level, now: datetime) -> Progress:
+    name = level.timeperiod
+    return Progress(
+        name=level.process.name,
+        qualifier=level.process.qualifier.value,
+        counts={state.word: level.counts[state] for state in JobState},
+        first=name(level.start),
+        last=name(level.end - 1),
+        frontier=name(level.frontier) if level.frontier < level.end else None,
+        late=late_count(level, now),
+        unseen=sum(map(level.states.count, _UNSEEN)),
+    )
+
+
+def _lane(level: Level, window: Window, now: datetime) -> Lane:
+    process, name, progress = level.process, level.timeperiod, _progress(level, now)
+    first, end = window.ordinals(process.qualifier)
+    begin = level.start if first is None else max(first, level.start)
+    stop = level.end if end is None else min(end, level.end)
+    states = level.states[begin - level.start : max(stop, begin) - level.start]
+    return Lane(
+        name=progress.name,
+        qualifier=progress.qualifier,
+        counts=progress.counts,
+        first=progress.first,
+        last=progress.last,
+        frontier=progress.frontier,
+        late=progress.late,
+        unseen=progress.unseen,
+        time_grouping=process.time_grouping,
+        closed=name(closed_before(process, now)),
+        late_before=name(late_before(process, now)),
+        begin=name(begin),
+        runs=tuple(runs_of(states)),
+    )

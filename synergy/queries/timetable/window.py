@@ -1,0 +1,142 @@
+"""Jobs of one process, each with a reason short enough for a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.queries.timetable.tree_states import closed_before
+from synergy.queries.views import JobView, LevelView, Window, skip_cause
+from synergy.storage.protocol import Store
+from synergy.timetable.readiness import blockers
+from synergy.timetable.timetable import Place
+
+_EXPLAINED = (JobState.NOOP, JobState.SKIPPED, JobState.FAILED, JobState.GIVEN_UP)
+_ENOUGH = 20  # entries of a job among which the one about its end is
+
+
+class LevelReader:
+    """Looks at one process of a timetable that was loaded."""
+
+    def __init__(self, store: Store, place: Place, now: datetime, *, is_on: bool) -> None:
+        self._store = store
+        self._place = place
+        self._is_on = is_on
+        self._closed = closed_before(place.process, now)
+        self._known: JournalEntry | None = None
+
+    def view(self, window: Window | None) -> LevelView:
+        """The level, with the jobs of the window if there is one."""
+        level, name = self._place.level, self._place.level.timeperiod
+        return LevelView(
+            name=level.process.name,
+            qualifier=level.process.qualifier.value,
+            counts={state.word: level.counts[state] for state in JobState},
+            first=name(level.start),
+            last=name(level.end - 1),
+            frontier=name(level.frontier) if level.frontier < level.end else None,
+            jobs=None if window is None else tuple(self.jobs(self._within(window))),
+        )
+
+    def _within(self, window: Window) -> range:
+        level = self._place.level
+        first, end = window.ordinals(level.process.qualifier)
+        begin = level.start if first is None else max(first, level.start)
+        return range(begin, level.end if end is None else min(end, level.end))
+
+    def jobs(self, ordinals: Sequence[int]) -> Iterator[JobView]:
+        """Some jobs of the level, given in rising order."""
+        level = self._place.level
+        units = self._newest_units(ordinals)
+        for ordinal in ordinals:
+            unit = units.get(ordinal)
+            yield JobView(
+                level.timeperiod(ordinal),
+                level.state(ordinal).public,
+                skip_cause(level, ordinal),
+                level.generation(ordinal),
+                None if unit is None else unit.id,
+                self._reason(ordinal, unit),
+                level.is_stale(ordinal),
+            )
+
+    def _newest_units(self, ordinals: Sequence[int]) -> dict[int, UnitOfWork]:
+        """The newest unit of each job's present generation."""
+        level, found = self._place.level, dict[int, UnitOfWork]()
+        for first, last in _neighbours(ordinals):
+            for unit in self._units(level.timeperiod(first), level.timeperiod(last)):
+                ordinal = level.find(unit.timeperiod)
+                if ordinal is not None and unit.generation == level.generation(ordinal):
+                    found.setdefault(ordinal, unit)
+        return found
+
+    def _units(self, first: str, last: str) -> list[UnitOfWork]:
+        process, units = self._place.process.name, self._store.units
+        return (
+            units.newest(process, first, 1)
+            if first == last
+            else units.of_jobs(process, first, last)
+        )
+
+    def _reason(self, ordinal: int, unit: UnitOfWork | None) -> str:
+        level = self._place.level
+        state = level.state(ordinal)
+        if state is JobState.SKIPPED and level.is_acknowledged(ordinal):
+            return self._said(ordinal, "job.acknowledged")
+        # Why a person skipped it says more than that its source changed since.
+        if state.is_finished and level.is_stale(ordinal) and state is not JobState.SKIPPED:
+            return self._said(ordinal, "job.stale")
+        if state in _EXPLAINED:
+            return self._said(ordinal, f"job.{state.word}")
+        if state.is_finished or ordinal >= self._closed:
+            return ""
+        return self._waits_for(ordinal, unit)
+
+    def _said(self, ordinal: int, event: str) -> str:
+        """The reason in the journal; neighbours that moved in one step share the entry."""
+        level = self._place.level
+        name = level.timeperiod(ordinal)
+        known = self._known
+        if (
+            known is None
+            or known.event != event
+            or known.generation != level.generation(ordinal)
+            or not known.first <= name <= known.last
+        ):
+            entries = self._store.journal.of_job(level.process.name, name, _ENOUGH)
+            known = next((entry for entry in entries if entry.event == event), None)
+            self._known = known
+        return "" if known is None else known.why
+
+    def _waits_for(self, ordinal: int, unit: UnitOfWork | None) -> str:
+        """What keeps a closed period from being finished, at first sight."""
+        if unit is not None and not unit.state.is_finished:
+            match unit.state:
+                case UnitState.INVALID:
+                    return f"its unit failed: {unit.reason}"
+                case UnitState.IN_PROGRESS:
+                    return "its unit is in progress"
+                case _:
+                    return "its unit waits for a worker"
+        if not self._is_on:
+            return "the process is switched off"
+        for blocker in blockers(self._place, ordinal, limit=1):
+            return f"waits for {blocker.relation.value} {blocker.process} {blocker.timeperiod}"
+        return "ready"
+
+
+def _neighbours(ordinals: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of those that follow one another."""
+    first = last = None
+    for ordinal in ordinals:
+        if first is None or last is None:
+            first = ordinal
+        elif ordinal != last + 1:
+            yield first, last
+            first = ordinal
+        last = ordinal
+    if first is not None and last is not None:
+        yield first, last

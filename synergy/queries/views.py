@@ -1,0 +1,244 @@
+"""What is seen: frozen values that command line, pages and metrics show.
+
+States and kinds are words here, as documents, commands and pages write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from synergy.errors import InvalidValue
+from synergy.model.box import ObservedProcess
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.queries.timetable.coverage import Uncovered
+from synergy.timeperiod import Qualifier
+from synergy.timetable.level import Level
+
+SkipCause = Literal["given_up", "acknowledged"]
+"""Why a skipped job is skipped, if not by a person: its unit was given up, and nobody has
+acknowledged that yet, or somebody has."""
+
+
+def skip_cause(level: Level, ordinal: int) -> SkipCause | None:
+    """Why a job is skipped; None if a person, or another skipped job, is the cause."""
+    if level.state(ordinal) is JobState.GIVEN_UP:
+        return "given_up"
+    return "acknowledged" if level.is_acknowledged(ordinal) else None
+
+
+def shown_word(state: str, cause: str | None) -> str:
+    """The word by which counts and colours name a job: a given-up one has its own."""
+    return cause if cause == "given_up" else state
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A box that a process is assigned to; `running` counts the instances seen running there."""
+
+    box: str
+    is_on: bool
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """A process as it is now: declared, and what an operator set over that.
+
+    `kind` is `managed`, `freerun` or `daemon`. `qualifier` and `tree` are None for all but managed
+    processes, `trigger` and `next_due` for daemons, and for a free-run process that only runs when
+    it is asked to; `next_due` also while the process is switched off. `waiting` are messages in
+    its queue, `units` its unfinished units by state.
+    """
+
+    name: str
+    kind: str
+    qualifier: str | None
+    tree: str | None
+    is_on: bool
+    trigger: str | None
+    next_due: datetime | None
+    queue: str
+    waiting: int
+    instances: int
+    boxes: tuple[Placement, ...]
+    units: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job in a window. `unit` is the newest one of its generation.
+
+    `cause` is why it is `skipped`, None for a person's skip and in all other states. `reason`
+    says why it ended without a result, or, once its period has closed, what it waits for; ""
+    where there is nothing to say.
+    """
+
+    timeperiod: str
+    state: str
+    cause: SkipCause | None
+    generation: int
+    unit: str | None
+    reason: str
+    is_stale: bool
+
+    @property
+    def word(self) -> str:
+        """The state as counts and colours name it."""
+        return shown_word(self.state, self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """A process in its tree: counts of all its jobs by state, and the jobs of the window.
+
+    `first` and `last` are the ends of its timetable, `frontier` its first unfinished
+    timeperiod, None if there is none. `jobs` is None where no window was asked for.
+    """
+
+    name: str
+    qualifier: str
+    counts: Mapping[str, int]
+    first: str
+    last: str
+    frontier: str | None
+    jobs: tuple[JobView, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """A tree, its processes from coarse to fine."""
+
+    name: str
+    dependent_on: tuple[str, ...]
+    processes: tuple[LevelView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A span of time as two hours (hourly ordinals), half-open; None: open to that side."""
+
+    first: int | None = None
+    end: int | None = None
+
+    @staticmethod
+    def between(first: str, end: str) -> Window:
+        """From the start of one timeperiod to that of another; "" for an open side.
+
+        Raises InvalidValue for a window that is empty.
+        """
+        hour = Qualifier.HOURLY.cast
+        window = Window(hour(first) if first else None, hour(end) if end else None)
+        if window.first is not None and window.end is not None and window.end <= window.first:
+            raise InvalidValue(f"{first} to {end} is empty: the end is not included")
+        return window
+
+    def ordinals(self, qualifier: Qualifier) -> tuple[int | None, int | None]:
+        """The half-open range of the periods that overlap the window."""
+        up = Qualifier.HOURLY.up
+        return (
+            None if self.first is None else up(self.first, qualifier),
+            None if self.end is None else up(self.end - 1, qualifier) + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a job is from being done for good.
+
+    A job that looks finished is not, while events wait that may belong to it, or while it or
+    a job that it was made from does not cover its source (`late`). `finished` of `total` jobs
+    count the job itself and all that it is made from; `failed` of them are closed, failed, and
+    not tried again unless somebody decides.
+    """
+
+    process: str
+    timeperiod: str
+    state: JobState
+    finished: int
+    total: int
+    events_waiting: int
+    late: Uncovered | None
+    failed: int = 0
+
+    @property
+    def needs_decision(self) -> bool:
+        """Whether waiting alone will not help."""
+        return self.failed > 0 and not self.state.is_finished
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state.is_finished and not self.events_waiting and self.late is None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPage:
+    """Units, newest creation first, and the cursor of the next page or None."""
+
+    items: tuple[UnitOfWork, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """A queue; `process` is None if no declared process reads it."""
+
+    name: str
+    process: str | None
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMove:
+    """What the collector would do with a unit, and why."""
+
+    unit: str
+    process: str
+    timeperiod: str
+    verdict: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorView:
+    """The collector: whether a scheduler leads it, its last runs, newest first.
+
+    A run is in the journal if it was asked for or did something. `units` are the unfinished
+    ones, by process and state.
+    """
+
+    is_led: bool
+    units: Mapping[str, Mapping[str, int]]
+    runs: tuple[JournalEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxProcess:
+    """A process on a box; `is_on` is None if it is not assigned there (any more).
+
+    `memory` are the resident bytes of each of `observed` at the last report, None for those that
+    did not run.
+    """
+
+    process: str
+    is_on: bool | None
+    observed: tuple[ObservedProcess, ...]
+    memory: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoxView:
+    """A box; `seen_at` is when its supervisor last reported, `age` seconds ago, None if never.
+
+    What is shown of a box that `is_silent` may be over: its supervisor has stopped, or is lost.
+    """
+
+    id: str
+    seen_at: datetime | None
+    age: float | None
+    is_silent: bool
+    processes: tuple[BoxProcess, ...]

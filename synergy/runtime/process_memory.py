@@ -1,0 +1,25 @@
+"""How much memory processes take, as the supervisors of their boxes told last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from synergy.names import process_memory
+from synergy.storage.protocol import Store
+
+Instance = tuple[str, int]  # a process, and which one of it
+
+
+def written(taken: Mapping[Instance, int]) -> str:
+    """The text of that fact; `taken` are resident bytes."""
+    return orjson.dumps([[process, n, size] for (process, n), size in taken.items()]).decode()
+
+
+def memory(store: Store, box: str) -> dict[Instance, int]:
+    """Resident bytes of the processes that ran on a box at the last report."""
+    text = store.facts.get(process_memory(box))
+    if text is None:
+        return {}
+    return {(process, n): size for process, n, size in orjson.loads(text)}

@@ -1,0 +1,242 @@
+"""Reading a definition part by part, so that all mistakes in it are found at once.
+
+A reader returns a sound value in any case. What is wrong is noted, with its place; nobody uses
+the values of a definition with mistakes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import TypeVar
+
+from synergy.errors import InvalidValue
+from synergy.schedule.format import literals
+from synergy.schedule.format.literals import shown, suggestion
+from synergy.schedule.zones import zone
+
+Choice = TypeVar("Choice", bound=Enum)
+
+NO_TIME = timedelta(0)
+MOMENT = timedelta.resolution  # the shortest duration that is one
+
+_HIGHEST = 10**9
+_MOST_UNKNOWN = 20  # unknown fields that are named
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a definition, as messages name it, and the list that they go to."""
+
+    mistakes: list[str]
+    place: str = ""
+
+    def at(self, name: str) -> Spot:
+        """A place within this one."""
+        return Spot(self.mistakes, f"{self.place}{name}: ")
+
+    def item(self, number: int) -> Spot:
+        """An item of the list that this place is; the first is number 1."""
+        return Spot(self.mistakes, f"{self.place.removesuffix(': ')} {number}: ")
+
+    def mistake(self, what: str) -> None:
+        """Something is wrong here."""
+        self.mistakes.append(f"{self.place}{what}")
+
+
+class Part:
+    """The fields of one mapping. Those that were asked for are the known ones."""
+
+    def __init__(self, spot: Spot, values: Mapping[str, object]) -> None:
+        self.spot = spot
+        self._values = values
+        self._asked: set[str] = set()
+
+    def mistake(self, name: str, what: str) -> None:
+        """Something is wrong with this field."""
+        self.spot.at(name).mistake(what)
+
+    def has(self, name: str) -> bool:
+        """Whether the field was given; None is as good as nothing."""
+        return self.get(name) is not None
+
+    def get(self, name: str) -> object:
+        """The field as it was written; None if it was not."""
+        self._asked.add(name)
+        return self._values.get(name)
+
+    def required(self, *names: str) -> None:
+        """Notes those that are missing."""
+        for name in names:
+            if not self.has(name):
+                self.spot.mistake(f"{name} is missing")
+
+    def done(self) -> None:
+        """Notes the fields that nobody asked for; of very many the first, as each takes a while."""
+        unknown = [name for name in self._values if name not in self._asked]
+        for name in unknown[:_MOST_UNKNOWN]:
+            if isinstance(name, str):
+                self.spot.mistake(f"unknown field {name:.60}: {suggestion(name, self._asked)}")
+            else:
+                self.spot.mistake(f"the name of a field is a text, not {shown(name)}")
+        if len(unknown) > _MOST_UNKNOWN:
+            self.spot.mistake(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
+
+    def text(self, name: str, default: str = "", *, most: int = 1000) -> str:
+        """A text on one line that is not blank, of at most so many characters."""
+        value = self.get(name)
+        return default if value is None else checked_text(value, self.spot.at(name), most, default)
+
+    def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """A list of texts, or one text instead of a list of one."""
+        value = self.get(name)
+        if value is None:
+            return default
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, Sequence) or not value:
+            self.mistake(name, f"expected a list of texts, not {shown(value or None)}")
+            return default
+        return tuple(
+            checked_text(item, self.spot.at(name).item(number), 1000, "")
+            for number, item in enumerate(value, 1)
+        )
+
+    def mapping(self, name: str) -> Mapping[str, object]:
+        value = self.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self.mistake(name, f"expected a mapping, not {shown(value)}")
+            return {}
+        return value
+
+    def text_mapping(self, name: str) -> dict[str, str]:
+        """A mapping from texts to texts; empty texts are texts too."""
+        texts = {}
+        spot = self.spot.at(name)
+        for given, value in self.mapping(name).items():
+            key = checked_text(given, spot, 200, "")
+            texts[key] = "" if value == "" else checked_text(value, spot.at(key), 10_000, "")
+        return texts
+
+    def integer(self, name: str, default: int, low: int, high: int) -> int:
+        value = self.get(name)
+        if value is None:
+            return default
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        self.mistake(name, f"expected a whole number, {low:,} to {high:,}, not {shown(value)}")
+        return default
+
+    def number(self, name: str, default: float) -> float:
+        """A number that is not negative."""
+        value = self.get(name)
+        if value is None:
+            return default
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(value, int | float) and is_number and 0.0 <= value <= _HIGHEST:
+            return float(value)
+        self.mistake(name, f"expected a number from 0 to {_HIGHEST:,}, not {shown(value)}")
+        return default
+
+    def duration(self, name: str, default: timedelta, *, least: timedelta = MOMENT) -> timedelta:
+        value = self.get(name)
+        if value is None:
+            return default
+        try:
+            found = literals.duration(value)
+        except InvalidValue as error:
+            self.mistake(name, str(error))
+            return default
+        if found >= least:
+            return found
+        limit = "more than 0" if least == MOMENT else f"at least {literals.spelled_duration(least)}"
+        self.mistake(name, f"expected {limit}, not {shown(value)}")
+        return default
+
+    def instant(self, name: str) -> datetime | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        try:
+            return literals.instant(value)
+        except InvalidValue as error:
+            self.mistake(name, str(error))
+            return None
+
+    def zone(self, name: str, default: str) -> str:
+        """The name of a time zone that this machine knows."""
+        text = self.text(name, default)
+        try:
+            zone(text)
+        except InvalidValue as error:
+            self.mistake(name, str(error))
+            return default
+        return text
+
+    def choice(self, name: str, default: Choice) -> Choice:
+        """A member of the default's enum, by its value."""
+        value = self.get(name)
+        if value is None:
+            return default
+        members = {member.value: member for member in type(default)}
+        if isinstance(value, str) and value in members:
+            return members[value]
+        word = value if isinstance(value, str) else ""
+        self.mistake(name, f"unknown value {shown(value)}: {suggestion(word, members)}")
+        return default
+
+
+def part_of(value: object, spot: Spot, short: str = "", like: str = "") -> Part:
+    """A mapping; or, with `short`, a lone value that stands for a mapping with this one field.
+
+    `like` is an example of one, for who wrote something else.
+    """
+    if isinstance(value, Mapping):
+        return Part(spot, value)
+    if short:
+        return Part(spot, {short: value})
+    example = f" such as {like}" if like else ""
+    spot.mistake(f"expected a mapping{example}, not {shown(value)}")
+    return Part(Spot([]), {})
+
+
+def kind_of(value: object, spot: Spot, what: str, kinds: Sequence[str]) -> tuple[str, object]:
+    """The only key of a mapping, which says of which kind it is, and its value; "" if none is."""
+    if not isinstance(value, Mapping):
+        spot.mistake(f"expected a mapping such as {{{kinds[0]}: ...}}, not {shown(value)}")
+        return "", None
+    names = [str(name) for name in value]
+    if len(names) != 1:
+        given = f"not {' and '.join(names)} together" if names else "and there is none"
+        known = [name for name in names if name in kinds]
+        if len(known) == 1:  # the others may be fields of it, and stand one level too high
+            inner = ", ".join(f"{name}: ..." for name in names if name not in known)
+            given += f": {{{known[0]}: {{..., {inner}}}}}?"
+        spot.mistake(f"expected one kind of {what}, {given:.200}")
+        return "", None
+    if names[0] not in kinds:
+        spot.mistake(f"unknown {what} {names[0]:.60}: {suggestion(names[0], kinds)}")
+        return "", None
+    return names[0], value[names[0]]
+
+
+def checked_text(value: object, spot: Spot, most: int, default: str) -> str:
+    """The value, if it is a text that can be written; else the default."""
+    if not isinstance(value, str):
+        quotes = "" if isinstance(value, Mapping | Sequence) else ": put it in quotes"
+        spot.mistake(f"expected a text, not {shown(value)}{quotes}")
+    elif not value.strip():
+        spot.mistake("expected a text, not an empty one")
+    elif len(value) > most:
+        spot.mistake(f"{len(value):,} characters: the most is {most:,}")
+    elif found := _UNWRITABLE.search(value):  # not quoted: it may be a secret
+        spot.mistake(f"character {found.start() + 1} is none that a text can hold")
+    else:
+        return value
+    return default

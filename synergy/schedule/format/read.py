@@ -1,0 +1,187 @@
+"""From what people write about a schedule to a `Definition`, and back.
+
+`docs/schedule-files.md` is the reference of the format. `read` finds every mistake at once;
+`write` gives the one canonical form, and `read(write(definition), known) == definition`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from synergy.schedule import template
+from synergy.schedule.definition import (
+    CatchUp,
+    Constraint,
+    Definition,
+    DeliveryProgram,
+    FirstRun,
+    Load,
+    LoadOf,
+    Once,
+    PeriodFinished,
+    Program,
+    ProgramEnded,
+    TimeoutPolicy,
+    Trigger,
+    WorkerProgram,
+    leaves,
+)
+from synergy.schedule.format.constraints import read_constraints
+from synergy.schedule.format.field_reader import Part, Spot
+from synergy.schedule.format.literals import shown
+from synergy.schedule.format.programs import StoredDelivery, read_program
+from synergy.schedule.format.summary import words
+from synergy.schedule.format.triggers import read_trigger
+from synergy.schedule.format.write import write
+from synergy.schedule.known import InvalidDefinition, Known
+
+__all__ = [
+    "InvalidDefinition",
+    "Known",
+    "StoredDelivery",
+    "read",
+    "read_enabled",
+    "warnings",
+    "words",
+    "write",
+]
+
+LONGEST_WORD = 256  # characters of `external_id` and `by`
+MOST_CAUGHT_UP = 10_000
+HIGHEST_PRIORITY = 1_000_000
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
+_DAY = timedelta(hours=24)
+_FIVE_MINUTES = timedelta(minutes=5)
+
+
+def read(data: Mapping[str, object], known: Known) -> Definition:
+    """The definition that was written; raises InvalidDefinition with all mistakes in it."""
+    mistakes: list[str] = []
+    if not isinstance(data, Mapping):
+        raise InvalidDefinition([f"expected a mapping of fields, not {shown(data)}"])
+    definition = _read(Part(Spot(mistakes), data), known)
+    if mistakes or definition is None:
+        raise InvalidDefinition(mistakes)
+    return definition if definition.name else replace(definition, name=_made_up(definition))
+
+
+def read_enabled(data: Mapping[str, object]) -> bool | None:
+    """Whether it was written to be enabled; None if nothing was said, or nothing sound."""
+    value = data.get("enabled") if isinstance(data, Mapping) else None
+    return value if isinstance(value, bool) else None
+
+
+def warnings(definition: Definition) -> list[str]:
+    """What is allowed, but probably not what was meant."""
+    return [*_about_template(definition), *_about_loops(definition), *_about_first_run(definition)]
+
+
+def _read(part: Part, known: Known) -> Definition | None:
+    program, trigger = read_program(part, known), read_trigger(part, known)
+    group, zone = part.text("group", most=100), part.zone("zone", "UTC")
+    constraints = read_constraints(part, zone, has_group=bool(group))
+    _check_queue(constraints, program, part)
+    name = _name(part, trigger)
+    definition = Definition(
+        name=name,
+        program=program or WorkerProgram(""),
+        trigger=trigger or PeriodFinished(""),
+        constraints=constraints,
+        timeout=part.duration("timeout", _DAY),
+        timeout_policy=part.choice("timeout_policy", TimeoutPolicy.DISCARD),
+        priority=part.integer("priority", 0, -HIGHEST_PRIORITY, HIGHEST_PRIORITY),
+        group=group,
+        properties=part.text_mapping("properties"),
+        zone=zone,
+        template_zone=part.zone("template_zone", "America/Los_Angeles"),
+        catchup=part.choice("catchup", CatchUp.ALL),
+        catchup_max=part.integer("catchup_max", 60, 1, MOST_CAUGHT_UP),
+        first_run=part.choice("first_run", FirstRun.ON_SCHEDULE),
+        start=part.instant("from"),
+        budget=part.duration("budget", _FIVE_MINUTES),
+        external_id=part.text("external_id", most=LONGEST_WORD),
+        by=part.text("by", most=LONGEST_WORD),
+    )
+    enabled = part.get("enabled")
+    if not isinstance(enabled, bool | None):
+        part.mistake("enabled", f"expected true or false, not {shown(enabled)}")
+    part.done()
+    return definition if program is not None and trigger is not None else None
+
+
+def _name(part: Part, trigger: Trigger | None) -> str:
+    """Empty for a one-off job without a name."""
+    names = [name for name in ("name", "schedule_name") if part.has(name)]
+    if len(names) == 2 and part.get("name") != part.get("schedule_name"):
+        part.mistake("schedule_name", "it is another word for name, which says something else")
+    if not names:
+        if not isinstance(trigger, Once) and not part.has("when"):
+            part.spot.mistake("name is missing: only a one-off job can do without")
+        return ""
+    name = part.text(names[0], most=1000)
+    if name and not _NAME.fullmatch(name):
+        part.mistake(
+            names[0],
+            f"{shown(name)}: expected letters, digits and . _ - only, at most 100, the first of "
+            "them a letter or digit",
+        )
+    return name
+
+
+def _made_up(definition: Definition) -> str:
+    """A name for a one-off job: the same for the same job, so that asking twice makes one."""
+    text = json.dumps(write(definition), sort_keys=True)
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    assert isinstance(definition.trigger, Once)
+    return f"once-{definition.trigger.at:%Y%m%dT%H%M%SZ}-{digest}"
+
+
+def _check_queue(constraints: tuple[Constraint, ...], program: Program | None, part: Part) -> None:
+    for one in constraints:
+        if (
+            isinstance(one, Load)
+            and one.of is LoadOf.QUEUE
+            and isinstance(program, DeliveryProgram)
+        ):
+            part.mistake("constraints", "load of queue: a target has no queue here, use box")
+
+
+def _about_template(definition: Definition) -> list[str]:
+    if not isinstance(definition.program, DeliveryProgram):
+        return []
+    text = definition.program.payload
+    found = [
+        f"payload: ${{{name:.60}}} is unknown and stays as it is"
+        for name in template.unknown(text, template.NAMES)
+    ]
+    kinds = {type(leaf) for _, leaf in leaves(definition.trigger)}
+    if kinds.isdisjoint({PeriodFinished, ProgramEnded}):
+        others = [name for name in template.NAMES if name not in template.OF_PERIODS]
+        found += [
+            f"payload: ${{{name}}} stays as it is: no timetable or program triggers this schedule"
+            for name in template.unknown(text, others)
+            if name in template.OF_PERIODS
+        ]
+    return found
+
+
+def _about_loops(definition: Definition) -> list[str]:
+    if not isinstance(definition.program, WorkerProgram):
+        return []
+    own = definition.program.process
+    return [
+        f"trigger: each run of {own} triggers the next one, without end"
+        for _, leaf in leaves(definition.trigger)
+        if isinstance(leaf, ProgramEnded) and leaf.process == own
+    ]
+
+
+def _about_first_run(definition: Definition) -> list[str]:
+    is_twice = definition.first_run is FirstRun.IMMEDIATELY and isinstance(definition.trigger, Once)
+    return ["first_run: a one-off job runs immediately, and again when it is due"] * is_twice

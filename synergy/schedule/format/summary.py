@@ -1,0 +1,78 @@
+"""A schedule in one line, for lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import assert_never
+
+from synergy.schedule.definition import (
+    AllOf,
+    AnyOf,
+    Definition,
+    Elapsed,
+    Generations,
+    Happened,
+    Once,
+    Partition,
+    PeriodFinished,
+    Program,
+    ProgramEnded,
+    Times,
+    Trigger,
+    WorkerProgram,
+)
+from synergy.schedule.format.describe import describe
+from synergy.schedule.format.literals import spelled_duration, spelled_instant
+from synergy.schedule.zones import zone
+
+_NAMED = 3  # so many legs are told, then "and more"
+_DEEPEST = 2
+_LOGIN = re.compile(r"(?<=://)[^\s:/@]{0,256}(:\S{0,2048})?@")
+
+
+def words(definition: Definition) -> str:
+    """What triggers it, and what it does, as `at 02:00 every day, UTC: runs Report`."""
+    when = _trigger(definition.trigger, definition.zone, 0)
+    return f"{when}: {_program(definition.program)}"
+
+
+def _program(program: Program) -> str:
+    if isinstance(program, WorkerProgram):
+        return f"runs {program.process}"
+    where = _LOGIN.sub("", program.target).partition("?")[0]  # what follows may be a secret
+    return f"sends to {where if len(where) <= 60 else f'{where[:60]}...'}"
+
+
+def _trigger(trigger: Trigger, name: str, depth: int) -> str:
+    match trigger:
+        case Times():
+            return describe(trigger.trigger, zone(name))
+        case Once():
+            return f"once at {spelled_instant(trigger.at)}"
+        case Elapsed():
+            return f"{spelled_duration(trigger.duration)} after its last run"
+        case Partition():
+            return f"{trigger.n:,} new partition{'s' * (trigger.n != 1)} of {trigger.dataset}"
+        case ProgramEnded():
+            return f"{trigger.process} ended as {' or '.join(trigger.statuses)}"
+        case PeriodFinished():
+            ended = f"a period of {trigger.process} ended as {' or '.join(trigger.statuses)}"
+            is_first = trigger.generations is Generations.FIRST
+            return f"{ended} for the first time" if is_first else ended
+        case Happened():
+            return f"event {trigger.type.value} {trigger.resource}"
+        case AllOf() | AnyOf():
+            which = "all of" if isinstance(trigger, AllOf) else "any of"
+            return f"{which} ({_legs(trigger.legs, name, depth)})"
+        case _:
+            assert_never(trigger)
+
+
+def _legs(legs: Sequence[Trigger], name: str, depth: int) -> str:
+    if depth == _DEEPEST:
+        return "..."
+    told = [_trigger(leg, name, depth + 1) for leg in legs[:_NAMED]]
+    if len(legs) > _NAMED:
+        told.append(f"and {len(legs) - _NAMED} more")
+    return "; ".join(told)

@@ -1,0 +1,262 @@
+"""What time alone does to a schedule: see `schedule.progress` for the rules.
+
+A time leg is *alone* if it meets the trigger by itself; the others are legs of an `all_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from synergy.model.schedule import RunState
+from synergy.schedule import catchup
+from synergy.schedule.definition import (
+    Definition,
+    Elapsed,
+    FirstRun,
+    Once,
+    Times,
+    leaves,
+)
+from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.progress.event_matching import alone
+from synergy.schedule.progress.run_building import run, run_if_met
+from synergy.schedule.progress.state import Collecting, Made, Met, Progress, Step
+from synergy.schedule.zones import zone
+
+FIRST = "first"  # the key of the run that `first_run: immediately` asks for
+
+_TICK = timedelta(microseconds=1)
+
+
+def run_first(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """The run that `first_run: immediately` asks for; at its start, if that is yet to come."""
+    at = _first_at(definition, progress)
+    if at is None or now < at:
+        return Step(progress)
+    progress = replace(progress, done=(*progress.done, FIRST))
+    key = first_key(progress.life)
+    return run(definition, progress, now, key=key, due_at=at, cause={})
+
+
+def run_once(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """Each `once` that is due; those of one instant are one run. Catch-up is not asked."""
+    made: tuple[Made, ...] = ()
+    for path, at in _onces(definition):
+        if path in progress.done or now < at:
+            continue
+        progress = replace(progress, done=(*progress.done, path))
+        key = once_key(at, progress.version)
+        if all(key != other.key for other in made):
+            step = run(definition, progress, now, key=key, due_at=at, cause={})
+            progress, made = step.progress, (*made, *step.made)
+    return Step(progress, made)
+
+
+def run_lines(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """The due times of all lines that are alone, as far as they are decided at once."""
+    lines = [leaf for _, leaf in alone(definition.trigger) if isinstance(leaf, Times)]
+    floor = _floor(definition, progress.last_due)
+    if not lines or now <= floor:
+        return Step(progress)
+    once = {at for _, at in _onces(definition)}  # a due time that is theirs too is one run
+    made: tuple[Made, ...] = ()
+    for decided in catchup.decide(definition, lines, floor, now):
+        progress = replace(progress, last_due=decided.until or decided.at)
+        if decided.at not in once:
+            step = _settle(definition, progress, decided, now)
+            progress, made = step.progress, (*made, *step.made)
+    elapsed_at = _elapsed_at(definition, progress)  # what is due by that too is not skipped
+    return Step(progress, tuple(one for one in made if one.due_at != elapsed_at))
+
+
+def _settle(
+    definition: Definition, progress: Progress, decided: catchup.Decided, now: datetime
+) -> Step:
+    """The run, or the record, of a due time."""
+    key = f"due:{spelled_instant(decided.at)}"
+    cause = {"remark": decided.remark} if decided.remark else {}
+    if decided.is_run:
+        return run(
+            definition, progress, now,
+            key=key, due_at=decided.at, cause=cause, in_turn=decided.in_turn,
+        )  # fmt: skip
+    if decided.until is not None:
+        cause["until"] = spelled_instant(decided.until)
+    skipped = Made(
+        key=key, due_at=decided.at, state=RunState.SKIPPED, reason=decided.reason,
+        created_at=now, cause=cause,
+    )  # fmt: skip
+    return Step(progress, (skipped,))
+
+
+def run_elapsed(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """So long after the last run, or the beginning; any run puts it off."""
+    at = _elapsed_at(definition, progress)
+    if at is None or now < at:
+        return Step(progress)
+    return run(definition, progress, now, key=f"due:{spelled_instant(at)}", due_at=at, cause={})
+
+
+def latch(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """The time legs of `all_of` that are due by now are met, and may meet the trigger."""
+    legs = dict(_unmet(definition, progress))
+    due = {path: _last_due_at(definition, progress, leaf, now) for path, leaf in legs.items()}
+    fresh = {path: Met(at) for path, at in due.items() if at is not None}
+    if not fresh:
+        return Step(progress)
+    at = max(met.at for met in fresh.values())
+    opened = [_next_due_at(definition, progress, legs[path]) for path in fresh]
+    collecting = progress.collecting or Collecting(_opening(progress, opened), now)
+    cause = {**collecting.cause, "due": spelled_instant(at)}
+    progress = replace(
+        progress,
+        met={**progress.met, **fresh},
+        done=(*progress.done, *(path for path in fresh if isinstance(legs[path], Once))),
+        collecting=replace(collecting, cause=cause),
+    )
+    return run_if_met(
+        definition, progress, fresh.keys(), now,
+        number=collecting.number, at=at, due_at=now, cause=cause,
+    )  # fmt: skip
+
+
+def _opening(progress: Progress, due: list[datetime | None]) -> str:
+    """The number of a job that due times open: the first of them, however late it is decided.
+
+    A past `once` counts from the beginning of this version, because the next one has it too.
+    """
+    first = min(at for at in due if at is not None)
+    return spelled_instant(max(first, progress.begun))
+
+
+def instants(definition: Definition, progress: Progress) -> Iterator[datetime]:
+    """The instants at which time alone next does something."""
+    if progress.collecting is not None:
+        yield progress.collecting.since + definition.timeout
+    first = (_first_at(definition, progress), _elapsed_at(definition, progress))
+    yield from (at for at in first if at is not None)
+    yield from (at for path, at in _onces(definition) if path not in progress.done)
+    floor = _floor(definition, progress.last_due)
+    for _, leaf in alone(definition.trigger):
+        if isinstance(leaf, Times) and (at := catchup.next_any(leaf, zone(definition.zone), floor)):
+            yield at
+    for _, leaf in _unmet(definition, progress):
+        if at := _next_due_at(definition, progress, leaf):
+            yield at
+
+
+# Keys that rest on no instant of their own
+
+
+def first_key(life: int) -> str:
+    """The key of the first run in the life that began at this version."""
+    return FIRST if life == 1 else f"{FIRST}/{life}"
+
+
+def once_key(at: datetime, version: int) -> str:
+    """The key of what is due once, at an instant."""
+    return f"due:{spelled_instant(at)}" + (f"/{version}" if version > 1 else "")
+
+
+def once_keys(definition: Definition, version: int) -> list[str]:
+    """The keys of the one-off legs that are alone."""
+    return [once_key(at, version) for _, at in _onces(definition)]
+
+
+def lasting_keys(definition: Definition, version: int) -> list[str]:
+    """The keys that a schedule that is created at this version has, whenever that is."""
+    is_first = definition.first_run is FirstRun.IMMEDIATELY
+    return [*([first_key(version)] if is_first else ()), *once_keys(definition, version)]
+
+
+def turns_had(
+    before: Definition, progress: Progress, after: Definition, dropped: Collection[datetime]
+) -> tuple[str, ...]:
+    """What of `after` has come already: `Progress.done` for the version that follows `before`.
+
+    `dropped` are the instants of what is due once, and was never launched.
+    """
+    due = dict(_onces(before))
+    had = [
+        path
+        for path, at in _onces(after)
+        if path in progress.done and due.get(path) == at and at not in dropped
+    ]
+    return (*([FIRST] if FIRST in progress.done else ()), *had)
+
+
+# When legs are due
+
+
+def _floor(definition: Definition, floor: datetime) -> datetime:
+    """Nothing is due before the start."""
+    return max(floor, definition.start - _TICK) if definition.start else floor
+
+
+def _not_before_start(definition: Definition, at: datetime) -> datetime:
+    return max(at, definition.start) if definition.start else at
+
+
+def _first_at(definition: Definition, progress: Progress) -> datetime | None:
+    if definition.first_run is not FirstRun.IMMEDIATELY or FIRST in progress.done:
+        return None
+    return _not_before_start(definition, progress.begun)
+
+
+def _onces(definition: Definition) -> list[tuple[str, datetime]]:
+    """The one-off legs that are alone, and when they are due, earliest first."""
+    found = [
+        (path, _not_before_start(definition, leaf.at))
+        for path, leaf in alone(definition.trigger)
+        if isinstance(leaf, Once)
+    ]
+    return sorted(found, key=lambda one: one[1])
+
+
+def _elapsed_at(definition: Definition, progress: Progress) -> datetime | None:
+    """The earliest of the `elapsed` legs that are alone."""
+    since = progress.last_run_at or progress.begun
+    due = (
+        _not_before_start(definition, since + leaf.duration)
+        for _, leaf in alone(definition.trigger)
+        if isinstance(leaf, Elapsed)
+    )
+    return min(due, default=None)
+
+
+def _unmet(
+    definition: Definition, progress: Progress
+) -> Iterator[tuple[str, Times | Once | Elapsed]]:
+    """The time legs of `all_of` that can still be met."""
+    past = {path for path, _ in alone(definition.trigger)} | {*progress.met, *progress.done}
+    for path, leaf in leaves(definition.trigger):
+        if path not in past and isinstance(leaf, Times | Once | Elapsed):
+            yield path, leaf
+
+
+def _last_due_at(
+    definition: Definition, progress: Progress, leaf: Times | Once | Elapsed, now: datetime
+) -> datetime | None:
+    """The newest due time of a leg by now, since what was collected was consumed."""
+    if isinstance(leaf, Times):
+        floor = _floor(definition, progress.emptied_at)
+        return catchup.latest(leaf, zone(definition.zone), floor, now)
+    at = _due_at(definition, progress, leaf)
+    return at if at <= now else None
+
+
+def _next_due_at(
+    definition: Definition, progress: Progress, leaf: Times | Once | Elapsed
+) -> datetime | None:
+    """The first due time of a leg since what was collected was consumed."""
+    if isinstance(leaf, Times):
+        floor = _floor(definition, progress.emptied_at)
+        return catchup.next_of(leaf, zone(definition.zone), floor)
+    return _due_at(definition, progress, leaf)
+
+
+def _due_at(definition: Definition, progress: Progress, leaf: Once | Elapsed) -> datetime:
+    at = leaf.at if isinstance(leaf, Once) else progress.emptied_at + leaf.duration
+    return _not_before_start(definition, at)

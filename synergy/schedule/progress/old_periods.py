@@ -1,0 +1,178 @@
+"""How many ends of old periods count: what extends a timetable by years floods nobody.
+
+A period is *recent* if it is one of the newest `RECENT` periods of its process (or of the newest
+`catchup_max`, if that is more), and *old* otherwise. What happens to recent periods is bounded by
+time, and always counts. Of old periods at most `catchup_max` ends count within `SPAN`, from the
+first of them on; of those that ended together, the newest. First ends and repetitions have a
+limit each, so that a single old period that somebody reprocesses counts while a timetable that
+was extended by years is worked off.
+
+An end beyond the limit touches no leg of the trigger. It is on record all the same: all those of
+a decision that ended alike have one record, which says how many they are and which.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from heapq import nlargest
+
+from synergy.model.schedule import RunState
+from synergy.schedule.definition import Definition, leaves
+from synergy.schedule.progress import event_matching
+from synergy.schedule.progress.ended_periods import Ended, Range, joined, without
+from synergy.schedule.progress.state import Made, Occurrence, OldPeriods, Progress, Step
+from synergy.schedule.progress.transitions import take
+
+RECENT = 60
+SPAN = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """Periods that concern a schedule, and have not counted before."""
+
+    of: Ended
+    old: Range
+    recent: Range
+
+    @property
+    def is_repeated(self) -> bool:
+        return self.of.generation > 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Periods whose ends count for nothing: those that ended alike, in one decision."""
+
+    of: Sequence[tuple[Ended, Sequence[Range]]]
+
+    def record(self, limit: int, now: datetime) -> Made:
+        """The record of all of them."""
+        first, last = self.of[0], self.of[-1]
+        one = first[0]
+        ranges = joined(ordinals for _, some in self.of for ordinals in some)
+        count = sum(end - begin + 1 for _, some in self.of for begin, end in some)
+        told = one.spelled((ranges[0][0], ranges[-1][1]))
+        ended = "were done again" if one.generation > 1 else "ended"
+        which = f"stands for {count:,}, {told}" if count > 1 else told
+        begin, end = one.number(first[1][0][0]), last[0].number(last[1][-1][1])
+        return Made(
+            key=f"periods:{begin}-{end}",
+            due_at=now,
+            state=RunState.SKIPPED,
+            reason=f"more than {limit:,} old periods {ended} within a day: {which}",
+            created_at=now,
+            cause={
+                "process": one.process,
+                "status": one.status,
+                "generation": one.generation,
+                "count": count,
+                "periods": [one.spelled(ordinals) for ordinals in ranges],
+            },
+        )
+
+
+def take_all(
+    definition: Definition,
+    progress: Progress,
+    happened: Sequence[Occurrence | Ended],
+    now: datetime,
+) -> Step:
+    """Several occurrences in their order, of which ends of old periods count up to the limit."""
+    ended = [one for one in happened if isinstance(one, Ended)]
+    heard = {one.of.seq: one for one in _heard(definition, progress, ended, now)}
+    kept, old = _kept(definition, progress, list(heard.values()), now)
+    progress = replace(progress, old=old)
+    made: list[Made] = []
+    for one in happened:
+        some = [one] if isinstance(one, Occurrence) else _counting(heard.get(one.seq), kept)
+        for occurrence in some:
+            step = take(definition, progress, occurrence, now)
+            progress = step.progress
+            made += step.made
+        if isinstance(one, Ended) and one.seq in heard:
+            progress = replace(progress, seen_journal=one.seq, seen_part=one.last - one.first)
+    records = [left.record(definition.catchup_max, now) for left in _left(heard.values(), kept)]
+    return Step(progress, (*made, *records))
+
+
+def _heard(
+    definition: Definition, progress: Progress, ended: Sequence[Ended], now: datetime
+) -> Iterator[_Heard]:
+    is_meant: dict[tuple[str, str, int], bool] = {}  # thousands end alike
+    for one in ended:
+        alike = (one.process, one.status, one.generation)
+        if alike not in is_meant:
+            is_meant[alike] = any(
+                event_matching.concerns(leaf, one.nameless)
+                for _, leaf in leaves(definition.trigger)
+            )
+        first, last = _unseen(progress, one)
+        if is_meant[alike] and first <= last:
+            recent = max(RECENT, definition.catchup_max) * one.grouping
+            border = one.qualifier.at(now) - recent
+            yield _Heard(one, (first, min(last, border - 1)), (max(first, border), last))
+
+
+def _unseen(progress: Progress, one: Ended) -> Range:
+    """Empty for an entry that has counted, or is from before the schedule began."""
+    if one.seq != progress.seen_journal:
+        is_new = one.seq > progress.seen_journal
+        return (one.first if is_new else one.last + 1), one.last
+    seen = one.last if progress.seen_part is None else one.first + progress.seen_part
+    return seen + 1, one.last
+
+
+def _kept(
+    definition: Definition, progress: Progress, heard: Sequence[_Heard], now: datetime
+) -> tuple[dict[int, list[int]], OldPeriods | None]:
+    """The old periods that count, by entry, and how many have counted then."""
+    old = progress.old
+    if old is not None and now >= old.since + SPAN:
+        old = None
+    kept: defaultdict[int, list[int]] = defaultdict(list)
+    for is_repeated in (False, True):
+        alike = [one for one in heard if one.is_repeated is is_repeated and _length(one.old)]
+        if not alike:
+            continue
+        old = old or OldPeriods(now)
+        newest = _newest(alike, definition.catchup_max - old.count(is_repeated=is_repeated))
+        old = old.counting(len(newest), is_repeated=is_repeated)
+        for seq, ordinal in sorted(newest):
+            kept[seq].append(ordinal)
+    return dict(kept), old
+
+
+def _newest(heard: Sequence[_Heard], number: int) -> list[tuple[int, int]]:
+    """The newest old periods, at most so many: entry and ordinal."""
+    number = max(0, number)
+    tails = (
+        (one.of.qualifier.start(ordinal), one.of.seq, ordinal)
+        for one in heard
+        for ordinal in range(max(one.old[0], one.old[1] - number + 1), one.old[1] + 1)
+    )
+    return [(seq, ordinal) for _, seq, ordinal in nlargest(number, tails)]
+
+
+def _counting(heard: _Heard | None, kept: dict[int, list[int]]) -> Iterator[Occurrence]:
+    """The ends of an entry that count, oldest first."""
+    if heard is not None:
+        first, last = heard.recent
+        for ordinal in (*kept.get(heard.of.seq, ()), *range(first, last + 1)):
+            yield heard.of.occurrence(ordinal)
+
+
+def _left(heard: Iterable[_Heard], kept: dict[int, list[int]]) -> list[_Left]:
+    alike: defaultdict[tuple[str, str, int], list[tuple[Ended, list[Range]]]] = defaultdict(list)
+    for one in heard:
+        left = without(one.old, kept.get(one.of.seq, ()))
+        if left:
+            alike[one.of.process, one.of.status, one.of.generation].append((one.of, left))
+    return [_Left(some) for some in alike.values()]
+
+
+def _length(ordinals: Range) -> int:
+    return max(0, ordinals[1] - ordinals[0] + 1)

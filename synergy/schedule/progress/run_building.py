@@ -1,0 +1,135 @@
+"""Making a run: what it consumes, and what is told of what caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.model.schedule import RunState
+from synergy.schedule.definition import (
+    Definition,
+    Elapsed,
+    Happened,
+    Once,
+    TimeoutPolicy,
+    Times,
+    leaves,
+)
+from synergy.schedule.format.literals import told_duration
+from synergy.schedule.progress import event_lifetime, event_matching
+from synergy.schedule.progress.state import Made, Occurrence, Progress, Step
+
+NAMED = 100  # so many events are named as the cause of a run, the newest; all are counted
+
+_ENDED = ("process", "status", "timeperiod", "start", "end", "generation")
+
+
+def run(
+    definition: Definition, progress: Progress, now: datetime, *, key: str, due_at: datetime,
+    cause: Mapping[str, object], in_turn: bool = False,
+) -> Step:  # fmt: skip
+    """Makes a run of a due time; it consumes what was collected, and names it too."""
+    collected = progress.collecting.cause if progress.collecting else {}
+    made = Made(
+        key=key, due_at=due_at, created_at=now, cause={**collected, **cause}, in_turn=in_turn
+    )
+    return Step(_having_run(definition, progress, now), (made,))
+
+
+def run_if_met(
+    definition: Definition, progress: Progress, touched: Collection[str], now: datetime,
+    *, number: str, at: datetime, due_at: datetime, cause: Mapping[str, object],
+) -> Step:  # fmt: skip
+    """Makes the run of a collecting job, if what was just touched meets the trigger at `at`.
+
+    Without such a job (lifetimes open none) it is the run of what `number` says.
+    """
+    if not event_matching.fires(definition.trigger, progress.met, touched, at):
+        return Step(progress)
+    collecting = progress.collecting
+    made = Made(
+        key=f"events:{collecting.number if collecting else number}",
+        due_at=due_at,
+        created_at=collecting.since if collecting else now,
+        cause=_naming(cause, [*_alive(definition, progress, at), *_events(cause)]),
+    )
+    return Step(_having_run(definition, progress, now), (made,))
+
+
+def time_out(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """The collecting job, if it has waited for as long as the timeout, is dropped or forced."""
+    collecting = progress.collecting
+    if collecting is None or now < collecting.since + definition.timeout:
+        return Step(progress)
+    reason = f"timed out: not triggered within {told_duration(definition.timeout)}"
+    made = Made(
+        key=f"events:{collecting.number}", due_at=now, created_at=collecting.since,
+        cause={**collecting.cause, "remark": reason},
+    )  # fmt: skip
+    if definition.timeout_policy is TimeoutPolicy.FORCE:
+        return Step(_having_run(definition, progress, now), (made,))
+    made = replace(made, state=RunState.ABORTED, reason=reason, cause=collecting.cause)
+    return Step(_emptied(definition, progress, now), (made,))
+
+
+def extended(cause: Mapping[str, object], occurrence: Occurrence) -> dict[str, object]:
+    """A cause with one more event.
+
+    Of several ended runs and jobs the last one with a period is told, or the last one.
+    """
+    told: dict[str, object] = {}
+    if occurrence.timeperiod or not cause.get("timeperiod"):
+        fields = {name: getattr(occurrence, name) for name in _ENDED}
+        told = {name: value for name, value in fields.items() if value}
+    counted = cause.get("count", 0)
+    assert isinstance(counted, int)
+    named = _naming(cause, [*_events(cause), occurrence.id])
+    return {**named, "count": counted + 1, **told}
+
+
+def _events(cause: Mapping[str, object]) -> list[str]:
+    named = cause.get("events", [])
+    assert isinstance(named, list)
+    return named
+
+
+def _naming(cause: Mapping[str, object], events: Sequence[str]) -> dict[str, object]:
+    newest = list(dict.fromkeys(events))[-NAMED:]
+    return {**cause, "events": newest} if newest else dict(cause)
+
+
+def _alive(definition: Definition, progress: Progress, at: datetime) -> list[str]:
+    """The events with a lifetime that a run rests upon."""
+    return [
+        met.event
+        for path, leaf in _lifetimes(definition)
+        if (met := progress.met.get(path))
+        and event_lifetime.is_alive(leaf, met, at, has_just_come=False)
+    ]
+
+
+def _having_run(definition: Definition, progress: Progress, now: datetime) -> Progress:
+    last = max(progress.last_run_at or now, now)
+    return replace(_emptied(definition, progress, now), last_run_at=last)
+
+
+def _emptied(definition: Definition, progress: Progress, now: datetime) -> Progress:
+    """Everything that was collected is consumed; events with a lifetime are left to it.
+
+    The due times among it too, although the clock may have been set back before them.
+    """
+    kept = {path: progress.met[path] for path, _ in _lifetimes(definition) if path in progress.met}
+    due = [
+        progress.met[path].at
+        for path, leaf in leaves(definition.trigger)
+        if path in progress.met and isinstance(leaf, Times | Once | Elapsed)
+    ]
+    emptied_at = max(progress.emptied_at, now, *due)
+    return replace(progress, met=kept, collecting=None, emptied_at=emptied_at)
+
+
+def _lifetimes(definition: Definition) -> Iterator[tuple[str, Happened]]:
+    for path, leaf in leaves(definition.trigger):
+        if isinstance(leaf, Happened):
+            yield path, leaf

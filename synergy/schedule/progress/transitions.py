@@ -1,0 +1,160 @@
+"""What a schedule does next: a pure function of what it remembers, what happened, and now.
+
+A decision is a `Step`: what to remember from now on, and the runs that it makes. Written
+together, by one compare-and-set on the schedule's row, they account for each due time and each
+event once (design, promise 9). Where a store cannot write them together the runs come first:
+their keys are functions of what caused them and of nothing else, so a decision that is made
+again finds the runs that it has made already.
+
+- `due:<instant>` is the run, or the record, of a due time. A version of a schedule above the
+  first has `due:<instant>/<version>` for a `once`, which runs once a version, past or not.
+- `first` is the run that `first_run: immediately` asks for, once in the life of a schedule:
+  `first/<version>` in a life that began at a later version than the first.
+- `events:<number>` is the run of a job that events triggered; the number is that of what opened
+  the job (`memory.Collecting`), and is never given out again.
+
+Time. A leg that meets the trigger alone (a lone one, or one of `any_of`) is due by itself: every
+due time is run or recorded as skipped (`catchup`), and falls together with those of other lines
+and of `once` at the same instant. Within `all_of` a time leg is met once it is due, and only the
+newest of its due times matters; it is no due time of the schedule, and has no record.
+
+Events. The first that concerns a leg opens the job that collects, the others extend it; when
+the trigger is met, the job becomes a run, and everything collected is consumed, surplus
+included. A run by time consumes it too. A job that has collected for as long as the timeout is
+aborted, with all that it collected, or forced to run. Events with a lifetime (`lifetime`) stand
+apart from that: they end by themselves, and neither open a job nor are consumed.
+
+The clock going back makes nothing twice, because no floor ever goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from synergy.schedule.definition import Definition, Happened, Leaf, leaves
+from synergy.schedule.progress import due_times, event_lifetime, event_matching
+from synergy.schedule.progress.due_times import lasting_keys, once_key, once_keys, turns_had
+from synergy.schedule.progress.event_lifetime import event_keys
+from synergy.schedule.progress.run_building import extended, run_if_met, time_out
+from synergy.schedule.progress.state import Collecting, Made, Met, Occurrence, Progress, Step
+
+__all__ = [
+    "Collecting", "Made", "Met", "Occurrence", "Progress", "Step",
+    "begin", "event_keys", "keys", "lasting_keys", "once_key", "once_keys", "pass_time", "take",
+    "turns_had", "wake_at",
+]  # fmt: skip
+
+_PARTS = (
+    time_out,
+    due_times.run_first,
+    due_times.run_once,
+    due_times.run_lines,
+    due_times.run_elapsed,
+    due_times.latch,
+)
+
+
+def keys(definition: Definition) -> tuple[str, ...]:
+    """The event keys that the schedule listens to."""
+    return event_matching.keys(definition.trigger)
+
+
+def begin(
+    definition: Definition, now: datetime, seen_events: int, seen_journal: int, version: int = 1,
+    life: int = 1, done: tuple[str, ...] = (),
+) -> Step:  # fmt: skip
+    """A schedule that is created, edited or enabled: nothing from before counts.
+
+    `seen_events` and `seen_journal` are the numbers of the newest that there are. What is due
+    at once (a first run, a `once` that is past) is made, unless it is `done` (`turns_had`).
+    """
+    progress = Progress(
+        begun=now, version=version, life=life, last_due=now, emptied_at=now, done=done,
+        seen_events=seen_events, seen_journal=seen_journal,
+    )  # fmt: skip
+    return pass_time(definition, progress, now)
+
+
+def pass_time(definition: Definition, progress: Progress, now: datetime) -> Step:
+    """What time alone does: due times, legs that are met, the timeout of the collecting job.
+
+    A long window is not decided at once (`catchup`): then `wake_at` is still past.
+    """
+    made: tuple[Made, ...] = ()
+    for part in _PARTS:
+        step = part(definition, progress, now)
+        progress, made = step.progress, (*made, *step.made)
+    return Step(progress, made)
+
+
+def take(definition: Definition, progress: Progress, occurrence: Occurrence, now: datetime) -> Step:
+    """One occurrence. One that has counted, or concerns no leg, changes nothing.
+
+    The occurrences of a stream come in the order of their numbers and parts.
+    """
+    concerned = {
+        path: leaf
+        for path, leaf in leaves(definition.trigger)
+        if event_matching.concerns(leaf, occurrence)
+    }
+    if not concerned or progress.has_seen(occurrence):
+        return Step(progress)
+    timed_out = time_out(definition, progress, now)
+    step = _count(definition, timed_out.progress.seeing(occurrence), occurrence, concerned, now)
+    return Step(step.progress, (*timed_out.made, *step.made))
+
+
+def wake_at(definition: Definition, progress: Progress, now: datetime) -> datetime | None:
+    """When time alone next makes something due; past, if something is left to do; None for never.
+
+    Whatever `now` is, the answer is the same: the clock may be wrong, what is remembered is not.
+    """
+    return min(due_times.instants(definition, progress), default=None)
+
+
+def _count(
+    definition: Definition,
+    progress: Progress,
+    occurrence: Occurrence,
+    concerned: Mapping[str, Leaf],
+    now: datetime,
+) -> Step:
+    """What an occurrence does to the legs that it concerns, and to the job that collects."""
+    if not event_lifetime.keeps_the_rules(definition.trigger):
+        return _collect(definition, progress, occurrence, concerned, now, due_at=now)
+    if progress.last_execution is not None and occurrence.at <= progress.last_execution:
+        return Step(progress)  # it validates nothing (part F, rule 3)
+    step = _collect(definition, progress, occurrence, concerned, now, due_at=occurrence.at)
+    if not step.made:
+        return step
+    return replace(step, progress=replace(step.progress, last_execution=occurrence.at))
+
+
+def _collect(
+    definition: Definition,
+    progress: Progress,
+    occurrence: Occurrence,
+    concerned: Mapping[str, Leaf],
+    now: datetime,
+    *,
+    due_at: datetime,
+) -> Step:
+    met = {
+        path: event_matching.counted(leaf, progress.met.get(path), occurrence)
+        for path, leaf in concerned.items()
+    }
+    collecting = progress.collecting
+    if collecting is None and not all(isinstance(leaf, Happened) for leaf in concerned.values()):
+        collecting = Collecting(occurrence.number, now)
+    cause = extended(collecting.cause if collecting else {}, occurrence)
+    progress = replace(
+        progress,
+        met={**progress.met, **met},
+        collecting=replace(collecting, cause=cause) if collecting else None,
+    )
+    return run_if_met(
+        definition, progress, concerned.keys(), now,
+        number=occurrence.number, at=occurrence.at, due_at=due_at, cause=cause,
+    )  # fmt: skip

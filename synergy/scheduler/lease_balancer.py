@@ -1,0 +1,93 @@
+"""How several schedulers share the work: each tree, and the collector, has one leader.
+
+Every scheduler holds the lease of a member as long as it is at work; those that are not free
+tell how many there are. Each aims at an equal share of the parts, rounded up: it takes what is
+free up to that, and gives up what it has beyond that, so that another one can take it. What
+nobody takes for a while is taken by anybody, however much he has.
+
+Nobody compares clocks, and nobody is asked: all that is known comes from the leases, looked at
+now and then (see `runtime.leadership`). Two who are wrong about one another for a while only
+have more or less to do than their share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from synergy.runtime.leaders import is_member, lease_of, member
+from synergy.runtime.leadership import Leadership
+
+PATIENCE = 3  # ticks for which a part that is free is left to those who have less
+
+
+class Sharing:
+    """The parts of one scheduler, `mine` being those it holds at this moment."""
+
+    def __init__(
+        self, leadership: Leadership, parts: Sequence[str], avoids: Callable[[str], bool]
+    ) -> None:
+        """`avoids` tells whether a part is to be left to others."""
+        self._leadership = leadership
+        self._parts = parts
+        self._avoids = avoids
+        self._member = ""
+        self._unclaimed = dict.fromkeys(parts, 0)
+
+    @property
+    def mine(self) -> list[str]:
+        """The parts whose leases are held."""
+        return [part for part in self._parts if self.holds(part)]
+
+    def holds(self, part: str) -> bool:
+        """Whether this scheduler may act for the part at this moment."""
+        return self._leadership.is_held(lease_of(part))
+
+    def term(self, part: str) -> int:
+        """The term of a part that is held."""
+        return self._leadership.epoch(lease_of(part))
+
+    def due_in(self) -> float:
+        """Seconds until the next tick."""
+        return self._leadership.due_in()
+
+    def tick(self) -> list[str]:
+        """Renews, looks, and takes what is free; returns what is to be given up, in order."""
+        self._leadership.tick()
+        self._join()
+        share = -(-len(self._parts) // self._live())
+        self._take(share)
+        mine = self.mine
+        return [part for part in mine if self._avoids(part)] or mine[share:]
+
+    def give_up(self, part: str) -> None:
+        """Releases a part."""
+        self._leadership.release(lease_of(part))
+
+    def resign(self) -> None:
+        """Releases everything."""
+        self._leadership.resign()
+
+    def _join(self) -> None:
+        """Makes itself known as a member, by the first number that is free."""
+        if self._member and self._leadership.is_held(self._member):
+            return
+        self._member = next(
+            name for name in map(member, count(1)) if self._leadership.is_free(name)
+        )
+        self._leadership.take(self._member)
+
+    def _live(self) -> int:
+        names = [name for name in self._leadership.names() if is_member(name)]
+        others = [name for name in names if name != self._member]
+        return 1 + sum(not self._leadership.is_free(name) for name in others)
+
+    def _take(self, share: int) -> None:
+        room = share - len(self.mine)
+        for part in self._parts:
+            if not self._leadership.is_free(lease_of(part)) or self._avoids(part):
+                self._unclaimed[part] = 0
+                continue
+            self._unclaimed[part] += 1
+            if room > 0 or self._unclaimed[part] > PATIENCE:
+                room -= self._leadership.take(lease_of(part))

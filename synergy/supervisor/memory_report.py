@@ -1,0 +1,26 @@
+"""How much memory the processes of a box take, read from the system, and told with the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import psutil
+
+from synergy.model.box import ObservedProcess
+from synergy.runtime.process_memory import written
+
+
+def resident(pid: int) -> int:
+    """Resident bytes of a process; 0 if there is none."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def report(observed: Iterable[ObservedProcess]) -> str:
+    """What those take that run, as it is written down."""
+    taken = {
+        (one.process, one.instance): resident(one.pid) for one in observed if one.pid is not None
+    }
+    return written({place: size for place, size in taken.items() if size})

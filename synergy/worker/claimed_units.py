@@ -1,0 +1,291 @@
+"""The units that a worker process holds: one under way, some not begun, some concluded.
+
+Shared by the thread that works and the pulse; every method may be called by either.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.reclaim import again_at, timed_out
+from synergy.messaging.message import UnitMessage
+from synergy.model.process import FreerunProcess, WorkingProcess
+from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
+from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC
+from synergy.runtime.workplace import Workplace
+from synergy.worker.work_log import Records
+
+log = logging.getLogger(__name__)
+
+
+class Hold:
+    """Keeps claims and conclusions together, and writes conclusions in groups."""
+
+    def __init__(self, workplace: Workplace, records: Records) -> None:
+        self._workplace = workplace
+        self._records = records
+        self._lock = threading.RLock()
+        self._waiting: deque[UnitOfWork] = deque()
+        self._current: UnitOfWork | None = None
+        self._since = 0.0
+        self._concluded: list[tuple[UnitOfWork, Conclusion]] = []
+        self._oldest = 0.0
+        self._lost: Hint | None = None
+        self._lost_since = 0.0
+        self._late: tuple[UnitOfWork, Conclusion] | None = None  # timed out, and not yet written
+
+    def take(self, units: Sequence[UnitOfWork]) -> None:
+        """New claims, to be begun in this order."""
+        with self._lock:
+            self._waiting.extend(units)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is held and nothing remains to be written."""
+        return not (self._waiting or self._concluded)
+
+    def put_back(self, unit: UnitOfWork) -> None:
+        """The present unit could not be carried out for want of the store: it comes next again.
+
+        Not one whose time was over before, or that was taken away.
+        """
+        with self._lock:
+            self._current = None
+            if self._late is not None:
+                self._concluded.append(self._late)
+                self._late = None
+            elif self._lost != Hint(unit.id, unit.attempt):
+                self._waiting.appendleft(unit)
+
+    def next(self) -> UnitOfWork | None:
+        """Begins the next unit; None if none is left, or the process shall stop."""
+        with self._lock:
+            if self._workplace.stop.is_set:
+                self.give_back_waiting()
+            self._current = self._waiting.popleft() if self._waiting else None
+            self._since = self._workplace.clock.monotonic()
+            return self._current
+
+    def conclude(self, conclusion: Conclusion | None, flush_after: float) -> None:
+        """Ends the present unit; writes what is concluded once the oldest waits `flush_after` s."""
+        now = self._workplace.clock.monotonic()
+        with self._lock:
+            current, self._current = self._current, None
+            if current is not None and self._late is not None:
+                conclusion, self._late = self._late[1], None
+            if conclusion is not None and current is not None:
+                if not self._concluded:
+                    self._oldest = now
+                self._concluded.append((current, conclusion))
+            if self._concluded and now - self._oldest >= flush_after:
+                self.flush()
+
+    def flush(self) -> None:
+        """Writes the conclusions, with what the work logged, in one commit."""
+        with self._lock:
+            if not self._concluded:
+                self._records.flush(self._workplace.store.logs)
+                return
+            conclusions = [conclusion for _, conclusion in self._concluded]
+            try:
+                refused = self._write(conclusions)
+            except InvalidValue:  # rows that no store can keep: only their own unit fails
+                refused = [r for unit, one in self._concluded for r in self._write_one(unit, one)]
+            refused = self._in_vain(refused)
+            concluded, self._concluded = self._concluded, []
+            for unit, conclusion in concluded:
+                _tell(unit, conclusion, is_refused=conclusion in refused)
+
+    def _write(self, conclusions: Sequence[Conclusion]) -> list[Conclusion]:
+        store, bus = self._workplace.store, self._workplace.bus
+        with store.batch() as batch:
+            refused = store.units.conclude(conclusions, self._workplace.clock.now())
+            self._records.flush(store.logs)
+            batch.after_commit(lambda: bus.notify(SCHEDULER_TOPIC))
+            if isinstance(self._workplace.process, FreerunProcess):
+                batch.after_commit(lambda: bus.notify(AGENT_TOPIC))
+        return refused
+
+    def _in_vain(self, refused: Sequence[Conclusion]) -> list[Conclusion]:
+        """Without those that were written before, although the answer was lost."""
+        if not refused:
+            return []
+        found = self._workplace.store.units.get([conclusion.unit for conclusion in refused])
+        rows = {unit.id: unit for unit in found}
+        return [one for one in refused if not _is_written(one, rows.get(one.unit))]
+
+    def _write_one(self, unit: UnitOfWork, conclusion: Conclusion) -> list[Conclusion]:
+        try:
+            return self._write([conclusion])
+        except InvalidValue as error:
+            process = self._workplace.process
+            assert isinstance(process, WorkingProcess)
+            invalid = replace(
+                conclusion,
+                state=UnitState.INVALID,
+                reason=str(error),
+                writes=(),
+                not_before=again_at(unit, process, self._workplace.clock.now()),
+            )
+            return self._write([invalid])
+
+    def checkpoint(self) -> None:
+        """Raises LostAttempt if the present unit is no longer this worker's, or shall stop."""
+        with self._lock:
+            current = self._current
+            if current is not None and self._workplace.stop.is_set:
+                self.give_back_current()
+            if current is not None and self._lost == Hint(current.id, current.attempt):
+                raise LostAttempt(f"unit {current.id} was taken away")
+
+    def running_for(self) -> float:
+        """Seconds since the present unit was begun; 0 if none is."""
+        with self._lock:
+            if self._current is None:
+                return 0.0
+            return self._workplace.clock.monotonic() - self._since
+
+    def beat(self) -> None:
+        """Advances the heartbeat of everything held; notices what was taken away."""
+        with self._lock:
+            held = [*([self._current] if self._current else []), *self._waiting]
+            claims = [Hint(unit.id, unit.attempt) for unit in held]
+            if claims:
+                self._drop(self._workplace.store.units.heartbeat(claims, self._workplace.owner))
+
+    def look(self) -> None:
+        """Notices, by reading alone, whether the present unit was taken away."""
+        with self._lock:
+            current = self._current
+            if current is None:
+                return
+            found = self._workplace.store.units.get([current.id])
+            if not found or (found[0].attempt, found[0].owner) != (
+                current.attempt,
+                self._workplace.owner,
+            ):
+                self._lose(current)
+
+    def time_out(self, timeout: float) -> None:
+        """Ends the present unit as failed, if it has been under way for so many seconds.
+
+        Where the store does not answer, it is written later: by the next call, or with the end
+        of the work.
+        """
+        with self._lock:
+            current = self._current
+            if current is None or self.running_for() < timeout:
+                return
+            if self._lost != Hint(current.id, current.attempt):
+                self._late = (current, self._timed_out(current, timeout))
+                self._records.stuck(current)
+                self._lose(current)
+            if self._late is not None:
+                refused = self._in_vain(self._write([self._late[1]]))
+                late, self._late = self._late, None
+                _tell(*late, is_refused=bool(refused))
+
+    def _timed_out(self, unit: UnitOfWork, timeout: float) -> Conclusion:
+        process, now = self._workplace.process, self._workplace.clock.now()
+        assert isinstance(process, WorkingProcess)
+        return Conclusion(
+            unit.id, unit.attempt, self._workplace.owner, UnitState.INVALID,
+            reason=timed_out(timeout), not_before=again_at(unit, process, now),
+        )  # fmt: skip
+
+    def lost_for(self) -> float:
+        """Seconds since it was noticed that the present unit is no longer this worker's; else 0."""
+        with self._lock:
+            current = self._current
+            if current is None or self._lost != Hint(current.id, current.attempt):
+                return 0.0
+            return self._workplace.clock.monotonic() - self._lost_since
+
+    def leave(self, grace: float, end: Callable[[UnitOfWork], None]) -> None:
+        """Calls `end` if the work of a unit that was lost `grace` seconds ago still goes on.
+
+        What is finished is concluded before, and what was not begun given back, however long the
+        store does not answer; nothing is begun meanwhile.
+        """
+        with self._lock:
+            current = self._current
+            if current is None or self.lost_for() < grace:
+                return
+            if self._concluded:
+                self.flush()
+            self.give_back_waiting()
+            with suppress(StorageUnavailable):  # the collector finds out that the worker is gone
+                self._records.flush(self._workplace.store.logs)
+            end(current)
+
+    def give_back_waiting(self) -> None:
+        """Returns what was not begun, for other instances to take."""
+        with self._lock:
+            self._give_back(list(self._waiting))
+            self._waiting.clear()
+
+    def give_back_current(self) -> None:
+        """Returns the present unit; its work, should it go on, comes to nothing."""
+        with self._lock:
+            if self._current is None:
+                return
+            if self._lost != Hint(self._current.id, self._current.attempt):
+                self._give_back([self._current])
+                self._lose(self._current)
+
+    def _give_back(self, units: list[UnitOfWork]) -> None:
+        if not units:
+            return
+        claims = [Hint(unit.id, unit.attempt) for unit in units]
+        workplace = self._workplace
+        store, bus, now = workplace.store, workplace.bus, workplace.clock.now()
+        try:
+            with store.batch() as batch:
+                given = store.units.give_back(claims, workplace.owner, now)
+                hints = [Hint(unit.id, unit.attempt) for unit in given]
+                messages = [UnitMessage(hint.unit, hint.attempt) for hint in hints]
+                published = partial(store.units.published, hints, now)
+                batch.after_commit(lambda: bus.notify(SCHEDULER_TOPIC))
+                bus.publish(workplace.process.queue, messages, batch, published)
+        except MessagingUnavailable as error:
+            log.warning(
+                "Given back, but nobody is told: %s", error, extra={"event": "worker.untold"}
+            )  # the collector will say them again
+
+    def _lose(self, current: UnitOfWork) -> None:
+        mine = Hint(current.id, current.attempt)
+        if self._lost != mine:
+            self._lost, self._lost_since = mine, self._workplace.clock.monotonic()
+
+    def _drop(self, lost: Sequence[Hint]) -> None:
+        gone = set(lost)
+        current = self._current
+        if current is not None and Hint(current.id, current.attempt) in gone:
+            self._lose(current)
+        self._waiting = deque(u for u in self._waiting if Hint(u.id, u.attempt) not in gone)
+
+
+def _is_written(conclusion: Conclusion, row: UnitOfWork | None) -> bool:
+    mine = conclusion.attempt, conclusion.owner, conclusion.state
+    return row is not None and (row.attempt, row.owner, row.state) == mine
+
+
+def _tell(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: bool) -> None:
+    word = "refused" if is_refused else conclusion.state.value
+    why = f": {conclusion.reason}" if conclusion.reason else ""
+    log.log(
+        logging.WARNING if is_refused else logging.INFO,
+        "Unit %s of %s is %s%s",
+        unit.id,
+        unit.timeperiod,
+        word,
+        why,
+        extra={"event": f"unit.{word}", "unit": unit.id, "timeperiod": unit.timeperiod},
+    )

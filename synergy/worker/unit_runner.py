@@ -1,0 +1,223 @@
+"""Taking units from the queue and carrying them out: claim, run, conclude.
+
+Short units are taken, and their conclusions written, in groups, because on an honest disk a
+commit costs more than all the rest. A group grows while its units stay short. Should one of
+them turn out long after all, the others are given back and finished ones concluded by the
+*pulse*, a second thread that also keeps the heart beating and notices when a unit was taken
+away.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.reclaim import again_at
+from synergy.messaging.message import UnitMessage
+from synergy.messaging.protocol import Consumer, Delivery
+from synergy.model.journal import JournalEntry
+from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
+from synergy.model.schedule import Run
+from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
+from synergy.names import SCHEDULER_TOPIC
+from synergy.runtime.masking import mask
+from synergy.runtime.workplace import Workplace
+from synergy.storage.protocol import Batch
+from synergy.worker.claimed_units import Hold
+from synergy.worker.heartbeat import End, Pulse
+from synergy.worker.loop import repeat
+from synergy.worker.outcome import Nothing, Outcome, Processed, checked
+from synergy.worker.task import Sink, Source, Task
+from synergy.worker.work_log import Records, storable
+
+SHORT = 0.02  # seconds: a group that takes longer makes the next one smaller
+LARGEST_GROUP = 64
+
+log = logging.getLogger(__name__)
+
+Work = Callable[[Task], Outcome]
+
+
+def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
+    """Carries out units until the process shall stop."""
+    crew = Crew(workplace, work, unique_by)
+    announce(workplace)
+    try:
+        repeat(workplace, crew.round)
+    finally:
+        crew.close()
+
+
+def announce(workplace: Workplace) -> None:
+    """Tells the collector that a worker started, perhaps in the place of one that died."""
+    entry = JournalEntry(
+        workplace.clock.now(),
+        "process.started",
+        workplace.process.name,
+        *("",) * 4,
+        generation=0,
+        why="",
+        who=workplace.owner,
+    )
+    with suppress(StorageUnavailable):
+        workplace.store.journal.append([entry])
+    workplace.bus.notify(SCHEDULER_TOPIC)
+
+
+class Crew:
+    """Carries out the units of one process, one after the other."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        work: Work,
+        unique_by: tuple[str, ...],
+        end: End = os._exit,
+    ) -> None:
+        """`end` ends the process with an exit code, whatever its threads do."""
+        assert isinstance(workplace.process, WorkingProcess)
+        self._process = workplace.process
+        self._workplace = workplace
+        self._work = work
+        self._unique_by = unique_by
+        self._records = Records(workplace.clock)
+        self._hold = Hold(workplace, self._records)
+        self._pulse = Pulse(workplace, self._hold, end)
+        self._runs: dict[str, Run] = {}  # of the units in hand, by id
+        self._group = 1
+        # The death of a worker is a failure of all that it holds, so where one failure fails a
+        # period, it holds nothing but the unit that it carries out.
+        is_last = isinstance(self._process, ManagedProcess) and self._process.max_attempts == 1
+        self._largest = 1 if is_last else LARGEST_GROUP
+        self._asked: list[Hint] = []  # what was claimed, without an answer yet
+
+    def close(self) -> None:
+        self._pulse.close()
+        self._records.close()
+
+    def round(self, consumer: Consumer) -> bool:
+        """Takes a group of units and carries it out; False if there was nothing to take.
+
+        What a failing store left in hand is carried out, or written, before more is taken.
+        """
+        if self._hold.is_empty and not self._take(consumer):
+            return False
+        clock = self._workplace.clock
+        began = clock.monotonic()
+        with self._pulse:
+            while (unit := self._hold.next()) is not None:
+                self._hold.conclude(self._attempt(unit), flush_after=SHORT)
+            # The work alone: a slow commit must not make groups smaller, and commits more.
+            short = clock.monotonic() - began < SHORT
+            self._hold.flush()
+        self._group = min(self._group * 2, self._largest) if short else max(self._group // 2, 1)
+        return True
+
+    def _take(self, consumer: Consumer) -> bool:
+        if self._asked and self._take_claimed():
+            return True
+        store = self._workplace.store
+        with store.batch() as batch:
+            deliveries = consumer.take(self._group, batch)
+            self._asked = list(_hints(consumer, deliveries, batch))
+            now = self._workplace.clock.now()
+            owner = self._workplace.owner
+            claims = store.units.claim(self._asked, owner, now) if self._asked else []
+            runs = self._read_runs(claims)
+        self._keep(claims, runs)
+        return bool(deliveries)
+
+    def _take_claimed(self) -> bool:
+        """Takes what was claimed although the answer, or the end of the batch, was lost."""
+        asked, owner = set(self._asked), self._workplace.owner
+        found = self._workplace.store.units.get([hint.unit for hint in asked])
+        claims = [
+            unit
+            for unit in found
+            if Hint(unit.id, unit.attempt) in asked
+            and (unit.state, unit.owner) == (UnitState.IN_PROGRESS, owner)
+        ]
+        self._keep(claims, self._read_runs(claims))
+        return bool(claims)
+
+    def _read_runs(self, claims: Sequence[UnitOfWork]) -> dict[str, Run]:
+        """What the units carry out, if that are runs; all in one look."""
+        if not claims or not isinstance(self._process, FreerunProcess):
+            return {}
+        found = self._workplace.store.runs.get([unit.id for unit in claims])
+        return {run.id: run for run in found}
+
+    def _keep(self, claims: Sequence[UnitOfWork], runs: dict[str, Run]) -> None:
+        self._asked, self._runs = [], runs
+        self._hold.take(claims)
+
+    def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
+        """Carries out one unit; None if it was taken away meanwhile, or given back."""
+        owner = self._workplace.owner
+        task, sink = self._task(unit)
+        try:
+            with self._records.of(unit):
+                state, counts = _understood(self._work(task))
+                if state is UnitState.NOOP and sink is not None:
+                    sink.replace(unit.timeperiod, ())  # what an earlier generation wrote is void
+                writes = sink.writes() if sink is not None else ()
+        except LostAttempt:
+            return None
+        except (StorageUnavailable, MessagingUnavailable):
+            self._hold.put_back(unit)
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - work may fail in any way
+            return self._failed(unit, error)
+        return Conclusion(unit.id, unit.attempt, owner, state, counts, writes=writes)
+
+    def _task(self, unit: UnitOfWork) -> tuple[Task, Sink | None]:
+        process, documents = self._process, self._workplace.store.documents
+        if not isinstance(process, ManagedProcess):
+            run = self._runs.get(unit.id)
+            return Task(process, unit, None, None, self._hold.checkpoint, run), None
+        stored = process.stored_source
+        source = Source(documents, stored, unit) if stored is not None else None
+        sink = Sink(process.sink, unit, self._unique_by) if process.sink is not None else None
+        return Task(process, unit, source, sink, self._hold.checkpoint), sink
+
+    def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
+        reason = storable(mask(f"{type(error).__name__}: {error}")[:4000])
+        self._records.failure(unit, error)
+        log.warning(
+            "Unit %s failed: %s", unit.id, reason,
+            extra={
+                "event": "unit.invalid", "timeperiod": unit.timeperiod, "unit": unit.id,
+            },
+        )  # fmt: skip
+        return Conclusion(
+            unit.id,
+            unit.attempt,
+            self._workplace.owner,
+            UnitState.INVALID,
+            reason=reason,
+            not_before=again_at(unit, self._process, self._workplace.clock.now()),
+        )
+
+
+def _understood(outcome: object) -> tuple[UnitState, Mapping[str, int]]:
+    """What a work function answered; raises TypeError for what is no answer."""
+    match outcome:
+        case Nothing():
+            return UnitState.NOOP, {}
+        case Processed(counts):
+            return UnitState.PROCESSED, checked(counts)
+        case _:
+            raise TypeError(f"work gave back {type(outcome).__name__}, not Processed or Nothing")
+
+
+def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:
+    """What the messages say of units; others are put into quarantine."""
+    for delivery in deliveries:
+        match delivery.message:
+            case UnitMessage(unit, attempt):
+                yield Hint(unit, attempt)
+            case _:
+                consumer.reject(delivery, "expected a unit", batch)

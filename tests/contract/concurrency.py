@@ -1,0 +1,117 @@
+"""Many at once: threads of this process, and processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+from synergy.messaging.amqp import Address
+from synergy.messaging.protocol import Bus
+from synergy.messaging.rabbitmq import RabbitBus
+from synergy.messaging.stored import StoredBus
+from synergy.storage.mongodb import MongoStore
+from synergy.storage.protocol import Store
+from synergy.storage.sqlite import SqliteStore
+from tests.contract.mongomock_engine import toy_store
+
+# New processes, which have inherited nothing of ours: forked off a server that opens nothing, and
+# has imported what takes long.
+_spawn = multiprocessing.get_context("forkserver")
+_spawn.set_forkserver_preload(["pytest", "hypothesis", __name__])
+
+
+def open_store(address: str) -> Store:
+    """The store at an address, which other processes can be told."""
+    engine, _, place = address.partition(":")
+    match engine:
+        case "sqlite":
+            return SqliteStore.open(place)
+        case "mongodb":
+            return MongoStore.open(address)
+        case "mongomock":
+            return toy_store()
+    raise AssertionError(f"an unknown engine: {engine}")
+
+
+def open_bus(place: str, store: Store) -> Bus:
+    """The bus at a place, which other processes can be told: `stored:<home>`, or a URL."""
+    engine, _, home = place.partition(":")
+    if engine == "stored":
+        return StoredBus(store, Path(home) if home else None)
+    return RabbitBus(Address.parse(place), store)
+
+
+def in_threads(count: int, act: Callable[[int], Any]) -> list[Any]:
+    """What `act(n)` returns in `count` threads that begin together."""
+    barrier = Barrier(count)
+
+    def begin(number: int) -> Any:
+        barrier.wait()
+        return act(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(begin, range(count)))
+
+
+def in_processes(
+    address: str, act: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """What `act(store, *arguments[n])` returns in as many processes, all at once."""
+    pipes = [_spawn.Pipe() for _ in arguments]
+    processes = [
+        _spawn.Process(target=_act, args=(address, act, given, theirs))
+        for given, (_, theirs) in zip(arguments, pipes, strict=True)
+    ]
+    for process in processes:
+        process.start()
+    for ours, _ in pipes:
+        assert ours.recv() == "ready"
+    for ours, _ in pipes:
+        ours.send("go")
+    results = [ours.recv() for ours, _ in pipes]
+    for process in processes:
+        process.join()
+    for pair in pipes:
+        for pipe in pair:
+            pipe.close()
+    return results
+
+
+@contextmanager
+def in_the_midst(address: str, act: Callable[[Store], Any]) -> Iterator[BaseProcess]:
+    """A process that has committed something, then did `act` in a batch, and does not end it."""
+    ours, theirs = _spawn.Pipe()
+    process = _spawn.Process(target=_hold, args=(address, act, theirs))
+    process.start()
+    try:
+        assert ours.recv() == "in the midst"
+        yield process
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+        theirs.close()
+
+
+def _act(address: str, act: Callable[..., Any], given: tuple[Any, ...], pipe: Connection) -> None:
+    store = open_store(address)
+    pipe.send("ready")
+    pipe.recv()
+    pipe.send(act(store, *given))
+    store.close()
+
+
+def _hold(address: str, act: Callable[[Store], Any], pipe: Connection) -> None:
+    store = open_store(address)
+    store.facts.set("somebody", "was here")
+    with store.batch():
+        act(store)
+        pipe.send("in the midst")
+        pipe.recv()

@@ -1,0 +1,211 @@
+"""A whole deployment in one thread: store in memory, stepped clock, workers run by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from synergy.clock import SteppedClock
+from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
+from synergy.commands.jobs import Actions, Actor, Touched
+from synergy.messaging.stored import StoredBus
+from synergy.model.job import JobState
+from synergy.model.process import Deployment
+from synergy.model.unit_of_work import Document, UnitOfWork, UnitState
+from synergy.queries.timetable.audit import Audit, audit
+from synergy.queries.timetable.causes import Cause
+from synergy.queries.timetable.load import load_timetable
+from synergy.queries.timetable.why import Why
+from synergy.runtime.stop import Stop
+from synergy.runtime.workplace import Workplace
+from synergy.scheduler.scheduler import Scheduler
+from synergy.storage.sqlite.engine import SqliteStore
+from synergy.worker.outcome import Outcome, Processed
+from synergy.worker.task import Task
+from synergy.worker.unit_runner import Crew
+from tests.service.leases import seldom_renewed
+
+OPERATOR = Actor("an operator", "because")
+
+
+def copy_rows(task: Task) -> Outcome:
+    """A work function: one row in the sink, with the number of rows in the source."""
+    rows = list(task.source)
+    total = sum(int(str(row.get("n", 0))) for row in rows)
+    task.sink.replace(task.timeperiod, [{"domain": "d", "n": total, "rows": len(rows)}])
+    return Processed({"rows": len(rows)})
+
+
+WORLDS: list[World] = []  # those that are open, for `close_worlds`
+
+
+def close_worlds() -> None:
+    """Closes every world that a test made."""
+    while WORLDS:
+        WORLDS.pop().close()
+
+
+class World:
+    """Everything of one deployment, moved on by hand."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        start: str = "2015051700",
+        now: datetime = datetime(2015, 5, 20, 12, 0, tzinfo=UTC),
+        store: SqliteStore | None = None,
+        bus: Callable[[SqliteStore], StoredBus] = StoredBus,
+    ) -> None:
+        self.deployment = deployment
+        self.start = start
+        self.clock = SteppedClock(now)
+        self.store = store or SqliteStore.open(":memory:")
+        self.bus = bus(self.store)
+        self.stop = Stop()
+        self.scheduler = self.a_scheduler("scheduler-1")
+        self.actions = Actions(self.store, self.bus, deployment)
+        self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
+        self.ended: list[int] = []  # exit codes with which workers would have ended themselves
+        self._crews: dict[str, Crew] = {}
+        WORLDS.append(self)
+
+    def close(self) -> None:
+        self.forget_crews()
+        self.bus.close()
+        self.store.close()
+
+    def forget_crews(self) -> None:
+        """The worker processes end; the next work is done by new ones."""
+        for crew in self._crews.values():
+            crew.close()
+        self._crews.clear()
+
+    def workplace(self, process: str, owner: str) -> Workplace:
+        return Workplace(
+            self.deployment.processes.get(process),
+            self.store,
+            self.bus,
+            self.clock,
+            owner,
+            self.stop,
+            deployment=self.deployment,
+            home=Path(),
+            box="box",
+            start_timeperiod=self.start,
+        )
+
+    def a_scheduler(self, owner: str) -> Scheduler:
+        return Scheduler(self.workplace("", owner))
+
+    def crew(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> Crew:
+        if process not in self._crews:
+            workplace = self.workplace(process, f"w-{process}")
+            self._crews[process] = Crew(workplace, work, ("domain",), end=self.ended.append)
+        return self._crews[process]
+
+    def schedule(self) -> None:
+        """Turns of the scheduler until it has nothing to do at this instant."""
+        for _ in range(10_000):
+            if self.scheduler.run_once() > 0:
+                return
+        raise AssertionError("the scheduler never comes to rest")
+
+    def round(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> bool:
+        """Has a worker of the process carry out one group; False if none waits."""
+        consumer = self.bus.consumer(process)
+        try:
+            return self.crew(process, work).round(consumer)
+        finally:
+            consumer.close()
+
+    def work(self, *processes: str, work: Callable[[Task], Outcome] = copy_rows) -> int:
+        """Has each process (default: all) carry out what waits; how many groups there were."""
+        groups = 0
+        for process in processes or tuple(self.deployment.managed()):
+            while self.round(process, work):
+                groups += 1
+        return groups
+
+    def settle(self) -> None:
+        """Scheduler and workers in turn until neither has anything to do."""
+        for _ in range(1000):
+            self.schedule()
+            if not self.work():
+                return
+        raise AssertionError("the work never ends")
+
+    def advance(self, seconds: float) -> None:
+        """Time passes in steps that are short enough for the lease to be kept."""
+        self.scheduler.run_once()
+        with seldom_renewed(seconds, self.scheduler._leadership.tick) as longest:
+            while seconds > 0:
+                step = min(seconds, longest)
+                self.clock.advance(step)
+                seconds -= step
+                self.scheduler.run_once()
+        self.schedule()
+
+    def write(self, collection: str, timeperiod: str, n: int, key: str = "d") -> None:
+        """A document, as an event consumer would write it."""
+        body = {"domain": key, "timeperiod": timeperiod, "n": n}
+        self.store.documents.update(collection, [(key, timeperiod)], lambda _key, _old: body)
+
+    def rows(self, collection: str) -> dict[str, int]:
+        return {
+            str(row["timeperiod"]): int(str(row["n"]))
+            for row in self.store.documents.read(collection, "", "")
+        }
+
+    def reprocess(
+        self,
+        process: str,
+        periods: tuple[str, str],
+        actor: Actor,
+        now: datetime,
+        *,
+        dry_run: bool = False,
+    ) -> Sequence[Touched]:
+        """Starts the first to the last of these timeperiods over."""
+        request = BulkRequest(BulkVerb.REPROCESS, (Range(process, *periods),))
+        return self.bulk.preview(request).first if dry_run else self.bulk.act(request, actor, now)
+
+    def skip(
+        self, process: str, periods: tuple[str, str], actor: Actor, now: datetime
+    ) -> Sequence[Touched]:
+        """Skips them."""
+        request = BulkRequest(BulkVerb.SKIP, (Range(process, *periods),))
+        return self.bulk.act(request, actor, now)
+
+    def act(self, verb: BulkVerb, process: str, first: str, last: str = "") -> Sequence[Touched]:
+        """An operator acts on the first to the last of these timeperiods, now."""
+        request = BulkRequest(verb, (Range(process, first, last or first),))
+        return self.bulk.act(request, OPERATOR, self.clock.now())
+
+    def timetable(self):
+        return load_timetable(self.store, self.deployment, self.clock.now())
+
+    def state(self, process: str, timeperiod: str) -> JobState:
+        place = self.timetable().place(process)
+        return place.level.state(place.level.ordinal(timeperiod))
+
+    def generation(self, process: str, timeperiod: str) -> int:
+        place = self.timetable().place(process)
+        return place.level.generation(place.level.ordinal(timeperiod))
+
+    def units(self, process: str, timeperiod: str) -> list[UnitOfWork]:
+        """Oldest first."""
+        return self.store.units.of_jobs(process, timeperiod, timeperiod)[::-1]
+
+    def unit_states(self, process: str, timeperiod: str) -> list[UnitState]:
+        return [unit.state for unit in self.units(process, timeperiod)]
+
+    def why(self, process: str, timeperiod: str) -> Cause:
+        return Why(self.store, self.timetable(), self.clock.now()).ask(process, timeperiod)
+
+    def audit(self) -> Audit:
+        return audit(self.store, self.timetable(), self.clock.now())
+
+
+def a_document(timeperiod: str, n: int, key: str = "d") -> Document:
+    return Document(key, timeperiod, {"domain": key, "timeperiod": timeperiod, "n": n})

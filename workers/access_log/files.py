@@ -1,0 +1,87 @@
+"""Log files as blocks of lines: plain, gzipped, or standard input, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from synergy.errors import InvalidValue, NotFound, SynergyError
+from workers.access_log.lines import MAX_LINE
+
+STDIN = "-"
+_BLOCK = 256 * 1024
+
+
+class DamagedFile(SynergyError):
+    """A file could be read only in part; what came before the damage was read."""
+
+
+class LogFile:
+    """A log by its name: a path, gzipped if it ends in `.gz`, or `-` for standard input."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._raw: BinaryIO | None = None
+
+    def check(self) -> None:
+        """Raises NotFound or InvalidValue if there is nothing to read by this name."""
+        if self.name == STDIN:
+            return
+        path = Path(self.name)
+        if not path.exists():
+            raise NotFound("file", self.name)
+        if path.is_dir():
+            raise InvalidValue(f"{self.name} is a directory; name the files in it")
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk; None if that is not known."""
+        path = Path(self.name)
+        return path.stat().st_size if self.name != STDIN and path.is_file() else None
+
+    @property
+    def position(self) -> int:
+        """Bytes on disk that were read so far; 0 where there is no position."""
+        return self._raw.tell() if self._raw is not None and self._raw.seekable() else 0
+
+    def blocks(self) -> Iterator[list[bytes]]:
+        """All lines without their line ends, in blocks as they come in.
+
+        A line longer than `MAX_LINE` is given by its first `MAX_LINE` + 1 bytes. Raises
+        DamagedFile where reading cannot go on; a line that ends there is not given.
+        """
+        try:
+            with self._open() as raw:
+                self._raw = raw
+                stream = gzip.GzipFile(fileobj=raw) if self.name.endswith(".gz") else raw
+                yield from split(cast("BinaryIO", stream))
+        except (EOFError, zlib.error, OSError) as error:
+            raise DamagedFile(f"{self.name} cannot be read any further: {error}") from error
+        finally:
+            self._raw = None
+
+    def _open(self) -> AbstractContextManager[BinaryIO]:
+        return nullcontext(sys.stdin.buffer) if self.name == STDIN else Path(self.name).open("rb")
+
+
+def split(stream: BinaryIO) -> Iterator[list[bytes]]:
+    """The lines of a stream, a block at a time; waits for no more than what is there."""
+    rest, is_skipping = b"", False
+    while block := stream.read1(_BLOCK):  # type: ignore[attr-defined]
+        *lines, rest = (rest + block).split(b"\n")
+        if is_skipping:
+            rest = rest if lines else b""
+            is_skipping = not lines
+            lines = lines[1:]
+        if len(rest) > MAX_LINE:
+            lines.append(rest[: MAX_LINE + 1])
+            rest, is_skipping = b"", True
+        if lines:
+            yield [line.removesuffix(b"\r") for line in lines]
+    if rest:
+        yield [rest.removesuffix(b"\r")]

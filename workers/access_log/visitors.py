@@ -1,0 +1,118 @@
+"""Which visit a line belongs to, and the event that says so.
+
+A visitor is (host, user agent). A line more than 30 minutes after the visitor's previous line,
+in file order, opens a session; an earlier-stamped line belongs to the visitor's current one.
+
+Everything an event says is a function of the lines before it in the same file and of the
+line itself, so that reading a file again, or a longer one that begins the same, gives the
+same events. An event's key names the line's content and how often this content came before
+in the session: two equal lines of one file both count, the same line of two logs counts once.
+
+Lines may go back in time by any amount, so strictly no visitor could ever be forgotten.
+Memory is bounded all the same: the most recent visitors and lines are known, in numbers far
+beyond what a server sees in a session's time. Only a visitor who comes back, earlier-stamped,
+after so many others is taken for new; only equal lines further apart count as one. Forgetting
+depends on nothing but the file, so it changes nothing of the above.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
+
+from synergy.timeperiod import Qualifier
+from workers.access_log.lines import LogEntry
+from workers.access_log.user_agents import families
+
+PAUSE = 30 * 60
+"""Seconds without a line after which the visitor's next one opens a session."""
+
+VISITORS = 100_000
+LINES = 100_000
+
+Event = dict[str, Any]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Keeps at least the `capacity` entries that were set last, and at most twice as many."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        value = self._young.get(key)
+        return self._old.get(key) if value is None else value
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if len(self._young) >= self._capacity:
+            self._young, self._old = {}, self._young
+        self._young[key] = value
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+
+class _Visit:
+    """A visitor's current session: when its last line was, and what all its events share."""
+
+    __slots__ = ("browser", "hour", "id", "ip", "last", "os")
+
+    def __init__(self, site: str, entry: LogEntry) -> None:
+        self.id = session_id(site, entry.host, entry.agent, entry.at)
+        self.hour = Qualifier.HOURLY.timeperiod(entry.at // 3600)
+        self.ip = entry.host
+        self.os, self.browser = families(entry.agent)
+        self.last = entry.at
+
+
+class Sessionizer:
+    """Turns the entries of one file, in its order, into events of a site."""
+
+    def __init__(self, site: str, visitors: int = VISITORS, lines: int = LINES) -> None:
+        self._site = site
+        self._visits: Recent[bytes, _Visit] = Recent(visitors)
+        self._lines: Recent[str, int] = Recent(lines)
+        self.sessions = 0
+
+    def event(self, entry: LogEntry, line: bytes) -> Event:
+        """The event of an entry; `line` is the content that it was parsed from."""
+        visit = self._visit(entry)
+        return {
+            "site": self._site,
+            "session": visit.id,
+            "hour": visit.hour,
+            "ip": visit.ip,
+            "os": visit.os,
+            "browser": visit.browser,
+            "at": entry.at,
+            "key": self._key(visit.id, line),
+            "pageview": entry.is_pageview,
+        }
+
+    def _visit(self, entry: LogEntry) -> _Visit:
+        visitor = blake2b(f"{entry.host}\0{entry.agent}".encode(), digest_size=12).digest()
+        visit = self._visits.get(visitor)
+        if visit is None or entry.at - visit.last > PAUSE:
+            visit = _Visit(self._site, entry)
+            self.sessions += 1
+        visit.last = entry.at
+        self._visits[visitor] = visit
+        return visit
+
+    def _key(self, session: str, line: bytes) -> str:
+        content = urlsafe_b64encode(blake2b(line, digest_size=9).digest()).decode()
+        place = session + content
+        before = self._lines.get(place) or 0
+        self._lines[place] = before + 1
+        return f"{content}.{before}" if before else content
+
+
+def session_id(site: str, host: str, agent: str, first: int) -> str:
+    """A session's id: a function of its site, its visitor and its first event's epoch second."""
+    named = "\0".join((site, host, agent, str(first)))
+    return blake2b(named.encode(), digest_size=12).hexdigest()

@@ -1,0 +1,84 @@
+"""`launch.py report COLLECTION`: the documents of a collection, for people and programs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from synergy.errors import InvalidValue
+
+EXAMPLE = """example:
+  launch.py report site_daily --from 2015051700 --to 2015052100 --domain semicomplete.com
+"""
+
+
+def add(subparsers: Any) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "report",
+        help="print the documents of a collection",
+        description="Prints the documents of a collection, by timeperiod.",
+        epilog=EXAMPLE,
+    )
+    parser.add_argument("collection", metavar="COLLECTION", help="for example site_daily")
+    parser.add_argument("--from", dest="first", metavar="TIMEPERIOD", default="")
+    parser.add_argument(
+        "--to", dest="end", metavar="TIMEPERIOD", default="", help="not included in the report"
+    )
+    parser.add_argument("--domain", help="only this site, or in rows of clients this client")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="all fields, as a list")
+    shape.add_argument("--csv", metavar="FILE", type=Path, help="into a file, made anew")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Prints or writes the rows."""
+    from synergy.cli import output
+    from synergy.cli.services import desk
+    from workers.commands import collections
+
+    with desk() as at:
+        rows = collections.rows(
+            at.store.documents,
+            at.project.deployment,
+            arguments.collection,
+            (arguments.first, arguments.end),
+            arguments.domain,
+        )
+        if arguments.json:
+            output.print_json(list(rows))
+        elif arguments.csv:
+            write_csv(arguments.csv, *_table(map(collections.flat, rows)))
+        else:
+            output.table(*_table(map(collections.flat, rows)))
+
+
+def _table(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[object]]]:
+    """The headers, in the order of their first appearance, and the cells."""
+    found = list(rows)
+    headers = list(dict.fromkeys(name for row in found for name in row))
+    return headers, [[row.get(name) for name in headers] for row in found]
+
+
+def write_csv(path: Path, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Writes the file beside its place and moves it there, so that nobody reads half of it.
+
+    Raises InvalidValue if it cannot be written.
+    """
+    unfinished = path.absolute().with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(headers)
+            writer.writerows(rows)
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise InvalidValue(f"{path} cannot be written: {error.strerror}") from error
