@@ -21,7 +21,7 @@ from bench.stage import Lab, Stage, pause
 from synergy.clock import SystemClock
 from synergy.commands import events
 from synergy.commands.jobs import Actor
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.messaging.message import UnitMessage
 from synergy.queries.schedules import event_effects
 
@@ -121,7 +121,7 @@ def _register(stage: Stage, size: int) -> float:
 
 
 def _add(stage: Stage, items: Sequence[Mapping[str, object]]) -> None:
-    actions = ScheduleActions(stage.store, stage.bus, stage.project.deployment)
+    actions = ScheduleCommands(stage.store, stage.bus, stage.project.deployment)
     actions.create_all(items, _actor, _clock.now(), enable=True)
 
 

@@ -18,8 +18,8 @@ from synergy.model.job import JobMove, JobState
 from synergy.names import TIMETABLE_START
 from synergy.queries.timetable.load import load_timetable
 from synergy.runtime.workplace import Daemon
-from synergy.scheduler.circuit_breaker import Troubles
-from synergy.scheduler.timetable_loop import Managed
+from synergy.scheduler.circuit_breaker import CircuitBreaker
+from synergy.scheduler.timetable_loop import TimetableLoop
 from synergy.timeperiod import Qualifier
 from synergy.timetable.readiness import readiness
 from synergy.timetable.timetable import Place, Timetable
@@ -128,8 +128,8 @@ class Probe(Daemon):
 
     def _scheduler(self) -> float:
         place, began = self.workplace, _clock.monotonic()
-        troubles = Troubles(place.clock)
-        managed = Managed(
+        troubles = CircuitBreaker(place.clock)
+        managed = TimetableLoop(
             place.store, place.bus, place.clock, place.deployment, self._start, "bench", troubles,
             lambda _tree: True,
         )  # fmt: skip

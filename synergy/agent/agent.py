@@ -16,13 +16,13 @@ import logging
 import threading
 from contextlib import closing, suppress
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.clock_guard import ClockGuard
-from synergy.agent.deciding.decider import Decider
+from synergy.agent.deciding.decider import AgentDecider
 from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering.deliverer import Deliverer, Sends
 from synergy.agent.membership import Membership
-from synergy.agent.retry_loop import Tries
+from synergy.agent.retry_loop import RetryLoop
 from synergy.commands.schedule_sync import sync_declared
 from synergy.delivery.sender import Options, Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
@@ -53,11 +53,11 @@ class Agent(Daemon):
         self._who = f"agent {place.owner}"
         self._meter = Meter()
         self._members = Membership(place.store.leases, place.clock, place.owner)
-        self._kit = Kit(
+        self._kit = AgentContext(
             place.store, place.bus, place.clock, place.deployment, self._meter, self._who
         )
         self._guard = ClockGuard(place.store, place.clock, place.box, self._who)
-        self._decider: Decider | None = None
+        self._decider: AgentDecider | None = None
         options = Options(secrets=place.webhook_secrets, allowed_networks=place.webhook_networks)
         self._sender: Sends = sender or Sender(options, place.clock)
         self.deliverer = Deliverer(self._kit, place.owner, self._sender, self._members)
@@ -73,7 +73,7 @@ class Agent(Daemon):
         stop = self.workplace.stop
         listener = self.workplace.bus.listener(AGENT_TOPIC)
         stop.interrupts(listener.interrupt)
-        tries = Tries("agent", stop, self._failed)
+        tries = RetryLoop("agent", stop, self._failed)
         delivering = threading.Thread(target=self._deliver, name="delivering", daemon=True)
         jobs = self.workplace.bus.listener(JOBS)
         stop.interrupts(jobs.interrupt)
@@ -143,7 +143,7 @@ class Agent(Daemon):
         if self._members.is_member and not was_member:
             self.deliverer.wake()
 
-    def _begin(self) -> Decider:
+    def _begin(self) -> AgentDecider:
         """Takes up deciding, from what the rows say."""
         place = self.workplace
         place.store.recover()
@@ -155,7 +155,7 @@ class Agent(Daemon):
             [JournalEntry(now, "agent.decides", "", "", "", "", "", 0, told, self._who)]
         )
         log.info("This agent decides, %s", told, extra={"event": "agent.decides"})
-        return Decider(self._kit, self._members, self._guard, self.deliverer)
+        return AgentDecider(self._kit, self._members, self._guard, self.deliverer)
 
     def forget(self) -> None:
         """Throws away what is in mind of schedules: rows are the truth."""
@@ -178,13 +178,13 @@ class Agent(Daemon):
     def _deliver(self) -> None:
         """The other loop, in a thread of its own."""
         place = self.workplace
-        tries = Tries("delivering", place.stop)
+        tries = RetryLoop("delivering", place.stop)
         while not place.stop.is_set:
             tries.of(lambda: self._consume(tries))
         self._sender.close(WIND_UP)
         tries.of(self.deliverer.give_back)
 
-    def _consume(self, tries: Tries) -> None:
+    def _consume(self, tries: RetryLoop) -> None:
         """Turns until the agent shall stop."""
         place = self.workplace
         with closing(place.bus.consumer(DELIVERIES)) as consumer:

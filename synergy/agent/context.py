@@ -12,7 +12,7 @@ from synergy.storage.protocol import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class AgentContext:
     """`who` is what the journal calls the agent."""
 
     store: Store

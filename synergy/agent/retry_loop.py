@@ -13,7 +13,7 @@ LONGEST_PAUSE = 2.0  # seconds between two tries, so that leases are kept meanwh
 log = logging.getLogger(__name__)
 
 
-class Tries:
+class RetryLoop:
     """Takes turns until they succeed again, for one loop."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Desk
+    from synergy.cli.services import Services
     from synergy.queries.views import BoxProcess, BoxView
 
 
@@ -43,9 +43,9 @@ def add(subparsers: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """The processes of each box."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         boxes = at.reads.boxes()
     if arguments.json:
         output.print_json({"boxes": boxes})
@@ -105,9 +105,9 @@ def run_stop(arguments: argparse.Namespace) -> None:
 
 
 def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         process = at.project.process(arguments.process)
         if arguments.box is not None:
             at.upkeep.refuse_if_unknown_box(arguments.box)
@@ -115,7 +115,9 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
         switch(at, arguments, box, process.name, is_on=is_on)
 
 
-def switch(at: Desk, arguments: argparse.Namespace, box: str, process: str, *, is_on: bool) -> None:
+def switch(
+    at: Services, arguments: argparse.Namespace, box: str, process: str, *, is_on: bool
+) -> None:
     """Switches a process on or off for a box, and tells."""
     from synergy.cli import output
     from synergy.cli.services import actor
@@ -143,10 +145,10 @@ def switch(at: Desk, arguments: argparse.Namespace, box: str, process: str, *, i
 def run_sync(arguments: argparse.Namespace) -> None:
     """Adds missing assignments."""
     from synergy.cli import output
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
     from synergy.supervisor.assignment import assigned
 
-    with desk() as at:
+    with services() as at:
         box = at.project.settings.box_id
         added = at.upkeep.assign(
             box,

@@ -10,7 +10,7 @@ from synergy.cli import options
 from synergy.queries.schedules.event_effects import Effects, Taken
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Desk
+    from synergy.cli.services import Services
 
 
 DOUBTS = 10  # warnings about the events of a file
@@ -54,10 +54,10 @@ def add(subparsers: Any) -> None:
 def run_emit(arguments: argparse.Namespace) -> None:
     """Takes one event, or those of a file: all or none."""
     from synergy.cli import output
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
     from synergy.commands import events
 
-    with desk() as at:
+    with services() as at:
         items = _items(arguments, at)
         taken = events.take(at.store, at.bus, items, actor(), at.now, dry_run=arguments.dry_run)
         effects = None
@@ -88,7 +88,7 @@ def _warn(taken: Sequence[Taken]) -> None:
         output.note(f"warning: and {len(doubts) - DOUBTS:,} more of the same kind")
 
 
-def _items(arguments: argparse.Namespace, at: Desk) -> Sequence[Mapping[str, object]]:
+def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str, object]]:
     from synergy.errors import InvalidValue
 
     one = {
@@ -110,7 +110,7 @@ def _items(arguments: argparse.Namespace, at: Desk) -> Sequence[Mapping[str, obj
     return [{"eventTimestamp": at.now.isoformat(), **given}]
 
 
-def _effects(at: Desk, taken: Sequence[Taken]) -> Effects:
+def _effects(at: Services, taken: Sequence[Taken]) -> Effects:
     from synergy.queries.schedules.event_effects import effects
     from synergy.runtime.stop import Stop
 
@@ -153,9 +153,9 @@ def _tell(arguments: argparse.Namespace, taken: Sequence[Taken], effects: Effect
 def run_list(arguments: argparse.Namespace) -> None:
     """A page of events."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         events, following = at.store.events.find(arguments.limit, arguments.cursor)
     if arguments.json:
         output.print_json({"items": events, "next": following})

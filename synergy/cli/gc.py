@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Desk
+    from synergy.cli.services import Services
     from synergy.model.journal import JournalEntry
     from synergy.queries.views import PlannedMove
 
@@ -40,9 +40,9 @@ def add(subparsers: Any) -> None:
 def run_run(arguments: argparse.Namespace) -> None:
     """Asks for a run and waits for what came of it."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         if arguments.process:
             at.working(arguments.process)
         if arguments.dry_run:
@@ -56,7 +56,7 @@ def run_run(arguments: argparse.Namespace) -> None:
         output.say(f"the collector has run: {entry.why}")
 
 
-def _run(at: Desk, arguments: argparse.Namespace) -> JournalEntry:
+def _run(at: Services, arguments: argparse.Namespace) -> JournalEntry:
     from synergy.cli.services import START, actor
     from synergy.clock import SystemClock
     from synergy.errors import Unreachable
@@ -100,9 +100,9 @@ def _show_plan(plan: list[PlannedMove], arguments: argparse.Namespace) -> None:
 def run_status(arguments: argparse.Namespace) -> None:
     """Unfinished units and runs."""
     from synergy.cli import output
-    from synergy.cli.services import START, desk
+    from synergy.cli.services import START, services
 
-    with desk() as at:
+    with services() as at:
         seen = at.reads.collector()
     if arguments.json:
         output.print_json(seen)

@@ -85,9 +85,9 @@ def _named(
 def run_list(arguments: argparse.Namespace) -> None:
     """A line for each process."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         processes = at.reads.processes()
     if arguments.json:
         output.print_json({"processes": processes})
@@ -116,9 +116,9 @@ def run_show(arguments: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         declared = at.project.process(arguments.name)
         seen = at.reads.process(arguments.name)
     facts = {**asdict(declared), **asdict(seen)}  # what is seen wins over what is declared
@@ -178,11 +178,11 @@ def run_stop(arguments: argparse.Namespace) -> None:
 
 def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
     from synergy.cli import box
-    from synergy.cli.services import START, desk
+    from synergy.cli.services import START, services
     from synergy.errors import Unreachable
     from synergy.supervisor import lock
 
-    with desk() as at:
+    with services() as at:
         process = at.project.process(arguments.name)
         verb = "start" if is_on else "stop"
         if lock.holder(at.project.settings.home) is None:
@@ -204,10 +204,10 @@ def run_off(arguments: argparse.Namespace) -> None:
 
 
 def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
 
     who = actor(arguments.reason)
-    with desk() as at:
+    with services() as at:
         process = at.project.process(arguments.name)
         change = at.process_actions.switch(
             process.name, is_on, who, at.now, dry_run=arguments.dry_run
@@ -217,13 +217,13 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
 
 def run_trigger(arguments: argparse.Namespace) -> None:
     """Has it look, or run, now."""
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
     from synergy.model.process import FreerunProcess
 
     facts: dict[str, object] = {"triggered": True}
     how = "looking at its jobs now"
     who = actor(arguments.reason)
-    with desk() as at:
+    with services() as at:
         process = at.project.process(arguments.name)
         done = at.process_actions.trigger(process.name, who, at.now, dry_run=arguments.dry_run)
     if isinstance(process, FreerunProcess):
@@ -235,11 +235,11 @@ def run_trigger(arguments: argparse.Namespace) -> None:
 
 def run_interval(arguments: argparse.Namespace) -> None:
     """Changes its trigger."""
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
     from synergy.schedule.trigger import parse
 
     trigger, who = str(parse(arguments.trigger)), actor(arguments.reason)
-    with desk() as at:
+    with services() as at:
         process = at.project.process(arguments.name)
         change = at.process_actions.set_trigger(
             process.name, trigger, who, at.now, dry_run=arguments.dry_run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import options
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Desk
+    from synergy.cli.services import Services
 
 SHOWN = 60  # characters of a message's body in a table
 FAILED = "launch.py schedule runs --state failed"
@@ -56,9 +56,9 @@ def add(subparsers: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """How many messages wait."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         queues, dead = at.reads.queues(), len(at.reads.dead(1000))
     if arguments.json:
         output.print_json({"queues": queues, "dead": dead})
@@ -71,12 +71,12 @@ def run_list(arguments: argparse.Namespace) -> None:
 def run_dead(arguments: argparse.Namespace) -> None:
     """Messages in quarantine."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import ScheduleDesk
-    from synergy.cli.services import desk
+    from synergy.cli.schedule_services import ScheduleServices
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         dead = at.reads.dead(arguments.limit)
-        failed = ScheduleDesk(at).reads.dead(arguments.limit)
+        failed = ScheduleServices(at).reads.dead(arguments.limit)
     if arguments.json:
         messages = [
             {
@@ -110,14 +110,14 @@ def _excerpt(body: bytes) -> str | None:
 def run_replay(arguments: argparse.Namespace) -> None:
     """Sends messages again."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import ScheduleDesk
-    from synergy.cli.services import actor, desk
+    from synergy.cli.schedule_services import ScheduleServices
+    from synergy.cli.services import actor, services
 
-    with desk() as at:
+    with services() as at:
         counts = at.upkeep.replay(
             arguments.seqs or None, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
-        failed = not arguments.seqs and ScheduleDesk(at).reads.dead(1)
+        failed = not arguments.seqs and ScheduleServices(at).reads.dead(1)
     if arguments.json:
         output.print_json({"replayed": counts, "dry_run": arguments.dry_run})
         return
@@ -133,13 +133,13 @@ def run_replay(arguments: argparse.Namespace) -> None:
 def run_purge(arguments: argparse.Namespace) -> None:
     """Drops messages."""
     from synergy.cli import output
-    from synergy.cli.services import confirm, desk
+    from synergy.cli.services import confirm, services
     from synergy.errors import InvalidValue
 
     if (arguments.queue is None) is not arguments.dead:
         raise InvalidValue("name one queue, or --dead for the messages in quarantine")
     what = arguments.queue or "quarantine"
-    with desk() as at:
+    with services() as at:
         number = _purge(at, arguments, dry_run=True)
         if number and not arguments.dry_run:
             confirm(f"{number:,} messages of {what} will be lost.", what, is_sure=arguments.yes)
@@ -151,7 +151,7 @@ def run_purge(arguments: argparse.Namespace) -> None:
         output.say(f"{number:,} messages of {what} {verb}")
 
 
-def _purge(at: Desk, arguments: argparse.Namespace, *, dry_run: bool) -> int:
+def _purge(at: Services, arguments: argparse.Namespace, *, dry_run: bool) -> int:
     from synergy.cli.services import actor
 
     who = actor(arguments.reason)

@@ -78,9 +78,9 @@ def _add_changes(verbs: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """A page of schedules."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_desk
+    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_services
 
-    with schedule_desk() as at:
+    with schedule_services() as at:
         page = at.reads.list_schedules(arguments.limit, arguments.cursor)
         note_if_nobody_decides(at)
     if arguments.json:
@@ -94,9 +94,9 @@ def run_list(arguments: argparse.Namespace) -> None:
 def run_show(arguments: argparse.Namespace) -> None:
     """All that is known of one."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_desk
+    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_services
 
-    with schedule_desk() as at:
+    with schedule_services() as at:
         seen = at.reads.show_schedule(arguments.name)
         note_if_nobody_decides(at)
     if arguments.json:
@@ -151,11 +151,11 @@ def _compact(value: object) -> object:
 def run_add(arguments: argparse.Namespace) -> None:
     """Stores all schedules of a file, or none."""
     from synergy.cli.input_files import read_documents
-    from synergy.cli.schedule_services import note_if_run_nowhere, schedule_desk
+    from synergy.cli.schedule_services import note_if_run_nowhere, schedule_services
     from synergy.cli.services import actor
 
     items = read_documents(arguments.file)
-    with schedule_desk() as at:
+    with schedule_services() as at:
         added = at.actions.create_all(
             items,
             actor(arguments.reason),
@@ -170,11 +170,11 @@ def run_add(arguments: argparse.Namespace) -> None:
 
 def run_edit(arguments: argparse.Namespace) -> None:
     """Replaces a schedule."""
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
     from synergy.cli.services import actor
 
     data = schedule_preview.one(arguments.file)
-    with schedule_desk() as at:
+    with schedule_services() as at:
         edited = at.actions.replace(
             arguments.name, data, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
@@ -198,10 +198,10 @@ def run_disable(arguments: argparse.Namespace) -> None:
 
 
 def _change(arguments: argparse.Namespace, action: str, done: str) -> None:
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
     from synergy.cli.services import actor
 
-    with schedule_desk() as at:
+    with schedule_services() as at:
         changed = getattr(at.actions, action)(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )

@@ -39,7 +39,7 @@ def add(verbs: Any) -> None:
 def run_preview(arguments: argparse.Namespace) -> None:
     """When it is due, and what it would send."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
     from synergy.errors import InvalidValue
 
     if (arguments.name is None) is (arguments.file is None):
@@ -48,7 +48,7 @@ def run_preview(arguments: argparse.Namespace) -> None:
     if start is not None and end is not None and end < start:
         raise InvalidValue("--from comes after --to: nothing can be due in between")
     what = arguments.name if arguments.file is None else one(arguments.file)
-    with schedule_desk() as at:
+    with schedule_services() as at:
         preview = at.reads.preview(what, start, end, arguments.limit)
     if arguments.json:
         output.print_json(preview)

@@ -72,10 +72,10 @@ def add(verbs: Any) -> None:
 def run_runs(arguments: argparse.Namespace) -> None:
     """A page of runs."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
 
     state = None if arguments.state is None else RunState(arguments.state)
-    with schedule_desk() as at:
+    with schedule_services() as at:
         page = at.reads.runs(arguments.name, state, arguments.limit, arguments.cursor)
     if arguments.json:
         output.print_json(page)
@@ -88,11 +88,11 @@ def run_runs(arguments: argparse.Namespace) -> None:
 def run_run(arguments: argparse.Namespace) -> None:
     """All that is known of a run."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
 
-    with schedule_desk() as at:
+    with schedule_services() as at:
         run = at.reads.run(arguments.id)
-        unit = next(iter(at.desk.store.units.get([arguments.id])), None)
+        unit = next(iter(at.services.store.units.get([arguments.id])), None)
     if arguments.json:
         output.print_json(run)
         return
@@ -123,9 +123,9 @@ def _note_worker(run: RunDetail, unit: UnitOfWork | None) -> None:
 def run_pending(arguments: argparse.Namespace) -> None:
     """What waits."""
     from synergy.cli import output
-    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_desk
+    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_services
 
-    with schedule_desk() as at:
+    with schedule_services() as at:
         pending = at.reads.pending(arguments.name)
         note_if_nobody_decides(at)
     if arguments.json:
@@ -140,11 +140,11 @@ def run_trigger(arguments: argparse.Namespace) -> None:
     from synergy.cli.schedule_services import (
         note_if_nobody_decides,
         note_if_run_nowhere,
-        schedule_desk,
+        schedule_services,
     )
     from synergy.cli.services import actor
 
-    with schedule_desk() as at:
+    with schedule_services() as at:
         run = at.actions.trigger(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
@@ -161,7 +161,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
 
 def run_retry(arguments: argparse.Namespace) -> None:
     """Launches again what failed."""
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
     from synergy.cli.services import actor
     from synergy.errors import InvalidValue
 
@@ -170,7 +170,7 @@ def run_retry(arguments: argparse.Namespace) -> None:
     if arguments.schedule is not None and not arguments.all:
         raise InvalidValue("--schedule goes with --all")
     who = actor(arguments.reason)
-    with schedule_desk() as at:
+    with schedule_services() as at:
         if arguments.all:
             runs = at.actions.replay(arguments.schedule, who, at.now, dry_run=arguments.dry_run)
         else:
@@ -180,15 +180,15 @@ def run_retry(arguments: argparse.Namespace) -> None:
 
 def run_cancel(arguments: argparse.Namespace) -> None:
     """Cancels it."""
-    from synergy.cli.schedule_services import schedule_desk
+    from synergy.cli.schedule_services import schedule_services
     from synergy.cli.services import actor
     from synergy.queries.schedules.near_names import no_schedule
 
     who = actor(arguments.reason)
-    with schedule_desk() as at:
-        is_run = bool(at.desk.store.runs.get([arguments.id]))
-        if not is_run and not at.desk.store.schedules.get([arguments.id]):
-            raise no_schedule(at.desk.store, arguments.id, "run or one-off job")
+    with schedule_services() as at:
+        is_run = bool(at.services.store.runs.get([arguments.id]))
+        if not is_run and not at.services.store.schedules.get([arguments.id]):
+            raise no_schedule(at.services.store, arguments.id, "run or one-off job")
         cancel = at.actions.cancel if is_run else at.actions.cancel_job
         run = cancel(arguments.id, who, at.now, dry_run=arguments.dry_run)
     _tell(arguments, [run], "canceled")

@@ -23,9 +23,9 @@ from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 
 if TYPE_CHECKING:
     from synergy.commands.bulk import Bulk
-    from synergy.commands.jobs import Actions, Actor
-    from synergy.commands.maintenance import Upkeep
-    from synergy.commands.processes import ProcessActions
+    from synergy.commands.jobs import Actor, JobCommands
+    from synergy.commands.maintenance import Maintenance
+    from synergy.commands.processes import ProcessCommands
     from synergy.messaging.protocol import Bus
     from synergy.queries.reads import Reads
     from synergy.queries.timetable.audit import Audit
@@ -36,7 +36,7 @@ START = "launch.py supervisor start"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Services:
     """An open project."""
 
     project: Project
@@ -54,10 +54,10 @@ class Desk:
         return Reads(self.store, self.bus, self.project.deployment, self.project.settings.clock)
 
     @property
-    def actions(self) -> Actions:
-        from synergy.commands.jobs import Actions
+    def actions(self) -> JobCommands:
+        from synergy.commands.jobs import JobCommands
 
-        return Actions(self.store, self.bus, self.project.deployment)
+        return JobCommands(self.store, self.bus, self.project.deployment)
 
     @property
     def bulk(self) -> Bulk:
@@ -66,16 +66,16 @@ class Desk:
         return Bulk(self.store, self.bus, self.project.deployment, self.reads.timetable)
 
     @property
-    def upkeep(self) -> Upkeep:
-        from synergy.commands.maintenance import Upkeep
+    def upkeep(self) -> Maintenance:
+        from synergy.commands.maintenance import Maintenance
 
-        return Upkeep(self.store, self.bus, self.project.deployment)
+        return Maintenance(self.store, self.bus, self.project.deployment)
 
     @property
-    def process_actions(self) -> ProcessActions:
-        from synergy.commands.processes import ProcessActions
+    def process_actions(self) -> ProcessCommands:
+        from synergy.commands.processes import ProcessCommands
 
-        return ProcessActions(self.store, self.bus, self.project.deployment)
+        return ProcessCommands(self.store, self.bus, self.project.deployment)
 
     def audit(self, progress: Progress) -> Audit:
         """Accounts for every closed period, and notes the result for all who ask for a verdict."""
@@ -100,7 +100,7 @@ class Desk:
 
 
 @contextmanager
-def desk() -> Iterator[Desk]:
+def services() -> Iterator[Services]:
     """Opens store and bus; raises Unreachable, and makes nothing, where there is no store."""
     project = compose.open_project()
     if not compose.has_store(project.settings):
@@ -109,7 +109,7 @@ def desk() -> Iterator[Desk]:
     try:
         bus = compose.open_bus(project, store)
         try:
-            yield Desk(project, store, bus)
+            yield Services(project, store, bus)
         finally:
             bus.close()
     finally:

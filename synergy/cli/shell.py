@@ -30,11 +30,11 @@ def run(_: argparse.Namespace) -> None:
     import code
     from contextlib import suppress
 
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
 
     with suppress(ImportError):
         import readline  # noqa: F401 - imported, it gives the prompt a history
-    with desk() as at:
+    with services() as at:
         names = {
             "project": at.project,
             "store": at.store,

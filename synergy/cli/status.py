@@ -34,9 +34,9 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the verdict; the exit code says it too."""
     from synergy.cli import exits, output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         if at.reads.is_audit_due():
             with output.Progress("processes audited") as line:
                 at.audit(line.show)

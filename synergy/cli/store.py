@@ -76,9 +76,9 @@ def run_init(arguments: argparse.Namespace) -> None:
 def run_status(arguments: argparse.Namespace) -> None:
     """What the store says of itself."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         found = at.reads.store_status()
     if arguments.json:
         output.print_json(found)
@@ -159,7 +159,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
 def run_backup(arguments: argparse.Namespace) -> None:
     """Copies the store."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
     from synergy.errors import InvalidValue, Refused
 
     target = arguments.file.absolute()
@@ -167,7 +167,7 @@ def run_backup(arguments: argparse.Namespace) -> None:
         raise Refused(f"{target} is there already: name a new file")
     if not target.parent.is_dir():
         raise InvalidValue(f"there is no folder {target.parent}")
-    with desk() as at:
+    with services() as at:
         if not arguments.dry_run:
             with output.Progress("pages copied") as line:
                 at.store.backup(target, line.show)

@@ -11,7 +11,7 @@ from synergy.cli import exits, options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from synergy.commands.store_copy import Compared, Copying
+    from synergy.commands.store_copy import Compared, StoreCopy
     from synergy.storage.protocol import Store
 
 _EXAMPLE = """
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Copies, and compares what was copied."""
     from synergy import compose
     from synergy.cli import output
-    from synergy.commands.store_copy import Copying, refuse_unfinished
+    from synergy.commands.store_copy import StoreCopy, refuse_unfinished
     from synergy.commands.store_usage import refuse_while_in_use
     from synergy.config.stores import place, store_url
     from synergy.errors import Refused
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _plan(arguments, source, to, places)
         with (
             closing(compose.open_url(to)) as target,
-            Copying(source, target, places, settings.clock) as copying,
+            StoreCopy(source, target, places, settings.clock) as copying,
         ):
             return _copy(arguments, copying, places)
 
@@ -86,7 +86,7 @@ def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[s
     return exits.DONE
 
 
-def _copy(arguments: argparse.Namespace, copying: Copying, places: tuple[str, str]) -> int:
+def _copy(arguments: argparse.Namespace, copying: StoreCopy, places: tuple[str, str]) -> int:
     from synergy.cli import output
 
     with output.Progress("records copied") as line:

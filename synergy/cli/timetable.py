@@ -101,12 +101,12 @@ def _job(parser: Any) -> None:
 def run_show(arguments: argparse.Namespace) -> None:
     """Counts for each process; with a window, its jobs."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
     from synergy.queries.views import Window
 
     has_window = bool(arguments.first or arguments.end)
     window = Window.between(arguments.first, arguments.end) if has_window else None
-    with desk() as at:
+    with services() as at:
         trees = at.reads.trees(arguments.tree, window)
     if arguments.json:
         output.print_json({"trees": [_tree_json(tree) for tree in trees]})
@@ -171,9 +171,9 @@ def _print_jobs(trees: list[TreeView]) -> None:
 def run_why(arguments: argparse.Namespace) -> None:
     """The tree of causes."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         at.managed(arguments.process)
         cause = at.reads.why(arguments.process, arguments.timeperiod)
     if arguments.json:
@@ -242,10 +242,10 @@ def run_skip(arguments: argparse.Namespace) -> None:
 def _touched(arguments: argparse.Namespace, verb: BulkVerb) -> Sequence[Touched]:
     """Acts on a range, or looks what would be touched."""
     from synergy.cli.ranges import parse_range
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
     from synergy.commands.bulk import BulkRequest, Range
 
-    with desk() as at:
+    with services() as at:
         process, who = at.managed(arguments.process), actor(arguments.reason)
         first, end = parse_range(process.qualifier, arguments.range)
         name = process.qualifier.timeperiod
@@ -288,9 +288,9 @@ def touched_json(touched: Touched) -> dict[str, object]:
 def run_extend(arguments: argparse.Namespace) -> None:
     """Moves the first hour."""
     from synergy.cli import output
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
 
-    with desk() as at:
+    with services() as at:
         before = at.actions.extend(
             arguments.first, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
@@ -306,9 +306,9 @@ def run_extend(arguments: argparse.Namespace) -> None:
 def run_audit(arguments: argparse.Namespace) -> int:
     """Accounts for every closed period."""
     from synergy.cli import exits, output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at, output.Progress("processes audited") as line:
+    with services() as at, output.Progress("processes audited") as line:
         found = at.audit(line.show)
     if arguments.json:
         output.print_json(found)

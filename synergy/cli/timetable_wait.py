@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from synergy.cli import exits, output
-from synergy.cli.services import START, Desk, desk
+from synergy.cli.services import START, Services, services
 from synergy.cli.timetable import cause_json
 from synergy.clock import Clock, SystemClock
 from synergy.errors import Refused
@@ -21,7 +21,7 @@ SHARE = 10  # a look is followed by a pause of so many times its length, so that
 
 def wait(arguments: argparse.Namespace) -> int:
     """Waits, then tells how it ended; the exit code says whether there is a result."""
-    with desk() as at:
+    with services() as at:
         at.managed(arguments.process).qualifier.parse(arguments.timeperiod)
         if not at.reads.is_led(arguments.process):
             output.note(f"no scheduler leads its tree, so this may wait for long: {START}")
@@ -34,7 +34,7 @@ def wait(arguments: argparse.Namespace) -> int:
 
 
 def _wait(
-    at: Desk, arguments: argparse.Namespace, listener: Waiter, clock: Clock
+    at: Services, arguments: argparse.Namespace, listener: Waiter, clock: Clock
 ) -> Standing | None:
     """How the job stands in the end, or when time is over; None: there is no timetable yet."""
     began = clock.monotonic()
@@ -53,7 +53,7 @@ def _wait(
             _pause(listener, clock, min(POLL, left), (now - looked) * SHARE)
 
 
-def _look(at: Desk, arguments: argparse.Namespace) -> Standing | None:
+def _look(at: Services, arguments: argparse.Namespace) -> Standing | None:
     if at.store.facts.get(TIMETABLE_START) is None:
         return None
     return at.reads.standing(arguments.process, arguments.timeperiod)
@@ -67,7 +67,7 @@ def _pause(listener: Waiter, clock: Clock, longest: float, shortest: float) -> N
         listener.wait(rest)
 
 
-def _tell(at: Desk, arguments: argparse.Namespace, found: Standing | None) -> int:
+def _tell(at: Services, arguments: argparse.Namespace, found: Standing | None) -> int:
     if found is None:
         raise Refused(f"the timetable still has no start: {START}")
     is_done = found.is_settled and found.state in (JobState.PROCESSED, JobState.NOOP)

@@ -51,9 +51,9 @@ def add(subparsers: Any) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """A page of units."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         if arguments.process is not None:
             at.working(arguments.process)
         state = None if arguments.state is None else UnitState(arguments.state)
@@ -86,9 +86,9 @@ def run_show(arguments: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         unit = at.reads.unit(arguments.id)
     if arguments.json:
         output.print_json(unit)
@@ -99,9 +99,9 @@ def run_show(arguments: argparse.Namespace) -> None:
 def run_log(arguments: argparse.Namespace) -> None:
     """The lines of its log."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
 
-    with desk() as at:
+    with services() as at:
         lines = at.reads.unit_log(arguments.id)
     if arguments.json:
         output.print_json({"unit": arguments.id, "lines": lines})
@@ -125,9 +125,9 @@ def run_retry(arguments: argparse.Namespace) -> None:
 
 def _move(arguments: argparse.Namespace, after: UnitState) -> None:
     from synergy.cli import output
-    from synergy.cli.services import actor, desk
+    from synergy.cli.services import actor, services
 
-    with desk() as at:
+    with services() as at:
         unit = at.reads.unit(arguments.id)
         act = at.actions.cancel_unit if after is UnitState.CANCELED else at.actions.retry_unit
         act(unit, actor(arguments.reason), at.now, dry_run=arguments.dry_run)

@@ -27,7 +27,7 @@ class UnderWay(Refused):
     """The same is being done just now."""
 
 
-class Answering:
+class KeptAnswers:
     """The kept answers of a deployment; `owner` is the incarnation of this process."""
 
     def __init__(self, store: Store, owner: str) -> None:

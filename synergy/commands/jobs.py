@@ -56,7 +56,7 @@ class Actor:
     why: str
 
 
-class Actions:
+class JobCommands:
     """What may be asked of a deployment, besides what concerns many jobs (`Bulk`)."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:

@@ -14,7 +14,7 @@ from synergy.names import SUPERVISOR_TOPIC
 from synergy.storage.protocol import Store
 
 
-class Upkeep:
+class Maintenance:
     """What may be asked besides `Actions`. Each answer says what was, or would be, changed."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:

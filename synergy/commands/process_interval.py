@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from synergy.commands.jobs import Actor
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.errors import Refused
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Schedule
@@ -17,7 +17,7 @@ from synergy.storage.protocol import Store
 
 def set_interval(
     store: Store,
-    actions: ScheduleActions,
+    actions: ScheduleCommands,
     deployment: Deployment,
     process: FreerunProcess,
     trigger: str,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from synergy.commands.jobs import Actions, Actor
-from synergy.commands.maintenance import Upkeep
+from synergy.commands.jobs import Actor, JobCommands
+from synergy.commands.maintenance import Maintenance
 from synergy.commands.process_interval import set_interval
 from synergy.commands.run_units import trigger_run
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.errors import NotFound
 from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment, FreerunProcess, Process, WorkingProcess
@@ -53,16 +53,16 @@ class Triggered:
     remark: str = ""
 
 
-class ProcessActions:
+class ProcessCommands:
     """What may be asked of processes."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store
         self._bus = bus
         self._deployment = deployment
-        self._actions = Actions(store, bus, deployment)
-        self._upkeep = Upkeep(store, bus, deployment)
-        self._schedules = ScheduleActions(store, bus, deployment)
+        self._actions = JobCommands(store, bus, deployment)
+        self._upkeep = Maintenance(store, bus, deployment)
+        self._schedules = ScheduleCommands(store, bus, deployment)
 
     def switch(
         self, name: str, is_on: bool, actor: Actor, now: datetime, *, dry_run: bool = False

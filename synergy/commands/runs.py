@@ -42,7 +42,7 @@ from synergy.schedule.run_request import request_of
 from synergy.storage.protocol import Batch, Store
 
 
-class RunActions:
+class RunCommands:
     """What may be asked of runs; see `ScheduleActions`."""
 
     def __init__(

@@ -23,7 +23,7 @@ from synergy.schedule.definition import Definition, Program, Times, WorkerProgra
 from synergy.schedule.due import require_due
 from synergy.schedule.format.read import InvalidDefinition, Known, StoredDelivery, read, write
 from synergy.schedule.progress import transitions
-from synergy.schedule.progress.transitions import Made, Progress
+from synergy.schedule.progress.transitions import Made, ProgressState
 from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
 from synergy.storage.protocol import Store
@@ -200,7 +200,7 @@ def _undecided(schedule: Schedule, reason: str, now: datetime) -> list[Run]:
 
 def _passed(schedule: Schedule, definition: Definition, now: datetime) -> Iterator[Made]:
     """What time makes of a schedule until now."""
-    came = Progress.from_json(schedule.progress)
+    came = ProgressState.from_json(schedule.progress)
     for _ in range(STEPS):
         step = transitions.pass_time(definition, came, now)
         yield from step.made
@@ -213,7 +213,7 @@ def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...
     if not schedule.progress:
         return ()
     try:
-        collecting = Progress.from_json(schedule.progress).collecting
+        collecting = ProgressState.from_json(schedule.progress).collecting
         program = _program_of(schedule)
     except (InvalidValue, KeyError, TypeError, ValueError):  # who ends it need not make sense of it
         return ()

@@ -18,7 +18,7 @@ from synergy.model.schedule import Schedule, ScheduleChange, run_id
 from synergy.schedule.definition import Definition, Elapsed, leaves
 from synergy.schedule.format.read import Known, read
 from synergy.schedule.progress import transitions
-from synergy.schedule.progress.state import Progress
+from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import Store
 
 
@@ -65,7 +65,7 @@ def _was_dropped(store: Store, row: Schedule, definition: Definition) -> bool:
 def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple[str, ...]:
     """What is not to come again with a new version: it has come, and is not just dropped."""
     try:
-        before, came = read(present.definition, Known()), Progress.from_json(present.progress)
+        before, came = read(present.definition, Known()), ProgressState.from_json(present.progress)
     except (InvalidValue, KeyError, TypeError, ValueError):  # it never was in order
         return ()
     keys = transitions.once_keys(before, present.version)
@@ -83,7 +83,7 @@ def put_off(store: Store, schedule: Schedule, now: datetime) -> None:
         return
     try:
         definition = read(schedule.definition, Known())
-        came = Progress.from_json(schedule.progress)
+        came = ProgressState.from_json(schedule.progress)
     except (InvalidValue, KeyError, TypeError, ValueError):
         return
     if any(isinstance(leaf, Elapsed) for _, leaf in leaves(definition.trigger)):

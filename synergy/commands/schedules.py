@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.commands.jobs import TRIES, Actor
-from synergy.commands.runs import RunActions
+from synergy.commands.runs import RunCommands
 from synergy.commands.schedule_rows import (
     Overtaken,
     Row,
@@ -37,10 +37,10 @@ from synergy.schedule.definition import Definition, Once
 from synergy.schedule.format.read import InvalidDefinition, Known, read, read_enabled
 from synergy.schedule.progress.transitions import Made, once_key, once_keys
 
-__all__ = ["ScheduleActions", "sync_declared"]
+__all__ = ["ScheduleCommands", "sync_declared"]
 
 
-class ScheduleActions(RunActions):
+class ScheduleCommands(RunCommands):
     """What may be asked of schedules and runs.
 
     With `dry_run` each action checks the same, and answers the same, but changes nothing.

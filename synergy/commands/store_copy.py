@@ -107,7 +107,7 @@ def standing(target: Store, place: str, source: str) -> State | None:
     return state
 
 
-class Copying:
+class StoreCopy:
     """A copy from one store into another; to be used as a context, which keeps others out.
 
     `places` are where source and target are.

@@ -16,9 +16,9 @@ from typing import Any
 
 from synergy.delivery import headers
 from synergy.delivery.options import Options
-from synergy.delivery.request import JSON, Answer, Outcome, Request, failed, sent
+from synergy.delivery.request import JSON, Request, Response, SendOutcome, failed, sent
 from synergy.delivery.target import Queue, TargetKind, split_queue, split_topic
-from synergy.delivery.thread_pool import Crew
+from synergy.delivery.thread_pool import ThreadPool
 from synergy.errors import ConfigurationError, InvalidValue
 from synergy.runtime.masking import mask
 
@@ -46,12 +46,12 @@ class Aws:
         self._service = kind.value
         self._call = self._to_queue if kind is TargetKind.SQS else self._to_topic
         self._options = options
-        self._crew = Crew(f"delivery-{kind}", THREADS)
+        self._crew = ThreadPool(f"delivery-{kind}", THREADS)
         self._lock = threading.Lock()
         self._clients: dict[str | None, Any] = {}
         self._urls: dict[Queue, str] = {}
 
-    async def send(self, request: Request, tell: Callable[[Answer], None]) -> None:
+    async def send(self, request: Request, tell: Callable[[Response], None]) -> None:
         """Tells the answer in time; returns when its thread is free. Raises InvalidValue."""
         place, limit = request.target.destination, self._options.total
         headers.about(request)
@@ -59,7 +59,7 @@ class Aws:
         try:
             tell(await asyncio.wait_for(asyncio.shield(work), limit))
         except TimeoutError:
-            tell(failed(f"{place}: no answer within {limit:g} s", Outcome.TIMEOUT))
+            tell(failed(f"{place}: no answer within {limit:g} s", SendOutcome.TIMEOUT))
             await work
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Aws:
 
     # In a thread
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Response:
         place = request.target.destination
         try:
             check_boto3()
@@ -169,20 +169,20 @@ def _text(body: bytes) -> str:
         raise InvalidValue("the payload is not text in UTF-8: nothing else is taken here") from None
 
 
-def _refused(place: str, response: Mapping[str, Any], text: str) -> Answer:
+def _refused(place: str, response: Mapping[str, Any], text: str) -> Response:
     """What the service said, as a status; that it is too busy comes as 400."""
     status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     code = str(response.get("Error", {}).get("Code", ""))
     if any(word in code.lower() for word in _THROTTLED):
         status = HTTPStatus.TOO_MANY_REQUESTS
-    return failed(mask(f"{place}: {text}"), Outcome.REFUSED, status=status)
+    return failed(mask(f"{place}: {text}"), SendOutcome.REFUSED, status=status)
 
 
-def _broken(place: str, error: Exception) -> Answer:
+def _broken(place: str, error: Exception) -> Response:
     from botocore import exceptions
 
     text = mask(f"{place}: {error}")
     if isinstance(error, exceptions.ConnectTimeoutError | exceptions.ReadTimeoutError):
-        return failed(text, Outcome.TIMEOUT)
+        return failed(text, SendOutcome.TIMEOUT)
     mistakes = exceptions.ParamValidationError | exceptions.NoRegionError
     return failed(text, may_retry=not isinstance(error, mistakes))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from synergy.clock import Clock
 from synergy.delivery import headers
 from synergy.delivery.options import Options
-from synergy.delivery.request import JSON, Answer, Outcome, Request, failed, sent
+from synergy.delivery.request import JSON, Request, Response, SendOutcome, failed, sent
 from synergy.delivery.target import split_exchange
 from synergy.errors import MessagingUnavailable
-from synergy.messaging.rabbitmq.exchange import Exchanges, Letter
+from synergy.messaging.rabbitmq.exchange import Exchanges, OutgoingMessage
 from synergy.runtime.masking import mask
 
 
@@ -23,12 +23,12 @@ class AmqpExchanges:
         self._clock = clock
         self._exchanges = Exchanges()
 
-    async def send(self, request: Request, tell: Callable[[Answer], None]) -> None:
+    async def send(self, request: Request, tell: Callable[[Response], None]) -> None:
         """Tells the answer when a queue has it; raises InvalidValue for its headers."""
         place, limit = request.target.destination, self._options.total
         exchange = split_exchange(request.target.url)
         told = headers.about(request)
-        letter = Letter(
+        letter = OutgoingMessage(
             exchange=exchange.name,
             routing_key=exchange.routing_key,
             body=request.body,
@@ -41,7 +41,7 @@ class AmqpExchanges:
             async with asyncio.timeout(limit):
                 await self._exchanges.publish(exchange.broker, letter)
         except TimeoutError:
-            tell(failed(f"{place}: no confirm within {limit:g} s", Outcome.TIMEOUT))
+            tell(failed(f"{place}: no confirm within {limit:g} s", SendOutcome.TIMEOUT))
         except MessagingUnavailable as error:
             tell(failed(mask(f"{place}: {error}")))
         else:

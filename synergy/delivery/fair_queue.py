@@ -17,7 +17,7 @@ STANDS = 1.0  # seconds without an end after which a lane is said to hang
 T = TypeVar("T")
 
 
-class Lanes(Generic[T]):
+class FairQueue(Generic[T]):
     """`each`: the most under way in one lane; `most`: in all. Not for several threads at once.
 
     `ahead`: how many more may wait in one lane; in all lanes `most`. `now` is monotonic.

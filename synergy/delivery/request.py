@@ -17,7 +17,7 @@ PASSING = frozenset({408, 425, 429})
 """Statuses of the 4xx that say nothing against the request: it may be sent again at any time."""
 
 
-class Outcome(StrEnum):
+class SendOutcome(StrEnum):
     """What became of an attempt; a label of metrics, so the set is closed."""
 
     SENT = "sent"  # taken by the receiver
@@ -47,7 +47,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """What became of one attempt.
 
     `retry_after`: seconds that the receiver wants to be left alone. `status`: of HTTP, also
@@ -72,23 +72,23 @@ class Answer:
         return self.status is not None and 300 <= self.status < 500 and self.status not in PASSING
 
 
-def sent(status: int | None = None, body: bytes = b"") -> Answer:
+def sent(status: int | None = None, body: bytes = b"") -> Response:
     """The receiver has it."""
-    return Answer(
-        ok=True, outcome=Outcome.SENT, may_retry=False, status=status, body=readable(body)
+    return Response(
+        ok=True, outcome=SendOutcome.SENT, may_retry=False, status=status, body=readable(body)
     )
 
 
 def failed(
     error: str,
-    outcome: Outcome = Outcome.FAILED,
+    outcome: SendOutcome = SendOutcome.FAILED,
     *,
     may_retry: bool = True,
     status: int | None = None,
     body: bytes = b"",
-) -> Answer:
+) -> Response:
     """The receiver does not have it, or did not say so."""
-    return Answer(
+    return Response(
         ok=False,
         outcome=outcome,
         may_retry=may_retry,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from synergy.delivery.request import Answer
+from synergy.delivery.request import Response
 
 BUDGET = 300.0
 FIRST_PAUSE = 1.0
@@ -17,7 +17,7 @@ def next_attempt(
     attempts: int,
     first_attempt_at: datetime,
     now: datetime,
-    answer: Answer,
+    answer: Response,
     budget: float = BUDGET,
     jitter: float = 0.0,
 ) -> datetime | None:

@@ -19,15 +19,15 @@ from synergy.clock import Clock
 from synergy.delivery import addresses
 from synergy.delivery.aws import THREADS, Aws
 from synergy.delivery.exchange import AmqpExchanges
-from synergy.delivery.fair_queue import Lanes
+from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.options import Options
-from synergy.delivery.request import Answer, Outcome, Request, failed
+from synergy.delivery.request import Request, Response, SendOutcome, failed
 from synergy.delivery.target import TargetKind
 from synergy.delivery.webhook import Resolve, Webhooks
 from synergy.errors import SynergyError
 from synergy.runtime.masking import mask
 
-__all__ = ["Answer", "Done", "Options", "Outcome", "Request", "Sender"]
+__all__ = ["Done", "Options", "Request", "Response", "SendOutcome", "Sender"]
 
 FEW = 4
 AHEAD = 100  # requests for one destination that may wait here, if it is quick
@@ -35,11 +35,11 @@ WIND_UP = 5.0  # seconds for what was cancelled to end
 
 log = logging.getLogger(__name__)
 
-Done = Callable[[Answer], None]
+Done = Callable[[Response], None]
 _Item = tuple[Request, Done]
 
 
-class Way(Protocol):
+class Transport(Protocol):
     """How requests of one kind travel."""
 
     async def send(self, request: Request, tell: Done) -> None:
@@ -66,14 +66,15 @@ class Sender:
         self._clock = clock
         self._resolve = resolve
         self._lock = threading.Lock()
-        self._lanes: dict[TargetKind, Lanes[_Item]] = {
-            kind: Lanes(options.per_destination, _most(kind, options), AHEAD) for kind in TargetKind
+        self._lanes: dict[TargetKind, FairQueue[_Item]] = {
+            kind: FairQueue(options.per_destination, _most(kind, options), AHEAD)
+            for kind in TargetKind
         }
         self._is_closed = False
         self._begins = False  # whether `_begin` is about to be called
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._ways: dict[TargetKind, Way] = {}
+        self._ways: dict[TargetKind, Transport] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, request: Request, done: Done) -> None:
@@ -164,9 +165,9 @@ class Sender:
     async def _carry(self, request: Request, done: Done) -> None:
         """One request from its beginning to its end: whatever happens, `done` is called once."""
         began = self._clock.monotonic()
-        told: list[Answer] = []
+        told: list[Response] = []
 
-        def tell(answer: Answer) -> None:
+        def tell(answer: Response) -> None:
             if not told:
                 told.append(answer)
                 self._tell(done, replace(answer, seconds=self._clock.monotonic() - began))
@@ -181,13 +182,13 @@ class Sender:
             log.exception("a delivery fails", extra={"event": "delivery.failed"})
             tell(failed(mask(f"{request.target.destination}: {error!r}")))
 
-    def _way(self, kind: TargetKind) -> Way:
+    def _way(self, kind: TargetKind) -> Transport:
         way = self._ways.get(kind)
         if way is None:
             way = self._ways[kind] = self._made(kind)
         return way
 
-    def _made(self, kind: TargetKind) -> Way:
+    def _made(self, kind: TargetKind) -> Transport:
         match kind:
             case TargetKind.WEBHOOK:
                 return Webhooks(self._options, self._clock, self._resolve)
@@ -196,7 +197,7 @@ class Sender:
             case TargetKind.SQS | TargetKind.SNS:
                 return Aws(kind, self._options)
 
-    def _tell(self, done: Done, answer: Answer) -> None:
+    def _tell(self, done: Done, answer: Response) -> None:
         try:
             done(answer)
         except Exception:
@@ -234,5 +235,5 @@ def _kind(destination: str) -> TargetKind:
     return TargetKind.WEBHOOK
 
 
-def _stopped(request: Request) -> Answer:
-    return failed(f"{request.target.destination}: sending was stopped", Outcome.STOPPED)
+def _stopped(request: Request) -> Response:
+    return failed(f"{request.target.destination}: sending was stopped", SendOutcome.STOPPED)

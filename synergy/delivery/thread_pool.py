@@ -18,7 +18,7 @@ T = TypeVar("T")
 _Call = tuple[Future[Any], Callable[[], object]]
 
 
-class Crew:
+class ThreadPool:
     """At most `most` threads, made when they are needed."""
 
     def __init__(self, name: str, most: int) -> None:

@@ -29,9 +29,9 @@ from synergy.delivery import headers
 from synergy.delivery.addresses import IpAddress, refusal
 from synergy.delivery.connections import Connection, Connections, Place
 from synergy.delivery.options import Options
-from synergy.delivery.request import KEPT, Answer, Outcome, Request, failed, sent
+from synergy.delivery.request import KEPT, Request, Response, SendOutcome, failed, sent
 from synergy.delivery.target import Webhook, split_webhook
-from synergy.delivery.thread_pool import Crew
+from synergy.delivery.thread_pool import ThreadPool
 
 Resolve = Callable[[str, int], Sequence[IpAddress]]
 
@@ -61,12 +61,12 @@ class Webhooks:
         self._options = options
         self._clock = clock
         self._resolve = resolve
-        self._resolvers = Crew("delivery-names", RESOLVERS)
+        self._resolvers = ThreadPool("delivery-names", RESOLVERS)
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[IpAddress]]] = {}
         self._connections = Connections(_trusted)
         self._limits = httpx.Timeout(options.read, connect=options.connect).as_dict()
 
-    async def send(self, request: Request, tell: Callable[[Answer], None]) -> None:
+    async def send(self, request: Request, tell: Callable[[Response], None]) -> None:
         """Tells the answer once it is not listened to any more; raises InvalidValue for headers."""
         place = request.target.destination
         heard = _Heard()
@@ -75,11 +75,11 @@ class Webhooks:
                 await self._carry(request, heard)
         except (TimeoutError, httpx.TimeoutException) as error:
             text = f"{place}: {self._limit(error)}"
-            tell(_unfinished(heard, text, Outcome.TIMEOUT))
+            tell(_unfinished(heard, text, SendOutcome.TIMEOUT))
         except _Blocked as error:
-            tell(failed(f"{place}: {error}", Outcome.BLOCKED, may_retry=False))
+            tell(failed(f"{place}: {error}", SendOutcome.BLOCKED, may_retry=False))
         except (httpx.HTTPError, _NotFound) as error:
-            tell(_unfinished(heard, f"{place}: {_words(error, heard)}", Outcome.FAILED))
+            tell(_unfinished(heard, f"{place}: {_words(error, heard)}", SendOutcome.FAILED))
         else:
             tell(_judged(place, heard))
 
@@ -233,14 +233,14 @@ def _trusted() -> ssl.SSLContext:
     return context
 
 
-def _judged(place: str, heard: _Heard) -> Answer:
+def _judged(place: str, heard: _Heard) -> Response:
     """The answer is there, or as much of it as is wanted."""
     status, body = heard.status or 0, bytes(heard.body)
     if 200 <= status < 300:
         return sent(status, body)
-    return Answer(
+    return Response(
         ok=False,
-        outcome=Outcome.REFUSED,
+        outcome=SendOutcome.REFUSED,
         may_retry=status != HTTPStatus.GONE,
         disables=status == HTTPStatus.GONE,
         retry_after=heard.wish,
@@ -250,7 +250,7 @@ def _judged(place: str, heard: _Heard) -> Answer:
     )
 
 
-def _unfinished(heard: _Heard, error: str, outcome: Outcome) -> Answer:
+def _unfinished(heard: _Heard, error: str, outcome: SendOutcome) -> Response:
     """Whatever its status: an answer that was cut off may be that of a receiver that died."""
     return failed(error, outcome, status=heard.status, body=bytes(heard.body))
 

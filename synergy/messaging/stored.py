@@ -13,7 +13,7 @@ from pathlib import Path
 from synergy.clock import Clock, SystemClock
 from synergy.messaging.message import BadMessage, Message, decode, encode
 from synergy.messaging.protocol import Consumer, Delivery, Waiter
-from synergy.messaging.wakeups import Doorbells, LocalDoorbells, SocketDoorbells
+from synergy.messaging.wakeups import LocalWakeups, SocketWakeups, Wakeups
 from synergy.storage.protocol import Batch, DeadMessage, Messages, Store
 
 
@@ -27,7 +27,7 @@ class StoredBus:
     def __init__(self, store: Store, home: Path | None = None, clock: Clock | None = None) -> None:
         self._store = store
         self._clock = clock or SystemClock()
-        self._bells: Doorbells = SocketDoorbells(home / "bells") if home else LocalDoorbells()
+        self._bells: Wakeups = SocketWakeups(home / "bells") if home else LocalWakeups()
 
     def declare(self, queues: Sequence[str]) -> None:
         """A queue is there once there is something in it."""

@@ -32,7 +32,7 @@ _LONGEST = 64  # characters of a topic in a file name: a socket's path has at mo
 _RING = b"!"
 
 
-class Doorbells(Protocol):
+class Wakeups(Protocol):
     """All bells that a process can hear and ring."""
 
     def bell(self, topic: str) -> Waiter:
@@ -46,7 +46,7 @@ class Doorbells(Protocol):
     def close(self) -> None: ...
 
 
-class Bell:
+class Wakeup:
     """One waiter's end. `ring` rings this bell; `discard` takes it away from its topic."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Bell:
         self._ear.close()
 
 
-class LocalDoorbells:
+class LocalWakeups:
     """Bells within one process."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class LocalDoorbells:
                 self._bells[topic].discard(button)
             button.close()
 
-        return Bell(ear, lambda: _press(button), discard)
+        return Wakeup(ear, lambda: _press(button), discard)
 
     def ring(self, topic: str) -> None:
         with self._lock:
@@ -108,7 +108,7 @@ class LocalDoorbells:
         """Nothing is held but what belongs to the waiters."""
 
 
-class SocketDoorbells:
+class SocketWakeups:
     """Bells of all processes that use the same directory."""
 
     def __init__(self, directory: Path) -> None:
@@ -128,7 +128,7 @@ class SocketDoorbells:
         except OSError as error:
             ear.close()
             raise MessagingUnavailable(f"{self._name / name}: {error.strerror}") from error
-        return Bell(ear, lambda: self._send(name), lambda: self._remove(name))
+        return Wakeup(ear, lambda: self._send(name), lambda: self._remove(name))
 
     def ring(self, topic: str) -> None:
         prefix = f"{_escaped(topic)}."

@@ -16,7 +16,16 @@ from synergy.commands.jobs import Actor
 from synergy.mx.accounts.roles import LOCAL, Role
 from synergy.mx.problems import Forbidden, Unknown
 
-__all__ = ["Admin", "Operator", "Person", "Role", "Teller", "Viewer", "is_still", "person_of"]
+__all__ = [
+    "Admin",
+    "EventPublisher",
+    "Operator",
+    "Person",
+    "Role",
+    "Viewer",
+    "is_still",
+    "person_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +71,5 @@ def _needs(role: Role) -> Callable[[HTTPConnection], Awaitable[Person]]:
 Viewer = Annotated[Person, Depends(_needs(Role.VIEWER))]
 Operator = Annotated[Person, Depends(_needs(Role.OPERATOR))]
 Admin = Annotated[Person, Depends(_needs(Role.ADMIN))]
-Teller = Annotated[Person, Depends(_needs(Role.EVENTS))]
+EventPublisher = Annotated[Person, Depends(_needs(Role.EVENTS))]
 """Somebody who may tell that something happened."""

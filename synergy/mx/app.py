@@ -13,7 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount
 
 from synergy.mx import failures, openapi
-from synergy.mx.accounts.authenticator import Guard
+from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.api import ROUTERS as API
 from synergy.mx.api import health, metrics
 from synergy.mx.api.audit import auditing
@@ -22,18 +22,18 @@ from synergy.mx.idempotency import Idempotency
 from synergy.mx.operation_runner import operating
 from synergy.mx.pages import router as pages
 from synergy.mx.problems import answers
-from synergy.mx.protection.auth_middleware import Identity
-from synergy.mx.protection.csrf import CrossSite
-from synergy.mx.protection.head_method import Heading
+from synergy.mx.protection.auth_middleware import AuthMiddleware
+from synergy.mx.protection.csrf import CsrfProtection
+from synergy.mx.protection.head_method import HeadMethod
 from synergy.mx.protection.headers import StrictHeaders
 from synergy.mx.protection.hosts import Hosts
-from synergy.mx.protection.limits import Bodies, Heads
+from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
-from synergy.mx.protection.stream_shutdown import Ending, Endings
-from synergy.mx.services import Desk
+from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
+from synergy.mx.services import Services
 from synergy.mx.stream import streaming
 from synergy.mx.traffic import Counting
-from synergy.mx.verdict_cache import Troubles
+from synergy.mx.verdict_cache import VerdictCache
 
 PREFIX = "/api/v1"
 ANYWHERE = (400, 401, 403, 414, 422, 429, 431, 503)  # what any request to the API may come to
@@ -48,9 +48,9 @@ SERVICES: tuple[Callable[[FastAPI], AbstractContextManager[object]], ...] = (
 """What runs beside the handlers, as long as the application does: entered at its start."""
 
 
-def create_app(desk: Desk, guard: Guard | None = None) -> FastAPI:
-    """The application over a desk; without a guard, everybody at this machine is let in."""
-    guard = guard or Guard()
+def create_app(services: Services, guard: Authenticator | None = None) -> FastAPI:
+    """The application over a services; without a guard, everybody at this machine is let in."""
+    guard = guard or Authenticator()
     app = FastAPI(
         title="Synergy",
         summary="A timetable for time-partitioned data processing",
@@ -61,10 +61,10 @@ def create_app(desk: Desk, guard: Guard | None = None) -> FastAPI:
         redirect_slashes=False,
         routes=_routes(),
         lifespan=_life,
-        middleware=_middleware(desk, guard, ending := Ending()),
+        middleware=_middleware(services, guard, ending := ShutdownSignal()),
     )
-    app.state.desk = desk
-    app.state.troubles = Troubles(desk.health, desk.clock)
+    app.state.services = services
+    app.state.troubles = VerdictCache(services.health, services.clock)
     app.state.guard = guard
     app.state.ending = ending
     failures.install(app)
@@ -74,7 +74,7 @@ def create_app(desk: Desk, guard: Guard | None = None) -> FastAPI:
 
 @cache
 def _routes() -> list[BaseRoute]:
-    """All routes, whatever the desk.
+    """All routes, whatever the services.
 
     FastAPI works out what a route takes when a request first comes near it, which takes a hundred
     times as long as most answers: that is done once for all applications of a process.
@@ -87,22 +87,24 @@ def _routes() -> list[BaseRoute]:
     return [*router.routes, Mount("/static", Assets(), name="static")]
 
 
-def _middleware(desk: Desk, guard: Guard, ending: Ending) -> list[Middleware]:
+def _middleware(
+    services: Services, guard: Authenticator, ending: ShutdownSignal
+) -> list[Middleware]:
     """What each request passes, in this order."""
     return [
-        Middleware(Counting, traffic=desk.traffic, clock=desk.clock),
-        Middleware(RequestLog, clock=desk.clock),
+        Middleware(Counting, traffic=services.traffic, clock=services.clock),
+        Middleware(RequestLog, clock=services.clock),
         Middleware(StrictHeaders),
         Middleware(GZipMiddleware, minimum_size=COMPRESSED, compresslevel=5),
         Middleware(failures.Failures),
-        Middleware(Endings, ending=ending),
-        Middleware(Heading),
-        Middleware(Heads),
+        Middleware(StreamShutdown, ending=ending),
+        Middleware(HeadMethod),
+        Middleware(HeaderLimit),
         Middleware(Hosts, names=guard.names),
-        Middleware(Identity, guard=guard),
-        Middleware(CrossSite),
-        Middleware(Bodies),
-        Middleware(Idempotency, answering=desk.answering, clock=desk.clock),
+        Middleware(AuthMiddleware, guard=guard),
+        Middleware(CsrfProtection),
+        Middleware(BodyLimit),
+        Middleware(Idempotency, answering=services.answering, clock=services.clock),
     ]
 
 

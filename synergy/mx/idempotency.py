@@ -25,7 +25,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synergy.clock import Clock
-from synergy.commands.idempotency import Answering, UnderWay
+from synergy.commands.idempotency import KeptAnswers, UnderWay
 from synergy.errors import InvalidValue
 from synergy.model.answer import Answer
 from synergy.mx.access import Role, person_of
@@ -43,7 +43,7 @@ HEADERS: Final = ("content-type", "location")  # of an answer, that are its own
 class Idempotency:
     """Keeps answers, and gives them again. Who asks must be known by now."""
 
-    def __init__(self, app: ASGIApp, answering: Answering, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, answering: KeptAnswers, clock: Clock) -> None:
         self.app = app
         self._answering = answering
         self._clock = clock

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from fastapi import FastAPI
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 
 LOOK = 20.0  # seconds between two looks for what others accepted, or left behind
 FORGETS = timedelta(hours=1)
@@ -19,11 +19,11 @@ FORGETS = timedelta(hours=1)
 log = logging.getLogger(__name__)
 
 
-class Operating:
+class OperationRunner:
     """Works on one operation after the other. Several MX share them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._forgot_at: datetime | None = None
         self._is_ended = False
         self._thread = threading.Thread(target=self._run, name="operations", daemon=True)
@@ -34,17 +34,17 @@ class Operating:
     def stop(self) -> None:
         """Returns when the step under way is done; the rest is left to whoever comes next."""
         self._is_ended = True
-        self._desk.operations.news.set()
+        self._services.operations.news.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def run_once(self, now: datetime) -> None:
         """Works until there is nothing that is free."""
-        while self._is_going() and self._desk.operations.work(self._is_going):
+        while self._is_going() and self._services.operations.work(self._is_going):
             pass
         if self._forgot_at is None or now - self._forgot_at >= FORGETS:
-            self._forget(self._desk.operations.prune, now)
-            self._forget(self._desk.answering.prune, now)
+            self._forget(self._services.operations.prune, now)
+            self._forget(self._services.answering.prune, now)
             self._forgot_at = now
 
     def _forget(self, prune: Callable[[datetime], int], now: datetime) -> None:
@@ -57,24 +57,24 @@ class Operating:
 
     def _run(self) -> None:
         while self._is_going():
-            self._desk.operations.news.clear()
+            self._services.operations.news.clear()
             if not self._is_going():  # it was set just before
                 return
             try:
-                self.run_once(self._desk.now)
+                self.run_once(self._services.now)
             except (StorageUnavailable, MessagingUnavailable) as error:
                 log.warning(
                     "Operations have to wait: %s", error, extra={"event": "operations.away"}
                 )
             except Exception:
                 log.exception("Operations failed", extra={"event": "operations.failed"})
-            self._desk.operations.news.wait(LOOK)
+            self._services.operations.news.wait(LOOK)
 
 
 @contextmanager
 def operating(app: FastAPI) -> Iterator[None]:
     """Has the thread run beside the handlers of an application."""
-    service = Operating(app.state.desk)
+    service = OperationRunner(app.state.services)
     service.start()
     try:
         yield

@@ -12,13 +12,13 @@ from contextlib import closing, contextmanager, suppress
 import uvicorn
 
 from synergy.errors import Refused
-from synergy.mx.accounts.accounts import Doors
-from synergy.mx.accounts.authenticator import Guard
+from synergy.mx.accounts.accounts import Accounts
+from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.app import create_app
 from synergy.mx.protection.hosts import is_loopback, own_names
-from synergy.mx.protection.stream_shutdown import Ending
-from synergy.mx.protection.timeouts import Impatient
-from synergy.mx.services import Desk
+from synergy.mx.protection.stream_shutdown import ShutdownSignal
+from synergy.mx.protection.timeouts import ConnectionTimeouts
+from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
 
 GRACE = 3  # seconds for requests under way when the process is to end
@@ -46,11 +46,11 @@ class MX(Daemon):
         super().__init__(workplace)
         doors = None
         if workplace.mx_users_file is not None:
-            doors = Doors(workplace.mx_users_file, workplace.home, workplace.clock)
+            doors = Accounts(workplace.mx_users_file, workplace.home, workplace.clock)
             doors.check()
         names = own_names((workplace.mx_address[0].strip("[]"), *workplace.mx_names))
-        app = create_app(Desk.at(workplace), Guard(doors, names))
-        self._ending: Ending = app.state.ending
+        app = create_app(Services.at(workplace), Authenticator(doors, names))
+        self._ending: ShutdownSignal = app.state.ending
         self._server = _Server(_config(app, workplace.mx_tls))
         self._listening = _listen(*workplace.mx_address, is_guarded=doors is not None)
 
@@ -77,7 +77,7 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
     certificate, key = (None, None) if tls is None else map(str, tls)
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=Impatient,
+        http=ConnectionTimeouts,
         ws="none",
         loop="asyncio",
         lifespan="on",

@@ -14,12 +14,12 @@ from fastapi import Depends, Request
 
 from synergy.clock import Clock
 from synergy.commands.bulk import Bulk
-from synergy.commands.idempotency import Answering
-from synergy.commands.jobs import Actions
-from synergy.commands.maintenance import Upkeep
+from synergy.commands.idempotency import KeptAnswers
+from synergy.commands.jobs import JobCommands
+from synergy.commands.maintenance import Maintenance
 from synergy.commands.operations import Operations
-from synergy.commands.processes import ProcessActions
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.processes import ProcessCommands
+from synergy.commands.schedules import ScheduleCommands
 from synergy.model.process import Deployment
 from synergy.mx.stream import Stream
 from synergy.mx.traffic import Traffic
@@ -27,29 +27,29 @@ from synergy.queries.health.readiness import Health
 from synergy.queries.logs.files import LogFiles
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
-from synergy.queries.timetable.follower import Following
+from synergy.queries.timetable.follower import TimetableFollower
 from synergy.runtime.workplace import Workplace
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Services:
     """An open deployment, as MX sees it. All of it may be used by several threads.
 
     `home` is the folder that holds the logs of this box.
     """
 
     reads: Reads
-    actions: Actions
+    actions: JobCommands
     bulk: Bulk
     operations: Operations
-    answering: Answering
-    upkeep: Upkeep
+    answering: KeptAnswers
+    upkeep: Maintenance
     health: Health
     traffic: Traffic
     stream: Stream
     schedules: ScheduleReads
-    schedule_actions: ScheduleActions
-    process_actions: ProcessActions
+    schedule_actions: ScheduleCommands
+    process_actions: ProcessCommands
     logs: LogFiles
     deployment: Deployment
     clock: Clock
@@ -57,25 +57,25 @@ class Desk:
     box: str
 
     @staticmethod
-    def at(place: Workplace) -> Desk:
-        """A desk at a workplace; store and bus stay the workplace's, which closes them."""
+    def at(place: Workplace) -> Services:
+        """A services at a workplace; store and bus stay the workplace's, which closes them."""
         store, bus, deployment, clock = place.store, place.bus, place.deployment, place.clock
-        following = Following(store, deployment, clock)
+        following = TimetableFollower(store, deployment, clock)
         bulk = Bulk(store, bus, deployment, following.timetable)
         reads = Reads(store, bus, deployment, clock, following.timetable)
-        return Desk(
+        return Services(
             reads=reads,
-            actions=Actions(store, bus, deployment),
+            actions=JobCommands(store, bus, deployment),
             bulk=bulk,
             operations=Operations(store, bulk, clock, place.owner),
-            answering=Answering(store, place.owner),
-            upkeep=Upkeep(store, bus, deployment),
+            answering=KeptAnswers(store, place.owner),
+            upkeep=Maintenance(store, bus, deployment),
             health=Health(store, bus, deployment, clock),
             traffic=Traffic(),
             stream=Stream(reads, clock),
             schedules=ScheduleReads(store, deployment, clock),
-            schedule_actions=ScheduleActions(store, bus, deployment, place.webhook_networks),
-            process_actions=ProcessActions(store, bus, deployment),
+            schedule_actions=ScheduleCommands(store, bus, deployment, place.webhook_networks),
+            process_actions=ProcessCommands(store, bus, deployment),
             logs=LogFiles(place.home, deployment),
             deployment=deployment,
             clock=clock,
@@ -88,9 +88,9 @@ class Desk:
         return self.clock.now()
 
 
-async def _desk(request: Request) -> Desk:
-    return cast(Desk, request.app.state.desk)
+async def _services(request: Request) -> Services:
+    return cast(Services, request.app.state.services)
 
 
-AtDesk = Annotated[Desk, Depends(_desk)]
-"""The desk, as an argument of a handler."""
+ServicesDep = Annotated[Services, Depends(_services)]
+"""The services, as an argument of a handler."""

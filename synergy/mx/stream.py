@@ -228,4 +228,4 @@ def streaming(app: FastAPI) -> Iterator[None]:
     try:
         yield
     finally:
-        app.state.desk.stream.close()
+        app.state.services.stream.close()

@@ -10,7 +10,7 @@ from synergy.queries.health.readiness import Health
 FRESH = 5.0  # seconds for which an answer is shown again
 
 
-class Troubles:
+class VerdictCache:
     """The health of the deployment as it was a moment ago; for several threads.
 
     So a page costs no look at it, and one that hangs is waited for once and not by each page.

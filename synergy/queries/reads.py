@@ -21,7 +21,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
 from synergy.queries.collector import planned
 from synergy.queries.dead_letters import DeadPage, dead_page
-from synergy.queries.health.situation_reader import Gathering
+from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
 from synergy.queries.journal import JournalPage, journal_page
@@ -175,7 +175,7 @@ class Reads:
         except Refused:  # it has no start yet
             timetable = None
         now = self._clock.now()
-        look = Gathering(self._store, self._bus, self._deployment, timetable, now)
+        look = SituationReader(self._store, self._bus, self._deployment, timetable, now)
         return verdict(look.situation(is_auditing=is_auditing), now)
 
     def watched_verdict(self) -> Verdict:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from synergy.errors import StorageUnavailable
 
 
-class Turns:
+class SingleFlight:
     """Whose turn it is to look at a store."""
 
     def __init__(self) -> None:

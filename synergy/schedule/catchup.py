@@ -38,7 +38,7 @@ _GAPS = 2  # due times without a local time are one a gap, and gaps are years ap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class DueDecision:
     """What becomes of a due time: run, or skipped if there is a `reason`.
 
     With `until` it stands for all due times from `at` to there.
@@ -57,7 +57,7 @@ class Decided:
 
 def decide(
     definition: Definition, lines: Sequence[Times], after: datetime, now: datetime
-) -> list[Decided]:
+) -> list[DueDecision]:
     """Decides about the oldest due times of several lines in `(after, now]`.
 
     A due time of two lines is one.
@@ -71,7 +71,7 @@ def decide(
         start = _start_of_newest(lines, local, window[0].at, now, each)
         if start is not None:
             reason = f"missed: more than {each} due times; stands for all up to {start:%FT%TZ}"
-            return [Decided(at=window[0].at, reason=reason, until=start)]
+            return [DueDecision(at=window[0].at, reason=reason, until=start)]
     newest = [due.at for due in window if not due.is_skipped][-keep:]
     first = newest[0] if newest else now
     batch = window if len(window) <= STEP + 1 else window[:STEP]
@@ -80,14 +80,14 @@ def decide(
 
 def _decided(
     definition: Definition, due: Due, first: datetime, now: datetime, *, in_turn: bool
-) -> Decided:
+) -> DueDecision:
     """What becomes of a due time, if those from `first` on are the newest."""
     is_missed = definition.catchup is CatchUp.NONE and now - due.at > GRACE
     if due.is_skipped:
-        return Decided(at=due.at, reason=NO_SUCH_TIME, remark=due.remark)
+        return DueDecision(at=due.at, reason=NO_SUCH_TIME, remark=due.remark)
     if due.at < first or is_missed:
-        return Decided(at=due.at, reason=_missed(definition), remark=due.remark)
-    return Decided(at=due.at, remark=due.remark, in_turn=in_turn)
+        return DueDecision(at=due.at, reason=_missed(definition), remark=due.remark)
+    return DueDecision(at=due.at, remark=due.remark, in_turn=in_turn)
 
 
 def _missed(definition: Definition) -> str:

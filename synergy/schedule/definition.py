@@ -78,7 +78,7 @@ class EventType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class EventTrigger:
     """A dependency on an event that stays alive for `life` (semantics, part F)."""
 
     type: EventType
@@ -100,7 +100,7 @@ class AnyOf:
     legs: tuple[Trigger, ...]
 
 
-Leaf = Times | Once | Elapsed | Partition | ProgramEnded | PeriodFinished | Happened
+Leaf = Times | Once | Elapsed | Partition | ProgramEnded | PeriodFinished | EventTrigger
 Trigger = Leaf | AllOf | AnyOf
 
 

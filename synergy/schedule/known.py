@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from synergy.errors import InvalidValue
 from synergy.model.process import FreerunProcess, ManagedProcess, Process
-from synergy.schedule.format.field_reader import Spot
+from synergy.schedule.format.field_reader import Location
 from synergy.schedule.format.literals import suggestion
 
 OF_JOBS = ("processed", "noop", "skipped", "failed", "given_up")
@@ -39,7 +39,7 @@ class Known:
     check_headers: Callable[[Mapping[str, str]], object] | None = None
     check_content_type: Callable[[str], object] | None = None
 
-    def check_program(self, name: str, spot: Spot) -> None:
+    def check_program(self, name: str, spot: Location) -> None:
         """The process that a schedule runs has to be a free-run one."""
         process = self._process(name, spot, FreerunProcess)
         if isinstance(process, ManagedProcess):
@@ -47,14 +47,14 @@ class Known:
         elif process is not None and not isinstance(process, FreerunProcess):
             spot.mistake(f"{name} is a daemon, which always runs")
 
-    def check_managed(self, name: str, statuses: Sequence[str], spot: Spot) -> None:
+    def check_managed(self, name: str, statuses: Sequence[str], spot: Location) -> None:
         """The process whose periods are waited for has to be a managed one; its jobs end so."""
         process = self._process(name, spot.at("process"), ManagedProcess)
         if process is not None and not isinstance(process, ManagedProcess):
             spot.at("process").mistake(f"{name} has no timetable: expected a managed process")
         _check_statuses(statuses, OF_JOBS, spot)
 
-    def check_ended(self, name: str, statuses: Sequence[str], spot: Spot) -> None:
+    def check_ended(self, name: str, statuses: Sequence[str], spot: Location) -> None:
         """The process whose end is waited for has to be one that can end so."""
         process = self._process(name, spot.at("process"), Process)
         possible = tuple(dict.fromkeys((*OF_JOBS, *OF_RUNS)))
@@ -66,7 +66,7 @@ class Known:
             spot.at("process").mistake(f"{name} is a daemon, which never ends")
         _check_statuses(statuses, possible, spot)
 
-    def _process(self, name: str, spot: Spot, kind: type[Process]) -> Process | None:
+    def _process(self, name: str, spot: Location, kind: type[Process]) -> Process | None:
         """None, if nothing more can be said."""
         if self.processes is None or not name:
             return None
@@ -76,7 +76,7 @@ class Known:
         return self.processes.get(name)
 
 
-def _check_statuses(statuses: Sequence[str], possible: Sequence[str], spot: Spot) -> None:
+def _check_statuses(statuses: Sequence[str], possible: Sequence[str], spot: Location) -> None:
     for status in filter(None, statuses):
         if status not in possible:
             what = "no end of a job" if possible is OF_JOBS else "no end of a run"

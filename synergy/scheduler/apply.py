@@ -33,7 +33,7 @@ from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobMove, JobRun, JobState
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
 from synergy.scheduler.job_moves import jobs_of, merged
-from synergy.scheduler.process_state import Lane
+from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import Batch, Store
 
 _FINISHES = {
@@ -52,13 +52,13 @@ _AT_LEAST = {
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class JobDecision:
     """A decision about a job, and what was known when it was made.
 
     `covered` is the highest write number of its source then.
     """
 
-    lane: Lane
+    lane: ProcessState
     ordinal: int
     decision: Decision
     units: tuple[UnitView, ...]
@@ -75,8 +75,8 @@ class Applied:
 
     moved: list[JobMove] = field(default_factory=list)
     refused: list[JobMove] = field(default_factory=list)
-    units: list[tuple[Lane, int, UnitOfWork]] = field(default_factory=list)
-    extended: list[tuple[Lane, int, Extend, bool]] = field(default_factory=list)
+    units: list[tuple[ProcessState, int, UnitOfWork]] = field(default_factory=list)
+    extended: list[tuple[ProcessState, int, Extend, bool]] = field(default_factory=list)
     sent: set[str] = field(default_factory=set)
     unsent: list[tuple[str, Hint]] = field(default_factory=list)
     failure: MessagingUnavailable | None = None
@@ -88,8 +88,8 @@ class _Plan:
 
     publish: defaultdict[str, list[Hint]]
     moves: list[JobMove] = field(default_factory=list)
-    requests: list[tuple[Decided, Request]] = field(default_factory=list)
-    extends: list[tuple[Decided, Extend]] = field(default_factory=list)
+    requests: list[tuple[JobDecision, Request]] = field(default_factory=list)
+    extends: list[tuple[JobDecision, Extend]] = field(default_factory=list)
     cancels: list[tuple[tuple[str, int], UnitMove]] = field(default_factory=list)
 
 
@@ -102,7 +102,7 @@ class Applier:
         self._who = who
 
     def apply(
-        self, batch: Sequence[Decided], hints: dict[str, list[Hint]], now: datetime
+        self, batch: Sequence[JobDecision], hints: dict[str, list[Hint]], now: datetime
     ) -> Applied:
         """Writes the batch and publishes it, with further `hints` by queue.
 
@@ -129,7 +129,7 @@ class Applier:
             ]
         return applied
 
-    def _add(self, plan: _Plan, decided: Decided) -> None:
+    def _add(self, plan: _Plan, decided: JobDecision) -> None:
         match decided.decision:
             case Request() as request:
                 plan.requests.append((decided, request))
@@ -150,7 +150,7 @@ class Applier:
                 assert_never(other)
 
     def _end(
-        self, plan: _Plan, decided: Decided, move: Move, why: str, unit: str | None,
+        self, plan: _Plan, decided: JobDecision, move: Move, why: str, unit: str | None,
         is_derived: bool = False,
     ) -> None:  # fmt: skip
         """Ends the job's work, for now or for good, and that of its other units."""
@@ -203,10 +203,10 @@ class Applier:
 
     def _create(
         self,
-        requests: list[tuple[Decided, Request]],
+        requests: list[tuple[JobDecision, Request]],
         publish: defaultdict[str, list[Hint]],
         now: datetime,
-    ) -> list[tuple[Lane, int, UnitOfWork]]:
+    ) -> list[tuple[ProcessState, int, UnitOfWork]]:
         new = [_unit(decided, request, now) for decided, request in requests]
         stored = self._store.units.create(new, self._who) if new else []
         for at, (unit, (decided, _)) in enumerate(zip(new, requests, strict=True)):
@@ -220,7 +220,7 @@ class Applier:
             for (decided, _), unit in zip(requests, stored, strict=True)
         ]
 
-    def _instead(self, lane: Lane, wanted: UnitOfWork, found: UnitOfWork) -> UnitOfWork:
+    def _instead(self, lane: ProcessState, wanted: UnitOfWork, found: UnitOfWork) -> UnitOfWork:
         """The unit that carries a request out, although one of its key is finished already.
 
         Nothing resurrects a unit. Where the job's newest one was given up, the job is tried again,
@@ -233,7 +233,7 @@ class Applier:
         (stored,) = self._store.units.create([again], self._who)
         return self._instead(lane, again, stored) if stored.state.is_finished else stored
 
-    def _successor(self, lane: Lane, unit: UnitOfWork) -> UnitOfWork:
+    def _successor(self, lane: ProcessState, unit: UnitOfWork) -> UnitOfWork:
         """The same unit under the next key.
 
         That of an outside source has the next number; else the lower bound falls by 1, and stays a
@@ -253,7 +253,7 @@ class Applier:
         return replace(unit, id=unit_id(*key), start_id=start_id, end_id=end_id)
 
     def _job_move(
-        self, decided: Decided, move: Move, why: str, unit: str | None = None
+        self, decided: JobDecision, move: Move, why: str, unit: str | None = None
     ) -> list[JobMove]:
         level, ordinal = decided.lane.level, decided.ordinal
         before = level.state(ordinal)
@@ -276,7 +276,7 @@ class Applier:
             )
         ]
 
-    def _cancels(self, decided: Decided, why: str) -> list[UnitMove]:
+    def _cancels(self, decided: JobDecision, why: str) -> list[UnitMove]:
         return [
             UnitMove(
                 unit.id, unit.state, unit.attempt, UnitState.CANCELED, why, self._who,
@@ -319,7 +319,7 @@ def _target(is_final: bool) -> Move:
     return Move.FINALISE if is_final else Move.REQUEST
 
 
-def _unit(decided: Decided, request: Request, now: datetime) -> UnitOfWork:
+def _unit(decided: JobDecision, request: Request, now: datetime) -> UnitOfWork:
     level, ordinal = decided.lane.level, decided.ordinal
     process, timeperiod = decided.lane.process.name, level.timeperiod(ordinal)
     generation = level.generation(ordinal)

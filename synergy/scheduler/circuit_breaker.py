@@ -21,7 +21,7 @@ AVOIDED = 60.0  # seconds for which a part that was given up is left to others, 
 log = logging.getLogger(__name__)
 
 
-class Troubles:
+class CircuitBreaker:
     """Counts failures by part; `failed` are the parts that did and were not laid down yet."""
 
     def __init__(self, clock: Clock) -> None:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from synergy.clock import Clock
 from synergy.schedule.trigger import Every
-from synergy.scheduler.known_state import Memory
-from synergy.scheduler.process_state import Lane
+from synergy.scheduler.known_state import KnownState
+from synergy.scheduler.process_state import ProcessState
 from synergy.timeperiod import Qualifier
 
 # Seconds between two tries of a failed period whose source grows, where interim runs come with
@@ -19,10 +19,10 @@ BETWEEN_TRIES = 10.0
 log = logging.getLogger(__name__)
 
 
-class Passing:
+class ClockTicks:
     """Moves memory on with the clock."""
 
-    def __init__(self, memory: Memory, clock: Clock) -> None:
+    def __init__(self, memory: KnownState, clock: Clock) -> None:
         self._memory = memory
         self._clock = clock
         self._turned_at = clock.now()
@@ -44,7 +44,7 @@ class Passing:
             waits.append(self._refreshes[0][0] - self._clock.monotonic())
         return max(0.0, min(waits))
 
-    def refresh_later(self, lane: Lane, ordinal: int) -> None:
+    def refresh_later(self, lane: ProcessState, ordinal: int) -> None:
         """Has the next interim run of a period wait a while."""
         refresh = lane.process.refresh
         due = self._clock.monotonic() + (BETWEEN_TRIES if refresh is None else refresh)

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class Collected:
     """What a run did, by verdict, and when the next unit comes due."""
 
     counts: Mapping[str, int]
@@ -72,7 +72,7 @@ class Collector:
         self._running: dict[str, tuple[int, float]] = {}
         self._ran_at: float | None = None
 
-    def run_once(self, *, flush: bool = False, only: str = "") -> Swept:
+    def run_once(self, *, flush: bool = False, only: str = "") -> Collected:
         """One run; `flush` ignores waiting times, `only` limits it to one process."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY:
@@ -111,9 +111,9 @@ class Collector:
         counts["forgotten"] = self._store.units.prune(now - UNITS_KEPT, FORGET_AT_MOST)
         counts["forgotten"] += self._store.journal.prune(now - JOURNAL_KEPT, FORGET_AT_MOST)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
-        return Swept({name: n for name, n in counts.items() if n}, min(dues, default=None))
+        return Collected({name: n for name, n in counts.items() if n}, min(dues, default=None))
 
-    def note(self, swept: Swept, process: str) -> None:
+    def note(self, swept: Collected, process: str) -> None:
         """Puts a run that was asked for, or that did something, into the journal."""
         text = told(swept.counts)
         entry = JournalEntry(

@@ -24,10 +24,10 @@ from synergy.lifecycle.decision import (
 from synergy.lifecycle.machines import decide
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
-from synergy.scheduler.apply import Decided
-from synergy.scheduler.circuit_breaker import Troubles
-from synergy.scheduler.known_state import Memory
-from synergy.scheduler.process_state import Lane
+from synergy.scheduler.apply import JobDecision
+from synergy.scheduler.circuit_breaker import CircuitBreaker
+from synergy.scheduler.known_state import KnownState
+from synergy.scheduler.process_state import ProcessState
 from synergy.scheduler.sources import Sources
 from synergy.storage.protocol import Store
 from synergy.timetable.readiness import Blocker, readiness
@@ -37,18 +37,18 @@ LEAST = 64  # the share of each, however many they are
 JOURNAL_LOOK = 20  # entries of a skipped job among which the one about its skip is
 
 
-class Decider:
+class JobDecider:
     """Decides about the lanes that are awake."""
 
-    def __init__(self, store: Store, memory: Memory, troubles: Troubles) -> None:
+    def __init__(self, store: Store, memory: KnownState, troubles: CircuitBreaker) -> None:
         self._store = store
         self._memory = memory
         self._troubles = troubles
         self._reason: tuple[tuple[str, str], str] | None = None  # of the last that was asked for
 
-    def decide(self, now: datetime) -> list[Decided]:
+    def decide(self, now: datetime) -> list[JobDecision]:
         """The decisions that ask for something to be done."""
-        batch: list[Decided] = []
+        batch: list[JobDecision] = []
         self._reason = None
         left = BATCH
         sources = Sources(self._store)
@@ -60,8 +60,10 @@ class Decider:
                 batch += self._of_lane(lane, share, sources, now)
         return batch
 
-    def _of_lane(self, lane: Lane, share: int, sources: Sources, now: datetime) -> list[Decided]:
-        batch: list[Decided] = []
+    def _of_lane(
+        self, lane: ProcessState, share: int, sources: Sources, now: datetime
+    ) -> list[JobDecision]:
+        batch: list[JobDecision] = []
         lane.resume()
         lane.head = lane.level.frontier
         for ordinal, refresh, ahead in _due(lane, share):
@@ -77,7 +79,7 @@ class Decider:
                 lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
             if not isinstance(decision, Wait):
                 high = bounds.high if bounds is not None else 0
-                batch.append(Decided(lane, ordinal, decision, tuple(units), high))
+                batch.append(JobDecision(lane, ordinal, decision, tuple(units), high))
         if not lane.has_work:
             self._memory.awake.pop(lane, None)
         return batch
@@ -91,19 +93,21 @@ class Decider:
             self._reason = (key, found)
         return f"{why}: {self._reason[1]}" if self._reason[1] else why
 
-    def _try_again_later(self, lane: Lane, ordinal: int, last: UnitView, now: datetime) -> None:
+    def _try_again_later(
+        self, lane: ProcessState, ordinal: int, last: UnitView, now: datetime
+    ) -> None:
         due = _retry_due(lane, ordinal, last, now)
         if due is not None and due > now:
             lane.retry_later(ordinal, due)
             self._memory.time_due = min(self._memory.time_due, due)
 
-    def _units(self, lane: Lane, ordinal: int) -> list[UnitView]:
+    def _units(self, lane: ProcessState, ordinal: int) -> list[UnitView]:
         if ordinal not in lane.units and lane.level.state(ordinal) is not JobState.EMBRYO:
             self._memory.know(lane, lane.level.timeperiod(ordinal))
         return lane.units.get(ordinal, [])
 
 
-def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool, int]]:
+def _due(lane: ProcessState, limit: int) -> Iterator[tuple[int, bool, int]]:
     """The periods that something happened to, then those that were never looked at.
 
     With each comes whether its trigger ticked, and how many neighbours are likely to follow.
@@ -128,7 +132,7 @@ def _due(lane: Lane, limit: int) -> Iterator[tuple[int, bool, int]]:
 
 
 def _consider(
-    lane: Lane, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None,
+    lane: ProcessState, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None,
     now: datetime, *, refresh: bool,
 ) -> Decision:  # fmt: skip
     decision = decide(
@@ -158,7 +162,7 @@ def _consider(
     return decision
 
 
-def _may_refresh(lane: Lane, ordinal: int, *, ticked: bool) -> bool:
+def _may_refresh(lane: ProcessState, ordinal: int, *, ticked: bool) -> bool:
     process = lane.process
     by_trigger = process.refresh is None and ordinal >= lane.closed
     if process.stored_source is None or by_trigger:
@@ -166,7 +170,7 @@ def _may_refresh(lane: Lane, ordinal: int, *, ticked: bool) -> bool:
     return ticked or ordinal not in lane.refresh_at
 
 
-def _may_retry(lane: Lane, ordinal: int, last: UnitView | None, now: datetime) -> bool:
+def _may_retry(lane: ProcessState, ordinal: int, last: UnitView | None, now: datetime) -> bool:
     """Whether the period closed, or `retry_failed` passed, since the unit was given up."""
     if last is None or last.state is not UnitState.CANCELED:
         return False
@@ -174,7 +178,7 @@ def _may_retry(lane: Lane, ordinal: int, last: UnitView | None, now: datetime) -
     return due is not None and due <= now
 
 
-def _retry_due(lane: Lane, ordinal: int, last: UnitView, now: datetime) -> datetime | None:
+def _retry_due(lane: ProcessState, ordinal: int, last: UnitView, now: datetime) -> datetime | None:
     """When a job whose unit was given up is tried again by itself; None for never.
 
     After the clock was set back, what is closed stays closed, and the close is waited for once

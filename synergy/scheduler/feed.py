@@ -15,9 +15,9 @@ from datetime import datetime
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import Hint, UnitState
-from synergy.scheduler.circuit_breaker import Troubles
-from synergy.scheduler.known_state import Memory
-from synergy.scheduler.process_state import Lane
+from synergy.scheduler.circuit_breaker import CircuitBreaker
+from synergy.scheduler.known_state import KnownState
+from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import Store
 from synergy.timetable.change import Change
 
@@ -42,7 +42,7 @@ class Feed:
     """
 
     def __init__(
-        self, store: Store, memory: Memory, troubles: Troubles, who: str, seq: int
+        self, store: Store, memory: KnownState, troubles: CircuitBreaker, who: str, seq: int
     ) -> None:
         """`seq` is the number of the newest entry before memory was filled."""
         self._store = store
@@ -50,7 +50,7 @@ class Feed:
         self._troubles = troubles
         self._who = who
         self._seq = seq
-        self._surprises: defaultdict[Lane, set[int]] = defaultdict(set)
+        self._surprises: defaultdict[ProcessState, set[int]] = defaultdict(set)
         self.collections: list[CollectionAsked] = []
         self.is_released = False
 
@@ -101,7 +101,7 @@ class Feed:
 
     # Units
 
-    def _unit_event(self, lane: Lane, entry: JournalEntry, event: str) -> None:
+    def _unit_event(self, lane: ProcessState, entry: JournalEntry, event: str) -> None:
         if event == UnitState.INVALID.value:
             self._ask_collector()
         ordinal = lane.level.find(entry.first)
@@ -123,7 +123,7 @@ class Feed:
         if unit.state is not UnitState.IN_PROGRESS:
             lane.wake(ordinal)
 
-    def _unexpected_unit(self, lane: Lane, ordinal: int, entry: JournalEntry) -> None:
+    def _unexpected_unit(self, lane: ProcessState, ordinal: int, entry: JournalEntry) -> None:
         """Somebody else requested a unit, or it is not known as the entry found it."""
         if entry.generation == lane.level.generation(ordinal):
             self._memory.know(lane, entry.first)
@@ -131,7 +131,7 @@ class Feed:
 
     # Jobs
 
-    def _job_event(self, lane: Lane, entry: JournalEntry) -> None:
+    def _job_event(self, lane: ProcessState, entry: JournalEntry) -> None:
         level, change = lane.level, Change.of(entry, lane.level)
         if change is None:
             return

@@ -18,14 +18,14 @@ from synergy.model.process import Deployment, FreerunProcess, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
-from synergy.scheduler.circuit_breaker import Troubles
-from synergy.scheduler.process_state import Lane, view
+from synergy.scheduler.circuit_breaker import CircuitBreaker
+from synergy.scheduler.process_state import ProcessState, view
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node
 from synergy.timetable.timetable import Timetable
 
 
-class Memory:
+class KnownState:
     """The timetable with its lanes.
 
     `unsure` are the jobs of which it is not known what happened to them, or to their source:
@@ -37,25 +37,31 @@ class Memory:
     """
 
     def __init__(
-        self, store: Store, clock: Clock, deployment: Deployment, start: str, troubles: Troubles
+        self,
+        store: Store,
+        clock: Clock,
+        deployment: Deployment,
+        start: str,
+        troubles: CircuitBreaker,
     ) -> None:
         self._store = store
         self._troubles = troubles
         now = clock.now()
         self.timetable = Timetable(deployment, start, now)
-        self.awake: dict[Lane, None] = {}  # in the order in which they woke
+        self.awake: dict[ProcessState, None] = {}  # in the order in which they woke
         self.lanes = {
-            name: Lane(place, now, self.awake) for name, place in self.timetable.places.items()
+            name: ProcessState(place, now, self.awake)
+            for name, place in self.timetable.places.items()
         }
-        self.trees: dict[str, list[Lane]] = defaultdict(list)
-        self.by_source: dict[str, list[Lane]] = defaultdict(list)
+        self.trees: dict[str, list[ProcessState]] = defaultdict(list)
+        self.by_source: dict[str, list[ProcessState]] = defaultdict(list)
         for lane in self.lanes.values():
             self.trees[lane.place.tree].append(lane)
             if lane.process.stored_source is not None:
                 self.by_source[lane.process.stored_source].append(lane)
         self.held: set[str] = set()
         self.time_due = now
-        self.unsure: list[tuple[Lane, int]] = []
+        self.unsure: list[tuple[ProcessState, int]] = []
         self.started_over: list[Node] = []
         self.widened: list[Node] = []
         self.unsent: list[tuple[str, Hint]] = []
@@ -145,7 +151,7 @@ class Memory:
     # What happened
 
     def take(
-        self, lane: Lane, first: int, last: int, state: JobState, generation: int, *,
+        self, lane: ProcessState, first: int, last: int, state: JobState, generation: int, *,
         flags: int = 0,
     ) -> None:  # fmt: skip
         """Takes a change of jobs in, and wakes whoever may have waited for it."""
@@ -164,7 +170,7 @@ class Memory:
         elif state.is_finished:
             self.wake_neighbours(lane, first, last)
 
-    def wake_neighbours(self, lane: Lane, first: int, last: int) -> None:
+    def wake_neighbours(self, lane: ProcessState, first: int, last: int) -> None:
         """Wakes the parents and the dependants of jobs."""
         place = lane.place
         if place.parent is not None:
@@ -189,7 +195,7 @@ class Memory:
             moves = [move for move in refused if move.process == name]
             self.learn(self.lanes[name], {at for m in moves for at in range(m.first, m.last + 1)})
 
-    def learn(self, lane: Lane, surprising: set[int]) -> None:
+    def learn(self, lane: ProcessState, surprising: set[int]) -> None:
         """Reads how a process stands, and has these jobs, and all that changed, looked at again.
 
         Jobs that were closed by a clock that ran ahead, and was set back, are met so.
@@ -205,7 +211,7 @@ class Memory:
             self.unsure.append((lane, ordinal))
             self.wake_neighbours(lane, ordinal, ordinal)
 
-    def know(self, lane: Lane, timeperiod: str) -> None:
+    def know(self, lane: ProcessState, timeperiod: str) -> None:
         """Reads the units of a job that is under way."""
         ordinal = lane.level.find(timeperiod)
         if ordinal is None:

@@ -30,8 +30,8 @@ from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove
 from synergy.model.process import LateData as Policy
-from synergy.scheduler.known_state import Memory
-from synergy.scheduler.process_state import Lane
+from synergy.scheduler.known_state import KnownState
+from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import SourceChange, Store
 from synergy.timetable.cascade import Node, late_cascade
 
@@ -57,7 +57,7 @@ class _Suspect:
 class LateData:
     """Follows the changes of the sources of the trees that are held, and starts jobs over."""
 
-    def __init__(self, store: Store, bus: Bus, clock: Clock, memory: Memory) -> None:
+    def __init__(self, store: Store, bus: Bus, clock: Clock, memory: KnownState) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -89,7 +89,7 @@ class LateData:
         self._noted.pop(tree, None)
         self._suspects = {n: s for n, s in self._suspects.items() if n[0].tree != tree}
 
-    def look_again(self, lane: Lane, ordinal: int) -> None:
+    def look_again(self, lane: ProcessState, ordinal: int) -> None:
         """It is not known whether the source of a job changed: if it is finished, that is asked."""
         if lane.is_held and lane.level.holds(ordinal) and lane.level.state(ordinal).is_finished:
             bounds = source_bounds(self._store, lane.level, ordinal)
@@ -115,7 +115,7 @@ class LateData:
                     else:
                         lane.wake(ordinal)
 
-    def _suspect(self, lane: Lane, ordinal: int, seq: int) -> None:
+    def _suspect(self, lane: ProcessState, ordinal: int, seq: int) -> None:
         """A finished period's source changed; whether that is late is asked once it is quiet."""
         if lane.process.late_data is Policy.IGNORE:
             return

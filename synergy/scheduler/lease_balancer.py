@@ -21,7 +21,7 @@ from synergy.runtime.leadership import Leadership
 PATIENCE = 3  # ticks for which a part that is free is left to those who have less
 
 
-class Sharing:
+class LeaseBalancer:
     """The parts of one scheduler, `mine` being those it holds at this moment."""
 
     def __init__(

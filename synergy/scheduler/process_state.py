@@ -17,7 +17,7 @@ from synergy.timetable.timetable import Place
 _INSTANT = timedelta(microseconds=1)
 
 
-class Lane:
+class ProcessState:
     """A level with its work in flight.
 
     Only while its tree is held here does it have work, and put itself among the `awake` ones
@@ -30,7 +30,7 @@ class Lane:
     themselves, each with the time for that.
     """
 
-    def __init__(self, place: Place, now: datetime, awake: dict[Lane, None]) -> None:
+    def __init__(self, place: Place, now: datetime, awake: dict[ProcessState, None]) -> None:
         self.place = place
         self._awake = awake
         self.level: Level = place.level

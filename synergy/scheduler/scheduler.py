@@ -17,11 +17,11 @@ from synergy.names import SCHEDULER_TOPIC, TIMETABLE_START
 from synergy.runtime.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.runtime.leadership import Leadership
 from synergy.runtime.workplace import Daemon, Workplace
-from synergy.scheduler.circuit_breaker import Troubles
+from synergy.scheduler.circuit_breaker import CircuitBreaker
 from synergy.scheduler.collector import EVERY, Collector
 from synergy.scheduler.feed import RELEASED, CollectionAsked
-from synergy.scheduler.lease_balancer import Sharing
-from synergy.scheduler.timetable_loop import JOURNAL, Managed
+from synergy.scheduler.lease_balancer import LeaseBalancer
+from synergy.scheduler.timetable_loop import JOURNAL, TimetableLoop
 from synergy.timeperiod import Qualifier
 
 HISTORY = timedelta(hours=48)  # how far back a first start reaches by default
@@ -38,12 +38,12 @@ class Scheduler(Daemon):
         self._who = f"scheduler {workplace.owner}"
         leases, clock = workplace.store.leases, workplace.clock
         self._leadership = Leadership(leases, clock, FAMILY, workplace.owner)
-        self._troubles = Troubles(clock)
-        self._sharing = Sharing(
+        self._troubles = CircuitBreaker(clock)
+        self._sharing = LeaseBalancer(
             self._leadership, parts_of(workplace.deployment), self._troubles.is_given_up
         )
         self._trees = {part_of_tree(tree): tree for tree in workplace.deployment.trees}
-        self._managed: Managed | None = None
+        self._managed: TimetableLoop | None = None
         self._collector: Collector | None = None
         self._collect_at = 0.0
         self._won = 0
@@ -99,7 +99,7 @@ class Scheduler(Daemon):
         waits = [idle, collects_in, self._sharing.due_in(), self._troubles.rest_ends_in()]
         return max(0.0, min(waits))
 
-    def _turn(self, managed: Managed) -> tuple[float, MessagingUnavailable | None]:
+    def _turn(self, managed: TimetableLoop) -> tuple[float, MessagingUnavailable | None]:
         """Seconds that nothing is due, and why not all messages left: that stops nothing else."""
         try:
             return managed.turn(), None
@@ -144,7 +144,7 @@ class Scheduler(Daemon):
             self._give_up(mine)
         self._sharing.resign()
 
-    def _hold(self, managed: Managed, mine: list[str]) -> None:
+    def _hold(self, managed: TimetableLoop, mine: list[str]) -> None:
         """Takes up what was won, lays down what was lost."""
         for tree in managed.held:
             if part_of_tree(tree) not in mine:
@@ -168,7 +168,7 @@ class Scheduler(Daemon):
         if won:
             self._journal("scheduler.leads", won)
 
-    def _lay_down(self, managed: Managed) -> None:
+    def _lay_down(self, managed: TimetableLoop) -> None:
         """What something went wrong with rests; what is known of it is read again then."""
         failed, self._troubles.failed = self._troubles.failed, set()
         for part in failed:
@@ -195,11 +195,11 @@ class Scheduler(Daemon):
         self._managed = None
         self._collector = None
 
-    def _build(self) -> Managed:
+    def _build(self) -> TimetableLoop:
         place = self.workplace
         place.store.recover()
         start = place.store.facts.set_default(TIMETABLE_START, self._first_hour(place.clock.now()))
-        return Managed(
+        return TimetableLoop(
             place.store,
             place.bus,
             place.clock,
@@ -218,14 +218,14 @@ class Scheduler(Daemon):
 
     # The collector
 
-    def _new_collector(self, managed: Managed) -> Collector:
+    def _new_collector(self, managed: TimetableLoop) -> Collector:
         self._collect_at = 0.0
         place, memory = self.workplace, managed.memory
         return Collector(
             place.store, place.bus, place.clock, memory.switched_on, memory.is_superseded
         )
 
-    def _collect(self, managed: Managed) -> tuple[bool, float]:
+    def _collect(self, managed: TimetableLoop) -> tuple[bool, float]:
         """Runs the collector if that is due; whether it did anything, and when it is due next."""
         collector, clock = self._collector, self.workplace.clock
         asked = managed.feed.collections

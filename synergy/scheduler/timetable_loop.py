@@ -26,14 +26,14 @@ from synergy.model.job import JobMove
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.names import SCHEDULER_TOPIC
-from synergy.scheduler.apply import Applied, Applier, Decided
-from synergy.scheduler.circuit_breaker import Troubles
-from synergy.scheduler.clock_ticks import Passing
-from synergy.scheduler.decider import Decider
+from synergy.scheduler.apply import Applied, Applier, JobDecision
+from synergy.scheduler.circuit_breaker import CircuitBreaker
+from synergy.scheduler.clock_ticks import ClockTicks
+from synergy.scheduler.decider import JobDecider
 from synergy.scheduler.feed import Feed
-from synergy.scheduler.known_state import Memory
+from synergy.scheduler.known_state import KnownState
 from synergy.scheduler.late_data import LateData
-from synergy.scheduler.process_state import Lane, view
+from synergy.scheduler.process_state import ProcessState, view
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node, late_cascade
 
@@ -43,7 +43,7 @@ JOURNAL = "journal"  # the topic that wakes whoever waits for jobs to be finishe
 _AGAIN = Actor("scheduler", "what it is made from was started over")
 
 
-class Managed:
+class TimetableLoop:
     """The managed processes of one scheduler."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Managed:
         deployment: Deployment,
         start: str,
         who: str,
-        troubles: Troubles,
+        troubles: CircuitBreaker,
         may: Callable[[str], bool],
     ) -> None:
         """`may` tells whether a tree is its to act for at this moment."""
@@ -64,11 +64,11 @@ class Managed:
         self._may = may
         self._troubles = troubles
         seq = store.journal.last_seq()
-        self.memory = Memory(store, clock, deployment, start, troubles)
+        self.memory = KnownState(store, clock, deployment, start, troubles)
         self.feed = Feed(store, self.memory, troubles, who, seq)
-        self._passing = Passing(self.memory, clock)
+        self._passing = ClockTicks(self.memory, clock)
         self._late = LateData(store, bus, clock, self.memory)
-        self._decider = Decider(store, self.memory, troubles)
+        self._decider = JobDecider(store, self.memory, troubles)
         self._applier = Applier(store, bus, who)
 
     @property
@@ -150,7 +150,7 @@ class Managed:
 
     # What it decided
 
-    def _work(self, batch: list[Decided], now: datetime) -> MessagingUnavailable | None:
+    def _work(self, batch: list[JobDecision], now: datetime) -> MessagingUnavailable | None:
         """Writes what was decided for the trees that are still held.
 
         Returns why the bus did not take all of it: one queue that is stuck stops nothing else.
@@ -176,7 +176,7 @@ class Managed:
         self.memory.unsent += applied.unsent
         return applied.failure
 
-    def _apply_apart(self, batch: list[Decided], held: set[str], now: datetime) -> Applied:
+    def _apply_apart(self, batch: list[JobDecision], held: set[str], now: datetime) -> Applied:
         """Each tree on its own; returns what the bus did not take."""
         left = Applied()
         for tree in sorted(held):
@@ -214,7 +214,7 @@ class Managed:
         self._tell(finished)
         self.memory.refuse(applied.refused)
 
-    def _take_unit(self, lane: Lane, ordinal: int, unit: UnitOfWork) -> None:
+    def _take_unit(self, lane: ProcessState, ordinal: int, unit: UnitOfWork) -> None:
         known = [other for other in lane.units.get(ordinal, []) if other.id != unit.id]
         lane.set_units(ordinal, [*known[-1:], view(unit)])
         if lane.process.stored_source is not None:

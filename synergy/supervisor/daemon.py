@@ -26,7 +26,14 @@ from synergy.runtime.stop import Stop
 from synergy.supervisor import lock, output
 from synergy.supervisor.claim import BoxClaim
 from synergy.supervisor.lock import HomeLock
-from synergy.supervisor.start_report import Outcome, Pipe, StartReport, Teller, Watcher, follow
+from synergy.supervisor.start_report import (
+    Outcome,
+    Pipe,
+    StartReport,
+    StartReporter,
+    Watcher,
+    follow,
+)
 from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
 
 logger = logging.getLogger(__name__)
@@ -98,7 +105,7 @@ def _supervise_locked(
     rights = _Rights(config, held, claim, stop)
     try:
         if claim.acquire(stop):
-            _run(supervisor, rights, Teller(supervisor, watcher, settled))
+            _run(supervisor, rights, StartReporter(supervisor, watcher, settled))
     except StorageUnavailable as error:
         return StartReport(Outcome.UNREACHABLE, reason=str(error))
     except Refused as error:
@@ -110,7 +117,7 @@ def _supervise_locked(
     return StartReport(Outcome.STOPPED, os.getpid())
 
 
-def _run(supervisor: Supervisor, rights: _Rights, teller: Teller) -> None:
+def _run(supervisor: Supervisor, rights: _Rights, teller: StartReporter) -> None:
     """Supervises until asked to stop; raises Refused if the box was taken by another meanwhile."""
 
     def after_turn() -> None:

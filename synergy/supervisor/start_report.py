@@ -62,7 +62,7 @@ class StartReport:
 Watcher = Callable[[Progress], None]
 
 
-class Teller:
+class StartReporter:
     """Tells of each change of a slot, and once that all slots have settled."""
 
     def __init__(

@@ -20,15 +20,15 @@ from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC
 from synergy.runtime.workplace import Workplace
-from synergy.worker.work_log import Records
+from synergy.worker.work_log import WorkLog
 
 log = logging.getLogger(__name__)
 
 
-class Hold:
+class ClaimedUnits:
     """Keeps claims and conclusions together, and writes conclusions in groups."""
 
-    def __init__(self, workplace: Workplace, records: Records) -> None:
+    def __init__(self, workplace: Workplace, records: WorkLog) -> None:
         self._workplace = workplace
         self._records = records
         self._lock = threading.RLock()

@@ -24,8 +24,8 @@ from synergy.model.process import WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.runtime import abandoned_work
 from synergy.runtime.workplace import Workplace
-from synergy.worker.claimed_units import Hold
-from synergy.worker.watchdog import Fuse
+from synergy.worker.claimed_units import ClaimedUnits
+from synergy.worker.watchdog import Watchdog
 
 STEP = 1.0
 PATIENCE = 5.0  # seconds that work may go on after the process was asked to stop
@@ -36,10 +36,10 @@ End = Callable[[int], object]
 """Ends the process at once, whatever its threads do, with this exit code."""
 
 
-class Pulse:
+class Heartbeat:
     """A context manager around each group of units."""
 
-    def __init__(self, workplace: Workplace, hold: Hold, end: End = os._exit) -> None:
+    def __init__(self, workplace: Workplace, hold: ClaimedUnits, end: End = os._exit) -> None:
         process = workplace.process
         assert isinstance(process, WorkingProcess)
         self._workplace = workplace
@@ -48,7 +48,7 @@ class Pulse:
         self._every = process.heartbeat_timeout / 6
         self._timeout = process.timeout
         longest = min(process.heartbeat_timeout, process.timeout or process.heartbeat_timeout)
-        self._fuse = Fuse(longest + abandoned_work.GRACE)
+        self._fuse = Watchdog(longest + abandoned_work.GRACE)
         self._work = threading.Event()
         self._rest = threading.Event()
         self._rest.set()

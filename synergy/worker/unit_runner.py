@@ -26,12 +26,12 @@ from synergy.names import SCHEDULER_TOPIC
 from synergy.runtime.masking import mask
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch
-from synergy.worker.claimed_units import Hold
-from synergy.worker.heartbeat import End, Pulse
+from synergy.worker.claimed_units import ClaimedUnits
+from synergy.worker.heartbeat import End, Heartbeat
 from synergy.worker.loop import repeat
 from synergy.worker.outcome import Nothing, Outcome, Processed, checked
 from synergy.worker.task import Sink, Source, Task
-from synergy.worker.work_log import Records, storable
+from synergy.worker.work_log import WorkLog, storable
 
 SHORT = 0.02  # seconds: a group that takes longer makes the next one smaller
 LARGEST_GROUP = 64
@@ -43,7 +43,7 @@ Work = Callable[[Task], Outcome]
 
 def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
     """Carries out units until the process shall stop."""
-    crew = Crew(workplace, work, unique_by)
+    crew = UnitRunner(workplace, work, unique_by)
     announce(workplace)
     try:
         repeat(workplace, crew.round)
@@ -67,7 +67,7 @@ def announce(workplace: Workplace) -> None:
     workplace.bus.notify(SCHEDULER_TOPIC)
 
 
-class Crew:
+class UnitRunner:
     """Carries out the units of one process, one after the other."""
 
     def __init__(
@@ -83,9 +83,9 @@ class Crew:
         self._workplace = workplace
         self._work = work
         self._unique_by = unique_by
-        self._records = Records(workplace.clock)
-        self._hold = Hold(workplace, self._records)
-        self._pulse = Pulse(workplace, self._hold, end)
+        self._records = WorkLog(workplace.clock)
+        self._hold = ClaimedUnits(workplace, self._records)
+        self._pulse = Heartbeat(workplace, self._hold, end)
         self._runs: dict[str, Run] = {}  # of the units in hand, by id
         self._group = 1
         # The death of a worker is a failure of all that it holds, so where one failure fails a

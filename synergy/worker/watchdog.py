@@ -37,7 +37,7 @@ class _Times(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_long) for name in ("again", "again_nanos", "seconds", "nanos"))
 
 
-class Fuse:
+class Watchdog:
     """Of the thread that makes it; any thread may renew it."""
 
     def __init__(self, seconds: float) -> None:

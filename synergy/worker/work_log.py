@@ -23,7 +23,7 @@ LIMIT = 5000  # lines of one attempt
 LONGEST = 8192  # characters of one line
 
 
-class Records(logging.Handler):
+class WorkLog(logging.Handler):
     """A log handler that files lines under the unit that is being carried out."""
 
     def __init__(self, clock: Clock) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from synergy.clock import SystemClock
 from synergy.commands.jobs import Actor
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.model.schedule import RunState
 from synergy.queries.schedules.event_effects import LOOKED_AT, causes
 from tests.acceptance import inside
@@ -223,7 +223,7 @@ def run_of(home, name, receiver):
 def add_job(home, name, receiver):
     """When it is due, which is soon."""
     with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
-        actions, due = ScheduleActions(store, bus, home.deployment()), soon()
+        actions, due = ScheduleCommands(store, bus, home.deployment()), soon()
         data = hook(receiver, name=name, when=due.isoformat())
         actions.create(data, Actor("a test", ""), SystemClock().now(), enable=True)
     return due

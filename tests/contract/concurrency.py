@@ -19,7 +19,7 @@ from synergy.messaging.stored import StoredBus
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
-from tests.contract.mongomock_engine import toy_store
+from tests.contract.mongomock_engine import mongomock_store
 
 # New processes, which have inherited nothing of ours: forked off a server that opens nothing, and
 # has imported what takes long.
@@ -36,7 +36,7 @@ def open_store(address: str) -> Store:
         case "mongodb":
             return MongoStore.open(address)
         case "mongomock":
-            return toy_store()
+            return mongomock_store()
     raise AssertionError(f"an unknown engine: {engine}")
 
 

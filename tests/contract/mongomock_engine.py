@@ -64,6 +64,6 @@ mongomock.collection.Cursor = _Cursor
 mongomock.Collection._iter_documents = _iter_documents  # type: ignore[attr-defined]
 
 
-def toy_store(client: mongomock.MongoClient | None = None) -> MongoStore:
+def mongomock_store(client: mongomock.MongoClient | None = None) -> MongoStore:
     """A new store that ends with this object; or the one in a client, opened once more."""
     return MongoStore.over(Database(client or mongomock.MongoClient(), "synergy", "mongomock"))

@@ -15,7 +15,7 @@ import pytest
 
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Waiter
-from synergy.messaging.wakeups import SocketDoorbells
+from synergy.messaging.wakeups import SocketWakeups
 from synergy.storage.protocol import Store
 from tests.servers.standing_still import stand_still
 
@@ -34,8 +34,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bells(folder: Path) -> Iterator[SocketDoorbells]:
-    with closing(SocketDoorbells(folder)) as bells:
+def bells(folder: Path) -> Iterator[SocketWakeups]:
+    with closing(SocketWakeups(folder)) as bells:
         yield bells
 
 
@@ -145,7 +145,7 @@ def ringer(folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_another_process_is_heard(bells: SocketDoorbells, ringer: subprocess.Popen[str]) -> None:
+def test_another_process_is_heard(bells: SocketWakeups, ringer: subprocess.Popen[str]) -> None:
     with closing(bells.bell("yours")) as bell:
         assert ringer.stdin is not None
         print(file=ringer.stdin, flush=True)
@@ -153,7 +153,7 @@ def test_another_process_is_heard(bells: SocketDoorbells, ringer: subprocess.Pop
 
 
 def test_what_a_killed_process_leaves_is_removed_by_the_next_ring(
-    bells: SocketDoorbells, ringer: subprocess.Popen[str], folder: Path
+    bells: SocketWakeups, ringer: subprocess.Popen[str], folder: Path
 ) -> None:
     with closing(bells.bell("mine")) as mine:
         ringer.kill()
@@ -166,7 +166,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_ring(
 
 
 def test_a_stopped_process_blocks_nobody(
-    bells: SocketDoorbells, ringer: subprocess.Popen[str]
+    bells: SocketWakeups, ringer: subprocess.Popen[str]
 ) -> None:
     stand_still(ringer.pid)
     for _ in range(1_000):
@@ -174,14 +174,14 @@ def test_a_stopped_process_blocks_nobody(
     os.kill(ringer.pid, signal.SIGCONT)
 
 
-def test_only_the_owner_may_ring(bells: SocketDoorbells, folder: Path) -> None:
+def test_only_the_owner_may_ring(bells: SocketWakeups, folder: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_long_home_is_no_hindrance(tmp_path: Path) -> None:
     home = tmp_path.joinpath(*["long" * 20] * 4)
     with (
-        closing(SocketDoorbells(home)) as bells,
+        closing(SocketWakeups(home)) as bells,
         closing(bells.bell("scheduler" * 20)) as bell,
     ):
         bells.ring("scheduler" * 20)
@@ -189,7 +189,7 @@ def test_a_long_home_is_no_hindrance(tmp_path: Path) -> None:
 
 
 def test_ringing_never_raises_even_if_the_folder_is_gone(
-    bells: SocketDoorbells, folder: Path
+    bells: SocketWakeups, folder: Path
 ) -> None:
     bell = bells.bell("a")
     for file in folder.iterdir():
@@ -200,7 +200,7 @@ def test_ringing_never_raises_even_if_the_folder_is_gone(
     bell.close()
 
 
-def test_a_wait_does_not_poll(bells: SocketDoorbells) -> None:
+def test_a_wait_does_not_poll(bells: SocketWakeups) -> None:
     """A second of waiting costs next to no processor time."""
     with closing(bells.bell("a")) as bell:
         before = os.times()

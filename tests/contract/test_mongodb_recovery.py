@@ -26,7 +26,7 @@ from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, SinkWrite, UnitMove, UnitState
 from synergy.storage.mongodb import MongoStore, journaled, payloads
 from tests.contract.engines import MONGOMOCK
-from tests.contract.mongomock_engine import toy_store
+from tests.contract.mongomock_engine import mongomock_store
 from tests.contract.operated import an_operation
 from tests.contract.scheduled import (
     a_change,
@@ -97,7 +97,7 @@ class Place:
         """A new one, which whoever comes can open."""
         if self.server is None:
             client = mongomock.MongoClient()
-            yield lambda: closing(toy_store(client))
+            yield lambda: closing(mongomock_store(client))
         else:
             with self.server.fresh_database() as url:
                 yield lambda: closing(MongoStore.open(url))

@@ -13,7 +13,7 @@ import pymongo
 import pytest
 
 from synergy.clock import SystemClock
-from synergy.commands.store_copy import Copying
+from synergy.commands.store_copy import StoreCopy
 from synergy.errors import StorageUnavailable
 from synergy.model.job import JobMove, JobState
 from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
@@ -198,7 +198,7 @@ def test_a_copy_of_an_older_store_is_one_of_this_version(
     else:
         target = SqliteStore.open(tmp_path / "copy.db")
     with closing(older.open()) as source, closing(target):
-        with Copying(source, target, ("old", "new"), SystemClock()) as copying:
+        with StoreCopy(source, target, ("old", "new"), SystemClock()) as copying:
             copying.copy(lambda *_: None)
         assert named(bytes_of_jobs(target.jobs.load())) == named(expected())
         assert target.journal.find(limit=1000) == source.journal.find(limit=1000)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from synergy.clock import SteppedClock
-from synergy.delivery.sender import Answer, Options, Request, Sender
+from synergy.delivery.sender import Options, Request, Response, Sender
 from synergy.delivery.target import parse_target
 from tests.delivery.receivers import LIMIT
 
@@ -22,25 +22,25 @@ HERE = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 Names = dict[str, list[str]]
 
 
-class Desk:
+class Services:
     """A sender, and what it has told."""
 
     def __init__(self, names: Names | None = None, **options: Any) -> None:
         self.clock = SteppedClock(NOW)
         self.asked: list[str] = []
         self._names = names or {}
-        self._answers: queue.SimpleQueue[tuple[str, Answer]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[str, Response]] = queue.SimpleQueue()
         settings = Options(**{"allowed_networks": HERE, **options})
         self.sender = Sender(settings, self.clock, resolve=self._resolve)
 
     def post(self, request: Request) -> None:
         self.sender.submit(request, lambda answer: self._answers.put((request.key, answer)))
 
-    def next(self) -> tuple[str, Answer]:
+    def next(self) -> tuple[str, Response]:
         """The key of a request, and its answer, in the order in which they come."""
         return self._answers.get(timeout=LIMIT)
 
-    def send(self, url: str, **more: Any) -> Answer:
+    def send(self, url: str, **more: Any) -> Response:
         self.post(a_request(url, **more))
         return self.next()[1]
 
@@ -74,18 +74,18 @@ def a_request(url: str, **more: Any) -> Request:
 
 
 @pytest.fixture
-def desk_with() -> Iterator[Callable[..., Desk]]:
-    desks: list[Desk] = []
+def desk_with() -> Iterator[Callable[..., Services]]:
+    desks: list[Services] = []
 
-    def make(names: Names | None = None, **options: Any) -> Desk:
-        desks.append(Desk(names, **options))
+    def make(names: Names | None = None, **options: Any) -> Services:
+        desks.append(Services(names, **options))
         return desks[-1]
 
     yield make
-    for desk in desks:
-        desk.sender.close(0)
+    for services in desks:
+        services.sender.close(0)
 
 
 @pytest.fixture
-def desk(desk_with: Callable[..., Desk]) -> Desk:
+def services(desk_with: Callable[..., Services]) -> Services:
     return desk_with()

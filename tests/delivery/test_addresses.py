@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from synergy.delivery.addresses import refusal
-from tests.delivery.conftest import Desk
+from tests.delivery.conftest import Services
 from tests.delivery.receivers import Receiver, answers, receiving, says
 from tests.servers.certificates import Authority
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., Services]
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_no_way_of_writing_it_reaches_this_machine(
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]"])
 def test_odd_ways_of_writing_it_are_right_where_it_is_allowed(
-    desk: Desk, receiver: Receiver, host: str
+    services: Services, receiver: Receiver, host: str
 ) -> None:
-    assert desk.send(f"http://{host}:{receiver.port}/").ok
+    assert services.send(f"http://{host}:{receiver.port}/").ok
     assert receiver.calls[0].headers["host"].endswith(f":{receiver.port}")
 
 
@@ -190,8 +190,8 @@ def test_ipv6(desk_with: MakeDesk) -> None:
 def test_a_name_that_resolves_to_something_private(
     desk_with: MakeDesk, receiver: Receiver, found: list[str]
 ) -> None:
-    desk = desk_with({"inner.test": found}, allowed_networks=())
-    answer = desk.send(f"http://inner.test:{receiver.port}/")
+    services = desk_with({"inner.test": found}, allowed_networks=())
+    answer = services.send(f"http://inner.test:{receiver.port}/")
     assert (answer.outcome, answer.may_retry) == ("blocked", False)
     assert "127.0.0.1 is loopback" in answer.error
     assert receiver.connections == 0
@@ -201,21 +201,21 @@ def test_a_name_that_changes_after_it_was_judged(desk_with: MakeDesk, receiver: 
     """Only 127.0.0.1 is allowed; the second look-up would give another address, where also
     somebody listens."""
     names = {"rebinding.test": ["127.0.0.1"]}
-    desk = desk_with(names, allowed_networks=(ip_network("127.0.0.1/32"),))
-    looked_up = desk.sender._resolve
+    services = desk_with(names, allowed_networks=(ip_network("127.0.0.1/32"),))
+    looked_up = services.sender._resolve
 
     def once(host: str, port: int) -> object:
         found = looked_up(host, port)
         names[host] = ["127.0.0.2"]
         return found
 
-    desk.sender._resolve = once  # type: ignore[assignment]
+    services.sender._resolve = once  # type: ignore[assignment]
     url = f"http://rebinding.test:{receiver.port}/"
-    assert desk.send(url).ok
-    assert desk.asked == ["rebinding.test"]
+    assert services.send(url).ok
+    assert services.asked == ["rebinding.test"]
     assert receiver.calls[0].headers["host"] == f"rebinding.test:{receiver.port}"
-    assert desk.send(url).outcome == "blocked"
-    assert desk.asked == ["rebinding.test"] * 2
+    assert services.send(url).outcome == "blocked"
+    assert services.asked == ["rebinding.test"] * 2
     assert receiver.connections == 1
 
 
@@ -254,11 +254,11 @@ def test_the_certificate_is_that_of_the_name(desk_with: MakeDesk, authority: Aut
     names: list[str | None] = []
     tls = _tls(authority.sign("receiver", "subjectAltName=DNS:receiver.test"), names)
     with receiving(answers(), tls=tls) as receiver:
-        desk = desk_with({"receiver.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]})
-        assert desk.send(f"https://receiver.test:{receiver.port}/").ok
+        services = desk_with({"receiver.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]})
+        assert services.send(f"https://receiver.test:{receiver.port}/").ok
         assert receiver.calls[0].headers["host"] == f"receiver.test:{receiver.port}"
-        other = desk.send(f"https://other.test:{receiver.port}/")
-        by_address = desk.send(f"https://127.0.0.1:{receiver.port}/")
+        other = services.send(f"https://other.test:{receiver.port}/")
+        by_address = services.send(f"https://127.0.0.1:{receiver.port}/")
     assert names == ["receiver.test", "other.test", None]
     for answer in (other, by_address):
         assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
@@ -267,22 +267,22 @@ def test_the_certificate_is_that_of_the_name(desk_with: MakeDesk, authority: Aut
 
 
 @pytest.mark.usefixtures("trusted")
-def test_the_certificate_of_an_address(desk: Desk, authority: Authority) -> None:
+def test_the_certificate_of_an_address(services: Services, authority: Authority) -> None:
     tls = _tls(authority.sign("address", "subjectAltName=IP:127.0.0.1"), [])
     with receiving(answers(), tls=tls) as receiver:
-        assert desk.send(f"https://127.0.0.1:{receiver.port}/").ok
+        assert services.send(f"https://127.0.0.1:{receiver.port}/").ok
 
 
-def test_an_authority_that_nobody_knows(desk: Desk, authority: Authority) -> None:
+def test_an_authority_that_nobody_knows(services: Services, authority: Authority) -> None:
     tls = _tls(authority.sign("unknown", "subjectAltName=IP:127.0.0.1"), [])
     with receiving(answers(), tls=tls) as receiver:
-        answer = desk.send(f"https://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"https://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.outcome) == (False, "failed")
     assert "certificate verify failed" in answer.error
     assert receiver.calls == []
 
 
-def test_who_does_not_speak_tls(desk: Desk) -> None:
+def test_who_does_not_speak_tls(services: Services) -> None:
     with receiving(says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), reads=False) as receiver:
-        answer = desk.send(f"https://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"https://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.status) == (False, "failed", None)

@@ -18,11 +18,11 @@ import pytest
 from synergy.delivery import aws
 from synergy.delivery.aws import BOTO3, check_boto3
 from synergy.errors import ConfigurationError
-from tests.delivery.conftest import Desk, a_request
+from tests.delivery.conftest import Services, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving, says
 from tests.servers.ports import free_port
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., Services]
 PROJECT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"
 
@@ -111,11 +111,11 @@ TOLD = {
     ("name", "form"),
     [("jobs-1", "sqs:{name}"), ("jobs-2", "sqs:{name}?region=eu-west-1"), ("jobs-3", "sqs:{url}")],
 )
-def test_what_a_queue_gets(desk: Desk, sqs: Any, name: str, form: str) -> None:
+def test_what_a_queue_gets(services: Services, sqs: Any, name: str, form: str) -> None:
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     target = form.format(name=name, url=url)
     body = '{"a": "é"}'
-    answer = desk.send(target, body=body.encode(), headers={"X-Team": "data"})
+    answer = services.send(target, body=body.encode(), headers={"X-Team": "data"})
     assert (answer.ok, answer.outcome, answer.status, answer.error) == (True, "sent", 200, "")
     [message] = got(sqs, url)
     assert answer.body == f"MessageId {message['MessageId']}"
@@ -123,42 +123,44 @@ def test_what_a_queue_gets(desk: Desk, sqs: Any, name: str, form: str) -> None:
     assert values(message["MessageAttributes"]) == TOLD
 
 
-def test_the_endpoint_is_the_configured_one_whatever_a_url_says(desk: Desk, sqs: Any) -> None:
+def test_the_endpoint_is_the_configured_one_whatever_a_url_says(
+    services: Services, sqs: Any
+) -> None:
     sqs.create_queue(QueueName="mine")
     with receiving(answers()) as elsewhere:
-        answer = desk.send(f"sqs:http://127.0.0.1:{elsewhere.port}/123456789012/mine")
+        answer = services.send(f"sqs:http://127.0.0.1:{elsewhere.port}/123456789012/mine")
     assert answer.ok, answer
     assert elsewhere.connections == 0
 
 
-def test_a_fifo_queue_takes_a_run_once(desk: Desk, sqs: Any) -> None:
+def test_a_fifo_queue_takes_a_run_once(services: Services, sqs: Any) -> None:
     attributes = {"FifoQueue": "true"}
     url = sqs.create_queue(QueueName="jobs.fifo", Attributes=attributes)["QueueUrl"]
     for key, attempt in (("run-1", 1), ("run-1", 2), ("run-2", 1)):
-        assert desk.send("sqs:jobs.fifo", key=key, attempt=attempt).ok
+        assert services.send("sqs:jobs.fifo", key=key, attempt=attempt).ok
     messages = got(sqs, url)
     assert [one["Attributes"]["MessageDeduplicationId"] for one in messages] == ["run-1", "run-2"]
     assert {one["Attributes"]["MessageGroupId"] for one in messages} == {"nightly"}
 
 
-def test_names_that_aws_does_not_take_become_others_as_unique(desk: Desk, sqs: Any) -> None:
+def test_names_that_aws_does_not_take_become_others_as_unique(services: Services, sqs: Any) -> None:
     attributes = {"FifoQueue": "true"}
     url = sqs.create_queue(QueueName="odd.fifo", Attributes=attributes)["QueueUrl"]
     for schedule in ("a b", "a  b", "x" * 300, "日本"):
-        assert desk.send("sqs:odd.fifo", schedule=schedule, key=f"{schedule} 1").ok
+        assert services.send("sqs:odd.fifo", schedule=schedule, key=f"{schedule} 1").ok
     messages = got(sqs, url)
     groups = {one["Attributes"]["MessageGroupId"] for one in messages}
     assert len(messages) == len(groups) == 4
     assert all(re.fullmatch(r"[!-~]{1,128}", group) for group in groups)
 
 
-def test_what_a_topic_gets(desk: Desk, sqs: Any, sns: Any) -> None:
+def test_what_a_topic_gets(services: Services, sqs: Any, sns: Any) -> None:
     url = sqs.create_queue(QueueName="subscriber")["QueueUrl"]
     arn = sns.create_topic(Name="news")["TopicArn"]
     sns.subscribe(
         TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:subscriber"
     )
-    answer = desk.send(f"sns:{arn}", headers={"X-Team": "data"})
+    answer = services.send(f"sns:{arn}", headers={"X-Team": "data"})
     assert (answer.ok, answer.outcome) == (True, "sent")
     [message] = got(sqs, url)
     inner = json.loads(message["Body"])
@@ -167,7 +169,7 @@ def test_what_a_topic_gets(desk: Desk, sqs: Any, sns: Any) -> None:
     assert {name: one["Value"] for name, one in inner["MessageAttributes"].items()} == TOLD
 
 
-def test_a_fifo_topic(desk: Desk, sqs: Any, sns: Any) -> None:
+def test_a_fifo_topic(services: Services, sqs: Any, sns: Any) -> None:
     queue = sqs.create_queue(QueueName="orders.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     arn = sns.create_topic(Name="orders.fifo", Attributes={"FifoTopic": "true"})["TopicArn"]
     sns.subscribe(
@@ -176,7 +178,7 @@ def test_a_fifo_topic(desk: Desk, sqs: Any, sns: Any) -> None:
         Endpoint=f"arn:aws:sqs:{REGION}:123456789012:orders.fifo",
         Attributes={"RawMessageDelivery": "true"},
     )
-    assert desk.send(f"sns:{arn}", key="run-5").ok
+    assert services.send(f"sns:{arn}", key="run-5").ok
     [message] = got(sqs, queue)
     assert message["Attributes"]["MessageDeduplicationId"] == "run-5"
     assert message["Attributes"]["MessageGroupId"] == "nightly"
@@ -191,8 +193,8 @@ def test_a_fifo_topic(desk: Desk, sqs: Any, sns: Any) -> None:
         ("sns:arn:aws:sns:eu-west-1:123456789012:missing", "NotFound"),
     ],
 )
-def test_what_is_not_there_is_tried_three_times(desk: Desk, target: str, word: str) -> None:
-    answer = desk.send(target)
+def test_what_is_not_there_is_tried_three_times(services: Services, target: str, word: str) -> None:
+    answer = services.send(target)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "refused", True)
     assert answer.is_lasting
     assert word in answer.error
@@ -207,34 +209,34 @@ def test_what_is_not_there_is_tried_three_times(desk: Desk, target: str, word: s
         ({"headers": {"X-A": "b\r\nc"}}, "one line"),
     ],
 )
-def test_what_a_message_cannot_hold(desk: Desk, more: dict[str, Any], reason: str) -> None:
-    answer = desk.send("sqs:missing", **more)
+def test_what_a_message_cannot_hold(services: Services, more: dict[str, Any], reason: str) -> None:
+    answer = services.send("sqs:missing", **more)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
     assert reason in answer.error
 
 
-def test_a_queue_made_anew_is_found(desk: Desk, sqs: Any) -> None:
+def test_a_queue_made_anew_is_found(services: Services, sqs: Any) -> None:
     url = sqs.create_queue(QueueName="anew")["QueueUrl"]
-    assert desk.send("sqs:anew").ok
+    assert services.send("sqs:anew").ok
     sqs.delete_queue(QueueUrl=url)
-    assert not desk.send("sqs:anew").ok
+    assert not services.send("sqs:anew").ok
     url = sqs.create_queue(QueueName="anew")["QueueUrl"]
-    assert desk.send("sqs:anew").ok
+    assert services.send("sqs:anew").ok
     assert len(got(sqs, url)) == 1
 
 
 @pytest.mark.usefixtures("account")
-def test_a_region_is_needed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region_is_needed(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION")
-    answer = desk.send("sqs:jobs")
+    answer = services.send("sqs:jobs")
     assert (answer.ok, answer.may_retry) == (False, False)
     assert "region" in answer.error
 
 
 @pytest.mark.usefixtures("account")
-def test_nobody_listens(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_listens(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
-    answer = desk.send("sqs:jobs")
+    answer = services.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
 
 
@@ -245,14 +247,14 @@ def test_nobody_listens(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
      ("403 No", "AccessDenied", True), ("503 Later", "ServiceUnavailable", False)],
 )  # fmt: skip
 def test_a_service_that_says_no(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, status: str, code: str, lasts: bool
+    services: Services, monkeypatch: pytest.MonkeyPatch, status: str, code: str, lasts: bool
 ) -> None:
     body = json.dumps({"__type": f"com.amazonaws.sqs#{code}", "message": "no"}).encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/x-amz-json-1.0\r\n"
     data = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
     with receiving(says(data)) as service:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{service.port}")
-        answer = desk.send(f"sqs:https://sqs.{REGION}.amazonaws.com/123456789012/jobs")
+        answer = services.send(f"sqs:https://sqs.{REGION}.amazonaws.com/123456789012/jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "refused", True)
     assert answer.is_lasting is lasts
     assert len(service.calls) == 1
@@ -262,7 +264,7 @@ def test_a_service_that_hangs_delays_only_itself(
     desk_with: MakeDesk, sqs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqs.create_queue(QueueName="jobs")
-    desk = desk_with(total=6.0, read=LIMIT, per_destination=2)
+    services = desk_with(total=6.0, read=LIMIT, per_destination=2)
 
     def hang(end: object, receiver: Any) -> None:
         receiver.gate.wait(LIMIT)
@@ -271,25 +273,25 @@ def test_a_service_that_hangs_delays_only_itself(
         monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", f"http://127.0.0.1:{hanging.port}")
         topic = f"sns:arn:aws:sns:{REGION}:123456789012:news"
         for number in range(3):
-            desk.post(a_request(topic, key=f"hanging {number}"))
-        told = [desk.next() for _ in range(2)]
+            services.post(a_request(topic, key=f"hanging {number}"))
+        told = [services.next() for _ in range(2)]
         assert {(key, answer.outcome) for key, answer in told} == {
             ("hanging 0", "timeout"),
             ("hanging 1", "timeout"),
         }
-        desk.clock.advance(1.0)
-        assert desk.sender.room("sns:news") == 0  # their threads are not free yet
-        assert desk.send(f"http://127.0.0.1:{good.port}/").ok
-        assert desk.is_quiet()
+        services.clock.advance(1.0)
+        assert services.sender.room("sns:news") == 0  # their threads are not free yet
+        assert services.send(f"http://127.0.0.1:{good.port}/").ok
+        assert services.is_quiet()
         hanging.gate.set()
-        assert desk.next()[0] == "hanging 2"
+        assert services.next()[0] == "hanging 2"
 
 
-def test_boto3_is_an_extra(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boto3_is_an_extra(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(ConfigurationError, match=f"requirements-local.txt: boto3=={BOTO3}"):
         check_boto3()
-    answer = desk.send("sqs:jobs")
+    answer = services.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
     assert answer.error == (
         "SQS and SNS need boto3, which is an extra; "

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from synergy.delivery import connections
-from tests.delivery.conftest import Desk, Names, a_request
+from tests.delivery.conftest import Names, Services, a_request
 from tests.delivery.receivers import LIMIT, Receiver, answers, keeps, receiving
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., Services]
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -22,17 +22,19 @@ def _kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "KEPT_FOR", LIMIT)
 
 
-def test_requests_one_after_the_other_share_a_connection(desk: Desk) -> None:
+def test_requests_one_after_the_other_share_a_connection(services: Services) -> None:
     with receiving(keeps(*[WHOLE] * 5)) as receiver:
         for number in range(5):
-            assert desk.send(f"http://127.0.0.1:{receiver.port}/{number}", key=f"run-{number}").ok
+            assert services.send(
+                f"http://127.0.0.1:{receiver.port}/{number}", key=f"run-{number}"
+            ).ok
         assert receiver.connections == 1
     assert [call.headers["webhook-id"] for call in receiver.calls] == [
         "run-0", "run-1", "run-2", "run-3", "run-4",
     ]  # fmt: skip
 
 
-def test_a_connection_carries_one_request_at_a_time(desk: Desk) -> None:
+def test_a_connection_carries_one_request_at_a_time(services: Services) -> None:
     both = threading.Barrier(2)
 
     def together(wire: socket.socket, receiver: Receiver) -> None:
@@ -41,8 +43,8 @@ def test_a_connection_carries_one_request_at_a_time(desk: Desk) -> None:
 
     with receiving(together) as receiver:
         for _ in range(2):
-            desk.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
-        assert [desk.next()[1].ok for _ in range(2)] == [True, True]
+            services.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
+        assert [services.next()[1].ok for _ in range(2)] == [True, True]
         assert receiver.connections == 2
 
 
@@ -50,15 +52,15 @@ def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
     desk_with: MakeDesk,
 ) -> None:
     names: Names = {"moving.test": ["127.0.0.1"]}
-    desk = desk_with(names)
+    services = desk_with(names)
     with receiving(keeps(*[WHOLE] * 9)) as old:
         url = f"http://moving.test:{old.port}/"
-        assert desk.send(url).ok
+        assert services.send(url).ok
         names["moving.test"] = ["127.0.0.2"]
-        answer = desk.send(url)
+        answer = services.send(url)
         assert "no connection" in answer.error  # nobody listens there
         names["moving.test"] = ["10.0.0.1"]
-        assert desk.send(url).outcome == "blocked"
+        assert services.send(url).outcome == "blocked"
         assert len(old.calls) == 1
 
 
@@ -66,39 +68,39 @@ def test_another_name_for_the_same_address_has_a_connection_of_its_own(
     desk_with: MakeDesk,
 ) -> None:
     """Its certificate was not looked at."""
-    desk = desk_with({"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]})
+    services = desk_with({"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]})
     with receiving(keeps(*[WHOLE] * 9)) as receiver:
         for name in ("a.test", "b.test", "a.test", "127.0.0.1", "b.test"):
-            assert desk.send(f"http://{name}:{receiver.port}/").ok
+            assert services.send(f"http://{name}:{receiver.port}/").ok
         assert receiver.connections == 3
 
 
-def test_who_hangs_up_meanwhile_gets_it_over_a_new_connection(desk: Desk) -> None:
+def test_who_hangs_up_meanwhile_gets_it_over_a_new_connection(services: Services) -> None:
     with receiving(answers()) as receiver:  # does not say that it hangs up
         for _ in range(20):
-            assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+            assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
         assert len(receiver.calls) == 20
 
 
-def test_who_hangs_up_on_a_request_gets_it_again(desk: Desk) -> None:
+def test_who_hangs_up_on_a_request_gets_it_again(services: Services) -> None:
     def takes_two(wire: socket.socket, receiver: Receiver) -> None:
         wire.sendall(WHOLE)
         receiver.read(wire)
 
     with receiving(takes_two) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
-        assert desk.send(url, key="first").ok
-        assert desk.send(url, key="second").ok
+        assert services.send(url, key="first").ok
+        assert services.send(url, key="second").ok
         assert receiver.connections == 2
     assert [call.headers["webhook-id"] for call in receiver.calls] == ["first", "second", "second"]
 
 
-def test_half_an_answer_over_a_kept_connection_is_a_failure(desk: Desk) -> None:
+def test_half_an_answer_over_a_kept_connection_is_a_failure(services: Services) -> None:
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     with receiving(keeps(WHOLE, half)) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
-        assert desk.send(url).ok
-        answer = desk.send(url)
+        assert services.send(url).ok
+        answer = services.send(url)
         assert (answer.ok, answer.outcome, answer.status) == (False, "failed", 200)
         assert len(receiver.calls) == 2
 
@@ -112,17 +114,17 @@ def test_half_an_answer_over_a_kept_connection_is_a_failure(desk: Desk) -> None:
     ],
 )
 def test_what_is_not_read_to_its_end_or_shall_end_is_not_used_again(
-    desk: Desk, reply: bytes
+    services: Services, reply: bytes
 ) -> None:
     with receiving(keeps(reply, WHOLE)) as receiver:
         for _ in range(2):
-            assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+            assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
         assert receiver.connections == 2
 
 
 def test_what_was_given_up_is_not_used_again(desk_with: MakeDesk) -> None:
     """Its answer, when it comes after all, would be taken for that of the next request."""
-    desk = desk_with(total=6.0)
+    services = desk_with(total=6.0)
     ended = threading.Event()
 
     def late(wire: socket.socket, receiver: Receiver) -> None:
@@ -136,10 +138,10 @@ def test_what_was_given_up_is_not_used_again(desk_with: MakeDesk) -> None:
 
     with receiving(late) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
-        assert desk.send(url).ok
-        assert desk.send(url).outcome == "timeout"
+        assert services.send(url).ok
+        assert services.send(url).outcome == "timeout"
         assert ended.wait(LIMIT)
-        assert desk.send(url).status == 500
+        assert services.send(url).status == 500
 
 
 @pytest.mark.parametrize("ending", ["the time", "the sender"])
@@ -148,7 +150,7 @@ def test_what_is_kept_ends(
 ) -> None:
     if ending == "the time":
         monkeypatch.setattr(connections, "KEPT_FOR", 0.01)
-    desk = desk_with()
+    services = desk_with()
     ended = threading.Event()
 
     def listens(wire: socket.socket, _: Receiver) -> None:
@@ -157,17 +159,17 @@ def test_what_is_kept_ends(
             ended.set()
 
     with receiving(listens) as receiver:
-        assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+        assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
         if ending == "the sender":
-            desk.sender.close(LIMIT)
+            services.sender.close(LIMIT)
         assert ended.wait(LIMIT)
 
 
-def test_no_more_are_kept_than_a_few(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_are_kept_than_a_few(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_KEPT", 1)
     with receiving(keeps(WHOLE, WHOLE)) as first, receiving(keeps(WHOLE, WHOLE)) as second:
         for receiver in (first, second, second):
-            assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+            assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
         assert (first.connections, second.connections) == (1, 2)
-        assert desk.send(f"http://127.0.0.1:{first.port}/").ok
+        assert services.send(f"http://127.0.0.1:{first.port}/").ok
         assert first.connections == 1

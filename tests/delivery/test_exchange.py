@@ -13,13 +13,13 @@ from uuid import uuid4
 import pika
 import pytest
 
-from tests.delivery.conftest import NOW, Desk, a_request
+from tests.delivery.conftest import NOW, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving
 from tests.servers.ports import free_port
 from tests.servers.rabbitmq import connect
 from tests.servers.wire import wire
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., Services]
 
 
 class Broker:
@@ -56,8 +56,8 @@ def broker(rabbitmq_url: str) -> Iterator[Broker]:
         yield broker
 
 
-def test_what_a_queue_gets(desk: Desk, broker: Broker) -> None:
-    answer = desk.send(
+def test_what_a_queue_gets(services: Services, broker: Broker) -> None:
+    answer = services.send(
         broker.target(),
         body=b'{"a": "\xc3\xa9"}',
         headers={"X-Team": "data"},
@@ -83,18 +83,18 @@ def test_what_a_queue_gets(desk: Desk, broker: Broker) -> None:
     assert broker.got() is None
 
 
-def test_what_no_queue_wants_is_a_failure(desk: Desk, broker: Broker) -> None:
-    answer = desk.send(broker.target("nobody"))
+def test_what_no_queue_wants_is_a_failure(services: Services, broker: Broker) -> None:
+    answer = services.send(broker.target("nobody"))
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert "no queue for routing key 'nobody'" in answer.error
-    assert desk.send(broker.target()).ok
+    assert services.send(broker.target()).ok
 
 
-def test_an_exchange_that_is_not_there_harms_no_other(desk: Desk, broker: Broker) -> None:
+def test_an_exchange_that_is_not_there_harms_no_other(services: Services, broker: Broker) -> None:
     for number in range(60):
         exchange = "missing" if number % 2 else ""
-        desk.post(a_request(broker.target(exchange=exchange), key=f"run-{number}"))
-    told = dict(desk.next() for _ in range(60))
+        services.post(a_request(broker.target(exchange=exchange), key=f"run-{number}"))
+    told = dict(services.next() for _ in range(60))
     for number in range(60):
         answer = told[f"run-{number}"]
         assert answer.ok is (number % 2 == 0)
@@ -105,50 +105,50 @@ def test_an_exchange_that_is_not_there_harms_no_other(desk: Desk, broker: Broker
     assert keys == {f"run-{number}" for number in range(0, 60, 2)}
 
 
-def test_what_a_queue_refuses_is_a_failure(desk: Desk, broker: Broker) -> None:
+def test_what_a_queue_refuses_is_a_failure(services: Services, broker: Broker) -> None:
     full = f"{broker.name}.full"
     arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
     broker.channel.queue_declare(full, arguments=arguments, exclusive=True)
     broker.channel.queue_bind(full, broker.name, "full")
-    assert desk.send(broker.target("full")).ok
-    answer = desk.send(broker.target("full"))
+    assert services.send(broker.target("full")).ok
+    answer = services.send(broker.target("full"))
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert "refuses" in answer.error
 
 
-def test_a_connection_is_kept_and_made_again(desk: Desk, broker: Broker) -> None:
+def test_a_connection_is_kept_and_made_again(services: Services, broker: Broker) -> None:
     with wire(broker.url) as (line, url):
         target = broker.target(url=url)
         for _ in range(3):
-            assert desk.send(target).ok
+            assert services.send(target).ok
         assert len(line._ends) == 2  # both ends of one connection
         line.cut()
-        answer = desk.send(target)
+        answer = services.send(target)
         assert answer.ok or answer.may_retry  # it may not know yet that it was cut
-        assert desk.send(target).ok
+        assert services.send(target).ok
         assert len(line._ends) == 2
 
 
 def test_a_broker_that_goes_silent(desk_with: MakeDesk, broker: Broker) -> None:
-    desk = desk_with(total=8.0)
+    services = desk_with(total=8.0)
     with wire(broker.url) as (line, url):
         target = broker.target(url=url)
-        assert desk.send(target).ok
+        assert services.send(target).ok
         line.go_dead()
-        answer = desk.send(target)
+        answer = services.send(target)
         assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
-        assert desk.send(broker.target()).ok  # by another way
+        assert services.send(broker.target()).ok  # by another way
         line.revive()
         line.cut()
-        answer = desk.send(target)
+        answer = services.send(target)
         assert answer.ok, answer
 
 
-def test_a_wrong_password_is_told_without_it(desk: Desk, broker: Broker) -> None:
+def test_a_wrong_password_is_told_without_it(services: Services, broker: Broker) -> None:
     parts = urlsplit(broker.url)
     where = parts.netloc.rpartition("@")[2]
     url = urlunsplit(parts._replace(netloc=f"somebody:s3cret@{where}"))
-    answer = desk.send(broker.target(url=url))
+    answer = services.send(broker.target(url=url))
     assert (answer.ok, answer.may_retry) == (False, True)
     assert "refuses user somebody or its password: correct the target's URL" in answer.error
     assert "s3cret" not in answer.error
@@ -162,18 +162,18 @@ def test_no_broker_there(desk_with: MakeDesk) -> None:
 
 
 def test_somebody_who_is_no_broker_and_says_nothing(desk_with: MakeDesk) -> None:
-    desk = desk_with(total=LIMIT)
+    services = desk_with(total=LIMIT)
     with (
         receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent,
         receiving(answers()) as good,
     ):
         for _ in range(20):
-            desk.post(a_request(f"amqp://127.0.0.1:{silent.port}/?exchange=e", key="silent"))
-        desk.post(a_request(f"http://127.0.0.1:{good.port}/", key="good"))
-        key, answer = desk.next()
+            services.post(a_request(f"amqp://127.0.0.1:{silent.port}/?exchange=e", key="silent"))
+        services.post(a_request(f"http://127.0.0.1:{good.port}/", key="good"))
+        key, answer = services.next()
         assert (key, answer.ok) == ("good", True)
         silent.gate.set()
-        told = [desk.next() for _ in range(20)]
+        told = [services.next() for _ in range(20)]
         assert {(key, answer.ok) for key, answer in told} == {("silent", False)}
 
 
@@ -183,11 +183,11 @@ def test_a_broker_that_is_not_reached_in_time(desk_with: MakeDesk) -> None:
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
 
 
-def test_odd_bytes_from_who_is_no_broker(desk: Desk) -> None:
+def test_odd_bytes_from_who_is_no_broker(services: Services) -> None:
     def behave(end: socket.socket, _: object) -> None:
         end.recv(8)
         end.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     with receiving(behave, reads=False) as other:
-        answer = desk.send(f"amqp://127.0.0.1:{other.port}/?exchange=e")
+        answer = services.send(f"amqp://127.0.0.1:{other.port}/?exchange=e")
     assert (answer.ok, answer.may_retry) == (False, True)

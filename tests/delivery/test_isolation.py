@@ -9,38 +9,38 @@ from collections.abc import Callable
 import pytest
 
 from synergy.delivery.aws import THREADS
-from synergy.delivery.fair_queue import Lanes
-from synergy.delivery.sender import Answer
+from synergy.delivery.fair_queue import FairQueue
+from synergy.delivery.sender import Response
 from synergy.delivery.target import parse_target
-from tests.delivery.conftest import Desk, a_request
+from tests.delivery.conftest import Services, a_request
 from tests.delivery.receivers import LIMIT, answers, hangs, receiving
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., Services]
 
 
 def test_others_are_answered_while_one_hangs(desk_with: MakeDesk) -> None:
-    desk = desk_with(total=LIMIT, read=LIMIT, per_destination=4)
+    services = desk_with(total=LIMIT, read=LIMIT, per_destination=4)
     with receiving(hangs) as hanging, receiving(answers()) as good:
         for number in range(40):
-            desk.post(a_request(f"http://127.0.0.1:{hanging.port}/", key=f"hanging {number}"))
+            services.post(a_request(f"http://127.0.0.1:{hanging.port}/", key=f"hanging {number}"))
         hanging.wait_for(4)
         for number in range(100):
-            desk.post(a_request(f"http://127.0.0.1:{good.port}/", key=f"good {number}"))
-        told = Counter(desk.next() for _ in range(100))
+            services.post(a_request(f"http://127.0.0.1:{good.port}/", key=f"good {number}"))
+        told = Counter(services.next() for _ in range(100))
         assert {key for key, _ in told} == {f"good {number}" for number in range(100)}
         assert all(answer.ok for _, answer in told)
         assert hanging.connections == 4
-        assert desk.is_quiet()
+        assert services.is_quiet()
         hanging.gate.set()
-        left = [desk.next() for _ in range(40)]
+        left = [services.next() for _ in range(40)]
         assert sorted(key for key, _ in left) == sorted(f"hanging {n}" for n in range(40))
         assert all(answer.ok for _, answer in left)
 
 
 def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk) -> None:
     """More of them than there are threads for look-ups, of few names: a name has one look-up."""
-    desk = desk_with(total=6.0, per_destination=12)
-    found = desk.sender._resolve
+    services = desk_with(total=6.0, per_destination=12)
+    found = services.sender._resolve
     gate, stuck = threading.Event(), Counter[str]()
 
     def resolve(host: str, port: int) -> object:
@@ -49,13 +49,13 @@ def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk
             gate.wait(LIMIT)
         return found(host, port)
 
-    desk.sender._resolve = resolve  # type: ignore[assignment]
+    services.sender._resolve = resolve  # type: ignore[assignment]
     try:
         with receiving(answers()) as good:
             for number in range(120):
-                desk.post(a_request(f"http://stuck{number % 10}.test/", key="stuck"))
-            desk.post(a_request(f"http://localhost:{good.port}/", key="good"))
-            told = [desk.next() for _ in range(121)]
+                services.post(a_request(f"http://stuck{number % 10}.test/", key="stuck"))
+            services.post(a_request(f"http://localhost:{good.port}/", key="good"))
+            told = [services.next() for _ in range(121)]
         assert [answer.ok for key, answer in told if key == "good"] == [True]
         assert {answer.outcome for key, answer in told if key == "stuck"} == {"timeout"}
         assert set(stuck.values()) == {1}
@@ -64,33 +64,39 @@ def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk
 
 
 def test_room(desk_with: MakeDesk) -> None:
-    desk = desk_with(total=LIMIT, read=LIMIT, per_destination=3, most=4)
+    services = desk_with(total=LIMIT, read=LIMIT, per_destination=3, most=4)
     with receiving(hangs) as hanging, receiving(hangs) as other:
         url, elsewhere = f"http://127.0.0.1:{hanging.port}/", f"http://127.0.0.1:{other.port}/"
         at, there = parse_target(url).destination, parse_target(elsewhere).destination
-        assert (desk.sender.room(at), desk.sender.room(there)) == (7, 7)  # 4 of them would wait
+        assert (services.sender.room(at), services.sender.room(there)) == (
+            7,
+            7,
+        )  # 4 of them would wait
         for number in range(3):
-            desk.post(a_request(url))
+            services.post(a_request(url))
             hanging.wait_for(number + 1)
-        assert (desk.sender.room(at), desk.sender.room(there)) == (4, 1)  # of four places in all
-        desk.post(a_request(url))
-        assert (desk.sender.room(at), desk.sender.room(there)) == (3, 1)
-        desk.clock.advance(1.0)
-        assert (desk.sender.room(at), desk.sender.room(there)) == (0, 1)  # it hangs
+        assert (services.sender.room(at), services.sender.room(there)) == (
+            4,
+            1,
+        )  # of four places in all
+        services.post(a_request(url))
+        assert (services.sender.room(at), services.sender.room(there)) == (3, 1)
+        services.clock.advance(1.0)
+        assert (services.sender.room(at), services.sender.room(there)) == (0, 1)  # it hangs
         for _ in range(9):
-            desk.post(a_request(url))
-        assert desk.sender.room(there) == 1
-        assert desk.sender.room("amqp://host:5672/") == 7
-        assert desk.sender.room("sqs:queue") == 3 + THREADS
+            services.post(a_request(url))
+        assert services.sender.room(there) == 1
+        assert services.sender.room("amqp://host:5672/") == 7
+        assert services.sender.room("sqs:queue") == 3 + THREADS
         hanging.gate.set()
         for _ in range(13):
-            desk.next()
-        desk.sender.close(LIMIT)
-        assert desk.sender.room(at) == 0
+            services.next()
+        services.sender.close(LIMIT)
+        assert services.sender.room(at) == 0
 
 
 def test_lanes_take_turns() -> None:
-    lanes = Lanes[str](each=2, most=3)
+    lanes = FairQueue[str](each=2, most=3)
     for item in ("a1", "a2", "a3", "a4", "b1", "b2"):
         lanes.put(item[0], item)
     assert lanes.take(9, 0.0) == [("a", "a1"), ("b", "b1"), ("a", "a2")]
@@ -109,7 +115,7 @@ def test_lanes_take_turns() -> None:
 
 
 def test_lanes_begin_a_few_at_a_time() -> None:
-    lanes = Lanes[int](each=3, most=9)
+    lanes = FairQueue[int](each=3, most=9)
     for item in range(5):
         lanes.put("a", item)
     assert lanes.take(2, 0.0) == [("a", 0), ("a", 1)]
@@ -118,7 +124,7 @@ def test_lanes_begin_a_few_at_a_time() -> None:
 
 
 def test_some_may_wait_in_a_lane_that_moves() -> None:
-    lanes = Lanes[int](each=2, most=10, ahead=5)
+    lanes = FairQueue[int](each=2, most=10, ahead=5)
     assert lanes.room("a", 100.0) == 7
     for item in range(7):
         lanes.put("a", item)
@@ -139,7 +145,7 @@ def test_some_may_wait_in_a_lane_that_moves() -> None:
 
 def test_who_waits_in_lanes_that_hang_takes_no_place_of_others() -> None:
     """Twenty wait in lanes that are full; who comes to another one begins."""
-    lanes = Lanes[int](each=1, most=12, ahead=5)
+    lanes = FairQueue[int](each=1, most=12, ahead=5)
     for lane in "abcd":
         for item in range(6):
             lanes.put(lane, item)
@@ -157,71 +163,71 @@ def test_who_waits_in_lanes_that_hang_takes_no_place_of_others() -> None:
 
 
 def test_closing_waits_for_what_is_under_way(desk_with: MakeDesk) -> None:
-    desk = desk_with(total=LIMIT, read=LIMIT)
+    services = desk_with(total=LIMIT, read=LIMIT)
     with receiving(hangs) as receiver:
-        desk.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
+        services.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
         receiver.wait_for(1)
-        closing = threading.Thread(target=desk.sender.close, args=(LIMIT,))
+        closing = threading.Thread(target=services.sender.close, args=(LIMIT,))
         closing.start()
-        while not desk.sender._is_closed:
+        while not services.sender._is_closed:
             closing.join(0.01)
         assert closing.is_alive()
         receiver.gate.set()
         closing.join(LIMIT)
         assert not closing.is_alive()
-        assert desk.next()[1].ok
+        assert services.next()[1].ok
 
 
 def test_closing_stops_what_does_not_end(desk_with: MakeDesk) -> None:
-    desk = desk_with(total=LIMIT, read=LIMIT, per_destination=1)
+    services = desk_with(total=LIMIT, read=LIMIT, per_destination=1)
     with receiving(hangs) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
-        desk.post(a_request(url, key="under way"))
-        desk.post(a_request(url, key="waiting"))
+        services.post(a_request(url, key="under way"))
+        services.post(a_request(url, key="waiting"))
         receiver.wait_for(1)
-        desk.sender.close(0.05)
-        desk.post(a_request(url, key="too late"))
-        told = dict(desk.next() for _ in range(3))
+        services.sender.close(0.05)
+        services.post(a_request(url, key="too late"))
+        told = dict(services.next() for _ in range(3))
         assert set(told) == {"under way", "waiting", "too late"}
         for answer in told.values():
             assert (answer.ok, answer.outcome, answer.may_retry) == (False, "stopped", True)
-        desk.sender.close(0.05)
-        assert desk.is_quiet()
+        services.sender.close(0.05)
+        assert services.is_quiet()
         assert receiver.connections == 1
 
 
-def test_a_sender_that_sent_nothing_closes(desk: Desk) -> None:
-    desk.sender.close(LIMIT)
-    assert desk.send("https://receiver.test/").outcome == "stopped"
+def test_a_sender_that_sent_nothing_closes(services: Services) -> None:
+    services.sender.close(LIMIT)
+    assert services.send("https://receiver.test/").outcome == "stopped"
 
 
 def test_a_callback_that_fails_harms_nothing_else(
-    desk: Desk, caplog: pytest.LogCaptureFixture
+    services: Services, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_: Answer) -> None:
+    def fail(_: Response) -> None:
         raise RuntimeError("callback")
 
     with receiving(answers()) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
-        desk.sender.submit(a_request(url), fail)
+        services.sender.submit(a_request(url), fail)
         receiver.wait_for(1)
-        assert desk.send(url).ok
+        assert services.send(url).ok
     assert "callback" in caplog.text
 
 
-def test_callbacks_run_in_one_thread_and_may_submit(desk: Desk) -> None:
+def test_callbacks_run_in_one_thread_and_may_submit(services: Services) -> None:
     threads: list[str] = []
     ended = threading.Event()
     with receiving(answers()) as receiver:
         again = a_request(f"http://127.0.0.1:{receiver.port}/")
 
-        def done(_: Answer) -> None:
+        def done(_: Response) -> None:
             threads.append(threading.current_thread().name)
             if len(threads) < 20:
-                desk.sender.submit(again, done)
+                services.sender.submit(again, done)
             else:
                 ended.set()
 
-        desk.sender.submit(again, done)
+        services.sender.submit(again, done)
         assert ended.wait(LIMIT)
     assert set(threads) == {"delivery"}

@@ -6,14 +6,19 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.delivery.request import Answer, Outcome
+from synergy.delivery.request import Response, SendOutcome
 from synergy.delivery.retry import next_attempt
 from tests.delivery.conftest import NOW
 
 
-def a_failure(status: int | None = 500, **more: object) -> Answer:
-    given = {"ok": False, "outcome": Outcome.REFUSED, "may_retry": True, "status": status} | more
-    return Answer(**given)  # type: ignore[arg-type]
+def a_failure(status: int | None = 500, **more: object) -> Response:
+    given = {
+        "ok": False,
+        "outcome": SendOutcome.REFUSED,
+        "may_retry": True,
+        "status": status,
+    } | more
+    return Response(**given)  # type: ignore[arg-type]
 
 
 def test_all_attempts_of_five_minutes() -> None:
@@ -63,12 +68,12 @@ def test_what_lasts_is_tried_three_times(status: int, attempts: int) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(ok=True, outcome=Outcome.SENT, may_retry=False, status=200),
+        Response(ok=True, outcome=SendOutcome.SENT, may_retry=False, status=200),
         a_failure(410, may_retry=False, disables=True),
-        a_failure(None, may_retry=False, outcome=Outcome.BLOCKED),
+        a_failure(None, may_retry=False, outcome=SendOutcome.BLOCKED),
     ],
 )
-def test_never_again(answer: Answer) -> None:
+def test_never_again(answer: Response) -> None:
     assert next_attempt(1, NOW, NOW, answer) is None
 
 

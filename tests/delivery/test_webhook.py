@@ -15,18 +15,18 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from synergy.delivery.webhook import seconds_of
-from tests.delivery.conftest import NOW, Desk, a_request
+from tests.delivery.conftest import NOW, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, dribbles, hangs, receiving, says
 from tests.servers.ports import free_port
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., Services]
 
 
 def test_what_a_receiver_gets(desk_with: MakeDesk) -> None:
-    desk = desk_with({"receiver.test": ["127.0.0.1"]})
+    services = desk_with({"receiver.test": ["127.0.0.1"]})
     with receiving(answers("201 Created", b"thanks")) as receiver:
         url = f"http://Receiver.test:{receiver.port}/in/a%20b?token=s3cret&x=1"
-        answer = desk.send(
+        answer = services.send(
             url,
             body=b"\x00\xff body",
             headers={"X-Team": "data"},
@@ -58,9 +58,11 @@ def test_what_a_receiver_gets(desk_with: MakeDesk) -> None:
     }
 
 
-def test_the_content_type_that_was_said(desk: Desk) -> None:
+def test_the_content_type_that_was_said(services: Services) -> None:
     with receiving(answers()) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}", content_type="text/csv; header=no")
+        answer = services.send(
+            f"http://127.0.0.1:{receiver.port}", content_type="text/csv; header=no"
+        )
     assert answer.ok
     assert receiver.calls[0].headers["content-type"] == "text/csv; header=no"
     assert receiver.calls[0].line == "POST / HTTP/1.1"
@@ -68,10 +70,10 @@ def test_the_content_type_that_was_said(desk: Desk) -> None:
 
 def test_two_live_secrets_sign_what_is_sent_now(desk_with: MakeDesk) -> None:
     raw = b"an old key, 24 bytes ..."
-    desk = desk_with(secrets=("whsec_" + base64.b64encode(raw).decode(), "new"))
-    desk.clock.advance(90)
+    services = desk_with(secrets=("whsec_" + base64.b64encode(raw).decode(), "new"))
+    services.clock.advance(90)
     with receiving(answers()) as receiver:
-        desk.send(f"http://127.0.0.1:{receiver.port}/", body=b"{}", key="run-9", attempt=2)
+        services.send(f"http://127.0.0.1:{receiver.port}/", body=b"{}", key="run-9", attempt=2)
     told = receiver.calls[0].headers
     timestamp = str(int(NOW.timestamp()) + 90)
     assert told["webhook-timestamp"] == timestamp
@@ -102,10 +104,10 @@ def test_two_live_secrets_sign_what_is_sent_now(desk_with: MakeDesk) -> None:
     ],
 )
 def test_a_status_that_is_no_success(
-    desk: Desk, status: str, may_retry: bool, is_lasting: bool, disables: bool
+    services: Services, status: str, may_retry: bool, is_lasting: bool, disables: bool
 ) -> None:
     with receiving(answers(status, b"no")) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.status) == (False, "refused", int(status[:3]))
     assert (answer.may_retry, answer.is_lasting, answer.disables) == (
         may_retry,
@@ -117,11 +119,11 @@ def test_a_status_that_is_no_success(
 
 
 @pytest.mark.parametrize("status", ["301", "302", "303", "307", "308"])
-def test_a_redirect_is_a_failure_and_not_followed(desk: Desk, status: str) -> None:
+def test_a_redirect_is_a_failure_and_not_followed(services: Services, status: str) -> None:
     with receiving(answers()) as private:
         location = f"Location: http://127.0.0.1:{private.port}/admin"
         with receiving(answers(f"{status} Elsewhere", b"", location)) as receiver:
-            answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+            answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.status) == (False, "refused", int(status))
     assert "not followed" in answer.error
     assert len(receiver.calls) == 1
@@ -140,9 +142,11 @@ def test_a_redirect_is_a_failure_and_not_followed(desk: Desk, status: str) -> No
         ("500 Broken", "Retry-After: 7", None),
     ],
 )
-def test_when_to_come_back(desk: Desk, status: str, header: str, wish: float | None) -> None:
+def test_when_to_come_back(
+    services: Services, status: str, header: str, wish: float | None
+) -> None:
     with receiving(answers(status, b"", header)) as receiver:
-        assert desk.send(f"http://127.0.0.1:{receiver.port}/").retry_after == wish
+        assert services.send(f"http://127.0.0.1:{receiver.port}/").retry_after == wish
 
 
 @pytest.mark.parametrize("wish", ["", "-1", "1.5", "٣", "9" * 400, "Sat, 99 Nov 2026", "\x00"])
@@ -163,30 +167,32 @@ def test_odd_wishes(wish: str) -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", None),
     ],
 )
-def test_half_an_answer_or_none_is_a_failure(desk: Desk, data: bytes, status: int | None) -> None:
+def test_half_an_answer_or_none_is_a_failure(
+    services: Services, data: bytes, status: int | None
+) -> None:
     with receiving(says(data)) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert answer.status == status
     assert answer.body == ("half" if status else "")
     assert answer.error
 
 
-def test_who_hangs_up_without_reading(desk: Desk) -> None:
+def test_who_hangs_up_without_reading(services: Services) -> None:
     with receiving(says(b""), reads=False) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/", body=b"x" * 5_000_000)
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/", body=b"x" * 5_000_000)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
 
 
-def test_of_a_long_answer_the_beginning_is_kept(desk: Desk) -> None:
+def test_of_a_long_answer_the_beginning_is_kept(services: Services) -> None:
     with receiving(answers("200 OK", b"ab" * 5_000_000)) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.body) == (True, "ab" * 2_048)
 
 
-def test_of_a_long_refusal_too(desk: Desk) -> None:
+def test_of_a_long_refusal_too(services: Services) -> None:
     with receiving(answers("500 Broken", "é".encode() * 5_000_000)) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.outcome, answer.body) == ("refused", "é" * 2_048)
 
 
@@ -209,9 +215,9 @@ def test_an_answer_without_end_is_left(desk_with: MakeDesk) -> None:
         assert left.wait(LIMIT)
 
 
-def test_an_answer_that_is_compressed_is_not_blown_up(desk: Desk) -> None:
+def test_an_answer_that_is_compressed_is_not_blown_up(services: Services) -> None:
     with receiving(answers("200 OK", b"\x1f\x8b\x08", "Content-Encoding: gzip")) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.body) == (True, "\x1f\ufffd\x08")
 
 
@@ -228,9 +234,9 @@ def test_an_answer_that_is_compressed_is_not_blown_up(desk: Desk) -> None:
 def test_who_dribbles_for_ever_is_left_at_the_deadline(
     desk_with: MakeDesk, before: bytes, piece: bytes, status: int | None
 ) -> None:
-    desk = desk_with(total=4.0)
+    services = desk_with(total=4.0)
     with receiving(dribbles(before, piece)) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/")
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/")
         assert not receiver.gate.is_set()
     assert (answer.ok, answer.may_retry, answer.status) == (False, True, status)
     assert answer.outcome == "timeout"
@@ -252,9 +258,9 @@ def test_who_accepts_and_does_not_read(desk_with: MakeDesk) -> None:
     assert (answer.outcome, answer.may_retry) == ("timeout", True)
 
 
-def test_nobody_listens(desk: Desk) -> None:
+def test_nobody_listens(services: Services) -> None:
     port = free_port()
-    answer = desk.send(f"http://127.0.0.1:{port}/path?token=s3cret")
+    answer = services.send(f"http://127.0.0.1:{port}/path?token=s3cret")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert answer.error.startswith(f"http://127.0.0.1:{port}: no connection: ")
     assert "refused" in answer.error
@@ -262,9 +268,9 @@ def test_nobody_listens(desk: Desk) -> None:
 
 
 def test_the_next_address_is_tried_where_the_first_does_not_answer(desk_with: MakeDesk) -> None:
-    desk = desk_with({"two.test": ["127.0.0.2", "127.0.0.1"]})
+    services = desk_with({"two.test": ["127.0.0.2", "127.0.0.1"]})
     with receiving(answers()) as receiver:
-        assert desk.send(f"http://two.test:{receiver.port}/").ok
+        assert services.send(f"http://two.test:{receiver.port}/").ok
 
 
 @pytest.mark.parametrize(
@@ -290,47 +296,49 @@ def test_the_next_address_is_tried_where_the_first_does_not_answer(desk_with: Ma
         ({"content_type": "text/plain\r\nX-A: b"}, "expected, for example"),
     ],
 )
-def test_what_cannot_be_sent_is_not(desk: Desk, more: dict[str, object], reason: str) -> None:
+def test_what_cannot_be_sent_is_not(
+    services: Services, more: dict[str, object], reason: str
+) -> None:
     with receiving(answers()) as receiver:
-        answer = desk.send(f"http://127.0.0.1:{receiver.port}/", **more)
+        answer = services.send(f"http://127.0.0.1:{receiver.port}/", **more)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
     assert reason in answer.error
     assert "s3cret" not in answer.error
     assert receiver.connections == 0
 
 
-def test_odd_ids_and_names_of_schedules_split_no_header(desk: Desk) -> None:
+def test_odd_ids_and_names_of_schedules_split_no_header(services: Services) -> None:
     with receiving(answers()) as receiver:
-        desk.send(f"http://127.0.0.1:{receiver.port}/", key="a\r\nX-B: c", schedule="日\n")
+        services.send(f"http://127.0.0.1:{receiver.port}/", key="a\r\nX-B: c", schedule="日\n")
     told = receiver.calls[0].headers
     assert told["idempotency-key"] == told["webhook-id"] == "a%0D%0AX-B:%20c"
     assert told["x-synergy-schedule"] == "%E6%97%A5%0A"
     assert "x-b" not in told
 
 
-def test_no_secret_of_a_url_is_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_of_a_url_is_logged(services: Services, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO), receiving(answers()) as receiver:
-        assert desk.send(f"http://127.0.0.1:{receiver.port}/hook/s3cret").ok
+        assert services.send(f"http://127.0.0.1:{receiver.port}/hook/s3cret").ok
     assert "s3cret" not in caplog.text
 
 
 def test_proxies_of_the_environment_are_not_used(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with receiving(answers("500 Proxy")) as proxy, receiving(answers()) as receiver:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        assert desk.send(f"http://127.0.0.1:{receiver.port}/").ok
+        assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
     assert proxy.connections == 0
 
 
-def test_the_answer_says_how_long_it_took(desk: Desk) -> None:
+def test_the_answer_says_how_long_it_took(services: Services) -> None:
     with receiving(hangs) as receiver:
-        desk.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
+        services.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
         receiver.wait_for(1)
-        desk.clock.advance(2.5)
+        services.clock.advance(2.5)
         receiver.gate.set()
-        assert desk.next()[1].seconds == 2.5
+        assert services.next()[1].seconds == 2.5
 
 
 def test_dates_without_a_zone_are_utc() -> None:

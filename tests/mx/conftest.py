@@ -9,40 +9,40 @@ from pathlib import Path
 import pytest
 
 from synergy.mx.app import create_app
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from tests.deployments import site_and_client
 from tests.mx.asking import Client
 from tests.mx.house import HERE, House
-from tests.service.scheduler_harness import World, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_worlds
 
 BASE = "http://localhost:5000"
 
 
 @pytest.fixture
-def worlds() -> Iterator[Callable[..., World]]:
+def worlds() -> Iterator[Callable[..., SchedulerHarness]]:
     """Makes worlds, which end with the test."""
-    yield World
+    yield SchedulerHarness
     close_worlds()
 
 
 @pytest.fixture
-def world(worlds: Callable[..., World]) -> World:
+def world(worlds: Callable[..., SchedulerHarness]) -> SchedulerHarness:
     """A world of the deployment that most tests use."""
     return worlds(site_and_client())
 
 
-def client_of(world: World) -> Client:
+def client_of(world: SchedulerHarness) -> Client:
     """A client of MX over a world, as somebody at this machine has it."""
     place = replace(world.workplace("", "mx"), deployment=world.deployment)
-    return Client(create_app(Desk.at(place)), HERE, base_url=BASE)
+    return Client(create_app(Services.at(place)), HERE, base_url=BASE)
 
 
 @pytest.fixture
-def client(world: World) -> Client:
+def client(world: SchedulerHarness) -> Client:
     return client_of(world)
 
 
 @pytest.fixture
-def house(world: World, tmp_path: Path) -> House:
+def house(world: SchedulerHarness, tmp_path: Path) -> House:
     """MX where people have to say who they are."""
     return House(world, tmp_path)

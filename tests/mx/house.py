@@ -10,13 +10,13 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 
 from synergy.mx.access import Role
-from synergy.mx.accounts.accounts import Doors
-from synergy.mx.accounts.authenticator import Guard
+from synergy.mx.accounts.accounts import Accounts
+from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.users import UserBook, new_token, new_user
 from synergy.mx.app import create_app
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from tests.mx.asking import Client
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 PASSWORD = "six tall blue herons"
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
@@ -27,7 +27,7 @@ ELSEWHERE = ("203.0.113.9", 50000)
 class House:
     """An application with doors. `vera` is a viewer, `otto` an operator, `ada` an admin."""
 
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, world: SchedulerHarness, folder: Path) -> None:
         self.world = world
         self.file = folder / "users.json"
         self.sessions = folder / "mx" / "sessions.json"
@@ -40,9 +40,9 @@ class House:
     def another(self) -> FastAPI:
         """MX over the same files, as after a restart."""
         place = self.world.workplace("", "mx")
-        doors = Doors(self.file, self.folder, self.world.clock)
-        guard = Guard(doors, frozenset({"localhost", "ops.example.com"}))
-        self.app = create_app(Desk.at(place), guard)
+        doors = Accounts(self.file, self.folder, self.world.clock)
+        guard = Authenticator(doors, frozenset({"localhost", "ops.example.com"}))
+        self.app = create_app(Services.at(place), guard)
         return self.app
 
     def add(self, name: str, role: Role) -> None:

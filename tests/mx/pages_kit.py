@@ -10,7 +10,7 @@ from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess
 from tests.deployments import site_and_client
 from tests.mx.asking import Client
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 HOSTILE = "<script>alert(1)</script>"
 DAEMON = DaemonProcess(
@@ -70,7 +70,9 @@ def of_all_kinds() -> Deployment:
     return replace(deployment, processes={**deployment.processes, **more})
 
 
-def seen(world: World, box: str, process: str, state: str, **fields: object) -> ObservedProcess:
+def seen(
+    world: SchedulerHarness, box: str, process: str, state: str, **fields: object
+) -> ObservedProcess:
     """A process as the supervisor of a box reports it."""
     values = {"instance": 1, "pid": 4711, "since": world.clock.now(), **fields}
     return ObservedProcess(box=box, process=process, state=state, **values)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.commands.jobs import Actor
-from synergy.delivery.request import Answer, Request, failed, sent
+from synergy.delivery.request import Request, Response, failed, sent
 from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.mx.access import Role
 from synergy.mx.accounts.users import UserBook, new_token, new_user
 from synergy.mx.server import MX
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from synergy.names import process_memory
 from synergy.runtime.logs import log_path
 from synergy.runtime.process_memory import written
@@ -28,7 +28,7 @@ from tests.deployments import site_and_client
 from tests.mx.house import QUICK
 from tests.service.agent_harness import FakeSender, Member
 from tests.service.free_runs import a_free_process
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 LIMIT = 120.0  # seconds that anything may take
 SOMEBODY = Actor("somebody", "to have some of everything")
@@ -49,7 +49,7 @@ EVENTS: tuple[dict[str, object], ...] = tuple(
 LOG = "2015-05-20 12:00:00,000 INFO Sitehourly - line {}\n"
 
 
-def populate(world: World, home: Path) -> World:
+def populate(world: SchedulerHarness, home: Path) -> SchedulerHarness:
     """Work that was done, that is under way, and that failed; and all that is told of it."""
     world.store.facts.set("timetable.start", world.start)
     for _ in range(4):
@@ -64,7 +64,7 @@ def populate(world: World, home: Path) -> World:
     for body in (b"not json", b"\xff\xfe", b"<script>"):
         world.store.messages.bury("Sitehourly", body, "it is no JSON", world.clock.now())
     world.store.messages.put("of-old", [b"1", b"2"])
-    operations = Desk.at(world.workplace("", "mx-0")).operations
+    operations = Services.at(world.workplace("", "mx-0")).operations
     for verb in BulkVerb:
         wanted = BulkRequest(verb, (Range("Sitehourly", "2015051803", "2015051805"),))
         operations.accept(wanted, SOMEBODY, world.clock.now())
@@ -82,7 +82,7 @@ def a_populated_deployment() -> Deployment:
     return Deployment({**found.processes, **more}, found.trees)
 
 
-def place_of(world: World, home: Path, users: Path | None = None) -> Workplace:
+def place_of(world: SchedulerHarness, home: Path, users: Path | None = None) -> Workplace:
     """Where MX works: at whatever port is free."""
     place = replace(world.workplace("", "mx-1"), deployment=world.deployment, home=home)
     return replace(place, mx_address=("127.0.0.1", 0), mx_users_file=users, stop=Stop())
@@ -102,7 +102,7 @@ def served(place: Workplace) -> Iterator[int]:
         assert not thread.is_alive()
 
 
-def a_token(world: World, file: Path) -> str:
+def a_token(world: SchedulerHarness, file: Path) -> str:
     """The secret of a token of an admin, in a users file that is made for him."""
     book, now, secrets = UserBook(file), world.clock.now(), []
     book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
@@ -118,7 +118,7 @@ def a_token(world: World, file: Path) -> str:
     return secrets[0]
 
 
-def _boxes(world: World) -> None:
+def _boxes(world: SchedulerHarness) -> None:
     now, store = world.clock.now(), world.store
     store.boxes.assign("box", [*world.deployment.processes])
     seen = ObservedProcess("box", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)
@@ -126,7 +126,7 @@ def _boxes(world: World) -> None:
     store.facts.set(process_memory("box"), written({("Sitehourly", 1): 4096}))
 
 
-def _logs(world: World, home: Path) -> None:
+def _logs(world: SchedulerHarness, home: Path) -> None:
     path = log_path(home, "Sitehourly", 1)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(map(LOG.format, range(50))))
@@ -135,15 +135,15 @@ def _logs(world: World, home: Path) -> None:
     world.store.logs.append(unit.id, lines)
 
 
-def _schedules(world: World) -> None:
+def _schedules(world: SchedulerHarness) -> None:
     place = world.workplace("", "mx-0")
-    desk, now = Desk.at(replace(place, deployment=world.deployment)), world.clock.now()
+    services, now = Services.at(replace(place, deployment=world.deployment)), world.clock.now()
     for definition in SCHEDULES:
-        desk.schedule_actions.create({**definition, "enabled": True}, SOMEBODY, now)
-    desk.schedule_actions.trigger("nightly", SOMEBODY, now)
-    desk.schedule_actions.trigger("dead", SOMEBODY, now)
+        services.schedule_actions.create({**definition, "enabled": True}, SOMEBODY, now)
+    services.schedule_actions.trigger("nightly", SOMEBODY, now)
+    services.schedule_actions.trigger("dead", SOMEBODY, now)
     for event in EVENTS:
-        desk.schedule_actions.tell(event, SOMEBODY, now)
+        services.schedule_actions.tell(event, SOMEBODY, now)
     member = Member(replace(place, deployment=world.deployment), FakeSender(_received))
     with closing(member.consumer):
         member.rest()
@@ -151,7 +151,7 @@ def _schedules(world: World) -> None:
         member.rest()
 
 
-def _received(request: Request) -> Answer:
+def _received(request: Request) -> Response:
     if "dead" in request.target.url:
         return failed("it answers 400", status=400, body=b"<b>no</b>", may_retry=False)
     return sent(200, b"taken")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synergy.delivery.request import Answer, Request, sent
+from synergy.delivery.request import Request, Response, sent
 from tests.mx.asking import Client
 from tests.mx.conftest import client_of
 from tests.service.agent_harness import FakeSender, Member
 from tests.service.free_runs import a_free_process, a_world
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 API = "/api/v1/schedules"
 NIGHTLY = {"name": "nightly", "process": "Report", "cron": "0 2 * * *", "zone": "Europe/Berlin"}
@@ -21,9 +21,9 @@ class Shop:
     """MX over a world with the process `Report`, at 2015-05-20 12:00:07 UTC."""
 
     def __init__(self) -> None:
-        self.world: World = a_world(a_free_process("Report"))
+        self.world: SchedulerHarness = a_world(a_free_process("Report"))
         self.client: Client = client_of(self.world)
-        self.answer: Answer = sent(200, b"taken")
+        self.answer: Response = sent(200, b"taken")
         self._member: Member | None = None
 
     def create(self, definition: Mapping[str, object], **more: object) -> Any:
@@ -56,5 +56,5 @@ class Shop:
             self._member.consumer.close()
         self.client.close()
 
-    def _receive(self, _request: Request) -> Answer:
+    def _receive(self, _request: Request) -> Response:
         return self.answer

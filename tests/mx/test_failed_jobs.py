@@ -196,7 +196,7 @@ def test_a_retry_may_go_on_after_its_answer(some, client):
     body = {"process": "Hour", "from": DAY, "to": "2015051800"}
     asked = post(client, "jobs/retry", body, 202, Prefer="respond-async")
     assert (asked["kind"], asked["state"], asked["total"]) == ("retry", "accepted", 24)
-    client.app.state.desk.operations.work(lambda: True)
+    client.app.state.services.operations.work(lambda: True)
     ended = get(client, f"operations/{asked['id']}")
     assert (ended["state"], ended["touched"]) == ("done", 2)
     assert some.state("Hour", "2015051703") is JobState.EMBRYO

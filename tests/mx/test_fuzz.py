@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.app import create_app
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from synergy.queries.schedules import event_effects
 from tests.mx.asking import Client
 from tests.mx.conftest import BASE
@@ -25,7 +25,7 @@ from tests.mx.hostile import BODIES, HEADERS, JSON, SEGMENTS, SPOILT, VALUES, wr
 from tests.mx.house import HERE
 from tests.mx.populated import LIMIT, SCHEDULES, a_populated_deployment, place_of, populate, served
 from tests.seeds import seeds
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 API = "/api/v1"
 ENDLESS = f"{API}/stream"
@@ -62,7 +62,7 @@ SOUND: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def world(worlds, tmp_path, monkeypatch) -> World:
+def world(worlds, tmp_path, monkeypatch) -> SchedulerHarness:
     monkeypatch.setattr(event_effects, "PATIENCE", 0.001)
     return populate(worlds(a_populated_deployment()), tmp_path)
 
@@ -70,13 +70,13 @@ def world(worlds, tmp_path, monkeypatch) -> World:
 @pytest.fixture
 def client(world, tmp_path) -> Client:
     """MX without what runs beside its handlers, so that nothing moves by itself."""
-    return Client(create_app(Desk.at(place_of(world, tmp_path))), HERE, base_url=BASE)
+    return Client(create_app(Services.at(place_of(world, tmp_path))), HERE, base_url=BASE)
 
 
 class Attack:
     """Sends, and judges each answer."""
 
-    def __init__(self, world: World, client: Client) -> None:
+    def __init__(self, world: SchedulerHarness, client: Client) -> None:
         self.world, self.client = world, client
         self.paths: dict[str, dict[str, Any]] = client.get("/api/openapi.json").json()["paths"]
         self.sent = 0
@@ -175,7 +175,7 @@ def judge(answer, told) -> None:
         assert "OPTIONS" in answer.headers["allow"], told
 
 
-def dump(world: World) -> dict[str, list[Any]]:
+def dump(world: SchedulerHarness) -> dict[str, list[Any]]:
     """All rows of the store but the kept answers, which are kept of refusals as well."""
     with world.store._database.reading() as connection:
         names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()

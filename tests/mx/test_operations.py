@@ -19,17 +19,17 @@ from synergy.model.job import JobState
 from synergy.model.operation import Operation, OperationState
 from synergy.mx import operation_runner
 from synergy.mx.api import jobs
-from synergy.mx.operation_runner import Operating
-from synergy.mx.services import Desk
+from synergy.mx.operation_runner import OperationRunner
+from synergy.mx.services import Services
 from synergy.runtime import identity
-from tests.contract.mongomock_engine import toy_store
+from tests.contract.mongomock_engine import mongomock_store
 from tests.contract.operated import an_answer, an_operation
 from tests.deployments import site_and_client
 from tests.factories import a_move
 from tests.mx.asking import Client
 from tests.mx.conftest import client_of
 from tests.service.faults import Died, FaultyStore
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 STEP = 10  # jobs
 HOURS = ("Sitehourly", "2015051700", "2015051923")  # of three days
@@ -47,20 +47,22 @@ def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["sqlite", "mongomock"])
-def world(request: pytest.FixtureRequest, worlds: Callable[..., World]) -> World:
+def world(
+    request: pytest.FixtureRequest, worlds: Callable[..., SchedulerHarness]
+) -> SchedulerHarness:
     """Three days are done, hour by hour."""
     return done_days(worlds, request.param)
 
 
 @pytest.fixture
-def client(world: World) -> Iterator[Client]:
+def client(world: SchedulerHarness) -> Iterator[Client]:
     """MX with those who carry operations out."""
     with client_of(world) as client:
         yield client
 
 
-def done_days(worlds: Callable[..., World], engine: str) -> World:
-    world = worlds(site_and_client(), store=toy_store() if engine == "mongomock" else None)
+def done_days(worlds: Callable[..., SchedulerHarness], engine: str) -> SchedulerHarness:
+    world = worlds(site_and_client(), store=mongomock_store() if engine == "mongomock" else None)
     world.store.facts.set("timetable.start", world.start)
     places = world.timetable().places
     for process, first, last in (HOURS, ("Sitedaily", "2015051700", "2015051900")):
@@ -73,30 +75,30 @@ def done_days(worlds: Callable[..., World], engine: str) -> World:
     return world
 
 
-def a_desk(world: World, owner: str = "mx-1", store: object = None) -> Desk:
+def some_services(world: SchedulerHarness, owner: str = "mx-1", store: object = None) -> Services:
     place = world.workplace("", owner)
-    return Desk.at(replace(place, store=store or world.store))
+    return Services.at(replace(place, store=store or world.store))
 
 
 def a_request(verb: BulkVerb = BulkVerb.REPROCESS, *ranges: Range) -> BulkRequest:
     return BulkRequest(verb, ranges or (Range(*HOURS),))
 
 
-def accept(world: World, request: BulkRequest | None = None) -> Operation:
-    return a_desk(world).operations.accept(request or a_request(), ACTOR, world.clock.now())
+def accept(world: SchedulerHarness, request: BulkRequest | None = None) -> Operation:
+    return some_services(world).operations.accept(request or a_request(), ACTOR, world.clock.now())
 
 
 def always() -> bool:
     return True
 
 
-def stored(world: World, operation: Operation) -> Operation:
+def stored(world: SchedulerHarness, operation: Operation) -> Operation:
     found = world.store.operations.get(operation.id)
     assert found is not None
     return found
 
 
-def generations(world: World) -> list[int]:
+def generations(world: SchedulerHarness) -> list[int]:
     """Of all jobs that the operation touches."""
     places = world.timetable().places
     hours, days = places["Sitehourly"].level, places["Sitedaily"].level
@@ -106,7 +108,7 @@ def generations(world: World) -> list[int]:
     return found + [days.generation(first + n) for n in range(3)]
 
 
-def events(world: World, noun: str = "operation") -> list[str]:
+def events(world: SchedulerHarness, noun: str = "operation") -> list[str]:
     entries = world.store.journal.since(0, 10_000)
     return [entry.event for entry in entries if entry.event.startswith(f"{noun}.")]
 
@@ -123,7 +125,9 @@ def of_a_dead_process() -> str:
 # Accepting
 
 
-def test_what_is_accepted_says_what_was_asked_and_changes_nothing_else(world: World) -> None:
+def test_what_is_accepted_says_what_was_asked_and_changes_nothing_else(
+    world: SchedulerHarness,
+) -> None:
     operation = accept(world)
     assert stored(world, operation) == operation
     assert (operation.kind, operation.process, operation.state.value) == (
@@ -135,80 +139,80 @@ def test_what_is_accepted_says_what_was_asked_and_changes_nothing_else(world: Wo
     assert generations(world) == [1] * TOUCHED
 
 
-def test_one_of_several_processes_is_filed_under_none(world: World) -> None:
+def test_one_of_several_processes_is_filed_under_none(world: SchedulerHarness) -> None:
     ranges = (Range("Sitedaily", "2015051700", "2015051700"), Range(*HOURS))
     assert accept(world, a_request(BulkVerb.REPROCESS, *ranges)).process == ""
 
 
-def test_what_is_not_there_is_not_accepted(world: World) -> None:
+def test_what_is_not_there_is_not_accepted(world: SchedulerHarness) -> None:
     with pytest.raises(NotFound, match="Siteweekly"):
         accept(world, a_request(BulkVerb.SKIP, Range("Siteweekly", "2015051700", "2015051700")))
     assert world.store.operations.find() == ([], None)
     with pytest.raises(NotFound, match="operation"):
-        a_desk(world).operations.get("0" * 32)
+        some_services(world).operations.get("0" * 32)
 
 
 # Working
 
 
-def test_it_is_done_in_steps_that_tell_how_far_it_is(world: World) -> None:
+def test_it_is_done_in_steps_that_tell_how_far_it_is(world: SchedulerHarness) -> None:
     operation, seen = accept(world), []
 
     def look() -> bool:
         seen.append((stored(world, operation).done, stored(world, operation).state))
         return True
 
-    desk = a_desk(world)
-    assert desk.operations.work(look)
+    services = some_services(world)
+    assert services.operations.work(look)
     assert seen == [(10 * n, RUNNING) for n in range(8)]
     done = stored(world, operation)
     assert (done.state, done.done, done.total, done.touched) == (DONE, ASKED, ASKED, TOUCHED)
     assert (done.owner, done.detail, done.finished_at) == (None, "", world.clock.now())
     assert generations(world) == [2] * TOUCHED
-    assert not desk.operations.work(always)
+    assert not services.operations.work(always)
     assert events(world) == ["operation.accepted", "operation.done"]
     moved = [e for e in world.store.journal.since(0, 1000) if e.event == "job.started_over"]
     assert {(entry.who, entry.why) for entry in moved} == {(ACTOR.who, ACTOR.why)}
 
 
-def test_jobs_are_skipped_from_a_list(world: World) -> None:
+def test_jobs_are_skipped_from_a_list(world: SchedulerHarness) -> None:
     listed = [Range("Sitehourly", f"20150520{n:02}", f"20150520{n:02}") for n in (1, 3, 5, 1)]
     operation = accept(world, a_request(BulkVerb.SKIP, *listed))
     assert operation.total == 3
-    a_desk(world).operations.work(always)
+    some_services(world).operations.work(always)
     assert stored(world, operation).state is DONE
     states = [world.state("Sitehourly", f"20150520{n:02}") for n in range(1, 6)]
     skipped, embryo = JobState.SKIPPED, JobState.EMBRYO
     assert states == [skipped, embryo, skipped, embryo, skipped]
 
 
-def test_the_oldest_comes_first_and_one_call_does_one(world: World) -> None:
+def test_the_oldest_comes_first_and_one_call_does_one(world: SchedulerHarness) -> None:
     first, second = accept(world), accept(world)
-    desk = a_desk(world)
-    desk.operations.work(always)
+    services = some_services(world)
+    services.operations.work(always)
     assert [stored(world, one).state for one in (first, second)] == [DONE, first.state]
-    desk.operations.work(always)
+    services.operations.work(always)
     assert stored(world, second).state is DONE
     assert stored(world, second).touched == 0  # they wait to be done again
 
 
-def test_who_is_to_stop_gives_it_back_after_the_step(world: World) -> None:
+def test_who_is_to_stop_gives_it_back_after_the_step(world: SchedulerHarness) -> None:
     operation = accept(world)
     going = iter([True, True, False])
-    a_desk(world).operations.work(lambda: next(going))
+    some_services(world).operations.work(lambda: next(going))
     left = stored(world, operation)
     assert (left.state, left.owner, left.done) == (RUNNING, None, 20)
-    assert a_desk(world, "mx-2").operations.work(always)
+    assert some_services(world, "mx-2").operations.work(always)
     assert stored(world, operation).touched == TOUCHED
     assert generations(world) == [2] * TOUCHED
 
 
-def test_what_nobody_can_do_fails_and_says_why(world: World) -> None:
+def test_what_nobody_can_do_fails_and_says_why(world: SchedulerHarness) -> None:
     gone = {"ranges": [["Siteweekly", "2015051700", "2015051700"]]}
     world.store.operations.accept(an_operation("o-1", kind="skip", request=gone, total=1))
-    desk = a_desk(world)
-    assert desk.operations.work(always)
-    found = desk.operations.get("o-1")
+    services = some_services(world)
+    assert services.operations.work(always)
+    found = services.operations.get("o-1")
     assert found.state is FAILED
     assert "Siteweekly" in found.detail
     assert events(world) == ["operation.accepted", "operation.failed"]
@@ -216,14 +220,14 @@ def test_what_nobody_can_do_fails_and_says_why(world: World) -> None:
 
 @pytest.mark.parametrize("fields", [{"kind": "paint"}, {"request": {}}])
 def test_what_nobody_understands_fails_and_holds_nobody_up(
-    world: World, fields: dict[str, object], caplog: pytest.LogCaptureFixture
+    world: SchedulerHarness, fields: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     world.store.operations.accept(an_operation("odd", total=1, **fields))
-    following, desk = accept(world), a_desk(world)
-    desk.operations.work(always)
-    desk.operations.work(always)
-    assert desk.operations.get("odd").state is FAILED
-    assert desk.operations.get("odd").detail == "something went wrong; the log says what"
+    following, services = accept(world), some_services(world)
+    services.operations.work(always)
+    services.operations.work(always)
+    assert services.operations.get("odd").state is FAILED
+    assert services.operations.get("odd").detail == "something went wrong; the log says what"
     assert [record.event for record in caplog.records] == ["operation.broken"]
     assert stored(world, following).state is DONE
 
@@ -231,11 +235,13 @@ def test_what_nobody_understands_fails_and_holds_nobody_up(
 # Several of them, and the dead
 
 
-def test_what_somebody_works_on_is_left_to_him_until_he_stands_still(world: World) -> None:
+def test_what_somebody_works_on_is_left_to_him_until_he_stands_still(
+    world: SchedulerHarness,
+) -> None:
     operation = accept(world)
     taken = world.store.operations.change(replace(operation, state=RUNNING, owner="far-away"))
     assert taken is not None
-    other = a_desk(world, "mx-2").operations
+    other = some_services(world, "mx-2").operations
     assert not other.work(always)
     world.clock.advance(STILL)
     world.store.operations.change(replace(taken, done=10))
@@ -247,25 +253,25 @@ def test_what_somebody_works_on_is_left_to_him_until_he_stands_still(world: Worl
     assert stored(world, operation).done == ASKED
 
 
-def test_of_one_who_is_dead_it_is_taken_over_at_once(world: World) -> None:
+def test_of_one_who_is_dead_it_is_taken_over_at_once(world: SchedulerHarness) -> None:
     operation = accept(world)
     world.store.operations.change(replace(operation, state=RUNNING, owner=of_a_dead_process()))
-    assert a_desk(world, "mx-2").operations.work(always)
+    assert some_services(world, "mx-2").operations.work(always)
     assert stored(world, operation).state is DONE
 
 
-def test_what_is_in_other_hands_holds_nobody_up(world: World) -> None:
+def test_what_is_in_other_hands_holds_nobody_up(world: SchedulerHarness) -> None:
     operation = accept(world)
     world.store.operations.change(replace(operation, state=RUNNING, owner="far-away"))
     second = accept(world)
-    assert a_desk(world, "mx-2").operations.work(always)
+    assert some_services(world, "mx-2").operations.work(always)
     assert stored(world, second).state is DONE
 
 
 def test_who_was_too_slow_leaves_it_to_the_one_that_took_over(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: SchedulerHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    operation, other = accept(world), a_desk(world, "mx-2").operations
+    operation, other = accept(world), some_services(world, "mx-2").operations
     rounds = iter(range(100))
 
     def dawdle() -> bool:
@@ -275,7 +281,7 @@ def test_who_was_too_slow_leaves_it_to_the_one_that_took_over(
             assert other.work(always)
         return True
 
-    assert a_desk(world, "mx-1").operations.work(dawdle)
+    assert some_services(world, "mx-1").operations.work(dawdle)
     assert [record.event for record in caplog.records] == ["operation.lost"]
     done = stored(world, operation)
     assert (done.state, done.touched) == (DONE, TOUCHED)
@@ -287,7 +293,7 @@ def test_who_was_too_slow_leaves_it_to_the_one_that_took_over(
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("fault", [Died, StorageUnavailable, MessagingUnavailable])
 def test_whenever_it_is_broken_off_it_is_done_once(
-    worlds: Callable[..., World], engine: str, fault: type[BaseException], is_late: bool
+    worlds: Callable[..., SchedulerHarness], engine: str, fault: type[BaseException], is_late: bool
 ) -> None:
     """At every call of the store: before it, or after it was done and nobody was told."""
     number = 0
@@ -297,14 +303,14 @@ def test_whenever_it_is_broken_off_it_is_done_once(
         operation = accept(world)
         store = FaultyStore(world.store, number, fault)
         store.is_late = is_late
-        first = a_desk(world, "mx-1", store).operations
+        first = some_services(world, "mx-1", store).operations
         try:
             first.work(always)
             break
         except fault:
             pass
         if fault is Died:
-            other = a_desk(world, "mx-2").operations
+            other = some_services(world, "mx-2").operations
             other.work(always)
             world.clock.advance(STILL)
             other.work(always)
@@ -324,7 +330,7 @@ def test_whenever_it_is_broken_off_it_is_done_once(
 
 
 @pytest.fixture
-def ended(world: World, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+def ended(world: SchedulerHarness, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when an operation is done."""
     event, real = threading.Event(), world.store.operations.change
 
@@ -338,12 +344,14 @@ def ended(world: World, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return event
 
 
-def test_the_thread_hears_of_what_is_accepted(world: World, ended: threading.Event) -> None:
-    desk = a_desk(world)
-    service = Operating(desk)
+def test_the_thread_hears_of_what_is_accepted(
+    world: SchedulerHarness, ended: threading.Event
+) -> None:
+    services = some_services(world)
+    service = OperationRunner(services)
     service.start()
     for _ in range(2):
-        operation = desk.operations.accept(a_request(), ACTOR, world.clock.now())
+        operation = services.operations.accept(a_request(), ACTOR, world.clock.now())
         assert ended.wait(30)
         ended.clear()
         assert stored(world, operation).done == ASKED
@@ -351,21 +359,21 @@ def test_the_thread_hears_of_what_is_accepted(world: World, ended: threading.Eve
 
 
 def test_a_thread_that_is_stopped_leaves_the_rest(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SchedulerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, under_way = a_desk(world), threading.Event()
-    operation = desk.operations.accept(a_request(), ACTOR, world.clock.now())
+    services, under_way = some_services(world), threading.Event()
+    operation = services.operations.accept(a_request(), ACTOR, world.clock.now())
     real = world.store.operations.change
 
     def change(wanted: Operation) -> Operation | None:
         if wanted.done == 30:
             under_way.set()
-            assert desk.operations.news.wait(30)  # of the wish to stop
+            assert services.operations.news.wait(30)  # of the wish to stop
         return real(wanted)
 
     monkeypatch.setattr(world.store.operations, "change", change)
-    desk.operations.news.clear()
-    service = Operating(desk)
+    services.operations.news.clear()
+    service = OperationRunner(services)
     service.start()
     if under_way.wait(30):
         service.stop()
@@ -373,16 +381,16 @@ def test_a_thread_that_is_stopped_leaves_the_rest(
     assert (left.done, left.owner, left.state) == (30, None, RUNNING)
 
 
-def test_a_thread_that_was_never_started_is_stopped(world: World) -> None:
-    operation, service = accept(world), Operating(a_desk(world))
+def test_a_thread_that_was_never_started_is_stopped(world: SchedulerHarness) -> None:
+    operation, service = accept(world), OperationRunner(some_services(world))
     service.stop()
     service.run_once(world.clock.now())
     assert stored(world, operation).state.value == "accepted"
 
 
-def test_what_ended_long_ago_is_forgotten_hourly(world: World) -> None:
+def test_what_ended_long_ago_is_forgotten_hourly(world: SchedulerHarness) -> None:
     accept(world)
-    service, now = Operating(a_desk(world)), world.clock.now()
+    service, now = OperationRunner(some_services(world)), world.clock.now()
     service.run_once(now)
     world.store.answers.begin(an_answer(at=now))
     waiting = world.store.operations.accept(an_operation("waits", owner="x", state=RUNNING))
@@ -400,7 +408,7 @@ def test_what_ended_long_ago_is_forgotten_hourly(world: World) -> None:
 # REST
 
 
-def test_operations_are_listed_newest_first(world: World, client) -> None:
+def test_operations_are_listed_newest_first(world: SchedulerHarness, client) -> None:
     first, second, third = (accept(world).id for _ in range(3))
     page = client.get("/api/v1/operations?limit=2").json()
     assert [one["id"] for one in page["items"]] == [third, second]
@@ -409,10 +417,10 @@ def test_operations_are_listed_newest_first(world: World, client) -> None:
     assert client.get("/api/v1/operations?cursor=x").status_code == 422
 
 
-def test_an_operation_says_how_far_it_is(world: World) -> None:
+def test_an_operation_says_how_far_it_is(world: SchedulerHarness) -> None:
     operation = accept(world)
     going = iter([True, False])
-    a_desk(world).operations.work(lambda: next(going))
+    some_services(world).operations.work(lambda: next(going))
     client = client_of(world)  # which was not started: it would work on it as well
     assert client.get(f"/api/v1/operations/{operation.id}").json() == {
         "id": operation.id,
@@ -442,7 +450,7 @@ def body(**fields: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("prefer", ["respond-async", "wait=10, Respond-Async; foo"])
 def test_who_prefers_not_to_wait_is_told_where_to_follow_it(
-    world: World, ended: threading.Event, client, prefer: str
+    world: SchedulerHarness, ended: threading.Event, client, prefer: str
 ) -> None:
     answer = client.post("/api/v1/jobs/reprocess", json=body(), headers={"Prefer": prefer})
     assert answer.status_code == 202
@@ -455,14 +463,14 @@ def test_who_prefers_not_to_wait_is_told_where_to_follow_it(
 
 
 @pytest.mark.parametrize("prefer", ["", "respond-asynchronously", "wait=10", "return=minimal"])
-def test_others_wait(world: World, client, prefer: str) -> None:
+def test_others_wait(world: SchedulerHarness, client, prefer: str) -> None:
     answer = client.post("/api/v1/jobs/reprocess", json=body(), headers={"Prefer": prefer})
     assert (answer.status_code, answer.json()["count"]) == (200, TOUCHED)
     assert world.store.operations.find() == ([], None)
 
 
 def test_what_touches_more_jobs_than_an_answer_may_take_goes_on_after_it(
-    world: World, ended: threading.Event, client, monkeypatch: pytest.MonkeyPatch
+    world: SchedulerHarness, ended: threading.Event, client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "LONG", TOUCHED)
     first = client.post("/api/v1/jobs/reprocess", json=body())
@@ -483,7 +491,9 @@ def test_what_touches_more_jobs_than_an_answer_may_take_goes_on_after_it(
     assert generations(world) == [3] * TOUCHED
 
 
-def test_what_the_journal_was_not_told_yet_is_looked_up_in_the_rows(world: World) -> None:
+def test_what_the_journal_was_not_told_yet_is_looked_up_in_the_rows(
+    world: SchedulerHarness,
+) -> None:
     told = world.timetable()
     place = told.places["Sitehourly"]
     third = place.level.ordinal("2015051703")
@@ -502,14 +512,16 @@ def test_what_the_journal_was_not_told_yet_is_looked_up_in_the_rows(world: World
     assert world.generation("Sitehourly", "2015051703") == 3
 
 
-def test_what_is_not_there_is_refused_and_not_accepted(world: World, client) -> None:
+def test_what_is_not_there_is_refused_and_not_accepted(world: SchedulerHarness, client) -> None:
     wrong = body(process="Siteweekly")
     answer = client.post("/api/v1/jobs/skip", json=wrong, headers={"Prefer": "respond-async"})
     assert answer.status_code == 404
     assert world.store.operations.find() == ([], None)
 
 
-def test_the_same_key_is_accepted_once(world: World, ended: threading.Event, client) -> None:
+def test_the_same_key_is_accepted_once(
+    world: SchedulerHarness, ended: threading.Event, client
+) -> None:
     headers = {"Prefer": "respond-async", "Idempotency-Key": "k"}
     first = client.post("/api/v1/jobs/reprocess", json=body(), headers=headers)
     assert ended.wait(30)
@@ -520,12 +532,12 @@ def test_the_same_key_is_accepted_once(world: World, ended: threading.Event, cli
 
 
 def test_of_what_is_old_nothing_is_left_however_much_it_is(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SchedulerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idempotency, "AT_ONCE", 2)
     now = world.clock.now()
     for number in range(5):
         world.store.answers.begin(an_answer(key=f"k{number}", at=now))
-    service = Operating(a_desk(world))
+    service = OperationRunner(some_services(world))
     service.run_once(now + timedelta(days=1, minutes=1))
     assert world.store.answers.prune(now + timedelta(days=2), 10) == 0

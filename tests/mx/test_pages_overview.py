@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from synergy.commands.jobs import Actor
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.model.schedule import RunState
 from synergy.mx.pages.overview import SHOWN
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from synergy.names import TIMETABLE_START
 from synergy.worker.outcome import Processed
 from tests.contract.scheduled import a_run
@@ -50,7 +50,7 @@ def settle_but(world, period):
     for _ in range(10):
         world.advance(61)
         world.settle()
-    client = Desk.at(replace(world.workplace("", "mx"), deployment=world.deployment))
+    client = Services.at(replace(world.workplace("", "mx"), deployment=world.deployment))
     client.reads.audits.run_once()
 
 
@@ -218,7 +218,7 @@ def test_strangers_are_told_nothing_of_troubles(house):
 
 def test_all_schedules_that_fail_are_counted_and_some_shown(client, world):
     world.schedule()
-    actions = ScheduleActions(world.store, world.bus, world.deployment)
+    actions = ScheduleCommands(world.store, world.bus, world.deployment)
     names = [f"daily-{number}" for number in range(SHOWN + 1)]
     for name in names:
         written_down = {"name": name, "process": "Report", "trigger": "every 60"}

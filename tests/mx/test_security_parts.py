@@ -14,8 +14,8 @@ from synergy.mx.accounts.sessions import MOST, Sessions
 from synergy.mx.accounts.throttle import FORGOTTEN, FREE, LONGEST, LONGEST_NAME, Throttle
 from synergy.mx.accounts.throttle import MOST as REMEMBERED
 from synergy.mx.accounts.users import User, Users
-from synergy.mx.protection.head_method import Heading
-from synergy.mx.protection.stream_shutdown import Ending, Endings
+from synergy.mx.protection.head_method import HeadMethod
+from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 
 NOW = datetime(2015, 5, 20, 12, tzinfo=UTC)
 OTTO = User("otto", Role.OPERATOR, "hash", NOW)
@@ -106,8 +106,8 @@ async def endless():
 def streamed(on_message, method="GET", wrap=None, **state):
     """What an endless stream sends; `on_message` is told how many messages there were."""
     sent = []
-    ending = Ending()
-    app = Endings(StreamingResponse(endless(), media_type="text/event-stream"), ending)
+    ending = ShutdownSignal()
+    app = StreamShutdown(StreamingResponse(endless(), media_type="text/event-stream"), ending)
 
     async def receive():
         if sent:
@@ -147,6 +147,6 @@ def test_who_may_no_longer_listen_hears_nothing_more():
 
 
 def test_head_of_a_stream_is_answered_at_once():
-    told = streamed(lambda *_: None, "HEAD", wrap=Heading)
+    told = streamed(lambda *_: None, "HEAD", wrap=HeadMethod)
     assert [each["type"] for each in told] == ["http.response.start", "http.response.body"]
     assert told[1]["body"] == b""

@@ -26,7 +26,7 @@ from synergy.mx.pages.render import island
 from synergy.mx.protection import limits
 from synergy.queries.schedules.redaction import HIDDEN, kept
 from synergy.runtime.masking import mask
-from synergy.schedule.format.field_reader import Part, Spot
+from synergy.schedule.format.field_reader import FieldReader, Location
 from tests.mx.house import ELSEWHERE, QUICK, csrf_of, log_in
 from tests.mx.test_security_parts import NOW
 from tests.mx.test_security_server import place, running
@@ -285,7 +285,9 @@ def test_data_in_a_page_end_no_element():
 
 def test_of_very_many_unknown_fields_the_first_are_named():
     found: list[str] = []
-    part = Part(Spot(found), {"name": "x", **{f"nam{number}": 1 for number in range(100_000)}})
+    part = FieldReader(
+        Location(found), {"name": "x", **{f"nam{number}": 1 for number in range(100_000)}}
+    )
     assert part.text("name") == "x"
     part.done()
     assert len(found) == 21

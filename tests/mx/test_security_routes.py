@@ -19,7 +19,7 @@ STRANGERS = {("GET", "/login"), ("POST", "/login")}
 NEEDS = {
     kind.__metadata__[0].dependency: name
     for name, kind in vars(access).items()
-    if name in ("Viewer", "Operator", "Admin", "Teller")
+    if name in ("Viewer", "Operator", "Admin", "EventPublisher")
 }
 
 
@@ -63,7 +63,7 @@ def test_what_changes_something_needs_more_than_a_viewer(house):
     for method, path, calls_ in routes(house.app):
         if method not in SAFE and path.startswith("/api/"):
             needs = {NEEDS[call] for call in calls_ if call in NEEDS}
-            assert needs <= {"Operator", "Admin", "Teller"}, (method, path, needs)
+            assert needs <= {"Operator", "Admin", "EventPublisher"}, (method, path, needs)
 
 
 def test_a_form_comes_with_the_proof_that_it_is_of_our_page(house):
@@ -82,7 +82,7 @@ def test_only_events_are_told_by_who_may_do_nothing_else(house):
     told = {
         (method, path)
         for method, path, calls_ in routes(house.app)
-        if any(NEEDS.get(call) == "Teller" for call in calls_)
+        if any(NEEDS.get(call) == "EventPublisher" for call in calls_)
     }
     assert told <= {("POST", "/api/v1/events")}
 

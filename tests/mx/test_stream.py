@@ -12,7 +12,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.mx.app import create_app
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from synergy.mx.stream import AT_ONCE, HEARTBEAT, LISTENERS, Stream
 from synergy.mx.stream_listener import WAITING, Listener
 from synergy.queries.reads import Reads
@@ -291,8 +291,8 @@ class Visit:
 
 def of(world):
     """An application, and its stream."""
-    desk = Desk.at(replace(world.workplace("", "mx"), deployment=world.deployment))
-    return create_app(desk), desk.stream
+    services = Services.at(replace(world.workplace("", "mx"), deployment=world.deployment))
+    return create_app(services), services.stream
 
 
 def test_over_http_messages_come_as_they_happen(world):

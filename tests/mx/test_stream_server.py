@@ -20,13 +20,13 @@ LONG = "x" * 100_000
 @pytest.fixture
 def lost(monkeypatch):
     """Set when the server has let go of a connection."""
-    lost, let_go = threading.Event(), timeouts.Impatient.connection_lost
+    lost, let_go = threading.Event(), timeouts.ConnectionTimeouts.connection_lost
 
     def noted(self, exc):
         let_go(self, exc)
         lost.set()
 
-    monkeypatch.setattr(timeouts.Impatient, "connection_lost", noted)
+    monkeypatch.setattr(timeouts.ConnectionTimeouts, "connection_lost", noted)
     return lost
 
 

@@ -69,7 +69,7 @@ def test_what_is_not_well_is_told_with_what_helps(done, client):
 
 def test_an_answer_that_is_known_is_not_sent_again(done, client):
     client.get("/api/v1/audit")
-    assert client.app.state.desk.reads.audits.wait(60)
+    assert client.app.state.services.reads.audits.wait(60)
     tag = ask(client).headers["etag"]
     done.clock.advance(1)
     again = ask(client, **{"If-None-Match": tag})

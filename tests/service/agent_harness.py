@@ -11,8 +11,8 @@ from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.clock import SteppedClock
 from synergy.commands.events import take
 from synergy.commands.jobs import Actor
-from synergy.commands.schedules import ScheduleActions
-from synergy.delivery.request import Answer, Outcome, Request, failed, sent
+from synergy.commands.schedules import ScheduleCommands
+from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState
@@ -26,7 +26,7 @@ NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 OPERATOR = Actor("an operator", "")
 TARGET = "https://receiver.example/hook"
 
-Receiver = Callable[[Request], Answer | None]
+Receiver = Callable[[Request], Response | None]
 
 
 class FakeSender:
@@ -39,10 +39,10 @@ class FakeSender:
         self.receiver = receiver or (lambda _: sent(200))
         self.rooms = rooms
         self.requests: list[Request] = []
-        self.under_way: deque[tuple[Request, Callable[[Answer], None]]] = deque()
+        self.under_way: deque[tuple[Request, Callable[[Response], None]]] = deque()
         self.is_closed = False
 
-    def submit(self, request: Request, done: Callable[[Answer], None]) -> None:
+    def submit(self, request: Request, done: Callable[[Response], None]) -> None:
         self.requests.append(request)
         self.under_way.append((request, done))
 
@@ -53,7 +53,7 @@ class FakeSender:
     def close(self, patience: float) -> None:
         self.is_closed = True
         while self.under_way:
-            self.under_way.popleft()[1](failed("stopped", Outcome.STOPPED))
+            self.under_way.popleft()[1](failed("stopped", SendOutcome.STOPPED))
 
     def answer(self) -> int:
         """Has the receiver answer what it answers; how many."""
@@ -95,7 +95,7 @@ class Member:
         raise AssertionError("the agent never comes to rest")
 
 
-class Yard:
+class AgentHarness:
     """A deployment with schedules only."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Yard:
         self.store = store or SqliteStore.open(":memory:")
         self.bus = StoredBus(self.store)
         self.deployment = deployment or Deployment({}, {})
-        self.actions = ScheduleActions(self.store, self.bus, self.deployment)
+        self.actions = ScheduleCommands(self.store, self.bus, self.deployment)
         self.stop = Stop()
         self.members: list[Member] = []
 
@@ -174,7 +174,7 @@ def a_worker(name: str = "Export", **fields: object) -> FreerunProcess:
     )  # fmt: skip
 
 
-def work(yard: Yard, process: str, state: UnitState = UnitState.PROCESSED) -> int:
+def work(yard: AgentHarness, process: str, state: UnitState = UnitState.PROCESSED) -> int:
     """Has a worker carry out what waits for it; how many units."""
     store, now = yard.store, yard.clock.now()
     bodies = yard.bus.depths([process]).get(process, 0)

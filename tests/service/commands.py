@@ -12,7 +12,7 @@ import pytest
 from synergy import compose
 from synergy.cli.main import main
 from synergy.storage.sqlite import SqliteStore
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 START = "2015051700"
@@ -49,8 +49,8 @@ class Commands:
         assert self.run(*argv, "--json") == code, self.text
         return json.loads(self.out)
 
-    def a_world(self) -> World:
+    def a_world(self) -> SchedulerHarness:
         """The deployment of the project itself, moved on by hand, in the store of the home."""
         project = compose.open_project()
         store = SqliteStore.open(project.settings.store_file)
-        return World(project.deployment, START, NOW, store)
+        return SchedulerHarness(project.deployment, START, NOW, store)

@@ -9,9 +9,9 @@ import pytest
 
 from synergy.model.process import Deployment
 from tests.deployments import DAILY, a_deployment, a_process
-from tests.service.agent_harness import Yard, a_worker
+from tests.service.agent_harness import AgentHarness, a_worker
 from tests.service.commands import BOX, NOW, START, Commands
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def commands(
 
 
 @pytest.fixture
-def deployed(commands: Commands) -> Iterator[World]:
+def deployed(commands: Commands) -> Iterator[SchedulerHarness]:
     """A world whose store the commands share; its scheduler has not made a turn yet."""
     world = commands.a_world()
     yield world
@@ -43,10 +43,10 @@ def deployed(commands: Commands) -> Iterator[World]:
 
 
 @pytest.fixture
-def factory() -> Iterator[Yard]:
+def factory() -> Iterator[AgentHarness]:
     """A yard with two free-run processes and a managed one."""
     daily = a_deployment({"site": [a_process("Daily", DAILY)]})
     workers = {name: a_worker(name) for name in ("Export", "Clean")}
-    yard = Yard(Deployment({**daily.processes, **workers}, daily.trees))
+    yard = AgentHarness(Deployment({**daily.processes, **workers}, daily.trees))
     yield yard
     yard.close()

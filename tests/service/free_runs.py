@@ -12,9 +12,9 @@ from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState, run_id
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.worker.task import Task
-from synergy.worker.unit_runner import Crew
+from synergy.worker.unit_runner import UnitRunner
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 NOW = datetime(2015, 5, 20, 12, 0, 7, tzinfo=UTC)
 SECOND = "20150520120007"  # NOW, as the timeperiod of a run
@@ -26,12 +26,12 @@ def a_free_process(name: str = "Report", **fields: Any) -> FreerunProcess:
     return FreerunProcess(name=name, **given)
 
 
-def a_world(*free: FreerunProcess, tree: bool = True) -> World:
+def a_world(*free: FreerunProcess, tree: bool = True) -> SchedulerHarness:
     """A world with these processes; unless told otherwise with a tree of one process as well."""
     trees = {"site": [a_process("Site", HOURLY, source="raw", sink="site")]} if tree else {}
     managed = a_deployment(trees)
     processes = {**managed.processes, **{process.name: process for process in free}}
-    return World(Deployment(processes, managed.trees), now=NOW)
+    return SchedulerHarness(Deployment(processes, managed.trees), now=NOW)
 
 
 def a_run(key: str = "due:1", process: str = "Report", **fields: Any) -> Run:
@@ -49,7 +49,7 @@ def a_run(key: str = "due:1", process: str = "Report", **fields: Any) -> Run:
     )  # fmt: skip
 
 
-def launch(world: World, *runs: Run) -> list[UnitOfWork]:
+def launch(world: SchedulerHarness, *runs: Run) -> list[UnitOfWork]:
     """Stores the runs and their units, and tells the workers, in one step."""
     process = world.deployment.freerun()[runs[0].program]
     with world.store.batch() as batch:
@@ -59,18 +59,21 @@ def launch(world: World, *runs: Run) -> list[UnitOfWork]:
         )
 
 
-def unit(world: World, run: Run) -> UnitOfWork:
+def unit(world: SchedulerHarness, run: Run) -> UnitOfWork:
     """The unit of a run as it is now."""
     return world.store.units.get([run.id])[0]
 
 
-def another_crew(world: World, process: str, owner: str, work: Any) -> Crew:
+def another_crew(world: SchedulerHarness, process: str, owner: str, work: Any) -> UnitRunner:
     """One more worker of a process; whoever makes it closes it."""
-    return Crew(world.workplace(process, owner), work, ("domain",))
+    return UnitRunner(world.workplace(process, owner), work, ("domain",))
 
 
 def carry_out(
-    world: World, work: Callable[[Task], Any], process: str = "Report", owner: str = "a worker"
+    world: SchedulerHarness,
+    work: Callable[[Task], Any],
+    process: str = "Report",
+    owner: str = "a worker",
 ) -> bool:
     """Has a new worker carry out one group; False if none waits."""
     with (
@@ -80,7 +83,7 @@ def carry_out(
         return crew.round(consumer)
 
 
-def events(world: World, units: Sequence[UnitOfWork]) -> list[str]:
+def events(world: SchedulerHarness, units: Sequence[UnitOfWork]) -> list[str]:
     """What the journal tells of these units and their runs, in order."""
     ids = {one.id for one in units}
     return [e.event for e in world.store.journal.since(0, 10_000) if e.unit in ids]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from synergy.clock import SteppedClock
 from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
-from synergy.commands.jobs import Actions, Actor, Touched
+from synergy.commands.jobs import Actor, JobCommands, Touched
 from synergy.messaging.stored import StoredBus
 from synergy.model.job import JobState
 from synergy.model.process import Deployment
@@ -23,7 +23,7 @@ from synergy.scheduler.scheduler import Scheduler
 from synergy.storage.sqlite.engine import SqliteStore
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
-from synergy.worker.unit_runner import Crew
+from synergy.worker.unit_runner import UnitRunner
 from tests.service.leases import seldom_renewed
 
 OPERATOR = Actor("an operator", "because")
@@ -37,7 +37,7 @@ def copy_rows(task: Task) -> Outcome:
     return Processed({"rows": len(rows)})
 
 
-WORLDS: list[World] = []  # those that are open, for `close_worlds`
+WORLDS: list[SchedulerHarness] = []  # those that are open, for `close_worlds`
 
 
 def close_worlds() -> None:
@@ -46,7 +46,7 @@ def close_worlds() -> None:
         WORLDS.pop().close()
 
 
-class World:
+class SchedulerHarness:
     """Everything of one deployment, moved on by hand."""
 
     def __init__(
@@ -64,10 +64,10 @@ class World:
         self.bus = bus(self.store)
         self.stop = Stop()
         self.scheduler = self.a_scheduler("scheduler-1")
-        self.actions = Actions(self.store, self.bus, deployment)
+        self.actions = JobCommands(self.store, self.bus, deployment)
         self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self.ended: list[int] = []  # exit codes with which workers would have ended themselves
-        self._crews: dict[str, Crew] = {}
+        self._crews: dict[str, UnitRunner] = {}
         WORLDS.append(self)
 
     def close(self) -> None:
@@ -98,10 +98,10 @@ class World:
     def a_scheduler(self, owner: str) -> Scheduler:
         return Scheduler(self.workplace("", owner))
 
-    def crew(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> Crew:
+    def crew(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> UnitRunner:
         if process not in self._crews:
             workplace = self.workplace(process, f"w-{process}")
-            self._crews[process] = Crew(workplace, work, ("domain",), end=self.ended.append)
+            self._crews[process] = UnitRunner(workplace, work, ("domain",), end=self.ended.append)
         return self._crews[process]
 
     def schedule(self) -> None:

@@ -17,14 +17,14 @@ from synergy.model.process import Deployment
 from synergy.model.schedule import RunState, ScheduleChange
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import DAILY
-from tests.service.agent_harness import NOW, OPERATOR, Yard, work
+from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, work
 
 HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def yard() -> Iterator[Yard]:
-    yard = Yard()
+def yard() -> Iterator[AgentHarness]:
+    yard = AgentHarness()
     yield yard
     yard.close()
 
@@ -391,7 +391,9 @@ def test_a_page_of_events_makes_one_change_of_each_schedule(yard):
     assert len(yard.runs()) == 1
 
 
-def finish_jobs(yard: Yard, first: str, last: str, after: JobState = JobState.PROCESSED) -> None:
+def finish_jobs(
+    yard: AgentHarness, first: str, last: str, after: JobState = JobState.PROCESSED
+) -> None:
     move = JobMove(
         "Daily", DAILY, DAILY.parse(first), DAILY.parse(last), JobState.EMBRYO, after, 1, "", "s"
     )
@@ -460,7 +462,7 @@ def test_a_period_that_is_done_again_triggers_again_and_says_so(factory):
     assert bodies == [b"2026030100 1", b"2026030100 2"]
 
 
-def do_again(yard: Yard, period: str, generation: int = 1) -> None:
+def do_again(yard: AgentHarness, period: str, generation: int = 1) -> None:
     day, now = DAILY.parse(period), yard.clock.now()
     move = JobMove(
         "Daily", DAILY, day, day, JobState.PROCESSED, JobState.EMBRYO, generation, "", "anna",

@@ -9,27 +9,27 @@ from datetime import timedelta
 import pytest
 
 from synergy.agent.deciding import gauges
-from synergy.agent.deciding.wait_queues import Lines, order
+from synergy.agent.deciding.wait_queues import WaitQueues, order
 from synergy.delivery.request import sent
 from synergy.model.schedule import Run, RunState
-from tests.service.agent_harness import NOW, OPERATOR, Yard, work
+from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, work
 
 WAITS = {"concurrency": {"n": 1, "when_unmet": "wait"}}
 HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def yard() -> Iterator[Yard]:
-    yard = Yard()
+def yard() -> Iterator[AgentHarness]:
+    yard = AgentHarness()
     yield yard
     yard.close()
 
 
-def once(yard: Yard, name: str, **fields: object) -> None:
+def once(yard: AgentHarness, name: str, **fields: object) -> None:
     yard.add(name, when=NOW.isoformat(), **fields)
 
 
-def launched(yard: Yard) -> list[str]:
+def launched(yard: AgentHarness) -> list[str]:
     return sorted(run.schedule for run in yard.runs() if run.state is RunState.LAUNCHED)
 
 
@@ -283,7 +283,7 @@ def a_run(number: int, dice: random.Random) -> Run:
 def test_whoever_comes_first_in_a_line_that_is_stirred_is_looked_at(seed):
     """Places under several programs, against counting who may be launched one by one."""
     dice = random.Random(seed)
-    lines = Lines()
+    lines = WaitQueues()
     free = dict.fromkeys(("x", "y"), 0)
     waiting: dict[str, tuple[Run, frozenset[str]]] = {}
     for step in range(200):

@@ -13,7 +13,7 @@ from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from tests.seeds import by_turns, is_more_asked_for
-from tests.service.agent_harness import NOW, Member, Yard, a_worker, work
+from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, work
 from tests.service.faults import Died, FaultyStore
 
 HOUR = 3600.0
@@ -23,7 +23,7 @@ class Course:
     """Schedules of several kinds that are due an hour later, and an agent that is disturbed."""
 
     def __init__(self, fails_at: int, fault: type[BaseException], *, is_late: bool) -> None:
-        self.yard = Yard(Deployment({"Export": a_worker()}, {}))
+        self.yard = AgentHarness(Deployment({"Export": a_worker()}, {}))
         yard = self.yard
         yard.add("plain", cron="0 * * * *")
         yard.add("missed", cron="*/20 * * * *", catchup="latest")
@@ -156,7 +156,7 @@ def test_an_agent_goes_on_after_any_call_that_fails(fails_at, is_late):
 
 @pytest.mark.parametrize("step", ["before", "after"])
 def test_an_agent_killed_while_it_sends_sends_again_with_the_same_key(step):
-    yard = Yard()
+    yard = AgentHarness()
     yard.add("plain", cron="0 * * * *")
     first = yard.member()
     first.rest()

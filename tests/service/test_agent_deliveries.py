@@ -13,38 +13,38 @@ import pytest
 from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering import deliverer
 from synergy.agent.delivering.deferred_runs import KEPT_BACK
-from synergy.delivery.request import Answer, Outcome, Request, failed, sent
+from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
 from synergy.errors import StorageUnavailable
 from synergy.messaging.message import EventsMessage, UnitMessage
 from synergy.model.schedule import RunState
-from tests.service.agent_harness import NOW, OPERATOR, Member, Yard
+from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, Member
 
 SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
-def yard() -> Iterator[Yard]:
-    yard = Yard()
+def yard() -> Iterator[AgentHarness]:
+    yard = AgentHarness()
     yield yard
     yard.close()
 
 
-def once(yard: Yard, name: str = "job", **fields: object) -> None:
+def once(yard: AgentHarness, name: str = "job", **fields: object) -> None:
     yard.add(name, when=NOW.isoformat(), **fields)
 
 
-def answering(*answers: Answer | None):
+def answering(*answers: Response | None):
     left = list(answers)
 
-    def receiver(_: Request) -> Answer | None:
+    def receiver(_: Request) -> Response | None:
         return left.pop(0) if len(left) > 1 else left[0]
 
     return receiver
 
 
-def refused(status: int, **fields: object) -> Answer:
-    return Answer(
-        ok=False, outcome=Outcome.REFUSED, may_retry=True, status=status,
+def refused(status: int, **fields: object) -> Response:
+    return Response(
+        ok=False, outcome=SendOutcome.REFUSED, may_retry=True, status=status,
         error=f"answered {status}", **fields,
     )  # fmt: skip
 
@@ -117,8 +117,8 @@ def test_a_receiver_is_left_alone_for_as_long_as_it_wants(yard):
     assert yard.states() == {RunState.PROCESSED: 1}
 
 
-GONE = Answer(
-    ok=False, outcome=Outcome.REFUSED, may_retry=False, status=410, error="answered 410",
+GONE = Response(
+    ok=False, outcome=SendOutcome.REFUSED, may_retry=False, status=410, error="answered 410",
     disables=True,
 )  # fmt: skip
 
@@ -154,7 +154,9 @@ def test_a_receiver_that_wants_no_more_disables_the_schedule(yard):
 
 def test_what_cannot_be_sent_at_all_has_failed_at_once(yard):
     once(yard)
-    member = yard.member(receiver=answering(failed("blocked", Outcome.BLOCKED, may_retry=False)))
+    member = yard.member(
+        receiver=answering(failed("blocked", SendOutcome.BLOCKED, may_retry=False))
+    )
     yard.advance(member, 600)
     (run,) = yard.runs()
     assert (run.state, run.reason, run.attempt) == (RunState.FAILED, "blocked", 1)
@@ -301,7 +303,7 @@ def test_agents_share_what_there_is_to_send(yard):
     assert len(set(keys)) == 15
 
 
-def lose(yard: Yard, lost: Member, others: list[Member], seconds: int) -> None:
+def lose(yard: AgentHarness, lost: Member, others: list[Member], seconds: int) -> None:
     """Time passes without the lost agent."""
     for _ in range(seconds):
         yard.clock.advance(1)

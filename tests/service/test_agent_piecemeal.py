@@ -18,7 +18,7 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from synergy.agent.deciding.launcher import DELIVERIES
-from synergy.delivery.request import Answer, Outcome, Request, failed, sent
+from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
@@ -27,7 +27,7 @@ from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
 from tests.contract import mongomock_engine
 from tests.seeds import by_turns, seeds
-from tests.service.agent_harness import NOW, Member, Yard, a_worker, work
+from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, work
 from tests.service.faults import Died, FaultyStore
 from tests.service.piecemeal import Actor, UnreliableBus
 from tests.service.run_story import assert_legal
@@ -48,7 +48,7 @@ def a_store(disturbed: Callable[[object], object]) -> MongoStore:
     return MongoStore.over(database)
 
 
-def announce(yard: Yard) -> None:
+def announce(yard: AgentHarness) -> None:
     """Tells the workers of all units that nobody has taken."""
     processes = yard.deployment.freerun
     collector = Collector(yard.store, yard.bus, yard.clock, processes, lambda _: False)
@@ -115,7 +115,7 @@ class MongoCourse(Course):
     ) -> None:
         self.faults = Faults(fails_at, fault, is_late=is_late)
         store = a_store(self.faults.over)
-        self.yard = yard = Yard(Deployment({"Export": a_worker()}, {}), store=store)
+        self.yard = yard = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
         self.bus = UnreliableBus(store, lambda: False)
         self.answers: Counter[str] = Counter()
         yard.add("plain", cron="0 * * * *")
@@ -186,9 +186,9 @@ def test_an_agent_goes_on_after_any_write_that_fails(fails_at, is_late):
 
 def test_what_is_to_be_sent_again_while_the_store_is_away_is_not_forgotten():
     """Else it would wait for the deciding agent to look at everything."""
-    yard = Yard()
+    yard = AgentHarness()
     store = FaultyStore(yard.store, 0, StorageUnavailable)
-    answers = [failed("answered 503", Outcome.REFUSED), sent()]
+    answers = [failed("answered 503", SendOutcome.REFUSED), sent()]
     member = yard.member(receiver=lambda _: answers.pop(0), store=store)
     yard.add("job", when=NOW.isoformat())
     yard.clock.advance(member.rest())
@@ -223,7 +223,7 @@ class Agents:
         self.fails = random.choice([0.0, 0.003, 0.01])
         self.ends = random.choice([0.0, 0.01, 0.03])
         store = a_store(lambda database: Collections(database, self._request))
-        self.yard = yard = Yard(Deployment({"Export": a_worker()}, {}), store=store)
+        self.yard = yard = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
         self.bus = UnreliableBus(store, lambda: self._roll() < 0.1)
         lasts = {"cron": "* * * * *", "budget": "1d"}  # no refusal is for good
         yard.add("plain", **lasts)
@@ -251,12 +251,12 @@ class Agents:
         number = len(self.yard.members) + 1
         return self.yard.member(f"agent-{number}", self._answer, rooms=2, bus=self.bus)
 
-    def _answer(self, _: Request) -> Answer | None:
+    def _answer(self, _: Request) -> Response | None:
         roll = self._roll()
         if roll < 0.1:
             return None
         if roll < 0.3:
-            return failed("answered 503", Outcome.REFUSED)
+            return failed("answered 503", SendOutcome.REFUSED)
         return sent()
 
     def _roll(self) -> float:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from synergy.agent.agent import Agent
-from synergy.agent.deciding.decider import Decider
+from synergy.agent.deciding.decider import AgentDecider
 from synergy.agent.membership import Membership
 from synergy.clock import SystemClock
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.delivery.sender import Options, Sender
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
@@ -83,7 +83,7 @@ class Place:
         self.store = SqliteStore.open(str(home / "store.db"))
         self.bus = StoredBus(self.store, home)
         self.clock = SystemClock()
-        self.actions = ScheduleActions(self.store, self.bus, Deployment({}, {}))
+        self.actions = ScheduleCommands(self.store, self.bus, Deployment({}, {}))
         self.stops: list[Stop] = []
         self.threads: list[threading.Thread] = []
 
@@ -197,16 +197,16 @@ def test_an_agent_may_be_stopped_before_it_began(place):
 
 def test_who_cannot_decide_leaves_it_to_others(place, server, monkeypatch):
     """Whatever the reason is: a turn that fails over and over is somebody else's."""
-    turn = Decider.turn
+    turn = AgentDecider.turn
     decided: list[object] = []
 
-    def failing(self: Decider) -> float:
+    def failing(self: AgentDecider) -> float:
         if not decided or self._kit.who == decided[0]:
             decided.append(self._kit.who)
             raise RuntimeError("nobody foresaw this")
         return turn(self)
 
-    monkeypatch.setattr(Decider, "turn", failing)
+    monkeypatch.setattr(AgentDecider, "turn", failing)
     place.start(2)
     place.job(f"{server.url}/x", "job")
     place.wait_for(lambda: place.states() == [RunState.PROCESSED])
@@ -215,14 +215,14 @@ def test_who_cannot_decide_leaves_it_to_others(place, server, monkeypatch):
 
 def test_an_agent_is_woken_when_jobs_are_finished(place, monkeypatch):
     turns = threading.Semaphore(0)
-    turn, due_in = Decider.turn, Membership.due_in
+    turn, due_in = AgentDecider.turn, Membership.due_in
 
-    def counted(self: Decider) -> float:
+    def counted(self: AgentDecider) -> float:
         pause = turn(self)
         turns.release()
         return pause
 
-    monkeypatch.setattr(Decider, "turn", counted)
+    monkeypatch.setattr(AgentDecider, "turn", counted)
     monkeypatch.setattr(  # it does not wake by itself
         Membership, "due_in", lambda self: 600.0 if self.is_member else due_in(self)
     )

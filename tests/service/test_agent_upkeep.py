@@ -13,14 +13,14 @@ from synergy.queries.metrics import agents
 from synergy.runtime import agent_counters
 from synergy.runtime.leaders import AGENTS
 from synergy.storage.protocol import Store
-from tests.service.agent_harness import NOW, OPERATOR, Yard
+from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
 
 DAY = 86_400
 
 
 @pytest.fixture
-def yard() -> Iterator[Yard]:
-    yard = Yard()
+def yard() -> Iterator[AgentHarness]:
+    yard = AgentHarness()
     yield yard
     yard.close()
 
@@ -28,13 +28,13 @@ def yard() -> Iterator[Yard]:
 # Counting
 
 
-def an_agent_wrote(yard: Yard, number: int, text: str) -> None:
+def an_agent_wrote(yard: AgentHarness, number: int, text: str) -> None:
     """The agent that has, or had, this number as a member."""
     yard.store.leases.take(None, f"{AGENTS}{number}", f"agent-{number}")
     yard.store.facts.set(names.agent_counters(number), text)
 
 
-def test_counts_of_all_agents_are_summed(yard: Yard):
+def test_counts_of_all_agents_are_summed(yard: AgentHarness):
     for member in (2, 3):  # the first has counted nothing
         meter = agent_counters.Meter()
         meter.count("job_executed_total", "sent", member - 1)
@@ -52,7 +52,7 @@ def test_counts_of_all_agents_are_summed(yard: Yard):
     assert any(line.startswith(f'{delay}_sum{{outcome="first"}} 0.6') for line in lines)
 
 
-def test_every_metric_has_its_heading_and_labels_are_escaped(yard: Yard):
+def test_every_metric_has_its_heading_and_labels_are_escaped(yard: AgentHarness):
     meter = agent_counters.Meter()
     meter.count("error_total", 'a "b"\n')
     an_agent_wrote(yard, 1, meter.text())
@@ -62,12 +62,12 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(yard: Yard):
     assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1' in text.splitlines()
 
 
-def test_what_cannot_be_read_counts_nothing(yard: Yard):
+def test_what_cannot_be_read_counts_nothing(yard: AgentHarness):
     an_agent_wrote(yard, 1, "rubbish")
     assert agent_counters.collected(yard.store).total("job_executed_total") == 0
 
 
-def test_an_agent_writes_its_counts_now_and_then(yard: Yard):
+def test_an_agent_writes_its_counts_now_and_then(yard: AgentHarness):
     yard.add("hourly", cron="0 * * * *")
     member = yard.member()
     yard.advance(member, 3600)
@@ -86,13 +86,13 @@ def test_an_agent_writes_its_counts_now_and_then(yard: Yard):
 # Forgetting
 
 
-def advance_to(yard: Yard, member, seconds: float) -> None:
+def advance_to(yard: AgentHarness, member, seconds: float) -> None:
     """Time passes without anything in between."""
     yard.clock.advance(seconds)
     member.rest()
 
 
-def test_old_runs_and_events_are_forgotten(yard: Yard):
+def test_old_runs_and_events_are_forgotten(yard: AgentHarness):
     yard.add("job", when=NOW.isoformat())
     yard.event("TABLE", "t", NOW)
     member = yard.member()
@@ -113,7 +113,7 @@ def stored(store: Store, *names: str) -> list[bool]:
     return [store.payloads.get(name) is not None for name in names]
 
 
-def test_bodies_that_nothing_refers_to_are_forgotten(yard: Yard):
+def test_bodies_that_nothing_refers_to_are_forgotten(yard: AgentHarness):
     yard.add("kept", cron="0 0 1 1 *", payload="a" * 70_000)
     yard.add("removed", cron="0 0 1 1 *", payload="b" * 70_000)
     yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
@@ -134,12 +134,12 @@ def test_bodies_that_nothing_refers_to_are_forgotten(yard: Yard):
 
 
 def _refused():
-    from synergy.delivery.request import Answer
+    from synergy.delivery.request import Response
 
-    return Answer(ok=False, outcome="refused", may_retry=False, status=400, error="no")
+    return Response(ok=False, outcome="refused", may_retry=False, status=400, error="no")
 
 
-def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(yard: Yard, monkeypatch):
+def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(yard: AgentHarness, monkeypatch):
     member = yard.member()
     member.rest()
     prune = yard.store.payloads.prune
@@ -161,7 +161,7 @@ def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(yard: Yard, monkeyp
     assert stored(yard.store, row.definition["payload"]["stored"]) == [True]
 
 
-def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(yard: Yard, monkeypatch):
+def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(yard: AgentHarness, monkeypatch):
     yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
     member = yard.member(receiver=lambda _: _refused())
     member.rest()
@@ -183,7 +183,7 @@ def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(yard: Yard, monke
 # Deciding ahead
 
 
-def just_before(yard: Yard, member) -> None:
+def just_before(yard: AgentHarness, member) -> None:
     """A second before one o'clock; what is due then was decided about."""
     yard.clock.advance(3595)
     member.rest()
@@ -191,7 +191,7 @@ def just_before(yard: Yard, member) -> None:
     member.rest()
 
 
-def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(yard: Yard):
+def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(yard: AgentHarness):
     yard.add("hourly", cron="0 * * * *", payload="${scheduledTime}")
     member = yard.member()
     just_before(yard, member)
@@ -206,7 +206,7 @@ def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(yard: Y
 
 
 @pytest.mark.parametrize("change", ["edit", "disable", "remove", "make anew"])
-def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: Yard, change: str):
+def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: AgentHarness, change: str):
     yard.add("hourly", cron="0 * * * *")
     member = yard.member()
     just_before(yard, member)
@@ -227,7 +227,7 @@ def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: Yard, change:
     )
 
 
-def test_a_decision_made_ahead_is_not_used_late(yard: Yard):
+def test_a_decision_made_ahead_is_not_used_late(yard: AgentHarness):
     yard.add("minutely", cron="* * * * *", catchup="latest")
     member = yard.member()
     yard.clock.advance(55)

@@ -19,7 +19,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time
 from synergy.supervisor.proctable import MARKER
 from synergy.worker.command import CommandWorker
-from synergy.worker.unit_runner import Crew
+from synergy.worker.unit_runner import UnitRunner
 from tests.acceptance.kit import until
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import (
@@ -31,7 +31,7 @@ from tests.service.free_runs import (
     launch,
     unit,
 )
-from tests.service.scheduler_harness import World, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_worlds
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
 
@@ -231,7 +231,7 @@ def test_commands_of_jobs_know_of_no_runs(tmp_path):
         "Hour", HOURLY, classname=None, settle=0.0,
         command=(sys.executable, "-c", TELL, str(seen), "${timeperiod}", "${end}", "${run}"),
     )  # fmt: skip
-    world = World(a_deployment({"t": [process]}), start="2015052011")
+    world = SchedulerHarness(a_deployment({"t": [process]}), start="2015052011")
     world.clock.advance(1)
     world.schedule()
     carry_out_command(world, "Hour")
@@ -243,13 +243,13 @@ def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_pat
     left = tmp_path / "pid"
     command = ("sh", "-c", 'sleep 600 & echo $! > "$0.new"; mv "$0.new" "$0"; wait', str(left))
     process = a_process("P", HOURLY, classname=None, command=command, timeout=0.5)
-    world = World(a_deployment({"t": [process]}), start="2015052000")
+    world = SchedulerHarness(a_deployment({"t": [process]}), start="2015052000")
     world.schedule()
     workplace = replace(world.workplace("P", "a worker"), clock=SystemClock())
     ended: list[int] = []
     work = CommandWorker(workplace).work
     with (
-        closing(Crew(workplace, work, ("domain",), end=ended.append)) as crew,
+        closing(UnitRunner(workplace, work, ("domain",), end=ended.append)) as crew,
         closing(world.bus.consumer("P")) as consumer,
     ):
         assert crew.round(consumer)

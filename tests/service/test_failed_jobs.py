@@ -11,7 +11,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.queries.timetable.causes import Kind
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds, copy_rows
 
 pytestmark = pytest.mark.usefixtures("_closing")
 
@@ -35,7 +35,7 @@ def a_world(blocking=Blocking.CHILDREN, machine=StateMachine.DISCRETE, **hour):
         a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=machine,
                   **{"max_attempts": 1, **hour}),
     ]  # fmt: skip
-    return World(a_deployment({"site": processes}))
+    return SchedulerHarness(a_deployment({"site": processes}))
 
 
 def broken(task):

@@ -16,7 +16,7 @@ from synergy.queries.timetable.last_audit import keep, last_audit
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds, copy_rows
 from tests.service.test_failed_jobs import (
     BAD,
     DAY,
@@ -60,7 +60,7 @@ def test_a_failed_final_run_over_an_outside_source_is_never_done_by_an_older_uni
         "Hour", HOURLY, state_machine=StateMachine.CONTINUOUS, trigger_frequency="every 600",
         max_attempts=1, retry_failed=600.0 if by_itself else None,
     )  # fmt: skip
-    world = World(a_deployment({"site": [hour]}), start=NOW)
+    world = SchedulerHarness(a_deployment({"site": [hour]}), start=NOW)
 
     def work(task):
         if world.state("Hour", task.timeperiod) is JobState.FINAL_RUN:
@@ -87,7 +87,7 @@ def two_trees():
     a = a_process("A", DAILY, source="raw", sink="a", max_attempts=1, on_failure=OnFailure.SKIP)
     b = a_process("B", DAILY, source="a", sink="b", blocking=Blocking.DEPENDENCIES)
     hour = a_process("Hour", HOURLY, source="hours", sink="h", max_attempts=1)
-    return World(a_deployment({"a": [a], "b": [b, hour]}, {"b": ("a",)}))
+    return SchedulerHarness(a_deployment({"a": [a], "b": [b, hour]}, {"b": ("a",)}))
 
 
 def test_what_is_skipped_with_a_job_that_was_given_up_comes_back_with_it():
@@ -152,7 +152,7 @@ def test_failed_dependants_of_a_group_are_looked_at_when_its_checkpoint_is_done(
     dep = a_process(
         "Dep", HOURLY, source="other", sink="dep", max_attempts=1, on_failure=OnFailure.SKIP
     )
-    world = World(a_deployment({"site": [hour], "dep": [dep]}, {"dep": ("site",)}))
+    world = SchedulerHarness(a_deployment({"site": [hour], "dep": [dep]}, {"dep": ("site",)}))
     world.write("raw", "2015051703", 5)
     for period in ("2015051703", BAD):
         world.write("other", period, 5)
@@ -205,7 +205,7 @@ def test_a_unit_of_a_failed_job_whose_scheduler_died_before_it_moved_the_job_end
 def test_a_retry_leaves_the_unit_that_a_scheduler_has_requested_for_it():
     store = PiecemealStore(lambda _what: None)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", max_attempts=1)
-    world = World(a_deployment({"site": [hour]}), store=store)
+    world = SchedulerHarness(a_deployment({"site": [hour]}), store=store)
     world.write("raw", BAD, 5)
     rounds(world, {"Hour": fails}, 3)
     assert world.state("Hour", BAD) is FAILED

@@ -13,7 +13,7 @@ from synergy.errors import Refused, StorageUnavailable
 from synergy.model.job import JobMove, JobState
 from synergy.names import TIMETABLE_START
 from synergy.queries.timetable import follower as module
-from synergy.queries.timetable.follower import Following
+from synergy.queries.timetable.follower import TimetableFollower
 from synergy.storage.sqlite.engine import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.timetable.level import Level
@@ -21,7 +21,7 @@ from synergy.timetable.timetable import Timetable
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.factories import an_entry
 from tests.service.faults import FaultyStore
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 from tests.service.test_interleavings import HOURS, Play
 
 HOUR, DAY = "SiteHourly", "SiteDaily"
@@ -39,13 +39,15 @@ def _closed():
 def world():
     """A tree of hours and days that begins on 17 May; now is noon of the 18th."""
     day, hour = a_process(DAY, DAILY), a_process(HOUR, HOURLY)
-    world = World(a_deployment({"site": [day, hour]}), now=datetime(2015, 5, 18, 12, 0, tzinfo=UTC))
+    world = SchedulerHarness(
+        a_deployment({"site": [day, hour]}), now=datetime(2015, 5, 18, 12, 0, tzinfo=UTC)
+    )
     world.store.facts.set(TIMETABLE_START, "2015051700")
     return world
 
 
-def following_of(world: World, store=None) -> Following:
-    return Following(store or world.store, world.deployment, world.clock)
+def following_of(world: SchedulerHarness, store=None) -> TimetableFollower:
+    return TimetableFollower(store or world.store, world.deployment, world.clock)
 
 
 def move(world, first, last, after, *, before=JobState.EMBRYO, generation=1, **fields) -> None:
@@ -84,7 +86,7 @@ def words(timetable: Timetable, first: int, end: int) -> list[str]:
 class Counting:
     """A store that counts how often rows of jobs are read, and of which processes."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SchedulerHarness) -> None:
         self.reads: list[list[str] | None] = []
         load = world.store.jobs.load
 
@@ -240,7 +242,7 @@ def test_an_earlier_first_hour_is_taken_over(world):
 
 
 def test_a_timetable_without_a_start_is_refused_until_there_is_one():
-    world = World(a_deployment({"site": [a_process(HOUR, HOURLY)]}))
+    world = SchedulerHarness(a_deployment({"site": [a_process(HOUR, HOURLY)]}))
     following = following_of(world)
     with pytest.raises(Refused):
         following.timetable()
@@ -286,7 +288,7 @@ def test_another_store_is_read_anew(world, entries):
     for at in range(3):
         move(world, at, at, JobState.PROCESSED)
     following.timetable()
-    other = World(world.deployment, now=world.clock.now())
+    other = SchedulerHarness(world.deployment, now=world.clock.now())
     other.store.facts.set(TIMETABLE_START, "2015051700")
     for at in range(10, 10 + entries):
         move(other, at, at, JobState.NOOP)
@@ -338,7 +340,8 @@ class Look(Play):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.watchers = [
-            Following(self.world.store, self.world.deployment, self.world.clock) for _ in range(3)
+            TimetableFollower(self.world.store, self.world.deployment, self.world.clock)
+            for _ in range(3)
         ]
 
     def _check(self) -> None:
@@ -386,7 +389,7 @@ def test_after_any_moves_it_is_what_the_rows_hold(world, seed):
         module.PAGE = module_page
 
 
-def _any_step(world: World, dice: random.Random) -> None:
+def _any_step(world: SchedulerHarness, dice: random.Random) -> None:
     roll = dice.random()
     if roll < 0.1:
         world.clock.advance(dice.choice([600, 3600, 86400, -1800, -7200]))
@@ -400,7 +403,7 @@ def _any_step(world: World, dice: random.Random) -> None:
         _any_move(world, dice)
 
 
-def _any_move(world: World, dice: random.Random) -> None:
+def _any_move(world: SchedulerHarness, dice: random.Random) -> None:
     place = world.timetable().place(dice.choice([HOUR, DAY]))
     level = place.level
     first = dice.randrange(level.start, level.end + 2)
@@ -485,7 +488,7 @@ def test_many_may_look_while_others_write(tmp_path):
     hours = 400
     deployment = a_deployment({"site": [a_process(HOUR, HOURLY)]})
     now = Qualifier.HOURLY.start(FIRST + hours)
-    world = World(deployment, now=now, store=SqliteStore.open(tmp_path / "synergy.db"))
+    world = SchedulerHarness(deployment, now=now, store=SqliteStore.open(tmp_path / "synergy.db"))
     world.store.facts.set(TIMETABLE_START, "2015051700")
     following = following_of(world)
     is_over = threading.Event()

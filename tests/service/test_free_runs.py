@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.agent.context import Kit
-from synergy.agent.delivering.unit_ends import Ending
+from synergy.agent.context import AgentContext
+from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.commands.run_units import launch_worker, outcome_of, trigger_run, unit_of
 from synergy.errors import (
     LostAttempt,
@@ -655,8 +655,8 @@ def test_a_schedule_of_the_name_that_does_something_else_is_not_its_own(world):
 
 def ended(world, run):
     """The run, once an agent has seen how its unit ended."""
-    agent = Kit(world.store, world.bus, world.clock, world.deployment, Meter(), "an agent")
-    assert Ending(agent).of_units([run.id], world.clock.now()) == []
+    agent = AgentContext(world.store, world.bus, world.clock, world.deployment, Meter(), "an agent")
+    assert UnitEnds(agent).of_units([run.id], world.clock.now()) == []
     return world.store.runs.get([run.id])[0]
 
 

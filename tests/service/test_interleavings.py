@@ -36,7 +36,7 @@ from synergy.model.unit_of_work import (
 from synergy.names import TIMETABLE_START
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.seeds import seeds
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for
@@ -52,7 +52,7 @@ class Broken(AssertionError):
 class StepWorker:
     """A worker that can be stopped between any two steps: take, read, conclude."""
 
-    world: World
+    world: SchedulerHarness
     process: str
     owner: str
     units: list[UnitOfWork] = field(default_factory=list)
@@ -111,7 +111,9 @@ class Play:
 
     steps = 250
 
-    def __init__(self, seed: int, mutate: Callable[[World], None] = lambda _: None) -> None:
+    def __init__(
+        self, seed: int, mutate: Callable[[SchedulerHarness], None] = lambda _: None
+    ) -> None:
         self.random = random.Random(seed)
         processes = [
             a_process("Day", DAILY, source="hour", sink="day", max_attempts=1000,
@@ -141,8 +143,8 @@ class Play:
         self.claims: Counter[tuple[str, int]] = Counter()
         self.finishes: Counter[tuple[str, str, int]] = Counter()
 
-    def _world(self, deployment: Deployment, now: datetime) -> World:
-        return World(deployment, now=now)
+    def _world(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
+        return SchedulerHarness(deployment, now=now)
 
     def run(self) -> None:
         try:
@@ -281,7 +283,7 @@ def test_no_course_of_events_breaks_a_promise(seed):
     Play(seed).run()
 
 
-def claims_without_looking(world: World) -> None:
+def claims_without_looking(world: SchedulerHarness) -> None:
     """A claim that reads, and takes what it was told to."""
     claim = world.store.units.claim
 
@@ -301,7 +303,7 @@ def claims_without_looking(world: World) -> None:
     world.store.units.claim = mutant
 
 
-def concludes_without_the_fence(world: World) -> None:
+def concludes_without_the_fence(world: SchedulerHarness) -> None:
     """A conclusion that any attempt may make."""
     conclude = world.store.units.conclude
 
@@ -319,7 +321,7 @@ def concludes_without_the_fence(world: World) -> None:
     world.store.units.conclude = mutant
 
 
-def hands_out_without_a_new_attempt(world: World) -> None:
+def hands_out_without_a_new_attempt(world: SchedulerHarness) -> None:
     """A collector that hands a unit out again as the same attempt."""
     move = world.store.units.move
 
@@ -335,17 +337,17 @@ def hands_out_without_a_new_attempt(world: World) -> None:
     world.store.units.move = mutant
 
 
-def ignores_late_data(world: World) -> None:
+def ignores_late_data(world: SchedulerHarness) -> None:
     """A scheduler that does not follow what is written to sources."""
     world.store.documents.changed_since = lambda _seq, _limit: []
 
 
-def never_collects(world: World) -> None:
+def never_collects(world: SchedulerHarness) -> None:
     """No collector: what a lost worker held stays with it."""
     world.store.units.unfinished = list
 
 
-def starts_only_the_job_over(world: World) -> None:
+def starts_only_the_job_over(world: SchedulerHarness) -> None:
     """A reprocess that forgets what was made from the job."""
     move = world.store.jobs.move
 

@@ -12,13 +12,13 @@ from synergy.errors import LostAttempt, StorageUnavailable
 from synergy.lifecycle.reclaim import SLACK
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
 from synergy.runtime.abandoned_work import EXIT, GRACE
-from synergy.worker.claimed_units import Hold
+from synergy.worker.claimed_units import ClaimedUnits
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
-from synergy.worker.unit_runner import Crew
-from synergy.worker.work_log import Records
+from synergy.worker.unit_runner import UnitRunner
+from synergy.worker.work_log import WorkLog
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds, copy_rows
 
 FIRST, SECOND, THIRD = "2015051704", "2015051705", "2015051706"
 LIMIT = 60.0  # seconds of real time that anything may take
@@ -30,18 +30,18 @@ def _closing() -> Iterator[None]:
     close_worlds()
 
 
-def a_world(**fields: object) -> World:
+def a_world(**fields: object) -> SchedulerHarness:
     """Three hours wait for the worker of one hourly process, whose pulse is quick."""
     given = {"timeout": 20.0, "heartbeat_timeout": 0.6, **fields}
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", **given)
-    world = World(a_deployment({"site": [hour]}))
+    world = SchedulerHarness(a_deployment({"site": [hour]}))
     for period in (FIRST, SECOND, THIRD):
         world.write("raw", period, 1)
     world.schedule()
     return world
 
 
-def the_unit(world: World, period: str) -> UnitOfWork:
+def the_unit(world: SchedulerHarness, period: str) -> UnitOfWork:
     (unit,) = world.units("Hour", period)
     return unit
 
@@ -49,13 +49,13 @@ def the_unit(world: World, period: str) -> UnitOfWork:
 class Hanging:
     """Work that hangs in one period, once: until the pulse has seen what it was to see."""
 
-    def __init__(self, world: World, period: str, until: Callable[[], None]) -> None:
+    def __init__(self, world: SchedulerHarness, period: str, until: Callable[[], None]) -> None:
         self._world = world
         self._period = period
         self._until = until
         self.ended = threading.Event()
         self.codes: list[int] = []
-        crew = Crew(world.workplace("Hour", "worker"), self._work, ("domain",), end=self._end)
+        crew = UnitRunner(world.workplace("Hour", "worker"), self._work, ("domain",), end=self._end)
         crew._group = 64
         self.crew = crew
 
@@ -94,7 +94,7 @@ def soon(condition: Callable[[], bool]) -> None:
 # A timeout
 
 
-def timed_out(world: World, period: str = FIRST) -> None:
+def timed_out(world: SchedulerHarness, period: str = FIRST) -> None:
     """Has the present unit take as long as it may, until it is ended."""
     world.clock.advance(20)
     soon(lambda: the_unit(world, period).state is UnitState.INVALID)
@@ -208,12 +208,12 @@ def test_work_that_returns_within_the_grace_time_does_not_end_its_process():
     assert hanging.codes == []
 
 
-def a_hold(world: World) -> tuple[Hold, list[UnitOfWork]]:
+def a_hold(world: SchedulerHarness) -> tuple[ClaimedUnits, list[UnitOfWork]]:
     """A hold by itself, with the three units."""
     place = world.workplace("Hour", "worker")
     hints = [Hint(unit.id, unit.attempt) for unit in world.store.units.unfinished()]
     claims = world.store.units.claim(hints, place.owner, world.clock.now())
-    hold = Hold(place, Records(world.clock))
+    hold = ClaimedUnits(place, WorkLog(world.clock))
     hold.take(claims)
     return hold, claims
 

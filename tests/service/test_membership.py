@@ -7,12 +7,12 @@ import pytest
 from synergy.agent.membership import Membership
 from synergy.model.process import Deployment
 from synergy.runtime.leaders import AGENTS
-from tests.service.agent_harness import Yard
+from tests.service.agent_harness import AgentHarness
 
 
 @pytest.fixture
 def yard():
-    made = Yard(Deployment({}, {}))
+    made = AgentHarness(Deployment({}, {}))
     yield made
     made.close()
 

@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.model.job import JobMove, JobState
 from synergy.model.schedule import Run, RunState
 from synergy.schedule.progress.old_periods import RECENT
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.agent_harness import OPERATOR, TARGET, FakeSender, Member, Yard
-from tests.service.scheduler_harness import World, close_worlds
+from tests.service.agent_harness import OPERATOR, TARGET, AgentHarness, FakeSender, Member
+from tests.service.scheduler_harness import SchedulerHarness, close_worlds
 
 YEARS = 3 * 365 * 24
 LIMIT = 60  # `catchup_max`, unless a schedule says otherwise
@@ -30,8 +30,8 @@ class Town:
 
     def __init__(self) -> None:
         site = a_process("Site", HOURLY, source="raw", sink="site")
-        self.world = world = World(a_deployment({"site": [site]}))
-        self.schedules = ScheduleActions(world.store, world.bus, world.deployment)
+        self.world = world = SchedulerHarness(a_deployment({"site": [site]}))
+        self.schedules = ScheduleCommands(world.store, world.bus, world.deployment)
         self.member = Member(world.workplace("", "agent-1"), FakeSender())
         world.settle()
 
@@ -61,7 +61,7 @@ def town():
     town.close()
 
 
-def all_runs(place: World | Yard, schedule: str) -> list[Run]:
+def all_runs(place: SchedulerHarness | AgentHarness, schedule: str) -> list[Run]:
     found: list[Run] = []
     cursor: str | None = None
     while True:
@@ -126,12 +126,12 @@ def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
 
 @pytest.fixture
 def yard():
-    yard = Yard(a_deployment({"site": [a_process("Site", HOURLY)]}))
+    yard = AgentHarness(a_deployment({"site": [a_process("Site", HOURLY)]}))
     yield yard
     yard.close()
 
 
-def process_each(yard: Yard, first: str, number: int, generation: int = 1) -> None:
+def process_each(yard: AgentHarness, first: str, number: int, generation: int = 1) -> None:
     """The hours are processed one by one."""
     ordinals = range(HOURLY.parse(first), HOURLY.parse(first) + number)
     start_over = [

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.model.box import ObservedProcess
 from synergy.names import TIMETABLE_START, process_memory
 from synergy.queries.overview import BoxSummary, Late, overview
@@ -17,7 +17,7 @@ from synergy.queries.timetable.causes import Kind
 from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import a_free_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def world():
     """An hourly process since midnight, at 05:30: nothing was done, 00 to 03 are late."""
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, resubmit_after=3600.0)]})
     free = {"Report": a_free_process()}
-    world = World(
+    world = SchedulerHarness(
         replace(deployment, processes={**deployment.processes, **free}),
         start="2015051700",
         now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC),
@@ -88,7 +88,7 @@ def test_queues_and_the_quarantine_are_counted(world, look):
 
 
 def test_schedules_are_summed_up(world, look):
-    actions = ScheduleActions(world.store, world.bus, world.deployment)
+    actions = ScheduleCommands(world.store, world.bus, world.deployment)
     for name, trigger in (("later", "every 7200"), ("soon", "every 60")):
         written_down = {"name": name, "process": "Report", "trigger": trigger}
         actions.create(written_down, OPERATOR, world.clock.now(), enable=True)

@@ -29,7 +29,7 @@ from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.seeds import seeds
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 from tests.service.test_interleavings import HOURS, Play
 
 CALM = 1.0  # a roll that is never below any probability
@@ -40,7 +40,9 @@ class PiecemealPlay(Play):
 
     steps = 900
 
-    def __init__(self, seed: int, mutate: Callable[[World], None] = lambda _: None) -> None:
+    def __init__(
+        self, seed: int, mutate: Callable[[SchedulerHarness], None] = lambda _: None
+    ) -> None:
         self.is_calm = False
         self.actors: dict[object, Actor] = {}
         self.put_aside, self.fails, self.ends = 0.0, 0.0, 0.0
@@ -52,9 +54,9 @@ class PiecemealPlay(Play):
         self.schedulers.append(self.world.a_scheduler("scheduler-3"))
         self.generations += 1
 
-    def _world(self, deployment: Deployment, now: datetime) -> World:
+    def _world(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
         store = PiecemealStore(self._pause)
-        return World(deployment, now=now, store=store, bus=self._bus)
+        return SchedulerHarness(deployment, now=now, store=store, bus=self._bus)
 
     def _bus(self, store: PiecemealStore) -> UnreliableBus:
         return UnreliableBus(store, lambda: self._roll() < 0.1)
@@ -150,7 +152,7 @@ def units_after_a_request_amid_a_reprocess(carry_out: bool = False) -> list[tupl
     hour = HOURS[0]
     deployment = a_deployment({"site": [a_process("Hour", HOURLY, source="raw", sink="hour")]})
     now = datetime(2015, 5, 17, 1, 30, tzinfo=UTC)
-    world = World(deployment, now=now, store=PiecemealStore(lambda _is_write: None))
+    world = SchedulerHarness(deployment, now=now, store=PiecemealStore(lambda _is_write: None))
     try:
         world.write("raw", hour, 1)
         world.schedule()
@@ -175,7 +177,7 @@ def units_after_a_request_amid_a_reprocess(carry_out: bool = False) -> list[tupl
         close_worlds()
 
 
-def units_of(world: World, timeperiod: str) -> list[tuple[int, UnitState]]:
+def units_of(world: SchedulerHarness, timeperiod: str) -> list[tuple[int, UnitState]]:
     return [(unit.generation, unit.state) for unit in world.units("Hour", timeperiod)]
 
 

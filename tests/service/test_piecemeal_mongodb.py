@@ -19,7 +19,7 @@ from synergy.storage.mongodb import MongoStore
 from synergy.storage.mongodb.database import Database
 from tests.contract import mongomock_engine
 from tests.seeds import seeds
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 from tests.service.test_piecemeal import PiecemealPlay
 
 assert mongomock_engine  # makes mongomock understand what pymongo asks of it
@@ -67,10 +67,10 @@ class MongoPlay(PiecemealPlay):
 
     steps = 600
 
-    def _world(self, deployment: Deployment, now: datetime) -> World:
+    def _world(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
         database = Database(mongomock.MongoClient(), "synergy", "mongomock")
         database._database = Collections(database._database, self._request)
-        return World(deployment, now=now, store=MongoStore.over(database), bus=self._bus)
+        return SchedulerHarness(deployment, now=now, store=MongoStore.over(database), bus=self._bus)
 
     def _request(self, is_write: bool) -> None:
         try:

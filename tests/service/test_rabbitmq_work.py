@@ -13,7 +13,7 @@ import pytest
 
 from bench.history import finished_jobs
 from synergy.clock import SystemClock
-from synergy.commands.jobs import Actions, Actor
+from synergy.commands.jobs import Actor, JobCommands
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import EventsMessage, UnitMessage, encode
@@ -107,7 +107,7 @@ class Plant:
 
     def until(self, count: int) -> None:
         """Waits until so many units are processed; asks the collector to look now and then."""
-        actions = Actions(self.store, self.bus, self.deployment)
+        actions = JobCommands(self.store, self.bus, self.deployment)
         deadline = CLOCK.monotonic() + LIMIT
         look_at = CLOCK.monotonic() + 5
         while self.processed() < count:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.commands.jobs import Actor, job_move
-from synergy.commands.maintenance import SUPERVISOR, Upkeep
+from synergy.commands.maintenance import Maintenance
 from synergy.errors import InvalidValue, NotFound
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.message import EventsMessage
@@ -21,10 +21,9 @@ from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit import audit
 from synergy.queries.views import Window
 from synergy.storage.protocol import LogLine
-from synergy.supervisor import watch
 from synergy.timeperiod import Qualifier
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 EVENTS = DaemonProcess(
     name="Events", classname="x.Y.start", token="e", present_on_boxes=(".*",), instances=2
@@ -45,7 +44,7 @@ def a_site(**hourly) -> Deployment:
 @pytest.fixture
 def world():
     declared = a_site()
-    world = World(Deployment({**declared.processes, "Events": EVENTS}, declared.trees))
+    world = SchedulerHarness(Deployment({**declared.processes, "Events": EVENTS}, declared.trees))
     yield world
     world.store.close()
 
@@ -55,7 +54,7 @@ def reads(world):
     return reads_of(world)
 
 
-def reads_of(world: World) -> Reads:
+def reads_of(world: SchedulerHarness) -> Reads:
     return Reads(world.store, world.bus, world.deployment, world.clock)
 
 
@@ -206,7 +205,7 @@ def test_an_open_period_needs_no_reason(world, reads):
 
 
 def test_a_stale_job_says_so():
-    world = World(a_site(late_data=LateData.MARK))
+    world = SchedulerHarness(a_site(late_data=LateData.MARK))
     world.settle()
     world.write("raw", "2015051705", 5)
     world.advance(20)
@@ -374,11 +373,7 @@ def test_looking_changes_nothing(world, reads, tmp_path):
 
 @pytest.fixture
 def upkeep(world):
-    return Upkeep(world.store, world.bus, world.deployment)
-
-
-def test_the_topic_that_wakes_supervisors_is_the_one_that_they_listen_to():
-    assert SUPERVISOR == watch.TOPIC
+    return Maintenance(world.store, world.bus, world.deployment)
 
 
 def test_a_box_gets_what_it_lacks_and_nothing_is_switched_back_on(world, upkeep):
@@ -433,7 +428,7 @@ def test_a_job_that_reads_earlier_periods_is_not_settled_while_those_are_late():
     alert = a_process("Alert", DAILY, source="day", sink="alert", also_reads=(-2,))
     site = a_site()
     trees = {"site": [site.managed()["Day"], site.managed()["Hour"]], "alert": [alert]}
-    world = World(a_deployment(trees, {"alert": ("site",)}))
+    world = SchedulerHarness(a_deployment(trees, {"alert": ("site",)}))
     world.settle()
     reads = reads_of(world)
     assert reads.standing("Alert", "2015051900").is_settled
@@ -450,7 +445,7 @@ def test_a_job_that_reads_earlier_periods_is_not_settled_while_those_are_late():
 def catching_up():
     """A scheduler that has made one turn over some thousand empty hours, and has more to do."""
     hour = a_process("Hour", HOURLY, source="raw", sink="hour")
-    world = World(a_deployment({"site": [hour]}), start="2014010100")
+    world = SchedulerHarness(a_deployment({"site": [hour]}), start="2014010100")
     world.scheduler.run_once()
     assert world.timetable().place("Hour").level.counts[JobState.NOOP] > 100
     assert world.timetable().place("Hour").level.counts[JobState.EMBRYO] > 1000

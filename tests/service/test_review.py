@@ -17,14 +17,14 @@ from synergy.model.process import StateMachine
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.queries.timetable.causes import Kind
 from synergy.scheduler import feed, late_data
-from synergy.scheduler.circuit_breaker import Troubles
-from synergy.scheduler.timetable_loop import Managed
+from synergy.scheduler.circuit_breaker import CircuitBreaker
+from synergy.scheduler.timetable_loop import TimetableLoop
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
-from synergy.worker.unit_runner import Crew
+from synergy.worker.unit_runner import UnitRunner
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds, copy_rows
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds, copy_rows
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +46,12 @@ def hour_and_day(machine: StateMachine = StateMachine.DISCRETE, **fields: Any):
     )  # fmt: skip
 
 
-def a_managed(world: World, who: str) -> Managed:
+def a_managed(world: SchedulerHarness, who: str) -> TimetableLoop:
     """Another scheduler's half, that believes to hold every tree."""
     place = world.workplace("", who)
-    managed = Managed(
+    managed = TimetableLoop(
         place.store, place.bus, place.clock, place.deployment, world.start, who,
-        Troubles(place.clock), lambda _tree: True,
+        CircuitBreaker(place.clock), lambda _tree: True,
     )  # fmt: skip
     managed.hold(place.deployment.trees)
     return managed
@@ -74,7 +74,7 @@ def fail(_task: Task) -> Outcome:
     raise ValueError("no")
 
 
-def claimed(world: World, process: str) -> UnitOfWork:
+def claimed(world: SchedulerHarness, process: str) -> UnitOfWork:
     """A unit of the process, in the hands of somebody who never concludes it."""
     consumer = world.bus.consumer(process)
     with world.store.batch() as batch:
@@ -89,7 +89,7 @@ def claimed(world: World, process: str) -> UnitOfWork:
 
 def test_a_worker_carries_out_what_it_claimed_although_the_answer_was_lost():
     store = PiecemealStore(lambda _is_write: None)
-    world, hour = World(hour_and_day(), store=store), "2015052010"
+    world, hour = SchedulerHarness(hour_and_day(), store=store), "2015052010"
     world.write("raw", hour, 1)
     world.schedule()
     real = store.units.claim
@@ -109,7 +109,7 @@ def test_a_worker_carries_out_what_it_claimed_although_the_answer_was_lost():
 
 def test_a_conclusion_that_was_written_although_the_answer_was_lost_is_not_told_as_refused(caplog):
     store = PiecemealStore(lambda _is_write: None)
-    world, hour = World(hour_and_day(), store=store), "2015052010"
+    world, hour = SchedulerHarness(hour_and_day(), store=store), "2015052010"
     world.write("raw", hour, 1)
     world.schedule()
     real = store.units.conclude
@@ -132,7 +132,7 @@ def test_a_conclusion_that_was_written_although_the_answer_was_lost_is_not_told_
 
 @pytest.mark.parametrize("action", ["skip", "reprocess"])
 def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(action):
-    world, hour = World(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
+    world, hour = SchedulerHarness(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
     world.write("raw", hour, 1)
     world.settle()
     world.clock.advance(11)
@@ -151,7 +151,7 @@ def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(
 
 
 def test_a_scheduler_that_lost_the_lease_in_mid_turn_leaves_its_successors_unit_alone():
-    world, hour = World(hour_and_day()), "2015052011"
+    world, hour = SchedulerHarness(hour_and_day()), "2015052011"
     world.schedule()
     successor = a_managed(world, "scheduler-2")
     world.write("raw", hour, 1)
@@ -164,7 +164,7 @@ def test_a_scheduler_that_lost_the_lease_in_mid_turn_leaves_its_successors_unit_
 
 
 def test_one_changed_job_in_a_range_does_not_keep_the_others_waiting():
-    world, hour = World(hour_and_day(trigger_frequency="every 3600")), "2015051704"
+    world, hour = SchedulerHarness(hour_and_day(trigger_frequency="every 3600")), "2015051704"
     before_the_first(
         world.store.jobs,
         "move",
@@ -176,7 +176,7 @@ def test_one_changed_job_in_a_range_does_not_keep_the_others_waiting():
 
 
 def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
-    world, hour = World(hour_and_day()), "2015052013"
+    world, hour = SchedulerHarness(hour_and_day()), "2015052013"
     world.schedule()
     world.clock.advance(3600)
     world.skip("Hour", (hour, hour), OPERATOR, world.clock.now())
@@ -186,7 +186,10 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
 
 
 def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too():
-    world, hour = World(hour_and_day(), now=datetime(2015, 5, 18, 0, 4, tzinfo=UTC)), "2015051703"
+    world, hour = (
+        SchedulerHarness(hour_and_day(), now=datetime(2015, 5, 18, 0, 4, tzinfo=UTC)),
+        "2015051703",
+    )
     world.schedule()
     real, todo = world.store.jobs.move, [1]
 
@@ -207,11 +210,11 @@ def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too
 
 
 def test_units_of_a_time_when_the_process_had_another_qualifier_harm_nobody():
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     world.write("raw", "2015051703", 1)
     world.schedule()
     world.scheduler._leadership.resign()
-    changed = World(
+    changed = SchedulerHarness(
         a_deployment({"site": [a_process("Hour", DAILY, source="raw", sink="hour")]}),
         store=world.store,
     )
@@ -221,7 +224,7 @@ def test_units_of_a_time_when_the_process_had_another_qualifier_harm_nobody():
 
 
 def test_documents_that_are_filed_under_no_timeperiod_harm_nobody():
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     world.settle()
     world.write("raw", "20150517xx", 1)
     world.write("raw", "2015051704", 2)
@@ -232,7 +235,7 @@ def test_documents_that_are_filed_under_no_timeperiod_harm_nobody():
 
 
 def test_more_changes_than_fit_into_a_turn_are_read_without_a_pause(monkeypatch):
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     world.settle()
     monkeypatch.setattr(feed, "PAGE", 5)
     monkeypatch.setattr(late_data, "PAGE", 5)
@@ -245,7 +248,7 @@ def test_more_changes_than_fit_into_a_turn_are_read_without_a_pause(monkeypatch)
 
 
 def test_periods_that_a_clock_ahead_of_time_closed_get_their_data_after_all():
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     world.settle()
     right = world.clock.now()
     world.clock.set_wall(right + timedelta(days=1))
@@ -264,7 +267,7 @@ def test_periods_that_a_clock_ahead_of_time_closed_get_their_data_after_all():
 
 
 def test_a_back_off_does_not_grow_when_the_clock_is_set_back():
-    world, hour = World(hour_and_day()), "2015051704"
+    world, hour = SchedulerHarness(hour_and_day()), "2015051704"
     world.write("raw", hour, 1)
     world.schedule()
     world.work("Hour", work=fail)
@@ -274,7 +277,7 @@ def test_a_back_off_does_not_grow_when_the_clock_is_set_back():
 
 
 def test_a_store_that_is_away_for_hours_does_not_end_the_scheduler(monkeypatch):
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     waits: list[float] = []
 
     def wait(seconds: float) -> bool:
@@ -296,7 +299,7 @@ def test_a_store_that_is_away_for_hours_does_not_end_the_scheduler(monkeypatch):
 
 
 def test_a_unit_behind_one_that_runs_for_days_is_left_alone_too():
-    world, hour = World(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
+    world, hour = SchedulerHarness(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
     world.write("raw", hour, 1)
     world.schedule()
     running = claimed(world, "Hour")
@@ -311,7 +314,7 @@ def test_a_unit_behind_one_that_runs_for_days_is_left_alone_too():
 
 
 def test_rows_that_no_store_can_keep_are_tried_again_after_the_back_off():
-    world, hour = World(hour_and_day()), "2015051704"
+    world, hour = SchedulerHarness(hour_and_day()), "2015051704"
     world.write("raw", hour, 1)
     world.schedule()
 
@@ -327,7 +330,7 @@ def test_rows_that_no_store_can_keep_are_tried_again_after_the_back_off():
 
 
 def test_who_asked_for_a_run_of_the_collector_gets_it_whoever_else_asked():
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     world.schedule()
     for process in ("Hour", ""):
         world.actions.request_collection(process, False, OPERATOR, world.clock.now())
@@ -340,7 +343,7 @@ def test_who_asked_for_a_run_of_the_collector_gets_it_whoever_else_asked():
 
 
 def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_stop():
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     for hour in ("2015051704", "2015051705"):
         world.write("raw", hour, 1)
     world.schedule()
@@ -362,7 +365,7 @@ def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_sto
 
 
 def test_units_that_are_given_back_wait_for_no_collector():
-    world = World(hour_and_day())
+    world = SchedulerHarness(hour_and_day())
     world.write("raw", "2015051704", 1)
     world.schedule()
 
@@ -376,7 +379,7 @@ def test_units_that_are_given_back_wait_for_no_collector():
 
 
 def test_many_units_that_are_not_long_keep_the_heart_beating_together():
-    world = World(hour_and_day(heartbeat_timeout=6.0, max_active=30))
+    world = SchedulerHarness(hour_and_day(heartbeat_timeout=6.0, max_active=30))
     for hour in range(24):
         world.write("raw", f"20150517{hour:02}", 1)
     world.schedule()
@@ -389,7 +392,7 @@ def test_many_units_that_are_not_long_keep_the_heart_beating_together():
         beaten.wait(0.2)  # shorter than what counts as long; no wait at all once it has beaten
         return copy_rows(task)
 
-    crew = Crew(replace(world.workplace("Hour", "w"), clock=SystemClock()), work, ("domain",))
+    crew = UnitRunner(replace(world.workplace("Hour", "w"), clock=SystemClock()), work, ("domain",))
     crew._group = 64
     consumer = world.bus.consumer("Hour")
     crew.round(consumer)
@@ -401,11 +404,11 @@ def test_many_units_that_are_not_long_keep_the_heart_beating_together():
 # What is said about a period
 
 
-def strictly_in_order_behind_a_failure() -> World:
+def strictly_in_order_behind_a_failure() -> SchedulerHarness:
     """17 May waits for an hour that fails, 18 May for 17 May."""
     day = a_process("Day", DAILY, source="hour", sink="day", max_active=1)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
-    world = World(a_deployment({"site": [day, hour]}))
+    world = SchedulerHarness(a_deployment({"site": [day, hour]}))
     world.write("raw", "2015051704", 1)
     world.write("raw", "2015051805", 1)
     world.schedule()
@@ -422,7 +425,7 @@ def test_why_follows_the_order_of_a_process_that_does_one_period_at_a_time():
 
 
 def test_why_a_failed_unit_is_not_tried_again_while_nobody_tries():
-    world, hour = World(hour_and_day()), "2015051704"
+    world, hour = SchedulerHarness(hour_and_day()), "2015051704"
     world.write("raw", hour, 1)
     world.schedule()
     world.work("Hour", work=fail)
@@ -436,7 +439,7 @@ def test_why_a_failed_unit_is_not_tried_again_while_nobody_tries():
 
 
 def test_why_names_the_unit_that_runs_before_the_one_behind_it():
-    world, hour = World(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
+    world, hour = SchedulerHarness(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
     world.write("raw", hour, 1)
     world.schedule()
     claimed(world, "Hour")
@@ -450,7 +453,7 @@ def test_why_names_the_unit_that_runs_before_the_one_behind_it():
 def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_covers():
     day = a_process("Day", DAILY, source="hour", sink="day", time_grouping=7)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour")
-    world = World(a_deployment({"site": [day, hour]}))
+    world = SchedulerHarness(a_deployment({"site": [day, hour]}))
     world.write("raw", "2015051704", 1)
     world.schedule()
     world.work("Hour", work=fail)
@@ -462,7 +465,7 @@ def test_the_audit_asks_the_checkpoint_of_a_grouped_process_for_the_children_it_
 def test_a_parent_that_failed_is_tried_again_when_its_children_bring_more():
     day = a_process("Day", DAILY, source="hour", sink="day", max_attempts=1)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", retry_backoff=3600.0)
-    world = World(a_deployment({"site": [day, hour]}))
+    world = SchedulerHarness(a_deployment({"site": [day, hour]}))
     world.write("raw", "2015051704", 1)
     world.write("raw", "2015051705", 1)
     world.schedule()
@@ -487,7 +490,7 @@ def test_a_parent_that_failed_is_tried_again_when_its_children_bring_more():
 
 
 def test_a_process_with_a_time_of_day_looks_when_it_is_triggered():
-    world, hour = World(hour_and_day(trigger_frequency="at 02:00")), "2015052011"
+    world, hour = SchedulerHarness(hour_and_day(trigger_frequency="at 02:00")), "2015052011"
     world.schedule()
     world.advance(3600)
     assert world.state("Hour", hour) is JobState.EMBRYO
@@ -497,7 +500,7 @@ def test_a_process_with_a_time_of_day_looks_when_it_is_triggered():
 
 
 def test_extending_into_a_finished_day_starts_the_day_over():
-    world = World(hour_and_day(), start="2015051712")
+    world = SchedulerHarness(hour_and_day(), start="2015051712")
     world.write("raw", "2015051704", 4)
     world.write("raw", "2015051713", 1)
     world.settle()

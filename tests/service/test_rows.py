@@ -16,9 +16,9 @@ from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
 from synergy.worker import Outcome, Processed, Task
-from tests.contract.mongomock_engine import toy_store
+from tests.contract.mongomock_engine import mongomock_store
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 from workers.commands import collections
 
 HOUR, NEXT, DAY = "2015051800", "2015051801", "2015051800"
@@ -41,24 +41,26 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(params=["sqlite", "mongomock", "mongodb"])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
+def world(request: pytest.FixtureRequest) -> Iterator[SchedulerHarness]:
     """A deployment whose worker of hours has one hour to do."""
     store: Any
     match request.param:
         case "sqlite":
             store = SqliteStore.open(":memory:")
         case "mongomock":
-            store = toy_store()
+            store = mongomock_store()
         case _:
             store = MongoStore.open(request.getfixturevalue("mongodb_url"))
-    world = World(DEPLOYMENT, start=HOUR, now=datetime(2015, 5, 18, 1, 30, tzinfo=UTC), store=store)
+    world = SchedulerHarness(
+        DEPLOYMENT, start=HOUR, now=datetime(2015, 5, 18, 1, 30, tzinfo=UTC), store=store
+    )
     world.write("raw", HOUR, 1)
     world.schedule()
     yield world
     close_worlds()
 
 
-def attempt(world: World, rows: Any, **options: Any) -> str:
+def attempt(world: SchedulerHarness, rows: Any, **options: Any) -> str:
     """The reason that the hour's attempt ends with; empty if it is processed."""
 
     def work(task: Task) -> Outcome:
@@ -72,7 +74,7 @@ def attempt(world: World, rows: Any, **options: Any) -> str:
     return unit.reason
 
 
-def test_a_dependent_worker_reads_what_was_written(world: World) -> None:
+def test_a_dependent_worker_reads_what_was_written(world: SchedulerHarness) -> None:
     assert attempt(world, ROWS) == ""
     read: list[dict[str, Any]] = []
     world.clock.advance(3600 * 24)
@@ -91,7 +93,7 @@ def test_a_dependent_worker_reads_what_was_written(world: World) -> None:
     ]
 
 
-def test_rows_that_come_out_the_same_are_not_written_again(world: World) -> None:
+def test_rows_that_come_out_the_same_are_not_written_again(world: SchedulerHarness) -> None:
     assert attempt(world, ROWS) == ""
     before = world.store.documents.bounds("hour", HOUR, NEXT)
     world.reprocess("Hour", (HOUR, HOUR), OPERATOR, world.clock.now())
@@ -128,19 +130,19 @@ def _replaced(task: Task, rows: Any) -> Outcome:
     ],
 )
 def test_a_row_that_cannot_be_kept_fails_the_attempt_and_says_why(
-    world: World, row: object, reason: str
+    world: SchedulerHarness, row: object, reason: str
 ) -> None:
     assert reason in attempt(world, [{"domain": "a"}, row])
 
 
-def test_what_is_no_number_becomes_null_where_the_sink_says_so(world: World) -> None:
+def test_what_is_no_number_becomes_null_where_the_sink_says_so(world: SchedulerHarness) -> None:
     assert attempt(world, [{"domain": "a", "x": float("nan"), "y": [1.5]}], nan="null") == ""
     assert list(world.store.documents.read("hour", "", "")) == [
         {"domain": "a", "x": None, "y": [1.5], "timeperiod": HOUR}
     ]
 
 
-def test_a_report_shows_them_as_text(world: World) -> None:
+def test_a_report_shows_them_as_text(world: SchedulerHarness) -> None:
     assert attempt(world, ROWS) == ""
     first, _ = collections.rows(world.store.documents, DEPLOYMENT, "hour")
     assert first == {
@@ -151,7 +153,7 @@ def test_a_report_shows_them_as_text(world: World) -> None:
     assert collections.flat(first) == first
 
 
-def test_a_copy_of_the_store_gives_the_same_rows(world: World) -> None:
+def test_a_copy_of_the_store_gives_the_same_rows(world: SchedulerHarness) -> None:
     assert attempt(world, ROWS) == ""
     here: Store = world.store
     with closing(SqliteStore.open(":memory:")) as there:

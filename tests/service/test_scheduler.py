@@ -13,7 +13,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.queries.timetable.causes import Kind
 from synergy.worker.outcome import Nothing, Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, YEARLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 
 pytestmark = pytest.mark.usefixtures("_closing")
 
@@ -51,7 +51,7 @@ def world(request):
         {"site": site(request.param), "client": client(blocking=Blocking.DEPENDENCIES)},
         {"client": ("site",)},
     )
-    return World(deployment)
+    return SchedulerHarness(deployment)
 
 
 def test_an_empty_closed_range_is_finished_without_a_worker(world):
@@ -91,7 +91,9 @@ def test_no_job_is_requested_twice_for_the_same_bounds(world):
 
 
 def test_a_discrete_job_waits_strictly_longer_than_its_settle_time():
-    world = World(a_deployment({"t": [a_process("Hour", HOURLY, source="raw", sink="hour")]}))
+    world = SchedulerHarness(
+        a_deployment({"t": [a_process("Hour", HOURLY, source="raw", sink="hour")]})
+    )
     world.write("raw", "2015052011", 3)
     world.clock.set_wall(datetime(2015, 5, 20, 12, 5, 0, tzinfo=UTC))
     world.settle()
@@ -103,7 +105,7 @@ def test_a_discrete_job_waits_strictly_longer_than_its_settle_time():
 
 
 def test_a_continuous_job_follows_its_open_period_and_ends_with_the_final_bounds():
-    world = World(
+    world = SchedulerHarness(
         a_deployment(
             {"t": [a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=CONTINUOUS)]}
         )
@@ -123,7 +125,7 @@ def test_a_continuous_job_follows_its_open_period_and_ends_with_the_final_bounds
 
 
 def test_while_a_unit_runs_at_most_one_waits_behind_it_and_grows():
-    world = World(
+    world = SchedulerHarness(
         a_deployment(
             {"t": [a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=CONTINUOUS)]}
         )
@@ -152,7 +154,7 @@ def test_while_a_unit_runs_at_most_one_waits_behind_it_and_grows():
 
 
 def test_max_active_bounds_the_periods_in_flight_oldest_first():
-    world = World(
+    world = SchedulerHarness(
         a_deployment({"t": [a_process("Hour", HOURLY, sink="hour", max_active=3)]}),
     )
     world.schedule()
@@ -165,7 +167,7 @@ def test_max_active_bounds_the_periods_in_flight_oldest_first():
 
 
 def test_one_slot_means_strictly_in_order_even_when_a_period_fails():
-    world = World(
+    world = SchedulerHarness(
         a_deployment({"t": [a_process("Hour", HOURLY, max_active=1, retry_backoff=60.0)]}),
     )
     order = []
@@ -373,7 +375,7 @@ def test_writing_the_same_again_starts_nothing_over(world):
 @pytest.mark.parametrize("policy", [LateData.MARK, LateData.IGNORE])
 def test_late_data_that_is_only_marked_or_ignored(policy):
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", late_data=policy)
-    world = World(a_deployment({"t": [hour]}))
+    world = SchedulerHarness(a_deployment({"t": [hour]}))
     world.write("raw", "2015051701", 5)
     world.settle()
     world.write("raw", "2015051701", 6, key="late")
@@ -438,7 +440,7 @@ def test_extending_the_timetable_brings_earlier_periods_in(world):
 
 def test_a_grouped_process_runs_at_its_checkpoints_over_what_they_cover():
     grouped = a_process("Hour", HOURLY, source="raw", sink="hour", time_grouping=5)
-    world = World(a_deployment({"t": [grouped]}))
+    world = SchedulerHarness(a_deployment({"t": [grouped]}))
     world.write("raw", "2015051706", 1)
     world.write("raw", "2015051710", 2)
     world.write("raw", "2015051711", 4)
@@ -522,7 +524,7 @@ def test_a_job_that_also_reads_an_earlier_period_waits_for_it_and_follows_its_ch
         },
         {"alert": ("site",)},
     )  # fmt: skip
-    world = World(deployment)
+    world = SchedulerHarness(deployment)
 
     def compare(task):
         before = list(task.source.between("2015051700", "2015051800"))
@@ -577,7 +579,7 @@ def test_one_process_with_much_to_do_does_not_hold_up_another():
             "little": [a_process("Little", HOURLY, sink="little", max_active=1)],
         }
     )
-    world = World(deployment, start="2005010100")
+    world = SchedulerHarness(deployment, start="2005010100")
     world.scheduler.run_once()
     world.scheduler.run_once()
     assert [unit.process for unit in world.store.units.unfinished()] == ["Little"]
@@ -592,7 +594,7 @@ def test_of_processes_with_equally_much_to_do_the_first_that_woke_comes_first(st
         for name in names
     ]
     deployment = a_deployment(dict(zip(names, hours, strict=True)))
-    w = World(deployment, now=datetime(2015, 5, 17, 0, 30, tzinfo=UTC))
+    w = SchedulerHarness(deployment, now=datetime(2015, 5, 17, 0, 30, tzinfo=UTC))
     w.schedule()
     for name in names[::step]:
         w.write(name, "2015051700", 1)
@@ -619,7 +621,7 @@ def test_rows_that_no_store_can_keep_fail_their_own_unit_only(world):
 
 def test_strict_order_does_not_make_an_empty_past_slow():
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", max_active=1)
-    world = World(a_deployment({"t": [hour]}), start="2014052000")
+    world = SchedulerHarness(a_deployment({"t": [hour]}), start="2014052000")
     world.write("raw", "2015051700", 5)
     world.write("raw", "2015051805", 6)
     turns = 0

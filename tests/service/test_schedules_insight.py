@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from synergy.commands.jobs import Actor
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.errors import InvalidValue, NotFound, Refused
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.model.schedule import Origin, Run, RunState, Schedule, ScheduleChange
 from synergy.schedule.format.read import InvalidDefinition
 from tests.deployments import HOURLY, a_process
-from tests.service.agent_harness import NOW, OPERATOR, TARGET, Yard
+from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 
-ALICE = Actor("alice@desk", "for the audit")
+ALICE = Actor("alice@services", "for the audit")
 NOON: dict[str, Any] = {"name": "noon", "target": TARGET, "trigger": "cron 0 12 * * *"}
 REPORT: dict[str, Any] = {"name": "report", "process": "Report", "trigger": "every 3600"}
 LOADS: dict[str, Any] = {
@@ -33,12 +33,12 @@ def yard():
     """A deployment with one process of each kind."""
     daemon = DaemonProcess(name="Agent", classname="x", token="x", present_on_boxes=(".*",))
     processes = [a_free_process(), a_process("Site", HOURLY), daemon]
-    made = Yard(Deployment({process.name: process for process in processes}, {}))
+    made = AgentHarness(Deployment({process.name: process for process in processes}, {}))
     yield made
     made.close()
 
 
-def everything(yard: Yard) -> tuple[object, ...]:
+def everything(yard: AgentHarness) -> tuple[object, ...]:
     """All that a refusal must leave as it was."""
     schedules, _ = yard.store.schedules.find(1000)
     return (
@@ -50,18 +50,18 @@ def everything(yard: Yard) -> tuple[object, ...]:
     )
 
 
-def stored(yard: Yard, name: str) -> Schedule:
+def stored(yard: AgentHarness, name: str) -> Schedule:
     (schedule,) = yard.store.schedules.get([name])
     return schedule
 
 
-def told(yard: Yard, name: str) -> list[tuple[str, str, str]]:
+def told(yard: AgentHarness, name: str) -> list[tuple[str, str, str]]:
     """What the journal says of a schedule, oldest first: event, why, who."""
     entries = yard.store.journal.find(process=name)
     return [(e.event, e.why, e.who) for e in reversed(entries)]
 
 
-def a_pending_run(yard: Yard, name: str, **fields: Any) -> Run:
+def a_pending_run(yard: AgentHarness, name: str, **fields: Any) -> Run:
     """One that waits for its constraints, as an agent would have decided."""
     given = {
         "id": f"pending-of-{name}", "schedule": name, "key": "due:x", "due_at": NOW, "version": 1,
@@ -439,7 +439,7 @@ def test_dry_runs_change_nothing(yard, action, enable):
 
 def test_one_whose_program_is_gone_cannot_be_enabled(yard):
     yard.actions.create(REPORT, ALICE, NOW)
-    bare = Yard(Deployment({}, {}), store=yard.store)
+    bare = AgentHarness(Deployment({}, {}), store=yard.store)
     before = everything(yard)
     with pytest.raises(Refused, match="report cannot be enabled: process: unknown process Report"):
         bare.actions.enable("report", ALICE, NOW)
@@ -462,7 +462,7 @@ def test_removing_keeps_the_runs_and_drops_what_is_pending(yard):
 
 def test_one_that_the_context_declares_is_not_removed(yard):
     yard.actions.create(NOON, ALICE, NOW)
-    declaring = Yard(Deployment({}, {}, {"noon": NOON}), store=yard.store)
+    declaring = AgentHarness(Deployment({}, {}, {"noon": NOON}), store=yard.store)
     before = everything(yard)
     with pytest.raises(Refused, match=r"declared in context\.py and would come back"):
         declaring.actions.remove("noon", ALICE, NOW)
@@ -607,7 +607,7 @@ def test_errors_of_schedules_are_errors_of_values():
 def test_a_private_address_as_a_target_is_refused_unless_it_is_allowed(yard, host, what):
     data = {**NOON, "target": f"http://{host}/hook"}
     before = everything(yard)
-    asked = ScheduleActions(yard.store, yard.bus, yard.deployment, ())
+    asked = ScheduleCommands(yard.store, yard.bus, yard.deployment, ())
     with pytest.raises(InvalidDefinition) as caught:
         asked.create(data, ALICE, NOW, enable=True)
     (mistake,) = caught.value.mistakes
@@ -615,11 +615,11 @@ def test_a_private_address_as_a_target_is_refused_unless_it_is_allowed(yard, hos
     assert "webhook_networks" in mistake
     assert everything(yard) == before
     everywhere = [ip_network("0.0.0.0/0"), ip_network("::/0")]
-    allowed = ScheduleActions(yard.store, yard.bus, yard.deployment, everywhere)
+    allowed = ScheduleCommands(yard.store, yard.bus, yard.deployment, everywhere)
     assert allowed.create(data, ALICE, NOW).name == "noon"
 
 
 def test_a_public_address_and_a_name_are_taken(yard):
-    asked = ScheduleActions(yard.store, yard.bus, yard.deployment, ())
+    asked = ScheduleCommands(yard.store, yard.bus, yard.deployment, ())
     for name, host in (("one", "93.184.216.34"), ("two", "internal.example")):
         asked.create({**NOON, "name": name, "target": f"https://{host}/"}, ALICE, NOW)

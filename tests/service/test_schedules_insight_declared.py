@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from synergy.commands.schedule_sync import NO_LONGER_DECLARED, WHO, sync_declared
-from synergy.commands.schedules import ScheduleActions
+from synergy.commands.schedules import ScheduleCommands
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, RunState, ScheduleChange
 from synergy.schedule.format.read import read, write
 from synergy.schedule.known import Known
-from synergy.schedule.progress.transitions import Occurrence, Progress, take
-from tests.service.agent_harness import NOW, OPERATOR, TARGET, Yard
+from synergy.schedule.progress.transitions import Occurrence, ProgressState, take
+from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 
 NOON = {"name": "noon", "target": TARGET, "trigger": "cron 0 12 * * *"}
@@ -31,7 +31,7 @@ def a_deployment(*schedules: dict[str, Any], process: str = "Report") -> Deploym
 
 @pytest.fixture
 def yard():
-    made = Yard()
+    made = AgentHarness()
     yield made
     made.close()
 
@@ -39,7 +39,7 @@ def yard():
 class Deployed:
     """The same store under one deployment after the other."""
 
-    def __init__(self, yard: Yard) -> None:
+    def __init__(self, yard: AgentHarness) -> None:
         self.yard = yard
         self.now = NOW
 
@@ -48,8 +48,8 @@ class Deployed:
         return sync_declared(self.yard.store, a_deployment(*schedules, **given), policy, self.now)
 
     @property
-    def actions(self) -> ScheduleActions:
-        return ScheduleActions(self.yard.store, self.yard.bus, a_deployment())
+    def actions(self) -> ScheduleCommands:
+        return ScheduleCommands(self.yard.store, self.yard.bus, a_deployment())
 
     def row(self, name: str):
         (row,) = self.yard.store.schedules.get([name])
@@ -68,13 +68,13 @@ def collect(deployed: Deployed, name: str, number: int) -> None:
         stream="events", seq=number, id=f"e{number}", key=row.keys[0], type="PARTITION",
         resource="d", at=NOW,
     )  # fmt: skip
-    step = take(read(row.definition, Known()), Progress.from_json(row.progress), event, NOW)
+    step = take(read(row.definition, Known()), ProgressState.from_json(row.progress), event, NOW)
     assert step.progress.collecting is not None
     row = replace(row, progress=step.progress.to_json())
     assert deployed.yard.store.schedules.change([ScheduleChange(row)]) == []
 
 
-def state(yard: Yard) -> object:
+def state(yard: AgentHarness) -> object:
     return yard.store.schedules.find(100)[0], yard.runs(), yard.store.journal.last_seq()
 
 

@@ -8,28 +8,28 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.commands.events import PATIENCE, InvalidEvents, take
+from synergy.commands.events import InvalidEvents, take
 from synergy.commands.jobs import Actor
 from synergy.model.schedule import RunState
-from synergy.queries.schedules.event_effects import LOOKED_AT, causes, effects
-from tests.service.agent_harness import NOW, TARGET, Yard
+from synergy.queries.schedules.event_effects import LOOKED_AT, PATIENCE, causes, effects
+from tests.service.agent_harness import NOW, TARGET, AgentHarness
 
-ALICE = Actor("alice@desk", "")
+ALICE = Actor("alice@services", "")
 GOOD = {"eventType": "FILE", "eventTimestamp": "2026-03-10T11:59:00Z", "eventResourceId": "/d/x"}
 
 
 @pytest.fixture
 def yard():
-    made = Yard()
+    made = AgentHarness()
     yield made
     made.close()
 
 
-def taken(yard: Yard, *items: Mapping[str, object], **given):
+def taken(yard: AgentHarness, *items: Mapping[str, object], **given):
     return take(yard.store, yard.bus, items, ALICE, NOW, **given)
 
 
-def number_of_events(yard: Yard) -> int:
+def number_of_events(yard: AgentHarness) -> int:
     return len(yard.store.events.find(10_000)[0])
 
 
@@ -39,7 +39,7 @@ def test_an_event_is_kept_as_it_was_said(yard):
     ((event,), _) = yard.store.events.find()
     assert event == one.event
     assert (event.id, event.type, event.resource, event.who) == (
-        "load-1", "FILE", "/d/x", "alice@desk",
+        "load-1", "FILE", "/d/x", "alice@services",
     )  # fmt: skip
     assert event.timestamp == datetime(2026, 3, 10, 11, 59, tzinfo=UTC)
     assert (event.at, event.body, event.seq) == (NOW, {"partitions": 3}, 1)

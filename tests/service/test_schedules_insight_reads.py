@@ -17,10 +17,10 @@ from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.redaction import kept, shown, shown_url
 from synergy.schedule.format.read import InvalidDefinition
 from tests.contract.scheduled import a_run
-from tests.service.agent_harness import NOW, TARGET, Yard
+from tests.service.agent_harness import NOW, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 
-ALICE = Actor("alice@desk", "for the audit")
+ALICE = Actor("alice@services", "for the audit")
 BERLIN = {
     "name": "berlin", "target": TARGET, "trigger": "cron 30 2 * * *", "zone": "Europe/Berlin",
     "payload": "${yesterdaysDate} ${nothing} ${scheduleName}", "template_zone": "UTC",
@@ -42,7 +42,7 @@ BOTH = {
 
 @pytest.fixture
 def yard():
-    made = Yard(Deployment({"Report": a_free_process()}, {}))
+    made = AgentHarness(Deployment({"Report": a_free_process()}, {}))
     yield made
     made.close()
 
@@ -241,7 +241,7 @@ def test_versions_and_warnings(yard, reads):
     yard.actions.create(BERLIN, ALICE, NOW)
     yard.actions.replace("berlin", {**BERLIN, "priority": 1}, Actor("bob", ""), NOW)
     seen = reads.show_schedule("berlin")
-    assert [(v.version, v.who) for v in seen.versions] == [(2, "bob"), (1, "alice@desk")]
+    assert [(v.version, v.who) for v in seen.versions] == [(2, "bob"), (1, "alice@services")]
     assert any("${nothing}" in warning for warning in seen.warnings)
     assert seen.definition["priority"] == 1
 
@@ -329,7 +329,7 @@ def test_a_run_tells_what_it_was_answered_and_why_it_was(yard, reads):
     run = reads.run(id_)
     assert (run.state, run.attempt) == ("processed", 2)
     assert [(a["status"], a["body"]) for a in run.answers] == [(500, "oh no"), (200, "thanks")]
-    assert "alice@desk" in run.cause["remark"]
+    assert "alice@services" in run.cause["remark"]
     assert run.request["body"] == "2026-03-09 ${nothing} berlin"
 
 

@@ -16,10 +16,10 @@ from synergy.model.schedule import Run, RunChange, RunState, run_id
 from synergy.model.unit_of_work import Hint, UnitMove, UnitState
 from synergy.queries.schedules.retries import failed_runs
 from synergy.storage.sqlite.runs import SqliteRuns
-from tests.service.agent_harness import NOW, TARGET, Yard
+from tests.service.agent_harness import NOW, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 
-ALICE = Actor("alice@desk", "for the audit")
+ALICE = Actor("alice@services", "for the audit")
 HOOK = {
     "name": "hook", "target": TARGET, "trigger": "cron 0 3 * * *",
     "payload": '{"at": "${scheduledTime}", "of": "${scheduleName}", "is": "${runId}", "${x}": 1}',
@@ -33,23 +33,23 @@ REPORT = {
 
 @pytest.fixture
 def yard():
-    made = Yard(Deployment({"Report": a_free_process()}, {}))
+    made = AgentHarness(Deployment({"Report": a_free_process()}, {}))
     made.actions.create_all([HOOK, REPORT], ALICE, NOW)
     yield made
     made.close()
 
 
-def everything(yard: Yard) -> tuple[object, ...]:
+def everything(yard: AgentHarness) -> tuple[object, ...]:
     """All that a refusal must leave as it was."""
     return yard.runs(), dict(yard.store.status().rows), yard.store.journal.last_seq()
 
 
-def run_of(yard: Yard, id_: str) -> Run:
+def run_of(yard: AgentHarness, id_: str) -> Run:
     (run,) = yard.store.runs.get([id_])
     return run
 
 
-def a_run(yard: Yard, state: RunState, schedule: str = "hook", **fields: object) -> Run:
+def a_run(yard: AgentHarness, state: RunState, schedule: str = "hook", **fields: object) -> Run:
     """A run in a state, as an agent has left it."""
     key = str(fields.pop("key", f"due:{state.value}"))
     request = {"target": TARGET, "body": "x"} if schedule == "hook" else {"process": "Report"}
@@ -63,7 +63,7 @@ def a_run(yard: Yard, state: RunState, schedule: str = "hook", **fields: object)
     return run
 
 
-def with_unit(yard: Yard, run: Run) -> Run:
+def with_unit(yard: AgentHarness, run: Run) -> Run:
     """The same with its unit of work."""
     process = yard.deployment.freerun()["Report"]
     with yard.store.batch() as batch:
@@ -91,7 +91,7 @@ def test_triggered_it_is_sent_at_once_whatever_holds_it_back(yard, is_enabled):
     assert request.body.decode() == (
         f'{{"at": "2026-03-10T12:00:00.000Z", "of": "hook", "is": "{id_}", "${{x}}": 1}}'
     )
-    assert "alice@desk: for the audit" in run.detail["cause"]["remark"]
+    assert "alice@services: for the audit" in run.detail["cause"]["remark"]
 
 
 def test_two_triggers_in_one_second_are_two_runs(yard):
@@ -135,7 +135,7 @@ def test_what_cannot_be_triggered(yard):
         yard.actions.trigger("report", ALICE, NOW)
     yard.actions.trigger("hook", ALICE, NOW, dry_run=True)
     assert everything(yard) == before
-    bare = Yard(store=yard.store)
+    bare = AgentHarness(store=yard.store)
     with pytest.raises(Refused, match="report cannot be run: process: unknown process Report"):
         bare.actions.trigger("report", ALICE, NOW)
     assert everything(yard) == before

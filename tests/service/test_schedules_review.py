@@ -12,24 +12,24 @@ from synergy.errors import Refused
 from synergy.model.schedule import RunState, Schedule
 from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.redaction import shown_url
-from tests.service.agent_harness import NOW, OPERATOR, TARGET, Yard
+from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 
 AT_NOON, AT_ONE = "2026-03-10T12:00:00Z", "2026-03-10T13:00:00Z"
 HOURLY = {"cron": "0 * * * *", "target": TARGET}
 
 
 @pytest.fixture
-def yard() -> Iterator[Yard]:
-    made = Yard()
+def yard() -> Iterator[AgentHarness]:
+    made = AgentHarness()
     yield made
     made.close()
 
 
-def keys(yard: Yard) -> list[tuple[str, RunState]]:
+def keys(yard: AgentHarness) -> list[tuple[str, RunState]]:
     return [(run.key, run.state) for run in yard.runs()]
 
 
-def edit(yard: Yard, name: str, data: dict[str, object]) -> None:
+def edit(yard: AgentHarness, name: str, data: dict[str, object]) -> None:
     yard.actions.replace(name, data, OPERATOR, yard.clock.now())
 
 

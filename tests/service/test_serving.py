@@ -16,7 +16,7 @@ from synergy.queries.metrics.exporter import exported
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.causes import Kind
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import World, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_worlds
 
 FIRST, SECOND = "2015051704", "2015051705"
 OWNER = "elsewhere/00000000-boot/{}/1/word"  # of another machine
@@ -28,18 +28,18 @@ def _closing() -> Iterator[None]:
     close_worlds()
 
 
-def a_world(*periods: str, **fields: Any) -> World:
+def a_world(*periods: str, **fields: Any) -> SchedulerHarness:
     """Two hours wait, or these."""
     given = {"resubmit_after": 3600.0, "heartbeat_timeout": 1e6, **fields}
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", **given)
-    world = World(a_deployment({"site": [hour]}))
+    world = SchedulerHarness(a_deployment({"site": [hour]}))
     for period in periods or (FIRST, SECOND):
         world.write("raw", period, 1)
     world.schedule()
     return world
 
 
-def seen(world: World, *states: str, box: str = "box") -> None:
+def seen(world: SchedulerHarness, *states: str, box: str = "box") -> None:
     """The supervisor of a box reports the workers of the process."""
     observed = [
         ObservedProcess(box, "Hour", number, state) for number, state in enumerate(states, 1)
@@ -48,14 +48,14 @@ def seen(world: World, *states: str, box: str = "box") -> None:
     world.store.boxes.report(box, observed, world.clock.now())
 
 
-def claim(world: World, period: str, number: int = 1) -> UnitOfWork:
+def claim(world: SchedulerHarness, period: str, number: int = 1) -> UnitOfWork:
     (unit,) = world.units("Hour", period)
     hint = Hint(unit.id, unit.attempt)
     (taken,) = world.store.units.claim([hint], OWNER.format(number), world.clock.now())
     return taken
 
 
-def look(world: World) -> list[Unserved]:
+def look(world: SchedulerHarness) -> list[Unserved]:
     return unserved(world.store, world.deployment, world.clock.now())
 
 

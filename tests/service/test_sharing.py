@@ -18,7 +18,7 @@ from synergy.runtime.leadership import VALID, WAIT
 from synergy.scheduler.circuit_breaker import AVOIDED
 from synergy.scheduler.scheduler import Scheduler
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 
 STEP = 2.0  # seconds between two turns
 SOON = 120.0  # seconds within which the trees of a lost scheduler have another one
@@ -32,7 +32,7 @@ def _closing() -> Iterator[None]:
     close_worlds()
 
 
-def the_world() -> World:
+def the_world() -> SchedulerHarness:
     """Four trees of an hourly process, and a daily one that depends on the first."""
     trees = {
         name: [
@@ -44,13 +44,13 @@ def the_world() -> World:
     after = a_process(
         "after-day", DAILY, source="one-days", sink="after", blocking=Blocking.DEPENDENCIES
     )
-    return World(a_deployment({**trees, "after": [after]}, {"after": ("one",)}))
+    return SchedulerHarness(a_deployment({**trees, "after": [after]}, {"after": ("one",)}))
 
 
 class Several:
     """Schedulers of one world, moved on in turns."""
 
-    def __init__(self, world: World, number: int) -> None:
+    def __init__(self, world: SchedulerHarness, number: int) -> None:
         self.world = world
         self.all = [world.scheduler]
         self.all += [world.a_scheduler(f"scheduler-{n}") for n in range(2, number + 1)]
@@ -213,7 +213,7 @@ def test_a_scheduler_acts_only_while_its_right_lasts():
 # Trouble
 
 
-def spoil(world: World, process: str) -> None:
+def spoil(world: SchedulerHarness, process: str) -> None:
     """Puts something into the rows of a process that nobody can read."""
     database = world.store._database
     with database.writing() as connection:

@@ -35,7 +35,7 @@ from tests.contract.scheduled import a_run, a_schedule, an_event
 from tests.factories import a_conclusion, a_hint
 from tests.records import COPY, everything
 from tests.service.commands import BOX, NOW, START, Commands
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 HOUR, DAY = "SiteHourlyAggregator", "SiteDailyAggregator"
 SOURCE = "sqlite:///<home>/synergy.db"
@@ -45,7 +45,7 @@ ELSEWHERE = "far-away/another-boot/12/34/word"  # an incarnation nobody here can
 
 
 @pytest.fixture
-def ran(deployed: World) -> World:
+def ran(deployed: SchedulerHarness) -> SchedulerHarness:
     """A deployment that has done something of everything, and is stopped."""
     for hour in range(3):
         deployed.write("single_session", f"201505180{hour}", hour + 1, key=f"d{hour}")
@@ -101,7 +101,7 @@ def refused(commands: Commands, source: str, target: str, code: int = exits.REFU
 
 
 def test_a_deployment_moves_to_mongodb_and_back(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore, file: Path
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore, file: Path
 ) -> None:
     there = copy(commands, SOURCE, mongodb_url)
     back = copy(commands, mongodb_url, f"sqlite:///{file}")
@@ -115,11 +115,11 @@ def test_a_deployment_moves_to_mongodb_and_back(
 
 
 def test_work_goes_on_in_the_copy(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     copy(commands, SOURCE, mongodb_url)
     last = ran.store.journal.last_seq()
-    world = World(ran.deployment, START, ran.clock.now(), mongo)
+    world = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
     world.settle()
     assert world.rows("site_hourly")["2015051801"] == 9
     assert world.generation(HOUR, "2015051801") == 2
@@ -130,12 +130,12 @@ def test_work_goes_on_in_the_copy(
 
 
 def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     ran.settle()
     _stop(ran.store)
     copy(commands, SOURCE, mongodb_url)
-    world = World(ran.deployment, START, ran.clock.now(), mongo)
+    world = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
     world.settle()
     assert world.generation(HOUR, "2015051800") == 1  # nothing that came along is late
     world.write("single_session", "2015051800", 10)
@@ -147,7 +147,7 @@ def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
 
 
 def test_what_a_worker_holds_is_his_in_the_copy_too(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     (unit, *_) = ran.store.units.unfinished()
     (held,) = ran.store.units.claim([a_hint(unit)], "w", NOW)
@@ -159,14 +159,14 @@ def test_what_a_worker_holds_is_his_in_the_copy_too(
 
 
 def test_nothing_is_left_to_copy_the_second_time(
-    commands: Commands, ran: World, file: Path
+    commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     copy(commands, SOURCE, f"sqlite:///{file}")
     assert "is a complete copy" in refused(commands, SOURCE, f"sqlite:///{file}")
 
 
 def test_a_dry_run_says_how_much_and_makes_nothing(
-    commands: Commands, ran: World, file: Path
+    commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     argv = ("store", "copy", "--from", SOURCE, "--to", f"sqlite:///{file}", "--dry-run")
     found = commands.json(*argv)
@@ -232,7 +232,7 @@ def _killed(target: Store, source: str, to: str) -> State:
 
 
 def test_killed_in_the_midst_it_goes_on_where_it_was(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     state = _killed(mongo, SOURCE, mongodb_url)
     found = copy(commands, SOURCE, mongodb_url)
@@ -242,7 +242,7 @@ def test_killed_in_the_midst_it_goes_on_where_it_was(
 
 
 def test_killed_on_the_way_back_it_goes_on_too(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore, file: Path
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore, file: Path
 ) -> None:
     copy(commands, SOURCE, mongodb_url)
     with closing(SqliteStore.open(file)) as target:
@@ -252,7 +252,7 @@ def test_killed_on_the_way_back_it_goes_on_too(
 
 
 def test_a_source_that_changed_between_the_halves_is_noticed(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     _killed(mongo, SOURCE, mongodb_url)
     ran.store.controls.set_on(DAY, False, "me", "so", NOW)
@@ -264,7 +264,7 @@ def test_a_source_that_changed_between_the_halves_is_noticed(
 
 def test_an_unfinished_copy_is_used_by_nobody(
     commands: Commands,
-    ran: World,
+    ran: SchedulerHarness,
     mongodb_url: str,
     mongo: MongoStore,
     monkeypatch: pytest.MonkeyPatch,
@@ -289,7 +289,7 @@ def test_an_unfinished_copy_is_used_by_nobody(
 
 
 def test_a_copy_that_lost_its_right_writes_no_more(
-    commands: Commands, ran: World, file: Path, monkeypatch: pytest.MonkeyPatch
+    commands: Commands, ran: SchedulerHarness, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a pause, in which somebody else went on with it."""
     read = type(ran.store.transfer).read
@@ -310,7 +310,7 @@ def test_a_copy_that_lost_its_right_writes_no_more(
 
 
 def test_a_store_is_not_copied_into_itself(
-    commands: Commands, ran: World, mongodb_url: str, tmp_path: Path
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "link").symlink_to(commands.home)
     same = f"sqlite:///{tmp_path}/link/synergy.db"
@@ -331,7 +331,7 @@ def test_a_place_is_told_without_what_is_secret(url: str, at: str) -> None:
 
 
 def test_a_target_that_holds_anything_is_refused(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     mongo.messages.put("q", [b"1"])
     assert "is not empty" in refused(commands, SOURCE, mongodb_url)
@@ -339,7 +339,7 @@ def test_a_target_that_holds_anything_is_refused(
 
 
 def test_an_unfinished_copy_of_another_store_is_no_target(
-    commands: Commands, ran: World, file: Path
+    commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     with closing(SqliteStore.open(file)) as target:
         state = State("mongodb://elsewhere/db", "facts", [""])
@@ -348,7 +348,9 @@ def test_an_unfinished_copy_of_another_store_is_no_target(
     assert "unfinished copy of mongodb://elsewhere/db" in said
 
 
-def test_an_unfinished_copy_is_no_source(commands: Commands, ran: World, file: Path) -> None:
+def test_an_unfinished_copy_is_no_source(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
     state = State("mongodb://elsewhere/db", "facts", [""])
     ran.store.facts.set(COPY, orjson.dumps(state).decode())
     assert "unfinished copy of mongodb://elsewhere" in refused(
@@ -364,7 +366,7 @@ def test_a_source_that_is_not_there_is_not_made(commands: Commands, file: Path) 
     assert not file.exists()
 
 
-def test_a_newer_target_is_refused(commands: Commands, ran: World, file: Path) -> None:
+def test_a_newer_target_is_refused(commands: Commands, ran: SchedulerHarness, file: Path) -> None:
     SqliteStore.open(file).close()
     with closing(apsw.Connection(str(file))) as connection:
         connection.pragma("user_version", 99)
@@ -373,7 +375,7 @@ def test_a_newer_target_is_refused(commands: Commands, ran: World, file: Path) -
 
 
 def test_a_newer_database_is_refused(
-    commands: Commands, ran: World, mongodb_url: str, mongo: MongoStore
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     mongo._database["counters"].update_one({"_id": "layout"}, {"$set": {"n": 99}})
     said = refused(commands, SOURCE, mongodb_url, exits.UNREACHABLE)
@@ -387,7 +389,9 @@ def test_what_is_no_store_is_wrong_usage(commands: Commands) -> None:
     assert "expected sqlite:///FILE" in said
 
 
-def test_a_secret_is_never_told(commands: Commands, ran: World, mongodb_url: str) -> None:
+def test_a_secret_is_never_told(
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str
+) -> None:
     with_user = mongodb_url.replace("mongodb://", "mongodb://me:secret@")
     if "@" in mongodb_url:
         pytest.skip("the server knows users")
@@ -397,7 +401,7 @@ def test_a_secret_is_never_told(commands: Commands, ran: World, mongodb_url: str
 
 
 def test_a_source_that_a_scheduler_works_with_is_refused(
-    commands: Commands, ran: World, file: Path
+    commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     ran.store.leases.take(None, "scheduler/tree/other", str(identity.incarnation()))
     said = refused(commands, SOURCE, f"sqlite:///{file}")
@@ -406,7 +410,7 @@ def test_a_source_that_a_scheduler_works_with_is_refused(
 
 
 def test_a_source_whose_scheduler_was_killed_is_copied(
-    commands: Commands, ran: World, file: Path
+    commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     dead = replace(identity.incarnation(), started=1)
     ran.store.leases.take(None, "scheduler/tree/other", str(dead))
@@ -414,7 +418,7 @@ def test_a_source_whose_scheduler_was_killed_is_copied(
 
 
 def test_a_source_with_a_process_that_runs_is_refused(
-    commands: Commands, ran: World, file: Path
+    commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     me = identity.incarnation()
     seen = ObservedProcess(BOX, HOUR, 1, "running", pid=me.pid, started=me.started, boot_id=me.boot)
@@ -438,7 +442,7 @@ def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
     return len(looks)
 
 
-def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: World) -> None:
+def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: SchedulerHarness) -> None:
     lease = ran.store.leases.take(None, "box/far-away", ELSEWHERE)
     assert lease is not None
     assert _looks(ran.store) == store_usage.LOOKS
@@ -448,7 +452,9 @@ def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: World) -> No
     assert _looks(ran.store) == 0
 
 
-def test_two_do_not_copy_into_the_same_store(commands: Commands, ran: World, file: Path) -> None:
+def test_two_do_not_copy_into_the_same_store(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
     with closing(SqliteStore.open(file)) as target:
         target.leases.take(None, COPY, str(identity.incarnation()))
         assert f"held by pid {os.getpid()}" in refused(commands, SOURCE, f"sqlite:///{file}")

@@ -15,14 +15,14 @@ from synergy.queries.timetable.causes import Kind
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.older_stores import CASES, write_sqlite
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, World
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 START, DAY_AFTER = "2015051700", datetime(2015, 5, 18, 1, tzinfo=UTC)
 GIVEN_UP_HOUR, SKIPPED_HOUR, LATER_HOUR = "2015051700", "2015051702", "2015051718"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[SchedulerHarness]:
     write_sqlite(tmp_path / "synergy.db")
     deployment = a_deployment(
         {
@@ -32,12 +32,14 @@ def world(tmp_path: Path) -> Iterator[World]:
     )
     with closing(SqliteStore.open(tmp_path / "synergy.db")) as store:
         store.facts.set(TIMETABLE_START, START)
-        world = World(deployment, START, DAY_AFTER, store)
+        world = SchedulerHarness(deployment, START, DAY_AFTER, store)
         world.settle()
         yield world
 
 
-def test_a_scheduler_leaves_the_marked_jobs_as_they_are_and_goes_on(world: World) -> None:
+def test_a_scheduler_leaves_the_marked_jobs_as_they_are_and_goes_on(
+    world: SchedulerHarness,
+) -> None:
     ended = (JobState.SKIPPED, JobState.GIVEN_UP)
     cases = [c for c in CASES if c.process == "Hourly" and c.timeperiod < "2015051800"]
     kept = [case for case in cases if case.after & STATE_MASK in ended]
@@ -54,7 +56,9 @@ def test_a_scheduler_leaves_the_marked_jobs_as_they_are_and_goes_on(world: World
     assert "failed 3 times; last: OSError: disk" in cause.text
 
 
-def test_late_data_does_a_given_up_period_again_and_a_skipped_one_not(world: World) -> None:
+def test_late_data_does_a_given_up_period_again_and_a_skipped_one_not(
+    world: SchedulerHarness,
+) -> None:
     for n in range(10):  # the journal says that these jobs stand for the first writes
         world.write("other", LATER_HOUR, n)
     for hour in (GIVEN_UP_HOUR, SKIPPED_HOUR):

@@ -22,7 +22,7 @@ from synergy.worker.outcome import Processed
 from tests.contract.scheduled import a_run, a_schedule
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.free_runs import a_free_process
-from tests.service.scheduler_harness import OPERATOR, World, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 
 NOON = datetime(2015, 5, 17, 12, 0, tzinfo=UTC)
 BAD = "2015051705"
@@ -34,7 +34,9 @@ def a_world(now=NOON, hour=None, **fields):
         a_process("Days", DAILY, blocking=Blocking.CHILDREN),
         a_process("Hours", HOURLY, max_attempts=3, retry_backoff=1.0, **(hour or {})),
     ]
-    return World(a_deployment({"site": processes}), start="2015051700", now=now, **fields)
+    return SchedulerHarness(
+        a_deployment({"site": processes}), start="2015051700", now=now, **fields
+    )
 
 
 @pytest.fixture
@@ -262,7 +264,7 @@ def test_a_daemon_that_is_switched_off_on_its_box_with_messages_waiting_is_not_w
         name="Taker", classname="a.b.C.start", token="Taker", present_on_boxes=(".*",)
     )
     hours = a_deployment({"site": [a_process("Hours", HOURLY)]})
-    world = World(
+    world = SchedulerHarness(
         replace(hours, processes={**hours.processes, "Taker": taker}),
         start="2015051700", now=NOON,
     )  # fmt: skip

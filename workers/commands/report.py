@@ -39,10 +39,10 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Prints or writes the rows."""
     from synergy.cli import output
-    from synergy.cli.services import desk
+    from synergy.cli.services import services
     from workers.commands import collections
 
-    with desk() as at:
+    with services() as at:
         rows = collections.rows(
             at.store.documents,
             at.project.deployment,

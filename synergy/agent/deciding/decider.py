@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.clock_guard import ClockGuard
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.feed import Feed
 from synergy.agent.deciding.gauges import Gauges
-from synergy.agent.deciding.launcher import Hands, Launcher
-from synergy.agent.deciding.pending_runs import Judged, Waiting, disabled
-from synergy.agent.deciding.schedules import Deciding, Written
-from synergy.agent.deciding.unfinished_runs import Book
+from synergy.agent.deciding.launcher import Launcher, LocalDeliverer
+from synergy.agent.deciding.pending_runs import Judged, PendingRuns, disabled
+from synergy.agent.deciding.schedules import ScheduleDecisions, WrittenDecisions
+from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.outbox import Outbox
-from synergy.agent.delivering.unit_ends import Ending
+from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
 from synergy.agent.retention import Retention
 from synergy.commands.schedule_rows import superseded
@@ -40,10 +40,12 @@ STANDING_EVERY = 10.0  # seconds
 log = logging.getLogger(__name__)
 
 
-class Decider:
+class AgentDecider:
     """Decides about schedules and pending jobs, for as long as the lease is held."""
 
-    def __init__(self, kit: Kit, members: Membership, guard: ClockGuard, hands: Hands) -> None:
+    def __init__(
+        self, kit: AgentContext, members: Membership, guard: ClockGuard, hands: LocalDeliverer
+    ) -> None:
         self._kit = kit
         self._store = kit.store
         self._clock = kit.clock
@@ -51,14 +53,14 @@ class Decider:
         self._members = members
         self._guard = guard
         self._freerun = kit.deployment.freerun()
-        self._book = Book()
+        self._book = UnfinishedRuns()
         definitions = Definitions(kit.deployment)
         self._launcher = Launcher(kit, hands)
         gauges = Gauges(kit.bus, kit.clock)
-        self._waiting = Waiting(kit, definitions, self._book, gauges)
-        self._ending = ending = Ending(kit)
+        self._waiting = PendingRuns(kit, definitions, self._book, gauges)
+        self._ending = ending = UnitEnds(kit)
         self._outbox = Outbox(kit, self._book, self._launcher, ending, members)
-        self._deciding = Deciding(
+        self._deciding = ScheduleDecisions(
             kit, members, definitions, self._launcher, self._outbox.announced, self._book
         )
         self._feed = Feed(
@@ -118,7 +120,7 @@ class Decider:
                 break
         return is_more
 
-    def _note(self, written: Written) -> None:
+    def _note(self, written: WrittenDecisions) -> None:
         self._failure = self._failure or written.failure
 
     def _switched_off(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.occurrences import (
     JOB_ENDS,
     RUN_ENDS,
@@ -23,9 +23,9 @@ from synergy.agent.deciding.occurrences import (
     of_run,
     process_keys,
 )
-from synergy.agent.deciding.schedules import Deciding, Written
-from synergy.agent.deciding.unfinished_runs import Book
-from synergy.agent.delivering.unit_ends import Ending
+from synergy.agent.deciding.schedules import ScheduleDecisions, WrittenDecisions
+from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
+from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Run
 from synergy.schedule.known import OF_RUNS
@@ -57,10 +57,10 @@ class Feed:
 
     def __init__(
         self,
-        kit: Kit,
-        book: Book,
-        deciding: Deciding,
-        ending: Ending,
+        kit: AgentContext,
+        book: UnfinishedRuns,
+        deciding: ScheduleDecisions,
+        ending: UnitEnds,
         learn: Callable[[Iterable[Run]], object],
         forget: Callable[[Iterable[str]], object],
         end: Callable[[Iterable[JournalEntry]], object],
@@ -88,11 +88,11 @@ class Feed:
         self.schedules: set[str] = set()  # that were changed since somebody looked
         self.is_switched = True  # whether a process may have been switched since then
 
-    def events(self, now: datetime) -> tuple[bool, Written]:
+    def events(self, now: datetime) -> tuple[bool, WrittenDecisions]:
         """Decides about new events; whether there may be more."""
         events = self._store.events.since(self._events, EVENTS_PAGE)
         if not events:
-            return False, Written()
+            return False, WrittenDecisions()
         found: defaultdict[str, list[Occurrence | Ended]] = defaultdict(list)
         for event in events:
             keys, occurrence = of_event(event)
@@ -104,17 +104,17 @@ class Feed:
         self._learn(written.runs)
         return len(events) == EVENTS_PAGE, written
 
-    def journal(self, now: datetime) -> tuple[bool, Written]:
+    def journal(self, now: datetime) -> tuple[bool, WrittenDecisions]:
         """Takes in new entries; whether there may be more."""
         entries = self._store.journal.since(self._journal, JOURNAL_PAGE)
         if not entries:
-            return False, Written()
+            return False, WrittenDecisions()
         page = _Page()
         for entry in entries:
             self._sort(entry, page)
         found = self._happened(page)
         newest = entries[-1].seq
-        written = Written()
+        written = WrittenDecisions()
         if found:
             written = self._deciding.happened(found, {JOURNAL: str(newest)}, now)
             self._kept = newest

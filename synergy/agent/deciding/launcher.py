@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.commands.run_units import launch_worker
 from synergy.commands.schedule_rows import run_of
 from synergy.messaging.message import UnitMessage
@@ -27,7 +27,7 @@ DELIVERIES = "deliveries"  # the queue of runs that agents are to send
 Announced = Callable[[Sequence[str]], object]  # is told which runs messages were sent for
 
 
-class Hands(Protocol):
+class LocalDeliverer(Protocol):
     """The delivering half of the same agent; see `delivering.Deliverer`."""
 
     def own(self, runs: Sequence[Run]) -> list[Run]: ...
@@ -45,7 +45,7 @@ class Launcher:
     switched off.
     """
 
-    def __init__(self, kit: Kit, hands: Hands) -> None:
+    def __init__(self, kit: AgentContext, hands: LocalDeliverer) -> None:
         self._kit = kit
         self.hands = hands
         self._processes = kit.deployment.freerun()

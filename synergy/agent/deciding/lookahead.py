@@ -19,7 +19,7 @@ FRESH = timedelta(seconds=1)  # a decision that comes later than that is made an
 Decided = TypeVar("Decided")
 
 
-class Ahead(Generic[Decided]):
+class Lookahead(Generic[Decided]):
     """Decisions for one instant."""
 
     def __init__(self) -> None:

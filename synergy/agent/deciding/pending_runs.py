@@ -11,11 +11,16 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.gauges import Gauges
-from synergy.agent.deciding.unfinished_runs import Book, group_key, program_key, schedule_key
-from synergy.agent.deciding.wait_queues import Lines
+from synergy.agent.deciding.unfinished_runs import (
+    UnfinishedRuns,
+    group_key,
+    program_key,
+    schedule_key,
+)
+from synergy.agent.deciding.wait_queues import WaitQueues
 from synergy.commands.schedule_rows import off, superseded
 from synergy.errors import InvalidValue
 from synergy.model.schedule import Run, RunState, Schedule
@@ -60,15 +65,17 @@ class _Current:
     reason: str
 
 
-class Waiting:
+class PendingRuns:
     """The pending jobs of all schedules, by what they wait for."""
 
-    def __init__(self, kit: Kit, definitions: Definitions, book: Book, gauges: Gauges) -> None:
+    def __init__(
+        self, kit: AgentContext, definitions: Definitions, book: UnfinishedRuns, gauges: Gauges
+    ) -> None:
         self._store = kit.store
         self._definitions = definitions
         self._book = book
         self._gauges = gauges
-        self._lines = Lines()
+        self._lines = WaitQueues()
         self._current: dict[str, _Current] = {}
         self._launches: dict[str, dict[str, datetime]] = {}  # by schedule, then run
         self._successes: dict[str, datetime | None] = {}

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.launcher import Announced, Launcher
-from synergy.agent.deciding.lookahead import Ahead
-from synergy.agent.deciding.unfinished_runs import Book
+from synergy.agent.deciding.lookahead import Lookahead
+from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_rows import stopped
 from synergy.errors import MessagingUnavailable, StorageUnavailable
@@ -26,7 +26,13 @@ from synergy.model.schedule import Run, Schedule, ScheduleChange
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.old_periods import take_all
-from synergy.schedule.progress.transitions import Occurrence, Progress, Step, pass_time, wake_at
+from synergy.schedule.progress.transitions import (
+    Occurrence,
+    ProgressState,
+    Step,
+    pass_time,
+    wake_at,
+)
 
 PATIENCE = timedelta(minutes=1)  # until a schedule is looked at again that stays due
 TRIES = 10
@@ -34,23 +40,23 @@ LOOKED_AHEAD = 2000  # schedules that are decided about before they are due
 
 log = logging.getLogger(__name__)
 
-_Decide = Callable[[Definition, Progress], Step]
+_Decide = Callable[[Definition, ProgressState], Step]
 
 
 @dataclass(slots=True)
-class Decided:
+class ScheduleDecision:
     """What is to be written about a group of schedules."""
 
     changes: list[ScheduleChange] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
 
-    def add(self, other: Decided) -> None:
+    def add(self, other: ScheduleDecision) -> None:
         self.changes += other.changes
         self.runs += other.runs
 
 
 @dataclass(slots=True)
-class Written:
+class WrittenDecisions:
     """What a batch came to: the runs as stored, and the schedules that were changed meanwhile.
 
     `failure` is why the bus did not take all messages although the rest is durable.
@@ -61,17 +67,17 @@ class Written:
     failure: MessagingUnavailable | None = None
 
 
-class Deciding:
+class ScheduleDecisions:
     """Decides about schedules, for the agent that holds the lease."""
 
     def __init__(
         self,
-        kit: Kit,
+        kit: AgentContext,
         members: Membership,
         definitions: Definitions,
         launcher: Launcher,
         announced: Announced,
-        book: Book,
+        book: UnfinishedRuns,
     ) -> None:
         """`announced` is told which runs were told of to those who send them."""
         self._store = kit.store
@@ -83,21 +89,21 @@ class Deciding:
         self._announced = announced
         self._members = members
         self._book = book
-        self._ahead: Ahead[Decided] = Ahead()
+        self._ahead: Lookahead[ScheduleDecision] = Lookahead()
 
-    def due(self, now: datetime, limit: int) -> tuple[int, Written]:
+    def due(self, now: datetime, limit: int) -> tuple[int, WrittenDecisions]:
         """Decides about at most so many schedules that are due; how many there were."""
         began = self._clock.monotonic()
         rows = self._store.schedules.due(now, limit)
         if not rows:
-            return 0, Written()
+            return 0, WrittenDecisions()
         self._leased("due", len(rows), began)
         for row in rows:
             if row.wake_at is not None:
                 delay = (now - row.wake_at).total_seconds()
                 self._meter.observe("schedule_executed_delay_seconds", "due", delay)
 
-        def decide(row: Schedule) -> Decided:
+        def decide(row: Schedule) -> ScheduleDecision:
             return self._ahead.of(row, now) or self._pass_time(row, now)
 
         return len(rows), self._write(rows, decide, {}, now)
@@ -107,7 +113,7 @@ class Deciding:
         if at is None or not self._ahead.is_to_look(at, now):
             return
 
-        def decide(row: Schedule) -> Decided | None:
+        def decide(row: Schedule) -> ScheduleDecision | None:
             decided = self._pass_time(row, at)
             # Whether a worker is free is seen when it is due, and so is what disables a schedule.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
@@ -116,10 +122,10 @@ class Deciding:
 
         self._ahead.look(self._store.schedules.due(at, LOOKED_AHEAD), at, decide)
 
-    def _pass_time(self, row: Schedule, now: datetime) -> Decided:
+    def _pass_time(self, row: Schedule, now: datetime) -> ScheduleDecision:
         """What has come due; behind due times that still wait for their turn it waits for its."""
 
-        def decide(definition: Definition, progress: Progress) -> Step:
+        def decide(definition: Definition, progress: ProgressState) -> Step:
             step = pass_time(definition, progress, now)
             if not self._book.has_turns(row.name):
                 return step
@@ -133,7 +139,7 @@ class Deciding:
         found: Mapping[str, Sequence[Occurrence | Ended]],
         facts: Mapping[str, str],
         now: datetime,
-    ) -> Written:
+    ) -> WrittenDecisions:
         """Decides about the schedules that listen to any of these, by event key.
 
         `facts` are written with the decisions, once there is one about each schedule.
@@ -143,10 +149,10 @@ class Deciding:
         if rows:
             self._leased("event", len(rows), began)
 
-        def decide(row: Schedule) -> Decided:
+        def decide(row: Schedule) -> ScheduleDecision:
             heard = {one.seq: one for key in row.keys for one in found.get(key, ())}
             if not heard:
-                return Decided()  # it does not listen any more
+                return ScheduleDecision()  # it does not listen any more
             some = [heard[seq] for seq in sorted(heard)]
             return self._decide(row, now, lambda d, progress: take_all(d, progress, some, now))
 
@@ -161,13 +167,13 @@ class Deciding:
             written.failure = written.failure or again.failure
         raise StorageUnavailable(f"schedules keep changing: {', '.join(written.refused[:3])}")
 
-    def _decide(self, row: Schedule, now: datetime, decide: _Decide) -> Decided:
+    def _decide(self, row: Schedule, now: datetime, decide: _Decide) -> ScheduleDecision:
         try:
             definition = self._definitions.of(row)
-            progress = Progress.from_json(row.progress)
+            progress = ProgressState.from_json(row.progress)
             step = decide(definition, progress)
             if step.progress == progress and not step.made and not _is_due(row, now):
-                return Decided()
+                return ScheduleDecision()
             is_free = len(step.made) == 1 and self._book.is_idle(row.name)
             runs = [
                 self._launcher.made(row, definition, made, now, is_free=is_free)
@@ -178,13 +184,13 @@ class Deciding:
                 log.error("Schedule %s stays due", row.name, extra={"event": "schedule.stuck"})
                 wakes = now + PATIENCE
             new = replace(row, progress=step.progress.to_json(), wake_at=wakes)
-            return Decided([ScheduleChange(new, who=self._who)], runs)
+            return ScheduleDecision([ScheduleChange(new, who=self._who)], runs)
         except (StorageUnavailable, MessagingUnavailable):
             raise
         except Exception as error:  # noqa: BLE001 - it is told to the schedule's people
             return self._disable(row, error, now)
 
-    def _disable(self, row: Schedule, error: Exception, now: datetime) -> Decided:
+    def _disable(self, row: Schedule, error: Exception, now: datetime) -> ScheduleDecision:
         reason = f"it cannot be decided about: {error or type(error).__name__}"
         log.warning(
             "Schedule %s is disabled: %s", row.name, reason,
@@ -192,16 +198,16 @@ class Deciding:
         )  # fmt: skip
         self._meter.count("error_total", "schedule")
         change, gone = disabling(row, reason, self._who, now)
-        return Decided([change], gone)
+        return ScheduleDecision([change], gone)
 
     def _write(
         self,
         rows: Sequence[Schedule],
-        decide: Callable[[Schedule], Decided],
+        decide: Callable[[Schedule], ScheduleDecision],
         facts: Mapping[str, str],
         now: datetime,
-    ) -> Written:
-        decided = Decided()
+    ) -> WrittenDecisions:
+        decided = ScheduleDecision()
         for row in rows:
             decided.add(decide(row))
         try:
@@ -215,12 +221,12 @@ class Deciding:
     def _one_by_one(
         self,
         rows: Sequence[Schedule],
-        decide: Callable[[Schedule], Decided],
+        decide: Callable[[Schedule], ScheduleDecision],
         facts: Mapping[str, str],
         now: datetime,
-    ) -> Written:
+    ) -> WrittenDecisions:
         """One of a group cannot be written: found out which."""
-        written = Written()
+        written = WrittenDecisions()
         for row in rows:
             try:
                 one = self._commit(decide(row), {}, now)
@@ -232,11 +238,13 @@ class Deciding:
             written.refused += one.refused
             written.failure = written.failure or one.failure
         if not written.refused:
-            self._commit(Decided(), facts, now)
+            self._commit(ScheduleDecision(), facts, now)
         return written
 
-    def _commit(self, decided: Decided, facts: Mapping[str, str], now: datetime) -> Written:
-        written = Written()
+    def _commit(
+        self, decided: ScheduleDecision, facts: Mapping[str, str], now: datetime
+    ) -> WrittenDecisions:
+        written = WrittenDecisions()
         if not (decided.changes or decided.runs or facts):
             return written
         began = self._clock.monotonic()
@@ -273,7 +281,7 @@ class Deciding:
             "schedule_leased_duration_seconds", what, self._clock.monotonic() - began
         )
 
-    def _count(self, decided: Decided, written: Written, began: float) -> None:
+    def _count(self, decided: ScheduleDecision, written: WrittenDecisions, began: float) -> None:
         refused = len(written.refused)
         self._meter.count("schedule_executed_total", "refused", refused)
         self._meter.count("schedule_executed_total", "decided", len(decided.changes) - refused)

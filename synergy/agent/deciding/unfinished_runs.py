@@ -27,7 +27,7 @@ class Launched:
     is_delivery: bool
 
 
-class Book:
+class UnfinishedRuns:
     """The unfinished runs of all schedules."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from synergy.model.schedule import Run
 _Order = tuple[int, datetime, datetime, str]
 
 
-class _Line:
+class _WaitQueue:
     """Who stands in it, in order; who left is only forgotten when he would come first."""
 
     def __init__(self, awaits: frozenset[str]) -> None:
@@ -44,11 +44,11 @@ class _Line:
         return self._heap[0] if self._heap else None
 
 
-class Lines:
+class WaitQueues:
     """Where each pending job stands."""
 
     def __init__(self) -> None:
-        self._lines: dict[Hashable, _Line] = {}
+        self._lines: dict[Hashable, _WaitQueue] = {}
         self._line_of: dict[str, Hashable] = {}
         self._places: dict[str, _Order] = {}
         self._by_key: defaultdict[str, set[Hashable]] = defaultdict(set)
@@ -159,10 +159,10 @@ class Lines:
         else:
             self._stirred.discard(name)
 
-    def _open(self, name: Hashable, awaits: frozenset[str]) -> _Line:
+    def _open(self, name: Hashable, awaits: frozenset[str]) -> _WaitQueue:
         line = self._lines.get(name)
         if line is None:
-            line = self._lines[name] = _Line(awaits)
+            line = self._lines[name] = _WaitQueue(awaits)
             for key in awaits:
                 self._by_key[key].add(name)
         return line

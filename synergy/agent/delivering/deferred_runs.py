@@ -20,7 +20,7 @@ KEPT_BACK = 1000  # runs of one destination that are remembered while it is busy
 REMEMBERED = 10_000  # runs that are remembered for another attempt, or as handed on
 
 
-class Aside:
+class DeferredRuns:
     """Of one agent; for one thread."""
 
     def __init__(self, clock: Clock) -> None:

@@ -20,13 +20,13 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.launcher import DELIVERIES
-from synergy.agent.delivering.deferred_runs import Aside
+from synergy.agent.delivering.deferred_runs import DeferredRuns
 from synergy.agent.delivering.outcomes import Outcomes
 from synergy.agent.delivering.requests import claimed, request_of
 from synergy.agent.membership import Membership
-from synergy.delivery.request import Answer, Request, failed
+from synergy.delivery.request import Request, Response, failed
 from synergy.errors import InvalidValue, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer
@@ -45,7 +45,7 @@ LOOK_AGAIN = 1.0  # seconds between two looks meanwhile
 class Sends(Protocol):
     """What is needed of `synergy.delivery.sender.Sender`."""
 
-    def submit(self, request: Request, done: Callable[[Answer], None]) -> None: ...
+    def submit(self, request: Request, done: Callable[[Response], None]) -> None: ...
 
     def room(self, destination: str) -> int: ...
 
@@ -57,7 +57,7 @@ class Deliverer:
 
     def __init__(
         self,
-        kit: Kit,
+        kit: AgentContext,
         owner: str,
         sender: Sends,
         members: Membership,
@@ -71,7 +71,7 @@ class Deliverer:
         self._sender = sender
         self._members = members
         self._outcomes = Outcomes(kit, owner, random or Random())
-        self._aside = Aside(kit.clock)
+        self._aside = DeferredRuns(kit.clock)
         self._in_hand: set[str] = set()
         self._given: deque[tuple[int, Run]] = deque()  # claimed by the deciding half; `joined` then
         self._doubted: deque[str] = deque()  # the same, if they were written at all
@@ -295,7 +295,7 @@ class Deliverer:
         if len(self._begun) > BEGUN:
             del self._begun[next(iter(self._begun))]
 
-    def _done(self, run: Run, answer: Answer) -> None:
+    def _done(self, run: Run, answer: Response) -> None:
         """Called by the sender, in a thread of its own."""
         self._meter.count("job_executed_total", str(answer.outcome))
         self._meter.observe("job_executed_duration_seconds", str(answer.outcome), answer.seconds)

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.launcher import DELIVERIES, Launcher
-from synergy.agent.deciding.unfinished_runs import Book
-from synergy.agent.delivering.unit_ends import Ending
+from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
+from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
 from synergy.errors import MessagingUnavailable
 from synergy.model.schedule import Run, RunChange, RunState
@@ -35,7 +35,12 @@ class Outbox:
     """The launched runs, for the agent that decides."""
 
     def __init__(
-        self, kit: Kit, book: Book, launcher: Launcher, ending: Ending, members: Membership
+        self,
+        kit: AgentContext,
+        book: UnfinishedRuns,
+        launcher: Launcher,
+        ending: UnitEnds,
+        members: Membership,
     ) -> None:
         self._store = kit.store
         self._bus = kit.bus

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.agent.deciding.schedules import disabling
 from synergy.agent.delivering.requests import answered
 from synergy.agent.delivering.unit_ends import count_end
-from synergy.delivery.request import Answer
+from synergy.delivery.request import Response
 from synergy.model.schedule import Run, RunChange, RunState, Schedule
 from synergy.names import AGENT_TOPIC
 
@@ -25,13 +25,13 @@ class Sent:
     """An attempt that was answered."""
 
     run: Run
-    answer: Answer
+    answer: Response
 
 
 class Outcomes:
     """The outcomes of one agent. What could not be written is written as soon as it can be."""
 
-    def __init__(self, kit: Kit, owner: str, random: Random) -> None:
+    def __init__(self, kit: AgentContext, owner: str, random: Random) -> None:
         self._kit = kit
         self._store = kit.store
         self._owner = owner
@@ -43,7 +43,7 @@ class Outcomes:
         """How many are to be written."""
         return len(self._new) + len(self._writing)
 
-    def add(self, run: Run, answer: Answer) -> bool:
+    def add(self, run: Run, answer: Response) -> bool:
         """Notes an outcome, in any thread; whether whoever writes them is to be woken."""
         self._new.append(Sent(run, answer))
         return len(self._new) == 1  # else it was woken, and writes until nothing is left

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from random import Random
 
-from synergy.delivery.request import JSON, Answer, Outcome, Request
+from synergy.delivery.request import JSON, Request, Response, SendOutcome
 from synergy.delivery.retry import BUDGET, next_attempt
 from synergy.delivery.target import Target, parse_target
 from synergy.errors import InvalidValue
@@ -52,12 +52,12 @@ def target_of(url: str) -> Target:
     return parse_target(url)
 
 
-def answered(run: Run, answer: Answer, now: datetime, random: Random) -> Run:
+def answered(run: Run, answer: Response, now: datetime, random: Random) -> Run:
     """The run after an attempt: ended, or to be sent again later."""
     kept = run.detail.get("answers")
     answers = [*(kept if isinstance(kept, list) else ()), _written(answer, now)][-ANSWERS_KEPT:]
     run = replace(run, owner=None, not_before=None, detail={**run.detail, "answers": answers})
-    if answer.outcome == Outcome.STOPPED:
+    if answer.outcome == SendOutcome.STOPPED:
         return run
     if answer.ok:
         return replace(run, state=RunState.PROCESSED, reason="", finished_at=now)
@@ -67,7 +67,7 @@ def answered(run: Run, answer: Answer, now: datetime, random: Random) -> Run:
     return replace(run, state=RunState.FAILED, reason=answer.error, finished_at=now)
 
 
-def _next(run: Run, answer: Answer, now: datetime, random: Random) -> datetime | None:
+def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime | None:
     first = run.detail.get(FIRST_ATTEMPT)
     begun = run.detail.get(FIRST_ATTEMPT_AT)
     budget = run.request.get("budget")
@@ -100,7 +100,7 @@ def _body(asked: Mapping[str, object], payloads: Payloads) -> bytes:
     return fill(content.decode(), {str(n): str(v) for n, v in known.items()}).encode()
 
 
-def _written(answer: Answer, now: datetime) -> dict[str, object]:
+def _written(answer: Response, now: datetime) -> dict[str, object]:
     return {
         "at": now.isoformat(),
         "status": answer.status,

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from synergy.agent.context import Kit
+from synergy.agent.context import AgentContext
 from synergy.commands.run_units import outcome_of
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime.agent_counters import Meter
 
 
-class Ending:
+class UnitEnds:
     """Ends the runs of units that are finished.
 
     `is_told` is whether the journal has something to tell of that since somebody looked.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: AgentContext) -> None:
         self._store = kit.store
         self._meter = kit.meter
         self._who = kit.who

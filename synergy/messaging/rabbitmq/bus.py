@@ -33,9 +33,9 @@ from synergy.messaging.rabbitmq.loop import IoThread
 from synergy.messaging.rabbitmq.receiver import Receiver
 from synergy.messaging.rabbitmq.sender import Letter, Sender, Unsent
 from synergy.messaging.rabbitmq.subscription import Subscription
-from synergy.messaging.rabbitmq.topic_listener import Ear, key_of
+from synergy.messaging.rabbitmq.topic_listener import TopicListener, key_of
 from synergy.messaging.rabbitmq.wire import parameters
-from synergy.messaging.wakeups import LocalDoorbells
+from synergy.messaging.wakeups import LocalWakeups
 from synergy.storage.protocol import Batch, DeadMessage, Store
 
 DEPLOYMENT = "deployment"  # the fact that holds the id of this deployment
@@ -64,9 +64,9 @@ class RabbitBus:
         self._clock = clock or SystemClock()
         self._queues = dict.fromkeys(queues)
         self._io = IoThread()
-        self._bells = LocalDoorbells()
+        self._bells = LocalWakeups()
         self._sender = Sender(how, address, name)
-        self._receiver = Receiver(how, address, Ear(self._bells, name))
+        self._receiver = Receiver(how, address, TopicListener(self._bells, name))
         self._own = threading.local()
         self._deployment_id = ""
 

@@ -28,7 +28,7 @@ CLOSE_LIMIT = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class OutgoingMessage:
     """A message for an exchange; `key` becomes its message id."""
 
     exchange: str
@@ -46,7 +46,7 @@ class Exchanges:
     def __init__(self) -> None:
         self._brokers: dict[Address, _Broker] = {}
 
-    async def publish(self, address: Address, letter: Letter) -> None:
+    async def publish(self, address: Address, letter: OutgoingMessage) -> None:
         """Returns when a queue has it; raises Fault. Its limit of time is the caller's."""
         broker = self._brokers.get(address)
         if broker is None:
@@ -74,12 +74,12 @@ class _Broker:
         self._address = address
         self._forget = forget
         self._opening: asyncio.Task[Connection] | None = None
-        self._free: list[_Desk] = []
+        self._free: list[_PublishChannel] = []
         self._under_way = 0
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    async def publish(self, letter: Letter) -> None:
+    async def publish(self, letter: OutgoingMessage) -> None:
         self._under_way += 1
         try:
             connection = await self._up()
@@ -114,11 +114,11 @@ class _Broker:
             self._opening.add_done_callback(_is_over)
         return await asyncio.shield(self._opening)
 
-    async def _hand_over(self, letter: Letter, connection: Connection) -> None:
+    async def _hand_over(self, letter: OutgoingMessage, connection: Connection) -> None:
         heard = connection.heard
         desk = None
         try:
-            desk = self._desk() or await _Desk.open(connection)
+            desk = self._desk() or await _PublishChannel.open(connection)
             await desk.publish(letter)
         except BaseException as error:
             if desk is not None:
@@ -128,7 +128,7 @@ class _Broker:
             raise
         self._free.append(desk)
 
-    def _desk(self) -> _Desk | None:
+    def _desk(self) -> _PublishChannel | None:
         while self._free:
             desk = self._free.pop()
             if not desk.channel.lost.done():
@@ -146,7 +146,7 @@ class _Broker:
             self._closing = asyncio.create_task(self.close())
 
 
-class _Desk:
+class _PublishChannel:
     """A channel with one message under way at most, so that what is returned is that one."""
 
     def __init__(self, channel: Channel) -> None:
@@ -163,7 +163,7 @@ class _Desk:
         await channel.call(channel.raw.confirm_delivery, ack_nack_callback=desk._on_confirm)
         return desk
 
-    async def publish(self, letter: Letter) -> None:
+    async def publish(self, letter: OutgoingMessage) -> None:
         """Raises Fault."""
         self._answer = asyncio.get_running_loop().create_future()
         self._returned = ""

@@ -10,9 +10,9 @@ import pika
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq import topology
 from synergy.messaging.rabbitmq.faults import Fault
-from synergy.messaging.rabbitmq.reconnecting import Link
+from synergy.messaging.rabbitmq.reconnecting import ReconnectingConnection
 from synergy.messaging.rabbitmq.subscription import Subscription
-from synergy.messaging.rabbitmq.topic_listener import Ear
+from synergy.messaging.rabbitmq.topic_listener import TopicListener
 from synergy.messaging.rabbitmq.wire import Connection
 
 DEAF_AFTER = 30.0  # seconds without a message after which it is seen whether there are any
@@ -24,8 +24,10 @@ log = logging.getLogger(__name__)
 class Receiver:
     """Holds the subscriptions of this process, and the ear for all of its listeners."""
 
-    def __init__(self, how: pika.ConnectionParameters, address: Address, ear: Ear) -> None:
-        self.link = Link(how, address, "RabbitMQ, receiving", self._prepare)
+    def __init__(
+        self, how: pika.ConnectionParameters, address: Address, ear: TopicListener
+    ) -> None:
+        self.link = ReconnectingConnection(how, address, "RabbitMQ, receiving", self._prepare)
         self._ear = ear
         self._subscriptions: set[Subscription] = set()
         self._watch: asyncio.Task[None] | None = None

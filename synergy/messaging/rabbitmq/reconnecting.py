@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 Prepare = Callable[[Connection], Awaitable[None]]
 
 
-class Link:
+class ReconnectingConnection:
     """Keeps one connection; `prepare` opens the channels on each new one, and may raise Fault.
 
     To be used in the loop alone. It begins with the first wish for it.

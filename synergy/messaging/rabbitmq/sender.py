@@ -18,7 +18,7 @@ from pika import DeliveryMode
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq import topology
 from synergy.messaging.rabbitmq.faults import Fault
-from synergy.messaging.rabbitmq.reconnecting import Link
+from synergy.messaging.rabbitmq.reconnecting import ReconnectingConnection
 from synergy.messaging.rabbitmq.topology import BELLS, WORK, name_of
 from synergy.messaging.rabbitmq.wire import Channel, Connection
 
@@ -45,7 +45,7 @@ class Sender:
 
     def __init__(self, how: pika.ConnectionParameters, address: Address, name: str) -> None:
         """`name` is put on rings, so that who rang can tell them from those of others."""
-        self.link = Link(how, address, "RabbitMQ, sending", self._prepare)
+        self.link = ReconnectingConnection(how, address, "RabbitMQ, sending", self._prepare)
         self._ring = pika.BasicProperties(app_id=name)
         self._place = f"RabbitMQ at {address.place}"
         self._connection: Connection | None = None

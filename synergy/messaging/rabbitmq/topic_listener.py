@@ -8,7 +8,7 @@ from typing import Any
 
 from synergy.messaging.rabbitmq.topology import BELLS
 from synergy.messaging.rabbitmq.wire import Channel, Connection
-from synergy.messaging.wakeups import Doorbells
+from synergy.messaging.wakeups import Wakeups
 
 _LONGEST = 200  # bytes of a topic that is a key by itself: the broker takes 255
 
@@ -20,10 +20,10 @@ def key_of(topic: str) -> str:
     return "#" + hashlib.blake2b(topic.encode(), digest_size=16).hexdigest()
 
 
-class Ear:
+class TopicListener:
     """Rings the local bells of a topic when another process rings it."""
 
-    def __init__(self, bells: Doorbells, name: str) -> None:
+    def __init__(self, bells: Wakeups, name: str) -> None:
         """`name` is what this process puts on the rings of its own, which are heard already."""
         self._bells = bells
         self._name = name

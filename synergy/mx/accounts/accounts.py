@@ -21,7 +21,7 @@ from synergy.mx.accounts.users import User, UserBook, Users
 from synergy.mx.problems import Closed, Unknown
 
 
-class Doors:
+class Accounts:
     """Users, their sessions, and how often somebody may try to log in.
 
     Everything but `check` raises Closed where a file cannot be trusted: nobody is let in then.

@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 
 from synergy.mx.access import Person
 from synergy.mx.accounts import cookies
-from synergy.mx.accounts.accounts import Doors
+from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.roles import Role
 from synergy.mx.problems import Unknown
 from synergy.mx.protection.hosts import is_loopback, own_names
@@ -19,13 +19,13 @@ OPEN = frozenset({"/api/openapi.json", *_WATCHED, *(f"/api/v1{path}" for path in
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Authenticator:
     """Tells who asks. `names` are those by which MX may be called.
 
     Without doors everybody at this machine is let in, and nobody else.
     """
 
-    doors: Doors | None = None
+    doors: Accounts | None = None
     names: frozenset[str] = field(default_factory=own_names)
 
     def who(self, request: HTTPConnection) -> Person | None:

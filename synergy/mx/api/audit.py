@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Response
 
 from synergy.mx.access import Viewer
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.timetable.background_audit import AuditStanding
 
 router = APIRouter(tags=["audit"])
@@ -24,7 +24,7 @@ Fresh = Annotated[bool, Query(description="begin a new audit, unless one is unde
     response_model=AuditStanding,
     responses={202: {"model": AuditStanding, "description": "An audit is under way"}},
 )
-def show_audit(at: AtDesk, _: Viewer, response: Response, fresh: Fresh = False) -> Any:
+def show_audit(at: ServicesDep, _: Viewer, response: Response, fresh: Fresh = False) -> Any:
     """The newest audit, made by this process of MX.
 
     An audit reads much where there is much, so it is made aside. A new one is begun if the
@@ -47,4 +47,4 @@ def auditing(app: FastAPI) -> Iterator[None]:
     try:
         yield
     finally:
-        app.state.desk.reads.audits.close()
+        app.state.services.reads.audits.close()

@@ -12,7 +12,7 @@ from synergy.errors import NotFound
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView
 
 router = APIRouter(tags=["boxes"])
@@ -99,13 +99,13 @@ class Switched(BaseModel):
 
 
 @router.get("/boxes", response_model=Page[Box])
-def list_boxes(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_boxes(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
     """All boxes that ever reported or have something assigned, and what runs there."""
     return page_of([Box.of(view) for view in at.reads.boxes()], limit, cursor)
 
 
 @router.get("/boxes/{box}/processes/{name}", response_model=ProcessOnBox, responses=answers(404))
-def show_process_on_box(at: AtDesk, _: Viewer, box: BoxId, name: Name) -> Any:
+def show_process_on_box(at: ServicesDep, _: Viewer, box: BoxId, name: Name) -> Any:
     """A process on a box."""
     return _of(at, box, name)
 
@@ -116,7 +116,7 @@ def show_process_on_box(at: AtDesk, _: Viewer, box: BoxId, name: Name) -> Any:
     responses=answers(404),
 )
 def switch_process_on_box(
-    at: AtDesk, person: Operator, box: BoxId, name: Name, body: Switch
+    at: ServicesDep, person: Operator, box: BoxId, name: Name, body: Switch
 ) -> Any:
     """Starts or stops a process on a box, for as long as nobody says otherwise.
 
@@ -130,7 +130,7 @@ def switch_process_on_box(
     return Touched(dry_run=body.dry_run, touched=[switched] if is_change else [])
 
 
-def _of(at: Desk, box: str, name: str) -> ProcessOnBox:
+def _of(at: Services, box: str, name: str) -> ProcessOnBox:
     at.upkeep.refuse_if_unknown_box(box)
     for view in at.reads.boxes():
         for process in view.processes:

@@ -12,11 +12,11 @@ from pydantic import BaseModel, Field
 
 from synergy.commands.events import LONGEST_ID, LONGEST_RESOURCE, MOST_PARTITIONS, doubts
 from synergy.model.schedule import Event
-from synergy.mx.access import Teller, Viewer
+from synergy.mx.access import EventPublisher, Viewer
 from synergy.mx.api.runs import TouchedRun
 from synergy.mx.bodies import WHOLE, Asked, Cursor, Limit, Page
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.event_effects import Effects, Taken
 
 router = APIRouter(tags=["events"])
@@ -95,14 +95,14 @@ class CameOf(BaseModel):
 
 
 @router.get("/events", response_model=Page[EventView], responses=answers(422))
-def list_events(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_events(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Events, newest first."""
     events, following = at.schedules.events(limit, cursor)
     return {"items": list(map(EventView.of, events)), "next": following}
 
 
 @router.post("/events", status_code=202, response_model=CameOf, responses=answers(415, 422))
-def tell_event(at: AtDesk, person: Teller, body: Told) -> Any:
+def tell_event(at: ServicesDep, person: EventPublisher, body: Told) -> Any:
     """Takes an event, and waits a moment to say what it did."""
     who = person.asks(body.reason)
     taken = at.schedule_actions.tell(body.item(), who, at.now, dry_run=body.dry_run)

@@ -11,7 +11,7 @@ from synergy.errors import Unreachable
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import Asked, Touched
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.views import CollectorView, PlannedMove
 
 router = APIRouter(tags=["gc"])
@@ -25,13 +25,13 @@ class Run(Asked):
 
 
 @router.get("/gc", response_model=CollectorView)
-def show_collector(at: AtDesk, _: Viewer) -> Any:
+def show_collector(at: ServicesDep, _: Viewer) -> Any:
     """Whether a scheduler runs the collector, its last runs, and the unfinished units."""
     return at.reads.collector()
 
 
 @router.post("/gc/run", response_model=Touched[PlannedMove], responses=answers(404, 409))
-def run_collector(at: AtDesk, person: Operator, body: Run) -> Any:
+def run_collector(at: ServicesDep, person: Operator, body: Run) -> Any:
     """Has the scheduler run the collector now.
 
     The answer says what it would do as far as one look can tell: a heartbeat that has stopped

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from synergy.mx.access import Viewer
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.health.readiness import Readiness
 
 router = APIRouter(tags=["health"])
@@ -40,7 +40,7 @@ async def tell_alive(_: Viewer) -> Any:
     response_model=Readiness,
     responses={503: {**answers(503)[503], "model": Readiness, "description": _NOT_WELL}},
 )
-async def tell_ready(at: AtDesk, _: Viewer, response: Response) -> Any:
+async def tell_ready(at: ServicesDep, _: Viewer, response: Response) -> Any:
     """Whether store and bus answer within 2 s, and schedulers and agents are at work."""
     found = await anyio.to_thread.run_sync(at.health.look, limiter=CapacityLimiter(1))
     if not found.ready:

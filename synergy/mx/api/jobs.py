@@ -30,11 +30,11 @@ from synergy.mx.bodies import (
     Touched,
 )
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.causes import Cause, Kind
 from synergy.queries.timetable.job_detail import JobDetail
 from synergy.queries.timetable.job_list import JobPage, ListedJob, Wanted
-from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.views import Window
 
 NAMED = 1000  # jobs that a body, or the answer of an action, names at most
@@ -67,7 +67,7 @@ class Why(BaseModel):
     timeperiod: str
     state: State | None
     text: str
-    helps: list[Help]
+    helps: list[Remedy]
     causes: list[Why]
 
     @staticmethod
@@ -132,8 +132,8 @@ class JobsInRange(Asked):
     from_: Period = Field(alias="from")
     to: Period | None = None
 
-    def request(self, verb: BulkVerb, desk: Desk) -> BulkRequest:
-        return BulkRequest.of_range(desk.deployment, verb, self.process, self.from_, self.to)
+    def request(self, verb: BulkVerb, services: Services) -> BulkRequest:
+        return BulkRequest.of_range(services.deployment, verb, self.process, self.from_, self.to)
 
 
 class NamedJob(Body):
@@ -148,7 +148,7 @@ class NamedJobs(Asked):
 
     jobs: list[NamedJob] = Field(min_length=1, max_length=NAMED)
 
-    def request(self, verb: BulkVerb, _desk: Desk) -> BulkRequest:
+    def request(self, verb: BulkVerb, _services: Services) -> BulkRequest:
         ranges = (Range(job.process, job.timeperiod, job.timeperiod) for job in self.jobs)
         return BulkRequest(verb, tuple(ranges))
 
@@ -178,29 +178,35 @@ WantedJobs = Annotated[Wanted, Depends(_wanted)]
 
 @router.get("/jobs", response_model=Page[ListedJob], responses=answers(404, 409, 422))
 def list_jobs(
-    desk: AtDesk, _: Viewer, wanted: WantedJobs, limit: Limit = 100, cursor: NamedCursor = None
+    services: ServicesDep,
+    _: Viewer,
+    wanted: WantedJobs,
+    limit: Limit = 100,
+    cursor: NamedCursor = None,
 ) -> JobPage:
     """Jobs by process, oldest first."""
-    return desk.reads.jobs(wanted, limit, cursor)
+    return services.reads.jobs(wanted, limit, cursor)
 
 
 @router.get(
     "/jobs/{process}/{timeperiod}", response_model=JobDetail, responses=answers(404, 409, 422)
 )
-def show_job(desk: AtDesk, _: Viewer, process: Process, timeperiod: Timeperiod) -> JobDetail:
+def show_job(
+    services: ServicesDep, _: Viewer, process: Process, timeperiod: Timeperiod
+) -> JobDetail:
     """A job with its units, its story, what it is made from, and what is made from it."""
-    return desk.reads.job(process, timeperiod)
+    return services.reads.job(process, timeperiod)
 
 
 @router.get(
     "/jobs/{process}/{timeperiod}/why", response_model=Why, responses=answers(404, 409, 422)
 )
-def explain_job(desk: AtDesk, _: Viewer, process: Process, timeperiod: Timeperiod) -> Why:
+def explain_job(services: ServicesDep, _: Viewer, process: Process, timeperiod: Timeperiod) -> Why:
     """Why a job is as it is, down to the leaf causes, each with what would help.
 
     A help is a command, and where it can be done from here as well, the request that does it.
     """
-    return Why.of(desk.reads.why(process, timeperiod))
+    return Why.of(services.reads.why(process, timeperiod))
 
 
 @router.post(
@@ -208,9 +214,11 @@ def explain_job(desk: AtDesk, _: Viewer, process: Process, timeperiod: Timeperio
     response_model=TouchedJobs,
     responses={**ACCEPTED, **answers(404, 409, 422)},
 )
-def reprocess_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+def reprocess_jobs(
+    services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
+) -> Any:
     """Starts jobs over, with all that was made from them; those not begun pass through."""
-    return _act(desk, person, body, BulkVerb.REPROCESS, prefer)
+    return _act(services, person, body, BulkVerb.REPROCESS, prefer)
 
 
 @router.post(
@@ -218,9 +226,11 @@ def reprocess_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefe
     response_model=TouchedJobs,
     responses={**ACCEPTED, **answers(404, 409, 422)},
 )
-def skip_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+def skip_jobs(
+    services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
+) -> Any:
     """Skips jobs that are not finished, with all that would have been made from them."""
-    return _act(desk, person, body, BulkVerb.SKIP, prefer)
+    return _act(services, person, body, BulkVerb.SKIP, prefer)
 
 
 @router.post(
@@ -228,9 +238,11 @@ def skip_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = N
     response_model=TouchedJobs,
     responses={**ACCEPTED, **answers(404, 409, 422)},
 )
-def retry_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+def retry_jobs(
+    services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
+) -> Any:
     """Tries jobs that are failed again, with a fresh budget of attempts; others pass through."""
-    return _act(desk, person, body, BulkVerb.RETRY, prefer)
+    return _act(services, person, body, BulkVerb.RETRY, prefer)
 
 
 @router.post(
@@ -238,7 +250,9 @@ def retry_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = 
     response_model=TouchedJobs,
     responses={**ACCEPTED, **answers(404, 409, 422)},
 )
-def acknowledge_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Prefer = None) -> Any:
+def acknowledge_jobs(
+    services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
+) -> Any:
     """Takes note of jobs that were given up, which are then skipped like others.
 
     The reason is required, but for a dry run: it says why it is well without these periods.
@@ -247,16 +261,18 @@ def acknowledge_jobs(desk: AtDesk, person: Operator, body: SomeJobs, prefer: Pre
         raise InvalidValue(
             "reason is missing: acknowledging needs it, to say why it is well without these periods"
         )
-    return _act(desk, person, body, BulkVerb.ACKNOWLEDGE, prefer)
+    return _act(services, person, body, BulkVerb.ACKNOWLEDGE, prefer)
 
 
-def _act(desk: Desk, person: Person, body: SomeJobs, verb: BulkVerb, prefer: str | None) -> Any:
-    request, actor = body.request(verb, desk), person.asks(body.reason)
+def _act(
+    services: Services, person: Person, body: SomeJobs, verb: BulkVerb, prefer: str | None
+) -> Any:
+    request, actor = body.request(verb, services), person.asks(body.reason)
     if body.dry_run:
-        seen = desk.bulk.preview(request, NAMED)
+        seen = services.bulk.preview(request, NAMED)
         return TouchedJobs.of(seen.counts, seen.first, dry_run=True)
-    if is_to_be_async(prefer) or desk.bulk.plan(request) > LONG:
-        return accepted(desk.operations.accept(request, actor, desk.now))
-    touched = desk.bulk.act(request, actor, desk.now)
+    if is_to_be_async(prefer) or services.bulk.plan(request) > LONG:
+        return accepted(services.operations.accept(request, actor, services.now))
+    touched = services.bulk.act(request, actor, services.now)
     counts = Counter(job.process for job in touched)
     return TouchedJobs.of(counts, touched[:NAMED], dry_run=False)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 
 router = APIRouter(tags=["journal"])
 
@@ -31,7 +31,7 @@ Who = Annotated[
 
 @router.get("/journal", response_model=Page[JournalEntry])
 def list_entries(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     process: Process = None,
     timeperiod: Timeperiod = None,

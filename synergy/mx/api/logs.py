@@ -12,7 +12,7 @@ from synergy.errors import InvalidValue
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import MOST, Cursor, Limit, Page, page_of
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.files import LogFileView
 from synergy.queries.logs.lines import Log, LogSlice, Matches, Wanted
@@ -80,13 +80,13 @@ READ: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/logs", response_model=Page[LogFileView])
-def list_logs(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_logs(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
     """The log files that the box of this MX has."""
     return page_of(at.logs.all(), limit, cursor)
 
 
 @router.get("/logs/{name}", response_model=LogSlice, responses=READ | answers(404, 409, 422))
-def read_log(at: AtDesk, _: Viewer, name: Name, ask: ToRead) -> Any:
+def read_log(at: ServicesDep, _: Viewer, name: Name, ask: ToRead) -> Any:
     """Lines of a log, its rotated parts included."""
     if ask.format == "text":
         return as_text(at.logs.download(name), name)
@@ -95,7 +95,7 @@ def read_log(at: AtDesk, _: Viewer, name: Name, ask: ToRead) -> Any:
 
 
 @router.get("/logs/{name}/matches", response_model=Matches, responses=answers(404, 409, 422))
-def find_in_log(at: AtDesk, _: Viewer, name: Name, ask: ToFind) -> Any:
+def find_in_log(at: ServicesDep, _: Viewer, name: Name, ask: ToFind) -> Any:
     """The numbers of the lines that hold a text, or are of a level."""
     with at.logs.open(name, ask.start) as log:
         return lines.matches(log, ask.after, ask.limit, ask.wanted)

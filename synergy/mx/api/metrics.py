@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from synergy.mx.access import Viewer
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.metrics.exporter import exported
 from synergy.queries.metrics.exposition import MEDIA_TYPE
 
@@ -20,7 +20,7 @@ class Metrics(PlainTextResponse):
 
 
 @router.get("/metrics", response_class=Metrics)
-def tell_metrics(at: AtDesk, _: Viewer) -> Metrics:
+def tell_metrics(at: ServicesDep, _: Viewer) -> Metrics:
     """All metrics; docs/operations.md says which one answers which question."""
     lines = [
         *exported(at.reads, at.deployment, at.now),

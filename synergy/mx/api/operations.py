@@ -13,7 +13,7 @@ from synergy.model.operation import Operation
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 
 PLACE = "/api/v1/operations/"  # where an operation is found, by its id
 LONG = 2000  # jobs; what changes more of them goes on after the answer
@@ -80,7 +80,7 @@ def is_to_be_async(prefer: str | None) -> bool:
 
 @router.get("/operations")
 def operations(
-    at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None
+    at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[OperationView]:
     """Operations, newest first; those that ended are kept for 30 days."""
     found, following = at.operations.find(limit, cursor)
@@ -88,6 +88,6 @@ def operations(
 
 
 @router.get("/operations/{id}", responses=answers(404))
-def operation(at: AtDesk, _: Viewer, id: Id) -> OperationView:
+def operation(at: ServicesDep, _: Viewer, id: Id) -> OperationView:
     """How far an operation is."""
     return OperationView.of(at.operations.get(id))

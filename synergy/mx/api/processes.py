@@ -12,7 +12,7 @@ from synergy.errors import InvalidValue
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.views import ProcessView
 
 router = APIRouter(tags=["processes"])
@@ -41,13 +41,13 @@ class Change(Asked):
 
 
 @router.get("/processes", response_model=Page[ProcessView])
-def list_processes(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_processes(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
     """All processes that are declared, in the order of their declaration."""
     return page_of(at.reads.processes(), limit, cursor)
 
 
 @router.get("/processes/{name}", response_model=ProcessView, responses=answers(404))
-def show_process(at: AtDesk, _: Viewer, name: Name) -> Any:
+def show_process(at: ServicesDep, _: Viewer, name: Name) -> Any:
     """How a process stands."""
     return at.reads.process(name)
 
@@ -55,7 +55,7 @@ def show_process(at: AtDesk, _: Viewer, name: Name) -> Any:
 @router.patch(
     "/processes/{name}", response_model=Touched[ProcessChange], responses=answers(404, 409)
 )
-def change_process(at: AtDesk, person: Operator, name: Name, body: Change) -> Any:
+def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) -> Any:
     """Switches a process on or off, everywhere, or changes when it looks at its jobs or runs.
 
     What runs, runs to its end. Nothing is touched that is so already.
@@ -82,7 +82,7 @@ def change_process(at: AtDesk, person: Operator, name: Name, body: Change) -> An
 @router.post(
     "/processes/{name}/trigger", response_model=Touched[Triggered], responses=answers(404, 409)
 )
-def trigger_process(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+def trigger_process(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Has a managed process look at its jobs now; runs a free-run process now."""
     who = person.asks(body.reason)
     done = at.process_actions.trigger(name, who, at.now, dry_run=body.dry_run)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from synergy.mx.access import Admin, Operator, Viewer
 from synergy.mx.bodies import MOST, WHOLE, Asked, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.dead_letters import DeadLetter
 from synergy.queries.views import QueueView
 
@@ -38,19 +38,19 @@ class Moved(BaseModel):
 
 
 @router.get("/queues", response_model=Page[QueueView])
-def list_queues(at: AtDesk, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_queues(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
     """The queue of each process, and any other that holds messages."""
     return page_of(at.reads.queues(), limit, cursor)
 
 
 @router.get("/queues/dead", response_model=Page[DeadLetter])
-def list_dead_letters(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_dead_letters(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Messages that nobody could make sense of, newest first."""
     return at.reads.dead_letters(limit, cursor, LONGEST)
 
 
 @router.post("/queues/dead/replay", response_model=Touched[Moved], responses=answers(404, 409))
-def replay_dead_letters(at: AtDesk, person: Operator, body: Replay) -> Any:
+def replay_dead_letters(at: ServicesDep, person: Operator, body: Replay) -> Any:
     """Sends messages in quarantine to their queues again: all that are named, or none."""
     who = person.asks(body.reason)
     counts = at.upkeep.replay(body.seqs, who, at.now, dry_run=body.dry_run)
@@ -58,14 +58,14 @@ def replay_dead_letters(at: AtDesk, person: Operator, body: Replay) -> Any:
 
 
 @router.post("/queues/dead/purge", response_model=Touched[Moved], responses=answers(409))
-def purge_dead_letters(at: AtDesk, person: Admin, body: Asked) -> Any:
+def purge_dead_letters(at: ServicesDep, person: Admin, body: Asked) -> Any:
     """Drops all messages in quarantine."""
     dropped = at.upkeep.purge_dead(person.asks(body.reason), at.now, dry_run=body.dry_run)
     return _touched({QUARANTINE: dropped}, dry_run=body.dry_run)
 
 
 @router.post("/queues/{name}/purge", response_model=Touched[Moved], responses=answers(404, 409))
-def purge_queue(at: AtDesk, person: Admin, name: Name, body: Asked) -> Any:
+def purge_queue(at: ServicesDep, person: Admin, name: Name, body: Asked) -> Any:
     """Drops all messages that wait in a queue.
 
     Messages for workers are only hints, which the collector says again; events are lost.

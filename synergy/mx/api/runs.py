@@ -13,7 +13,7 @@ from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import NAME
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
 router = APIRouter(tags=["runs"])
@@ -54,7 +54,7 @@ class Replay(Asked):
 
 @router.get("/runs", response_model=Page[RunView], responses=answers(404, 422))
 def list_runs(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     schedule: OfSchedule = None,
     state: State = None,
@@ -66,7 +66,7 @@ def list_runs(
 
 
 @router.get("/runs/dead", response_model=Page[RunView], responses=answers(422))
-def list_dead_runs(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_dead_runs(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Runs that have failed and were not launched again, newest first.
 
     A page may be shorter than `limit` and have a next one.
@@ -75,7 +75,7 @@ def list_dead_runs(at: AtDesk, _: Viewer, limit: Limit = 100, cursor: Cursor = N
 
 
 @router.post("/runs/replay", response_model=Touched[TouchedRun], responses=answers(404, 422))
-def replay(at: AtDesk, person: Operator, body: Replay) -> Any:
+def replay(at: ServicesDep, person: Operator, body: Replay) -> Any:
     """Launches all again that failed and were not launched again."""
     runs = at.schedule_actions.replay(
         body.name, person.asks(body.reason), at.now, dry_run=body.dry_run
@@ -84,7 +84,7 @@ def replay(at: AtDesk, person: Operator, body: Replay) -> Any:
 
 
 @router.get("/runs/{id:run}", response_model=RunDetail, responses=answers(404, 422))
-def show_run(at: AtDesk, _: Viewer, id: RunId) -> Any:
+def show_run(at: ServicesDep, _: Viewer, id: RunId) -> Any:
     """All that is known of a run: its request and the answers, without what is secret in them."""
     return at.schedules.run(id)
 
@@ -92,7 +92,7 @@ def show_run(at: AtDesk, _: Viewer, id: RunId) -> Any:
 @router.post(
     "/runs/{id}/retry", response_model=Touched[TouchedRun], responses=answers(404, 409, 422)
 )
-def retry_run(at: AtDesk, person: Operator, id: RunId, body: Asked) -> Any:
+def retry_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
     """Launches a failed run again, with a fresh budget."""
     who = person.asks(body.reason)
     run = at.schedule_actions.retry(id, who, at.now, dry_run=body.dry_run)
@@ -102,7 +102,7 @@ def retry_run(at: AtDesk, person: Operator, id: RunId, body: Asked) -> Any:
 @router.post(
     "/runs/{id}/cancel", response_model=Touched[TouchedRun], responses=answers(404, 409, 422)
 )
-def cancel_run(at: AtDesk, person: Operator, id: RunId, body: Asked) -> Any:
+def cancel_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
     """Cancels a run that waits, or that was launched and has not begun."""
     who = person.asks(body.reason)
     run = at.schedule_actions.cancel(id, who, at.now, dry_run=body.dry_run)

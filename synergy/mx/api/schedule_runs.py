@@ -13,7 +13,7 @@ from synergy.mx.api.definitions import Name, Written
 from synergy.mx.api.runs import RunId, State, TouchedRun
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, StagedCursor, Touched
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView
 from synergy.schedule.format.literals import instant
 
@@ -32,7 +32,7 @@ _RUN = Touched[TouchedRun]
 
 @router.get("/schedules/{name}/runs", response_model=Page[RunView], responses=answers(404, 422))
 def list_runs_of_schedule(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     name: Name,
     state: State = None,
@@ -45,7 +45,7 @@ def list_runs_of_schedule(
 
 @router.get("/schedules/{name}/pending", response_model=Page[RunView], responses=answers(404, 422))
 def list_pending_of_schedule(
-    at: AtDesk, _: Viewer, name: Name, limit: Limit = 100, cursor: StagedCursor = None
+    at: ServicesDep, _: Viewer, name: Name, limit: Limit = 100, cursor: StagedCursor = None
 ) -> Any:
     """What waits to be launched, and for what.
 
@@ -56,7 +56,7 @@ def list_pending_of_schedule(
 
 @router.get("/schedules/{name}/preview", response_model=Preview, responses=answers(404, 422))
 def preview_schedule(
-    at: AtDesk, _: Viewer, name: Name, start: Start = None, end: End = None, limit: Few = 10
+    at: ServicesDep, _: Viewer, name: Name, start: Start = None, end: End = None, limit: Few = 10
 ) -> Any:
     """When it is due, and what it would send."""
     return at.schedules.preview(name, *_range(start, end), limit)
@@ -64,14 +64,19 @@ def preview_schedule(
 
 @router.post("/schedules/preview", response_model=Preview, responses=answers(422))
 def preview_definition(
-    at: AtDesk, _: Operator, body: Written, start: Start = None, end: End = None, limit: Few = 10
+    at: ServicesDep,
+    _: Operator,
+    body: Written,
+    start: Start = None,
+    end: End = None,
+    limit: Few = 10,
 ) -> Any:
     """The same of a schedule that is only written; nothing is stored."""
     return at.schedules.preview(body.definition, *_range(start, end), limit)
 
 
 @router.post("/schedules/{name}/trigger", response_model=_RUN, responses=answers(404, 409, 422))
-def trigger_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Runs a schedule now, enabled or not, whatever its constraints say."""
     who = person.asks(body.reason)
     id_ = at.schedule_actions.trigger(name, who, at.now, dry_run=body.dry_run)
@@ -80,7 +85,7 @@ def trigger_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> A
 
 
 @router.post("/schedules/{name}/cancel", response_model=_RUN, responses=answers(404, 409, 422))
-def cancel_job(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Cancels a one-off job that has not begun."""
     who = person.asks(body.reason)
     run = at.schedule_actions.cancel_job(name, who, at.now, dry_run=body.dry_run)
@@ -90,7 +95,9 @@ def cancel_job(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
 @router.post(
     "/schedules/{name}/runs/{id}/retry", response_model=_RUN, responses=answers(404, 409, 422)
 )
-def retry_run_of_schedule(at: AtDesk, person: Operator, name: Name, id: RunId, body: Asked) -> Any:
+def retry_run_of_schedule(
+    at: ServicesDep, person: Operator, name: Name, id: RunId, body: Asked
+) -> Any:
     """Launches a failed run again, with a fresh budget."""
     _require(at, name, id)
     run = at.schedule_actions.retry(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
@@ -100,14 +107,16 @@ def retry_run_of_schedule(at: AtDesk, person: Operator, name: Name, id: RunId, b
 @router.post(
     "/schedules/{name}/runs/{id}/cancel", response_model=_RUN, responses=answers(404, 409, 422)
 )
-def cancel_run_of_schedule(at: AtDesk, person: Operator, name: Name, id: RunId, body: Asked) -> Any:
+def cancel_run_of_schedule(
+    at: ServicesDep, person: Operator, name: Name, id: RunId, body: Asked
+) -> Any:
     """Cancels a run that waits, or that was launched and has not begun."""
     _require(at, name, id)
     run = at.schedule_actions.cancel(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
-def _require(at: Desk, schedule: str, id_: str) -> None:
+def _require(at: Services, schedule: str, id_: str) -> None:
     """Raises NotFound for a run that is not of this schedule."""
     if at.schedule_actions.run(id_).schedule != schedule:
         raise NotFound("run", id_, f"no run of {schedule} has this id")

@@ -11,7 +11,7 @@ from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Name, WrittenDown
 from synergy.mx.bodies import Asked, Limit, NamedCursor, Page, Touched
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.reads import touched_schedule
 from synergy.queries.schedules.views import ScheduleDetail, ScheduleView, TouchedSchedule
 
@@ -35,7 +35,7 @@ _CREATED: dict[int | str, dict[str, Any]] = {
 
 @router.get("/schedules", response_model=Page[ScheduleView], responses=answers(422))
 def list_schedules(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     q: Prefix = "",
     enabled: Enabled = None,
@@ -49,7 +49,9 @@ def list_schedules(
 @router.post(
     "/schedules", status_code=201, response_model=TOUCHED, responses=_CREATED | answers(409, 422)
 )
-def create_schedule(at: AtDesk, person: Operator, body: WrittenDown, response: Response) -> Any:
+def create_schedule(
+    at: ServicesDep, person: Operator, body: WrittenDown, response: Response
+) -> Any:
     """Stores a schedule; disabled, unless it says `enabled`, or is a one-off job.
 
     The body is the schedule as a file has it, and `reason` and `dry_run` if wanted.
@@ -65,13 +67,13 @@ def create_schedule(at: AtDesk, person: Operator, body: WrittenDown, response: R
 
 
 @router.get("/schedules/{name}", response_model=ScheduleDetail, responses=answers(404, 422))
-def show_schedule(at: AtDesk, _: Viewer, name: Name) -> Any:
+def show_schedule(at: ServicesDep, _: Viewer, name: Name) -> Any:
     """All that is known of a schedule, without what is secret in its definition."""
     return at.schedules.show_schedule(name)
 
 
 @router.put("/schedules/{name}", response_model=TOUCHED, responses=answers(404, 409, 422))
-def replace_schedule(at: AtDesk, person: Operator, name: Name, body: WrittenDown) -> Any:
+def replace_schedule(at: ServicesDep, person: Operator, name: Name, body: WrittenDown) -> Any:
     """Defines a schedule anew; its runs are kept, and what it had pending is dropped.
 
     `***` in a definition means what is there now. Whether it is enabled stays as it is.
@@ -83,7 +85,7 @@ def replace_schedule(at: AtDesk, person: Operator, name: Name, body: WrittenDown
 
 @router.delete("/schedules/{name}", response_model=TOUCHED, responses=answers(404, 409, 422))
 def remove_schedule(
-    at: AtDesk, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
+    at: ServicesDep, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
 ) -> Any:
     """Forgets a schedule; its runs are kept, and what it had pending is dropped."""
     schedule = at.schedule_actions.remove(name, person.asks(reason), at.now, dry_run=dry_run)
@@ -91,7 +93,7 @@ def remove_schedule(
 
 
 @router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=answers(404, 409, 422))
-def enable_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Lets a schedule begin, from zero."""
     who = person.asks(body.reason)
     schedule = at.schedule_actions.enable(name, who, at.now, dry_run=body.dry_run)
@@ -99,7 +101,7 @@ def enable_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> An
 
 
 @router.post("/schedules/{name}/disable", response_model=TOUCHED, responses=answers(404, 409, 422))
-def disable_schedule(at: AtDesk, person: Operator, name: Name, body: Asked) -> Any:
+def disable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Stops a schedule, and drops what it has pending; what was launched runs to its end."""
     who = person.asks(body.reason)
     schedule = at.schedule_actions.disable(name, who, at.now, dry_run=body.dry_run)

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from synergy.mx.access import Viewer
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.runtime.masking import mask
 
 router = APIRouter(tags=["store"])
@@ -29,7 +29,7 @@ class StoreView(BaseModel):
 
 
 @router.get("/store", response_model=StoreView)
-def show_store(at: AtDesk, _: Viewer) -> Any:
+def show_store(at: ServicesDep, _: Viewer) -> Any:
     """How the store is."""
     found = at.reads.store_status()
     return StoreView(

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
 from synergy.mx.access import Viewer
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 
 router = APIRouter(tags=["stream"])
 
@@ -39,7 +39,7 @@ class EventStream(StreamingResponse):
     responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
 )
 async def stream(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     last_seen: LastSeen = None,
     since: Since = None,

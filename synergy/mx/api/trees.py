@@ -24,7 +24,7 @@ from synergy.mx.bodies import (
     page_of,
 )
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.mx.tree_body import body_of, lanes_of
 from synergy.queries.timetable.tree_states import TreeProgress
 from synergy.queries.views import Window
@@ -83,9 +83,11 @@ class Tree(BaseModel):
 
 
 @router.get("/trees", response_model=Page[TreeProgress], responses=answers(409))
-def trees(_viewer: Viewer, desk: AtDesk, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def trees(
+    _viewer: Viewer, services: ServicesDep, limit: Limit = MOST, cursor: Cursor = None
+) -> Any:
     """How far all trees are."""
-    return page_of(desk.reads.progress(), limit, cursor)
+    return page_of(services.reads.progress(), limit, cursor)
 
 
 @router.get(
@@ -95,7 +97,7 @@ def trees(_viewer: Viewer, desk: AtDesk, limit: Limit = MOST, cursor: Cursor = N
 )
 def tree(
     _viewer: Viewer,
-    desk: AtDesk,
+    services: ServicesDep,
     tree: Annotated[str, Path(max_length=200)],
     from_: From = None,
     to: To = None,
@@ -105,7 +107,7 @@ def tree(
 
     The answer's ETag changes when anything but `now` does.
     """
-    found = desk.reads.tree_runs(tree, Window.between(from_ or "", to or ""))
+    found = services.reads.tree_runs(tree, Window.between(from_ or "", to or ""))
     processes = lanes_of(found)
     tag = f'W/"{hashlib.blake2b(processes, digest_size=12).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
@@ -134,11 +136,11 @@ class Extend(Asked):
 
 
 @router.post("/timetable/extend", response_model=Touched[Extended], responses=answers(409))
-def extend_timetable(admin: Admin, desk: AtDesk, body: Extend) -> Touched[Extended]:
+def extend_timetable(admin: Admin, services: ServicesDep, body: Extend) -> Touched[Extended]:
     """Moves the first hour of the timetable to an earlier one.
 
     What covers more because of that is started over, with all that was made from it.
     """
     actor = admin.asks(body.reason)
-    before = desk.actions.extend(body.from_, actor, desk.now, dry_run=body.dry_run)
+    before = services.actions.extend(body.from_, actor, services.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[Extended(before=before, after=body.from_)])

@@ -16,7 +16,7 @@ from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.logs import READ, ToFind, ToRead, as_text, read
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
 from synergy.mx.problems import answers
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LogSlice, Matches
 from synergy.queries.logs.unit_logs import UnitLog
@@ -87,7 +87,7 @@ class TouchedUnit(BaseModel):
 
 @router.get("/units", response_model=Page[UnitView], responses=answers(422))
 def list_units(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     process: OfProcess = None,
     state: State = None,
@@ -100,7 +100,7 @@ def list_units(
 
 
 @router.get("/units/{id}", response_model=UnitDetail, responses=answers(404, 422))
-def show_unit(at: AtDesk, _: Viewer, id: Id) -> Any:
+def show_unit(at: ServicesDep, _: Viewer, id: Id) -> Any:
     """All that is known of a unit, with what happened to each of its attempts."""
     unit = at.reads.unit(id)
     story, lines = at.reads.unit_story(unit), at.reads.unit_lines(id).total
@@ -108,14 +108,14 @@ def show_unit(at: AtDesk, _: Viewer, id: Id) -> Any:
 
 
 @router.get("/units/{id}/log", response_model=LogSlice, responses=READ | answers(404, 422))
-def read_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToRead) -> Any:
+def read_unit_log(at: ServicesDep, _: Viewer, id: Id, ask: ToRead) -> Any:
     """What workers wrote while they carried a unit out; `event` says in which attempt."""
     log = at.reads.unit_lines(id)
     return as_text(_text(log), f"unit-{id}") if ask.format == "text" else read(log, ask)
 
 
 @router.get("/units/{id}/log/matches", response_model=Matches, responses=answers(404, 422))
-def find_in_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToFind) -> Any:
+def find_in_unit_log(at: ServicesDep, _: Viewer, id: Id, ask: ToFind) -> Any:
     """The numbers of the lines that hold a text, or are of a level."""
     return lines.matches(at.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
 
@@ -123,7 +123,7 @@ def find_in_unit_log(at: AtDesk, _: Viewer, id: Id, ask: ToFind) -> Any:
 @router.post(
     "/units/{id}/cancel", response_model=Touched[TouchedUnit], responses=answers(404, 409, 422)
 )
-def cancel_unit(at: AtDesk, person: Operator, id: Id, body: Asked) -> Any:
+def cancel_unit(at: ServicesDep, person: Operator, id: Id, body: Asked) -> Any:
     """Cancels a unit that is not finished; its job will be skipped, its run canceled."""
     return _move(at, person, id, body, UnitState.CANCELED)
 
@@ -131,13 +131,13 @@ def cancel_unit(at: AtDesk, person: Operator, id: Id, body: Asked) -> Any:
 @router.post(
     "/units/{id}/retry", response_model=Touched[TouchedUnit], responses=answers(404, 409, 422)
 )
-def retry_unit(at: AtDesk, person: Operator, id: Id, body: Asked) -> Any:
+def retry_unit(at: ServicesDep, person: Operator, id: Id, body: Asked) -> Any:
     """Hands a unit that failed out again at once, with its failures forgiven."""
     return _move(at, person, id, body, UnitState.REQUESTED)
 
 
 def _move(
-    at: Desk, person: Person, id_: str, body: Asked, after: UnitState
+    at: Services, person: Person, id_: str, body: Asked, after: UnitState
 ) -> Touched[TouchedUnit]:
     unit = at.reads.unit(id_)
     act = at.actions.cancel_unit if after is UnitState.CANCELED else at.actions.retry_unit

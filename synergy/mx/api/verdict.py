@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Response
 from pydantic import TypeAdapter
 
 from synergy.mx.access import Viewer
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.health.verdict import Verdict
 
 router = APIRouter(tags=["health"])
@@ -23,7 +23,7 @@ _VERDICT = TypeAdapter(Verdict)
     responses={304: {"description": "it is as it was"}},
 )
 def show_verdict(
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     if_none_match: Annotated[str | None, Header(max_length=2000)] = None,
 ) -> Response:

@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse
 
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 
 router = APIRouter()
 
@@ -16,7 +16,7 @@ SHOWN = 200  # unexplained periods on the page
 
 
 @router.get("/audit")
-def show_audit(request: Request, at: AtDesk, _: Viewer, fresh: bool = False) -> Response:
+def show_audit(request: Request, at: ServicesDep, _: Viewer, fresh: bool = False) -> Response:
     """The newest audit; with `fresh` a new one is begun, which takes nothing but time."""
     audits = at.reads.audits
     if fresh:

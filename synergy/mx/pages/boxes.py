@@ -7,13 +7,13 @@ from fastapi.responses import HTMLResponse
 
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 
 router = APIRouter()
 
 
 @router.get("/boxes")
-def show_boxes(request: Request, at: AtDesk, _: Viewer, part: bool = False) -> HTMLResponse:
+def show_boxes(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
     """All boxes; `part`: without what is around them, for a page that is there already."""
     return page(
         request,

@@ -13,7 +13,7 @@ from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.event_effects import Taken, causes
 from synergy.queries.schedules.events import matching
 from synergy.runtime.identity import short_name
@@ -30,7 +30,7 @@ Text = Annotated[str, Query(alias="q", max_length=200)]
 @router.get("/events")
 def show_events(
     request: Request,
-    at: AtDesk,
+    at: ServicesDep,
     person: Viewer,
     kind: Kind = "",
     text: Text = "",
@@ -57,7 +57,7 @@ def show_events(
     )
 
 
-def _effects(at: Desk, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
+def _effects(at: Services, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
     """The runs of each event by its id, and whether an agent has looked at all of them."""
     came = at.schedules.came_of([Taken(event, False) for event in events], lambda seconds: None)
     runs: dict[str, list[Run]] = {event.id: [] for event in events}

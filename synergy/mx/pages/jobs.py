@@ -18,7 +18,7 @@ from synergy.model.unit_of_work import UnitOfWork
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Timeperiod
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.job_detail import JobDetail
 from synergy.queries.timetable.remedies import API
 from synergy.runtime.identity import short_name
@@ -43,7 +43,7 @@ class Neighbours:
 @router.get("/jobs/{process}/{timeperiod}")
 def job(
     request: Request,
-    desk: AtDesk,
+    services: ServicesDep,
     _person: Viewer,
     process: Process,
     timeperiod: Timeperiod,
@@ -51,7 +51,7 @@ def job(
     part: AsPart = False,
 ) -> HTMLResponse:
     """A job with all that belongs to it."""
-    detail = desk.reads.job(process, timeperiod)
+    detail = services.reads.job(process, timeperiod)
     template = "_job.html" if part else "_job_panel.html" if panel else "job.html"
     return page(
         request,
@@ -59,9 +59,9 @@ def job(
         detail=detail,
         job=detail.job,
         words=period_words(detail),
-        why=desk.reads.why(process, timeperiod),
-        tail=_tail(desk, detail),
-        neighbours=_neighbours(desk, detail),
+        why=services.reads.why(process, timeperiod),
+        tail=_tail(services, detail),
+        neighbours=_neighbours(services, detail),
         panel=panel,
         took=_took,
         page_of=_page_of,
@@ -85,8 +85,8 @@ def period_words(detail: JobDetail) -> str:
             return f"{begin:%Y}"
 
 
-def _neighbours(desk: Desk, detail: JobDetail) -> Neighbours:
-    level = desk.reads.timetable().place(detail.job.process).level
+def _neighbours(services: Services, detail: JobDetail) -> Neighbours:
+    level = services.reads.timetable().place(detail.job.process).level
     at = level.ordinal(detail.job.timeperiod)
     before, after = (
         level.timeperiod(other) if level.holds(other) else None for other in (at - 1, at + 1)
@@ -94,11 +94,11 @@ def _neighbours(desk: Desk, detail: JobDetail) -> Neighbours:
     return Neighbours(before, after)
 
 
-def _tail(desk: Desk, detail: JobDetail) -> list[tuple[datetime, str]]:
+def _tail(services: Services, detail: JobDetail) -> list[tuple[datetime, str]]:
     """The end of the newest unit's log: when each line was written, and the line."""
     if not detail.units:
         return []
-    log = desk.reads.unit_lines(detail.units[0].id)
+    log = services.reads.unit_lines(detail.units[0].id)
     newest = islice(log.before(log.total + 1), TAIL)
     return [(line.at, line.text) for line in newest][::-1]
 

@@ -10,9 +10,9 @@ from fastapi.responses import HTMLResponse
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
-from synergy.mx.pages.journal_rows import tell
+from synergy.mx.pages.journal_rows import journal_row
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.journal import JournalPage
 
 router = APIRouter()
@@ -30,7 +30,7 @@ Period = Annotated[str, Query(pattern="^([0-9]{10}|[0-9]{14})?$")]
 @router.get("/journal")
 def show_journal(
     request: Request,
-    at: AtDesk,
+    at: ServicesDep,
     _: Viewer,
     process: Name = "",
     timeperiod: Period = "",
@@ -53,7 +53,7 @@ def show_journal(
         first=address("/journal", **filters),
         following=address("/journal", **filters, cursor=found.next) if found.next else "",
         cursor=cursor,
-        tales=tell(found.items, at.deployment),
+        tales=journal_row(found.items, at.deployment),
         processes=list(at.deployment.processes),
         nouns=NOUNS,
     )

@@ -65,7 +65,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tale:
+class JournalRow:
     """An entry, what it means, who did it in short, and the addresses of what it is about.
 
     `about` is the page of its process or schedule, `jobs` what stands before the timeperiod in
@@ -81,12 +81,12 @@ class Tale:
     run: str
 
 
-def tell(entries: Iterable[JournalEntry], deployment: Deployment) -> list[Tale]:
+def journal_row(entries: Iterable[JournalEntry], deployment: Deployment) -> list[JournalRow]:
     """All of them, in their order."""
     return [_told(entry, deployment) for entry in entries]
 
 
-def _told(entry: JournalEntry, deployment: Deployment) -> Tale:
+def _told(entry: JournalEntry, deployment: Deployment) -> JournalRow:
     noun = entry.event.partition(".")[0]
     declared, name = deployment.processes.get(entry.process), quote(entry.process, safe="")
     about = jobs = unit = run = ""
@@ -101,4 +101,4 @@ def _told(entry: JournalEntry, deployment: Deployment) -> Tale:
     if entry.unit and (noun == "run" or len(entry.first) == _RUN):
         run = f"/runs/{quote(entry.unit, safe='')}"
     words = _WORDS.get(entry.event, "")
-    return Tale(entry, words, short_name(entry.who), about, jobs, unit, run)
+    return JournalRow(entry, words, short_name(entry.who), about, jobs, unit, run)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Person, Role, Viewer, person_of
 from synergy.mx.accounts import cookies
-from synergy.mx.accounts.accounts import Doors
+from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.sessions import LIFE
 from synergy.mx.pages.render import page
 from synergy.mx.protection.forms import Form, LoginForm
@@ -29,8 +29,8 @@ _KNOWN_LIFE = 180 * 86400  # seconds that a browser is known in which nobody log
 log = logging.getLogger(__name__)
 
 
-def _doors(request: Request) -> Doors | None:
-    return cast("Doors | None", request.app.state.guard.doors)
+def _doors(request: Request) -> Accounts | None:
+    return cast("Accounts | None", request.app.state.guard.doors)
 
 
 def _address(request: Request) -> str:
@@ -117,7 +117,7 @@ def revoke_token(request: Request, token: str, person: Viewer, _: Form) -> Respo
     return RedirectResponse("/account", 303)
 
 
-def _own(request: Request, person: Person) -> Doors:
+def _own(request: Request, person: Person) -> Accounts:
     """The doors, where somebody has come by a session of his; raises NotFound else."""
     doors = _doors(request)
     if doors is None or not person.csrf:
@@ -125,11 +125,11 @@ def _own(request: Request, person: Person) -> Doors:
     return doors
 
 
-def _mark(request: Request, doors: Doors, name: str) -> str:
+def _mark(request: Request, doors: Accounts, name: str) -> str:
     return doors.marked(name, cookies.read(request, cookies.KNOWN) or "")
 
 
-def _begin(request: Request, answer: Response, doors: Doors, name: str) -> None:
+def _begin(request: Request, answer: Response, doors: Accounts, name: str) -> None:
     """A new session, and the end of the one that the browser had, which is known from now on."""
     doors.end(cookies.read(request, cookies.SESSION) or "")
     cookies.put(request, answer, cookies.SESSION, doors.open(name), round(LIFE.total_seconds()))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from synergy.mx.access import Viewer
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page, segment
-from synergy.mx.services import AtDesk
+from synergy.mx.services import ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LEVELS, Log, LogSlice, Wanted
 
@@ -43,13 +43,13 @@ ToLook = Annotated[Look, Query()]
 
 
 @router.get("/logs")
-def list_logs(request: Request, at: AtDesk, _: Viewer) -> HTMLResponse:
+def list_logs(request: Request, at: ServicesDep, _: Viewer) -> HTMLResponse:
     """The log files of this box."""
     return page(request, "logs.html", logs=at.logs.all(), box=at.box)
 
 
 @router.get("/logs/{name}")
-def show_log(request: Request, at: AtDesk, _: Viewer, name: str, look: ToLook) -> HTMLResponse:
+def show_log(request: Request, at: ServicesDep, _: Viewer, name: str, look: ToLook) -> HTMLResponse:
     """A log file."""
     with at.logs.open(name) as log:
         return log_page(

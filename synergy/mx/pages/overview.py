@@ -13,7 +13,7 @@ from synergy.errors import Refused
 from synergy.model.job import JobState
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.metrics.throughput import MINUTES
 from synergy.queries.overview import MOST, Overview, overview
 from synergy.queries.timetable.remedies import API
@@ -49,7 +49,7 @@ class Beginning:
 
 
 @router.get("/")
-def show_overview(request: Request, at: AtDesk, _: Viewer, part: bool = False) -> HTMLResponse:
+def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
     """Everything at one glance; `part`: only what changes, for a page that is there already."""
     seen, boxes = overview(at.reads, at.schedules, at.now), at.reads.boxes()
     return page(
@@ -101,7 +101,7 @@ def matrix(boxes: Sequence[BoxView], declared: Iterable[str]) -> list[Row]:
     return [Row(name, tuple(places.get((box.id, name)) for box in boxes)) for name in names]
 
 
-def beginning(at: Desk, seen: Overview) -> Beginning | None:
+def beginning(at: Services, seen: Overview) -> Beginning | None:
     """What will happen, as long as nothing has."""
     if any(seen.units.values()) or any(seen.throughput.jobs):
         return None
@@ -116,7 +116,7 @@ def beginning(at: Desk, seen: Overview) -> Beginning | None:
     return Beginning(timetable.start, tuple(sorted(due, key=_next_due)[:AHEAD]))
 
 
-def progress(at: Desk) -> list[TreeProgress]:
+def progress(at: Services) -> list[TreeProgress]:
     """How far all trees are; none while there is no timetable."""
     try:
         return at.reads.progress()

@@ -21,9 +21,9 @@ from synergy.model.process import (
     WorkingProcess,
 )
 from synergy.mx.access import Role, Viewer
-from synergy.mx.pages.journal_rows import tell
+from synergy.mx.pages.journal_rows import journal_row
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView, LevelView, ProcessView
 from synergy.schedule.format.literals import told_duration
 
@@ -46,7 +46,9 @@ class Group:
 
 
 @router.get("/processes")
-def show_processes(request: Request, at: AtDesk, _: Viewer, part: bool = False) -> HTMLResponse:
+def show_processes(
+    request: Request, at: ServicesDep, _: Viewer, part: bool = False
+) -> HTMLResponse:
     """All processes; `part`: without what is around them, for a page that is there already."""
     template = "_processes.html" if part else "processes.html"
     return page(request, template, groups=grouped(at.reads.processes(), at.deployment))
@@ -54,7 +56,7 @@ def show_processes(request: Request, at: AtDesk, _: Viewer, part: bool = False) 
 
 @router.get("/processes/{name}")
 def show_process(
-    request: Request, at: AtDesk, person: Viewer, name: str, part: bool = False
+    request: Request, at: ServicesDep, person: Viewer, name: str, part: bool = False
 ) -> HTMLResponse:
     """All that is known of a process, and what may be asked of it."""
     view = at.reads.process(name)
@@ -70,7 +72,7 @@ def show_process(
         facts=facts(declared),
         level=_level(at, view),
         boxes=_placed(at.reads.boxes(), name),
-        tales=tell(at.reads.journal(name, limit=ENTRIES).items, at.deployment),
+        tales=journal_row(at.reads.journal(name, limit=ENTRIES).items, at.deployment),
     )
 
 
@@ -143,7 +145,7 @@ def _told(seconds: float) -> str:
     return told_duration(timedelta(seconds=seconds))
 
 
-def _level(at: Desk, view: ProcessView) -> LevelView | None:
+def _level(at: Services, view: ProcessView) -> LevelView | None:
     """How the jobs of a managed process stand; None while there is no timetable."""
     if view.tree is None:
         return None

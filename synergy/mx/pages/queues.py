@@ -12,9 +12,9 @@ from synergy.model.process import DaemonProcess
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
-from synergy.mx.pages.journal_rows import tell
+from synergy.mx.pages.journal_rows import journal_row
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import PlannedMove
 
 router = APIRouter()
@@ -27,7 +27,7 @@ MOST_RUNS = 100  # dead runs that are counted
 
 @router.get("/queues")
 def show_queues(
-    request: Request, at: AtDesk, person: Viewer, cursor: Cursor = None
+    request: Request, at: ServicesDep, person: Viewer, cursor: Cursor = None
 ) -> HTMLResponse:
     """All of it; `cursor` is of the messages in quarantine."""
     dead = at.reads.dead_letters(DEAD, cursor or None, LONGEST)
@@ -45,7 +45,7 @@ def show_queues(
         dead_runs=len(at.schedules.dead(MOST_RUNS)),
         most_runs=MOST_RUNS,
         collector=collector,
-        runs=tell(collector.runs, at.deployment),
+        runs=journal_row(collector.runs, at.deployment),
         plan=plan,
         most=PLANNED,
         trouble=trouble,
@@ -54,7 +54,7 @@ def show_queues(
     )
 
 
-def _plan(at: Desk) -> tuple[Sequence[PlannedMove], str]:
+def _plan(at: Services) -> tuple[Sequence[PlannedMove], str]:
     """What the collector would do now, or why that cannot be said."""
     try:
         return at.reads.collection_plan(), ""

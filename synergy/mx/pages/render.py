@@ -16,7 +16,7 @@ from markupsafe import Markup
 from synergy.errors import StorageUnavailable
 from synergy.mx import assets
 from synergy.mx.access import person_of
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -111,10 +111,10 @@ def _environment() -> Environment:
 _templates = _environment()
 
 
-def note_present(request: Request, desk: AtDesk) -> None:
+def note_present(request: Request, services: ServicesDep) -> None:
     """Notes the journal's newest entry before a page is made: its stream goes on from there."""
     with suppress(StorageUnavailable):
-        request.state.seq = desk.reads.last_entry()
+        request.state.seq = services.reads.last_entry()
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -122,12 +122,12 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
 
     A part of a page, whose template begins with an underscore, tells no troubles.
     """
-    desk: Desk = request.app.state.desk
+    services: Services = request.app.state.services
     person = person_of(request)
     is_told = person is not None and not template.startswith("_")
     common = {
         "person": person,
-        "now": desk.now,
+        "now": services.now,
         "section": section(request.url.path),
         "seq": getattr(request.state, "seq", None),
         "troubles": request.app.state.troubles.lately() if is_told else (),

@@ -16,7 +16,7 @@ from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import DEAD as COUNTED
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
 router = APIRouter()
@@ -34,7 +34,7 @@ State = Annotated[str, Query(pattern=f"^({'|'.join(STATES)})?$")]
 @router.get("/runs")
 def list_runs(
     request: Request,
-    at: AtDesk,
+    at: ServicesDep,
     person: Viewer,
     schedule: OfSchedule = "",
     state: State = "",
@@ -57,7 +57,7 @@ def list_runs(
 
 
 @router.get("/runs/{id}")
-def show_run(request: Request, at: AtDesk, person: Viewer, id: str) -> Response:
+def show_run(request: Request, at: ServicesDep, person: Viewer, id: str) -> Response:
     """All that is known of a run."""
     run = at.schedules.run(id)
     return page(
@@ -72,7 +72,7 @@ def show_run(request: Request, at: AtDesk, person: Viewer, id: str) -> Response:
 
 
 def _runs(
-    at: Desk, schedule: str, state: str, cursor: str | None
+    at: Services, schedule: str, state: str, cursor: str | None
 ) -> tuple[list[RunView], str | None]:
     of = schedule or None
     if state == DEAD:

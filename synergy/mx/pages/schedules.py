@@ -15,7 +15,7 @@ from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView, ScheduleDetail
 from synergy.schedule.format.read import InvalidDefinition
 
@@ -34,7 +34,7 @@ Shown = Annotated[Literal["all", "enabled", "disabled", "failing"], Query()]
 @router.get("/schedules")
 def list_schedules(
     request: Request,
-    at: AtDesk,
+    at: ServicesDep,
     person: Viewer,
     q: Prefix = "",
     show: Shown = "all",
@@ -68,7 +68,7 @@ def list_schedules(
 
 
 @router.get("/schedules/{name}")
-def show_schedule(request: Request, at: AtDesk, person: Viewer, name: str) -> Response:
+def show_schedule(request: Request, at: ServicesDep, person: Viewer, name: str) -> Response:
     """All that is known of one."""
     seen = at.schedules.show_schedule(name_of(name))
     preview, why_none = _preview(at, seen)
@@ -96,13 +96,13 @@ def local(at: datetime, zone: str) -> str:
     return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %z}"
 
 
-def _last_runs(at: Desk, name: str) -> list[RunView]:
+def _last_runs(at: Services, name: str) -> list[RunView]:
     """Its newest runs, without those that still wait to be launched."""
     newest = at.schedules.runs(name, limit=LOOKED_AT).items
     return [run for run in newest if not RunState(run.state).is_pending][:LAST_RUNS]
 
 
-def _preview(at: Desk, seen: ScheduleDetail) -> tuple[Preview | None, str]:
+def _preview(at: Services, seen: ScheduleDetail) -> tuple[Preview | None, str]:
     """Its next due times; or none, and why, of one that cannot be read any more."""
     try:
         return at.schedules.preview(seen.name), ""

@@ -14,7 +14,7 @@ from synergy.model.job import JobState
 from synergy.model.process import Tree
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import island, page
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.mx.tree_body import body_of, lanes_of
 from synergy.queries.timetable.calendar import calendar
 from synergy.queries.timetable.tree_overview import overview
@@ -62,35 +62,37 @@ class TreeRow:
 
 
 @router.get("/timetable")
-def trees(request: Request, desk: AtDesk, _person: Viewer, part: bool = False) -> HTMLResponse:
+def trees(
+    request: Request, services: ServicesDep, _person: Viewer, part: bool = False
+) -> HTMLResponse:
     """All trees, by the page that `context.py` puts them on; `part`: only what changes."""
     groups: dict[str, list[TreeRow]] = {}
     template = "_timetables.html" if part else "timetables.html"
     try:
-        progress = desk.reads.progress()
+        progress = services.reads.progress()
     except Refused as refusal:  # it has no start yet
         return page(request, template, groups=groups, refusal=str(refusal))
     for each in progress:
-        groups.setdefault(each.mx_page, []).append(_row(desk, each))
+        groups.setdefault(each.mx_page, []).append(_row(services, each))
     return page(request, template, groups=groups, refusal="")
 
 
 @router.get("/timetable/{name}")
 def tree(
     request: Request,
-    desk: AtDesk,
+    services: ServicesDep,
     _person: Viewer,
     name: str,
     at: At = None,
     table: AsTable = False,
 ) -> HTMLResponse:
     """A tree as a calendar, or as a table, which is a window of it."""
-    declared, begin = _declared(desk, name), _timeperiod(at)
+    declared, begin = _declared(services, name), _timeperiod(at)
     try:
-        timetable = desk.reads.timetable()
+        timetable = services.reads.timetable()
     except Refused as refusal:  # it has no start yet
         return page(request, "timetables.html", groups={}, refusal=str(refusal))
-    now = desk.now
+    now = services.now
     places = [timetable.places[process] for process in declared.processes]
     totals = {state.word: sum(place.level.counts[state] for place in places) for state in JobState}
     runs = tree_runs(declared, timetable, Window.between("", ""), now)
@@ -99,8 +101,8 @@ def tree(
         "timetable.html",
         tree=declared,
         label=_label(declared),
-        waits_for=_named(desk, declared.dependent_on),
-        awaited_by=_named(desk, _dependants(desk, name)),
+        waits_for=_named(services, declared.dependent_on),
+        awaited_by=_named(services, _dependants(services, name)),
         calendar=calendar(places, now, begin) if table else None,
         jobs=None if table else island(body_of(runs, lanes_of(runs))),
         overview=overview(places, now),
@@ -114,18 +116,18 @@ def tree(
 
 
 @router.get("/timetable/{name}/overview")
-def strip(request: Request, desk: AtDesk, _person: Viewer, name: str) -> HTMLResponse:
+def strip(request: Request, services: ServicesDep, _person: Viewer, name: str) -> HTMLResponse:
     """The overview above the calendar, to be read again."""
-    timetable = desk.reads.timetable()
-    places = [timetable.places[process] for process in _declared(desk, name).processes]
-    found = overview(places, desk.now)
-    return page(request, "_overview.html", tree=_declared(desk, name), overview=found)
+    timetable = services.reads.timetable()
+    places = [timetable.places[process] for process in _declared(services, name).processes]
+    found = overview(places, services.now)
+    return page(request, "_overview.html", tree=_declared(services, name), overview=found)
 
 
-def _declared(desk: Desk, name: str) -> Tree:
-    found = desk.deployment.trees.get(name)
+def _declared(services: Services, name: str) -> Tree:
+    found = services.deployment.trees.get(name)
     if found is None:
-        raise NotFound("tree", name, f"there are: {', '.join(desk.deployment.trees)}")
+        raise NotFound("tree", name, f"there are: {', '.join(services.deployment.trees)}")
     return found
 
 
@@ -133,16 +135,18 @@ def _label(tree: Tree) -> str:
     return tree.mx_name or tree.name
 
 
-def _named(desk: Desk, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, _label(desk.deployment.trees[name])) for name in names)
+def _named(services: Services, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, _label(services.deployment.trees[name])) for name in names)
 
 
-def _dependants(desk: Desk, name: str) -> list[str]:
-    return [other.name for other in desk.deployment.trees.values() if name in other.dependent_on]
+def _dependants(services: Services, name: str) -> list[str]:
+    return [
+        other.name for other in services.deployment.trees.values() if name in other.dependent_on
+    ]
 
 
-def _row(desk: Desk, tree: TreeProgress) -> TreeRow:
-    return TreeRow(tree, tree.mx_name or tree.name, _named(desk, tree.dependent_on))
+def _row(services: Services, tree: TreeProgress) -> TreeRow:
+    return TreeRow(tree, tree.mx_name or tree.name, _named(services, tree.dependent_on))
 
 
 def _timeperiod(typed: str | None) -> str | None:

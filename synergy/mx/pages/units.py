@@ -13,10 +13,10 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Person, Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
-from synergy.mx.pages.journal_rows import tell
+from synergy.mx.pages.journal_rows import journal_row
 from synergy.mx.pages.logs import ToLook, log_page
 from synergy.mx.pages.render import page, segment
-from synergy.mx.services import AtDesk, Desk
+from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
 from synergy.runtime.identity import short_name
 
@@ -33,7 +33,7 @@ State = Annotated[str, Query(pattern=f"^({'|'.join(STATES)})?$")]
 @router.get("/units")
 def list_units(
     request: Request,
-    at: AtDesk,
+    at: ServicesDep,
     person: Viewer,
     process: Process = "",
     state: State = "",
@@ -60,7 +60,7 @@ def list_units(
 
 
 @router.get("/units/{id}")
-def show_unit(request: Request, at: AtDesk, person: Viewer, id: str) -> HTMLResponse:
+def show_unit(request: Request, at: ServicesDep, person: Viewer, id: str) -> HTMLResponse:
     """A unit, what happened to it, and the end of its log."""
     unit = at.reads.unit(id)
     log = at.reads.unit_lines(id)
@@ -68,14 +68,16 @@ def show_unit(request: Request, at: AtDesk, person: Viewer, id: str) -> HTMLResp
         request,
         "unit.html",
         unit=unit,
-        tales=tell(at.reads.unit_story(unit), at.deployment),
+        tales=journal_row(at.reads.unit_story(unit), at.deployment),
         tail=lines.before(log, log.total + 1, TAIL),
         **_shared(at, person),
     )
 
 
 @router.get("/units/{id}/log")
-def show_unit_log(request: Request, at: AtDesk, _: Viewer, id: str, look: ToLook) -> HTMLResponse:
+def show_unit_log(
+    request: Request, at: ServicesDep, _: Viewer, id: str, look: ToLook
+) -> HTMLResponse:
     """What workers wrote while they carried it out."""
     unit = at.reads.unit(id)
     place = f"/units/{segment(id)}"
@@ -90,7 +92,7 @@ def show_unit_log(request: Request, at: AtDesk, _: Viewer, id: str, look: ToLook
     )
 
 
-def _shared(at: Desk, person: Person) -> dict[str, Any]:
+def _shared(at: Services, person: Person) -> dict[str, Any]:
     return {
         "may": person.role.may(Role.OPERATOR),
         "short_name": short_name,
@@ -99,7 +101,7 @@ def _shared(at: Desk, person: Person) -> dict[str, Any]:
     }
 
 
-def _is_job(at: Desk, unit: UnitOfWork) -> bool:
+def _is_job(at: Services, unit: UnitOfWork) -> bool:
     """Whether the unit's job has a page: its process is one of the timetable still."""
     declared = at.deployment.processes.get(unit.process)
     return isinstance(declared, ManagedProcess) and not is_free_run(unit)

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from synergy.errors import SynergyError
 from synergy.mx.access import Person
-from synergy.mx.accounts.authenticator import Guard
+from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.roles import Role
 from synergy.mx.problems import Forbidden, Unknown
 from synergy.mx.protection.csrf import SAFE
@@ -15,13 +15,13 @@ from synergy.mx.protection.csrf import SAFE
 PUBLIC = ("/login", "/static/")  # what a stranger sees
 
 
-class Identity:
+class AuthMiddleware:
     """Finds out who asks. Strangers see the login page only, and viewers change nothing.
 
     Each route says besides what it needs; this is what holds if one should forget to.
     """
 
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, guard: Authenticator) -> None:
         self.app = app
         self._guard = guard
 

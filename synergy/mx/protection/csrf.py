@@ -21,7 +21,7 @@ SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _PORTS = {"http": "80", "https": "443"}
 
 
-class CrossSite:
+class CsrfProtection:
     """Refuses what another site asks for, and changes by a session without its token."""
 
     def __init__(self, app: ASGIApp) -> None:

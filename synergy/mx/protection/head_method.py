@@ -6,7 +6,7 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Heading:
+class HeadMethod:
     """Answers HEAD as GET would be answered, but without the body.
 
     Answers that never end are told that nobody listens any more.

@@ -31,7 +31,7 @@ def most(method: str, path: str) -> int:
     return MIB
 
 
-class Heads:
+class HeaderLimit:
     """Refuses heads that are too long."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -46,7 +46,7 @@ class Heads:
         await self.app(scope, receive, send)
 
 
-class Bodies:
+class BodyLimit:
     """Refuses bodies that are too big, too slow, or not of the type that is understood."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -12,7 +12,7 @@ from synergy.mx.access import is_still
 _STREAM = "text/event-stream"
 
 
-class Ending:
+class ShutdownSignal:
     """The wish that all answers under way end soon. For the thread of the event loop only."""
 
     def __init__(self) -> None:
@@ -35,14 +35,14 @@ class Ending:
         self._open.discard(over)
 
 
-class Endings:
+class StreamShutdown:
     """Tells answers that nobody listens any more when MX is to end.
 
     The same goes for an event stream whose listener would not be let in again: he logged out,
     or is no longer known. So nobody who writes a stream has to think of it.
     """
 
-    def __init__(self, app: ASGIApp, ending: Ending) -> None:
+    def __init__(self, app: ASGIApp, ending: ShutdownSignal) -> None:
         self.app = app
         self._ending = ending
 

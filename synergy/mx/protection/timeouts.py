@@ -12,7 +12,7 @@ HEAD_WITHIN: Final = 10.0  # seconds that a client has to send the head of a req
 READ_WITHIN: Final = 30.0  # seconds that a client may take nothing of an answer
 
 
-class Impatient(H11Protocol):
+class ConnectionTimeouts(H11Protocol):
     """HTTP that closes connections on which the head of a request takes too long to come.
 
     Without it, whoever opens many of them and sends a byte now and then keeps all others out.

@@ -19,7 +19,7 @@ from synergy.queries.health.situation import (
     SwitchedOff,
 )
 from synergy.queries.timetable import remedies
-from synergy.queries.timetable.remedies import API, Help
+from synergy.queries.timetable.remedies import API, Remedy
 
 
 class Trouble(Enum):
@@ -103,7 +103,7 @@ class Finding:
     since: datetime | None
     first: First
     text: str
-    helps: tuple[Help, ...]
+    helps: tuple[Remedy, ...]
     waiting: int = 0
 
     @property
@@ -179,7 +179,7 @@ def _down(one: Down) -> Finding:
         kind = Trouble.PROCESS_DOWN
         does = "do" if one.wanted > 1 else "does"
         text = f"{one.process} should run on box {one.box}, and {number} {does} not"
-    help_ = Help("launch.py supervisor status", "Look at the boxes", "GET", _path("boxes"))
+    help_ = Remedy("launch.py supervisor status", "Look at the boxes", "GET", _path("boxes"))
     return Finding(kind, one.missing, one.since, first, text, (help_,))
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState, bytes_of
 from synergy.queries.health.situation import Held, Periods, ProcessPeriods
 from synergy.queries.timetable import remedies
-from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.timetable.tree_states import closed_before, late_before
 from synergy.queries.timetable.why import Why
 from synergy.storage.protocol import Store
@@ -160,7 +160,7 @@ class PeriodFacts:
         return self._left >= 0
 
 
-def _decide(process: str, state: JobState, first: str, end: str | None) -> tuple[Help, ...]:
+def _decide(process: str, state: JobState, first: str, end: str | None) -> tuple[Remedy, ...]:
     look = remedies.why(process, first)
     if state is JobState.FAILED:
         return (remedies.retry_jobs(process, first, end), remedies.skip(process, first), look)

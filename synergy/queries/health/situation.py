@@ -8,7 +8,7 @@ from datetime import datetime
 from synergy.model.job import JobState
 from synergy.queries.health.staffing import Unserved
 from synergy.queries.timetable.last_audit import LastAudit
-from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.remedies import Remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Periods:
     last: str
     since: datetime | None = None
     why: str = ""
-    helps: tuple[Help, ...] = ()
+    helps: tuple[Remedy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ _MOVING = ("starting", "stopping", "killing")
 _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
 
 
-class Gathering:
+class SituationReader:
     """One look at a deployment; `timetable` is None if it has no start yet."""
 
     def __init__(

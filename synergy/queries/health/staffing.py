@@ -11,7 +11,7 @@ from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.timetable import remedies
-from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.remedies import Remedy
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
@@ -31,7 +31,7 @@ class Serving:
     running: int
     busy: tuple[UnitOfWork, ...]
     text: str
-    helps: tuple[Help, ...]
+    helps: tuple[Remedy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Unserved:
     since: datetime
     busy: tuple[str, ...]
     reason: str
-    helps: tuple[Help, ...]
+    helps: tuple[Remedy, ...]
 
 
 class Staff:
@@ -81,7 +81,7 @@ class Staff:
             return running > 0
         return not owner.is_provably_dead
 
-    def _nobody(self, process: str) -> tuple[str, tuple[Help, ...]]:
+    def _nobody(self, process: str) -> tuple[str, tuple[Remedy, ...]]:
         """Why no worker of the process lives."""
         places = [place for place in self._assignments if place.process == process]
         on = [place.box for place in places if place.is_on]
@@ -166,7 +166,7 @@ def _last_claim(store: Store, process: str, since: datetime) -> datetime:
     return since
 
 
-def _all_busy(process: str, busy: Sequence[UnitOfWork]) -> tuple[str, tuple[Help, ...]]:
+def _all_busy(process: str, busy: Sequence[UnitOfWork]) -> tuple[str, tuple[Remedy, ...]]:
     workers = len({unit.owner for unit in busy})
     who = f"the only worker of {process} is" if workers == 1 else f"all {workers} workers are"
     more = f" and {len(busy) - NAMED} more" if len(busy) > NAMED else ""

@@ -8,7 +8,7 @@ from synergy.clock import Clock
 from synergy.model.process import Deployment
 from synergy.queries.metrics.throughput import MINUTES, Minutes, Throughput
 from synergy.queries.metrics.work import WorkMeter
-from synergy.queries.single_flight import Turns
+from synergy.queries.single_flight import SingleFlight
 from synergy.storage.protocol import Store
 
 PAGE = 5000  # entries read at a time
@@ -26,7 +26,7 @@ class Activity:
         self._store = store
         self._managed = deployment.managed()
         self._clock = clock
-        self._turns = Turns()
+        self._turns = SingleFlight()
         self._seq: int | None = None
         self._since = clock.now()
         self._minutes = Minutes()

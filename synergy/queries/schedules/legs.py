@@ -12,7 +12,7 @@ from synergy.schedule.definition import (
     AnyOf,
     Definition,
     Elapsed,
-    Happened,
+    EventTrigger,
     Leaf,
     Once,
     Partition,
@@ -22,14 +22,14 @@ from synergy.schedule.definition import (
 )
 from synergy.schedule.format.literals import told_duration
 from synergy.schedule.format.read import words
-from synergy.schedule.progress.state import Met, Progress
+from synergy.schedule.progress.state import Met, ProgressState
 
 BY_TIME = (Times, Once, Elapsed)
 """Triggers that wait for the clock alone."""
 
 
 def legs_of(
-    definition: Definition, progress: Progress | None, now: datetime
+    definition: Definition, progress: ProgressState | None, now: datetime
 ) -> tuple[LegView, ...]:
     """The leaves of a trigger that waits for more than the clock."""
     if isinstance(definition.trigger, BY_TIME):
@@ -66,7 +66,7 @@ def _how(leaf: Leaf, met: Met | None, now: datetime) -> tuple[bool, str]:
         case Partition(n=n):
             count = met.count if met is not None else 0
             return count >= n, f"{count:,} of {n:,}"
-        case Happened(life=life) if met is not None:
+        case EventTrigger(life=life) if met is not None:
             is_alive = now - met.at <= life
             return is_alive, f"{'alive' if is_alive else 'over'}, lives for {told_duration(life)}"
         case _:

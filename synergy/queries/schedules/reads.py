@@ -34,7 +34,7 @@ from synergy.queries.schedules.views import (
 )
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, words
-from synergy.schedule.progress.state import Progress
+from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import Store
 
 LAST_RUNS = 10  # shown with a schedule
@@ -255,12 +255,12 @@ def _remarks(definition: Definition | None, mistakes: Sequence[str]) -> tuple[st
     return tuple(mistakes if definition is None else warnings(definition))
 
 
-def _progress(schedule: Schedule) -> Progress | None:
+def _progress(schedule: Schedule) -> ProgressState | None:
     """None for one that is disabled, or was never enabled, or whose memory is no such thing."""
     if not schedule.is_enabled or not schedule.progress:
         return None
     try:
-        return Progress.from_json(schedule.progress)
+        return ProgressState.from_json(schedule.progress)
     except (KeyError, TypeError, ValueError):
         return None
 

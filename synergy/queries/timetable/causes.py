@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from synergy.model.job import JobState
-from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.remedies import Remedy
 
 
 class Kind(Enum):
@@ -41,7 +41,7 @@ class Cause:
     timeperiod: str
     state: JobState | None
     text: str
-    helps: tuple[Help, ...] = ()
+    helps: tuple[Remedy, ...] = ()
     causes: tuple[Cause, ...] = ()
 
     def leaves(self) -> Iterator[Cause]:

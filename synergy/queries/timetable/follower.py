@@ -23,7 +23,7 @@ from synergy.clock import Clock
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment
 from synergy.names import TIMETABLE_START
-from synergy.queries.single_flight import Turns
+from synergy.queries.single_flight import SingleFlight
 from synergy.queries.timetable.load import load_timetable
 from synergy.storage.protocol import Store
 from synergy.timetable.change import Change
@@ -47,14 +47,14 @@ class _Known:
     entry: JournalEntry | None
 
 
-class Following:
+class TimetableFollower:
     """The timetable of a store that others write to; for several threads."""
 
     def __init__(self, store: Store, deployment: Deployment, clock: Clock) -> None:
         self._store = store
         self._deployment = deployment
         self._clock = clock
-        self._turns = Turns()
+        self._turns = SingleFlight()
         self._known: _Known | None = None
         self._left = 0
 

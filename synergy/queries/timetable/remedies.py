@@ -10,7 +10,7 @@ API = "/api/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class Remedy:
     """One thing to do, or with `GET` to look at; `label` is what a button says.
 
     `method` and `path` are None for what can only be done by the command.
@@ -23,184 +23,186 @@ class Help:
     body: Mapping[str, object] | None = None
 
 
-def switch_on(process: str) -> Help:
+def switch_on(process: str) -> Remedy:
     """Switches a process on, everywhere."""
-    return Help(
+    return Remedy(
         f"launch.py process on {process}", "Switch the process on",
         "PATCH", _path("processes", process), {"is_on": True},
     )  # fmt: skip
 
 
-def trigger(process: str) -> Help:
+def trigger(process: str) -> Remedy:
     """Has a process look now."""
-    return Help(
+    return Remedy(
         f"launch.py process trigger {process}", "Have it look now",
         "POST", _path("processes", process, "trigger"), {},
     )  # fmt: skip
 
 
-def start(process: str, box: str | None) -> Help:
+def start(process: str, box: str | None) -> Remedy:
     """Starts a process, on a `box` where it is switched off; None if there is no such box."""
     command, label = f"launch.py process start {process}", "Start the process"
     if box is None:
-        return Help(command, label)
+        return Remedy(command, label)
     path = _path("boxes", box, "processes", process)
-    return Help(command, f"{label} on {box}", "PUT", path, {"is_on": True})
+    return Remedy(command, f"{label} on {box}", "PUT", path, {"is_on": True})
 
 
-def supervise() -> tuple[Help, ...]:
+def supervise() -> tuple[Remedy, ...]:
     """Gets the supervisor of a box going, which starts schedulers."""
     return (
-        Help("launch.py supervisor status", "Look at the supervisor"),
-        Help("launch.py supervisor start", "Start the supervisor"),
+        Remedy("launch.py supervisor status", "Look at the supervisor"),
+        Remedy("launch.py supervisor start", "Start the supervisor"),
     )
 
 
-def reprocess(process: str, timeperiod: str) -> Help:
+def reprocess(process: str, timeperiod: str) -> Remedy:
     """Starts a job over."""
-    return Help(
+    return Remedy(
         f"launch.py timetable reprocess {process} {timeperiod}", "Reprocess",
         "POST", _path("jobs", "reprocess"), {"process": process, "from": timeperiod},
     )  # fmt: skip
 
 
-def retry_job(process: str, timeperiod: str) -> Help:
+def retry_job(process: str, timeperiod: str) -> Remedy:
     """Tries a failed job again, with a fresh budget of attempts."""
-    return Help(
+    return Remedy(
         f"launch.py timetable retry {process} {timeperiod}", "Try again",
         "POST", _path("jobs", "retry"), {"process": process, "from": timeperiod},
     )  # fmt: skip
 
 
-def acknowledge(process: str, timeperiod: str) -> Help:
+def acknowledge(process: str, timeperiod: str) -> Remedy:
     """Takes note that a job was given up; it needs a reason."""
-    return Help(
+    return Remedy(
         f"launch.py timetable acknowledge {process} {timeperiod} --reason '...'", "Acknowledge",
         "POST", _path("jobs", "acknowledge"), {"process": process, "from": timeperiod},
     )  # fmt: skip
 
 
-def retry_jobs(process: str, first: str, end: str | None) -> Help:
+def retry_jobs(process: str, first: str, end: str | None) -> Remedy:
     """Tries the failed ones of a range of jobs again, up to `end`; None: that job alone."""
     return _range("retry", "Try again", process, first, end)
 
 
-def acknowledge_jobs(process: str, first: str, end: str | None) -> Help:
+def acknowledge_jobs(process: str, first: str, end: str | None) -> Remedy:
     """Takes note of those of a range of jobs that were given up; it needs a reason."""
     return _range("acknowledge", "Acknowledge", process, first, end, " --reason '...'")
 
 
-def skip(process: str, timeperiod: str) -> Help:
+def skip(process: str, timeperiod: str) -> Remedy:
     """Skips a job."""
-    return Help(
+    return Remedy(
         f"launch.py timetable skip {process} {timeperiod}", "Skip",
         "POST", _path("jobs", "skip"), {"process": process, "from": timeperiod},
     )  # fmt: skip
 
 
-def why(process: str, timeperiod: str) -> Help:
+def why(process: str, timeperiod: str) -> Remedy:
     """Looks at another job."""
-    return Help(
+    return Remedy(
         f"launch.py timetable why {process} {timeperiod}", f"Look at {timeperiod}",
         "GET", _path("jobs", process, timeperiod),
     )  # fmt: skip
 
 
-def extend(first_hour: str) -> Help:
+def extend(first_hour: str) -> Remedy:
     """Moves the first hour of the timetable to an earlier one."""
-    return Help(
+    return Remedy(
         f"launch.py timetable extend --from {first_hour}", f"Begin at {first_hour}",
         "POST", _path("timetable", "extend"), {"from": first_hour},
     )  # fmt: skip
 
 
-def unit_log(unit: str) -> Help:
+def unit_log(unit: str) -> Remedy:
     """Looks at what the workers of a unit wrote."""
-    return Help(f"launch.py unit log {unit}", "Look at the log", "GET", _path("units", unit, "log"))
+    return Remedy(
+        f"launch.py unit log {unit}", "Look at the log", "GET", _path("units", unit, "log")
+    )
 
 
-def retry(unit: str) -> Help:
+def retry(unit: str) -> Remedy:
     """Hands a unit that failed out again at once."""
-    return Help(
+    return Remedy(
         f"launch.py unit retry {unit}", "Try again now",
         "POST", _path("units", unit, "retry"), {},
     )  # fmt: skip
 
 
-def cancel(unit: str, timeperiod: str) -> Help:
+def cancel(unit: str, timeperiod: str) -> Remedy:
     """Takes a unit from its worker, which has to let go of it."""
-    return Help(
+    return Remedy(
         f"launch.py unit cancel {unit}", f"Cancel the unit of {timeperiod}",
         "POST", _path("units", unit, "cancel"), {},
     )  # fmt: skip
 
 
-def queues() -> Help:
+def queues() -> Remedy:
     """Looks at what waits."""
-    return Help("launch.py queue list", "Look at the queues", "GET", _path("queues"))
+    return Remedy("launch.py queue list", "Look at the queues", "GET", _path("queues"))
 
 
-def boxes() -> Help:
+def boxes() -> Remedy:
     """Looks at all boxes and what runs there."""
-    return Help("launch.py box list", "Look at the boxes", "GET", _path("boxes"))
+    return Remedy("launch.py box list", "Look at the boxes", "GET", _path("boxes"))
 
 
-def collect(process: str) -> Help:
+def collect(process: str) -> Remedy:
     """Has the collector look at the units of a process now."""
-    return Help(
+    return Remedy(
         f"launch.py gc run --process {process}", "Run the collector",
         "POST", _path("gc", "run"), {"process": process},
     )  # fmt: skip
 
 
-def retry_run(run: str) -> Help:
+def retry_run(run: str) -> Remedy:
     """Launches a run that failed again."""
-    return Help(
+    return Remedy(
         f"launch.py schedule retry {run}", "Launch it again",
         "POST", _path("runs", run, "retry"), {},
     )  # fmt: skip
 
 
-def retry_runs(schedule: str) -> Help:
+def retry_runs(schedule: str) -> Remedy:
     """Launches all runs of a schedule again that failed."""
-    return Help(
+    return Remedy(
         f"launch.py schedule retry --all --schedule {schedule}", "Launch them again",
         "POST", _path("runs", "replay"), {"schedule": schedule},
     )  # fmt: skip
 
 
-def look_at_run(run: str) -> Help:
+def look_at_run(run: str) -> Remedy:
     """Looks at a run."""
-    return Help(f"launch.py schedule run {run}", "Look at the run", "GET", _path("runs", run))
+    return Remedy(f"launch.py schedule run {run}", "Look at the run", "GET", _path("runs", run))
 
 
-def look_at_dead() -> Help:
+def look_at_dead() -> Remedy:
     """Looks at the messages in quarantine."""
-    return Help("launch.py queue dead", "Look at them", "GET", _path("queues", "dead"))
+    return Remedy("launch.py queue dead", "Look at them", "GET", _path("queues", "dead"))
 
 
-def replay_dead() -> Help:
+def replay_dead() -> Remedy:
     """Sends all messages in quarantine to their queues again."""
-    return Help(
+    return Remedy(
         "launch.py queue replay", "Send them again",
         "POST", _path("queues", "dead", "replay"), {},
     )  # fmt: skip
 
 
-def audit() -> Help:
+def audit() -> Remedy:
     """Accounts for every closed period."""
-    return Help("launch.py timetable audit", "Look at the audit", "GET", _path("audit"))
+    return Remedy("launch.py timetable audit", "Look at the audit", "GET", _path("audit"))
 
 
 def _range(
     verb: str, label: str, process: str, first: str, end: str | None, more: str = ""
-) -> Help:
+) -> Remedy:
     """Does something with the jobs `[first, end)`, or with the first one."""
     periods, body = first, {"process": process, "from": first}
     if end is not None:
         periods, body = f"{first}..{end}", {**body, "to": end}
     command = f"launch.py timetable {verb} {process} {periods}{more}"
-    return Help(command, label, "POST", _path("jobs", verb), body)
+    return Remedy(command, label, "POST", _path("jobs", verb), body)
 
 
 def _path(*parts: str) -> str:

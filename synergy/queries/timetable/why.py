@@ -13,7 +13,7 @@ from synergy.queries.health.staffing import Staff
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.causes import Cause, Kind
 from synergy.queries.timetable.coverage import uncovered
-from synergy.queries.timetable.remedies import Help
+from synergy.queries.timetable.remedies import Remedy
 from synergy.runtime import identity
 from synergy.runtime.leaders import COLLECTOR, is_led, part_of_tree
 from synergy.schedule.trigger import Every, parse
@@ -109,7 +109,7 @@ class Why:
             return self._cause(Kind.SKIPPED, place, ordinal, text, self._back(place, ordinal))
         return self._cause(Kind.FINISHED, place, ordinal, text, *((again,) if stale else ()))
 
-    def _back(self, place: Place, ordinal: int) -> Help:
+    def _back(self, place: Place, ordinal: int) -> Remedy:
         """What brings a skipped job back: often the job because of which it is skipped."""
         behind = next(skipped_counterparts(place, ordinal), None)
         if behind is not None and place.level.is_derived(ordinal):
@@ -316,7 +316,7 @@ class Why:
         place: Place,
         ordinal: int,
         text: str,
-        *help_: Help,
+        *help_: Remedy,
         causes: tuple[Cause, ...] = (),
     ) -> Cause:
         level = place.level

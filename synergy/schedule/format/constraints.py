@@ -20,7 +20,7 @@ from synergy.schedule.definition import (
     WhenUnmet,
 )
 from synergy.schedule.format import literals
-from synergy.schedule.format.field_reader import MOMENT, Part, Spot, kind_of, part_of
+from synergy.schedule.format.field_reader import MOMENT, FieldReader, Location, kind_of, reader_of
 from synergy.schedule.format.literals import shown, shown_clock
 
 MOST_CONSTRAINTS = 50
@@ -36,7 +36,7 @@ _PER = {
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
-def read_constraints(part: Part, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
+def read_constraints(part: FieldReader, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
     """The sound ones of a definition in this zone, which has a group or none."""
     value = part.get("constraints")
     spot = part.spot.at("constraints")
@@ -59,7 +59,7 @@ def _is_of_group(constraint: Constraint) -> bool:
     return isinstance(constraint, Concurrency) and constraint.scope is Scope.GROUP
 
 
-def _constraint(value: object, spot: Spot, zone: str) -> Constraint | None:
+def _constraint(value: object, spot: Location, zone: str) -> Constraint | None:
     kind, body = kind_of(value, spot, "constraint", [*_KINDS, "time_window"])
     if not kind:
         return None
@@ -69,8 +69,8 @@ def _constraint(value: object, spot: Spot, zone: str) -> Constraint | None:
     return _KINDS[kind](body, inner)
 
 
-def _concurrency(value: object, spot: Spot) -> Concurrency:
-    part = part_of(value, spot, "n")
+def _concurrency(value: object, spot: Location) -> Concurrency:
+    part = reader_of(value, spot, "n")
     part.required("n")
     found = Concurrency(
         part.integer("n", 1, 1, MOST_RUNS),
@@ -81,8 +81,8 @@ def _concurrency(value: object, spot: Spot) -> Concurrency:
     return found
 
 
-def _delay(value: object, spot: Spot) -> Delay:
-    part = part_of(value, spot, "duration")
+def _delay(value: object, spot: Location) -> Delay:
+    part = reader_of(value, spot, "duration")
     part.required("duration")
     found = Delay(part.duration("duration", MOMENT))
     if part.choice("when_unmet", WhenUnmet.WAIT) is WhenUnmet.ABORT:
@@ -91,8 +91,8 @@ def _delay(value: object, spot: Spot) -> Delay:
     return found
 
 
-def _since_last_run(value: object, spot: Spot) -> SinceLastRun:
-    part = part_of(value, spot, "duration")
+def _since_last_run(value: object, spot: Location) -> SinceLastRun:
+    part = reader_of(value, spot, "duration")
     part.required("duration")
     found = SinceLastRun(
         part.duration("duration", MOMENT), part.choice("when_unmet", WhenUnmet.ABORT)
@@ -101,8 +101,8 @@ def _since_last_run(value: object, spot: Spot) -> SinceLastRun:
     return found
 
 
-def _at_most(value: object, spot: Spot) -> AtMost:
-    part = part_of(value, spot, like="{n: 3, per: hour}")
+def _at_most(value: object, spot: Location) -> AtMost:
+    part = reader_of(value, spot, like="{n: 3, per: hour}")
     part.required("n", "per")
     found = AtMost(
         part.integer("n", 1, 1, MOST_RUNS), _per(part), part.choice("when_unmet", WhenUnmet.WAIT)
@@ -111,7 +111,7 @@ def _at_most(value: object, spot: Spot) -> AtMost:
     return found
 
 
-def _per(part: Part) -> timedelta:
+def _per(part: FieldReader) -> timedelta:
     """The length of the time in which launches are counted."""
     value = part.get("per")
     if isinstance(value, str) and value in _PER:
@@ -125,8 +125,8 @@ def _per(part: Part) -> timedelta:
     return MOMENT
 
 
-def _load(value: object, spot: Spot) -> Load:
-    part = part_of(value, spot, "max")
+def _load(value: object, spot: Location) -> Load:
+    part = reader_of(value, spot, "max")
     part.required("max")
     found = Load(
         part.number("max", 0.0),
@@ -137,8 +137,8 @@ def _load(value: object, spot: Spot) -> Load:
     return found
 
 
-def _time_window(value: object, spot: Spot, zone: str) -> TimeWindow:
-    part = part_of(value, spot, like='{start: "22:00", end: "06:00"}')
+def _time_window(value: object, spot: Location, zone: str) -> TimeWindow:
+    part = reader_of(value, spot, like='{start: "22:00", end: "06:00"}')
     part.required("start", "end")
     start, end = _clock(part, "start"), _clock(part, "end")
     if start is not None and start == end:
@@ -151,7 +151,7 @@ def _time_window(value: object, spot: Spot, zone: str) -> TimeWindow:
     return found
 
 
-def _clock(part: Part, name: str) -> time | None:
+def _clock(part: FieldReader, name: str) -> time | None:
     """A time of day, to the minute."""
     value = part.get(name)
     if value is None:
@@ -163,7 +163,7 @@ def _clock(part: Part, name: str) -> time | None:
     return None
 
 
-_KINDS: dict[str, Callable[[object, Spot], Constraint]] = {
+_KINDS: dict[str, Callable[[object, Location], Constraint]] = {
     "concurrency": _concurrency,
     "delay": _delay,
     "since_last_run": _since_last_run,

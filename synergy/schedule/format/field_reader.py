@@ -29,29 +29,29 @@ _UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Location:
     """A place in a definition, as messages name it, and the list that they go to."""
 
     mistakes: list[str]
     place: str = ""
 
-    def at(self, name: str) -> Spot:
+    def at(self, name: str) -> Location:
         """A place within this one."""
-        return Spot(self.mistakes, f"{self.place}{name}: ")
+        return Location(self.mistakes, f"{self.place}{name}: ")
 
-    def item(self, number: int) -> Spot:
+    def item(self, number: int) -> Location:
         """An item of the list that this place is; the first is number 1."""
-        return Spot(self.mistakes, f"{self.place.removesuffix(': ')} {number}: ")
+        return Location(self.mistakes, f"{self.place.removesuffix(': ')} {number}: ")
 
     def mistake(self, what: str) -> None:
         """Something is wrong here."""
         self.mistakes.append(f"{self.place}{what}")
 
 
-class Part:
+class FieldReader:
     """The fields of one mapping. Those that were asked for are the known ones."""
 
-    def __init__(self, spot: Spot, values: Mapping[str, object]) -> None:
+    def __init__(self, spot: Location, values: Mapping[str, object]) -> None:
         self.spot = spot
         self._values = values
         self._asked: set[str] = set()
@@ -192,21 +192,21 @@ class Part:
         return default
 
 
-def part_of(value: object, spot: Spot, short: str = "", like: str = "") -> Part:
+def reader_of(value: object, spot: Location, short: str = "", like: str = "") -> FieldReader:
     """A mapping; or, with `short`, a lone value that stands for a mapping with this one field.
 
     `like` is an example of one, for who wrote something else.
     """
     if isinstance(value, Mapping):
-        return Part(spot, value)
+        return FieldReader(spot, value)
     if short:
-        return Part(spot, {short: value})
+        return FieldReader(spot, {short: value})
     example = f" such as {like}" if like else ""
     spot.mistake(f"expected a mapping{example}, not {shown(value)}")
-    return Part(Spot([]), {})
+    return FieldReader(Location([]), {})
 
 
-def kind_of(value: object, spot: Spot, what: str, kinds: Sequence[str]) -> tuple[str, object]:
+def kind_of(value: object, spot: Location, what: str, kinds: Sequence[str]) -> tuple[str, object]:
     """The only key of a mapping, which says of which kind it is, and its value; "" if none is."""
     if not isinstance(value, Mapping):
         spot.mistake(f"expected a mapping such as {{{kinds[0]}: ...}}, not {shown(value)}")
@@ -226,7 +226,7 @@ def kind_of(value: object, spot: Spot, what: str, kinds: Sequence[str]) -> tuple
     return names[0], value[names[0]]
 
 
-def checked_text(value: object, spot: Spot, most: int, default: str) -> str:
+def checked_text(value: object, spot: Location, most: int, default: str) -> str:
     """The value, if it is a text that can be written; else the default."""
     if not isinstance(value, str):
         quotes = "" if isinstance(value, Mapping | Sequence) else ": put it in quotes"

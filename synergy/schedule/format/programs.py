@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from synergy.errors import InvalidValue
 from synergy.schedule.definition import DeliveryProgram, Program, WorkerProgram
-from synergy.schedule.format.field_reader import Part, Spot
+from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
 from synergy.schedule.known import Known
 
@@ -34,7 +34,7 @@ class StoredDelivery(DeliveryProgram):
     stored: str = ""
 
 
-def read_program(part: Part, known: Known) -> Program | None:
+def read_program(part: FieldReader, known: Known) -> Program | None:
     """The program of a definition; None if not even its kind is known."""
     has_process, has_target = part.has("process"), part.has("target")
     if has_process and has_target:
@@ -48,20 +48,20 @@ def read_program(part: Part, known: Known) -> Program | None:
     return worker or delivery
 
 
-def _refuse(part: Part, names: tuple[str, ...], is_fine: bool, why: str) -> None:
+def _refuse(part: FieldReader, names: tuple[str, ...], is_fine: bool, why: str) -> None:
     for name in names:
         if part.has(name) and not is_fine:
             part.mistake(name, why)
 
 
-def _worker(part: Part, known: Known) -> WorkerProgram:
+def _worker(part: FieldReader, known: Known) -> WorkerProgram:
     process = part.text("process", most=100)
     known.check_program(process, part.spot.at("process"))
     arguments = _plain(part.mapping("arguments"), part.spot.at("arguments"))
     return WorkerProgram(process, arguments if isinstance(arguments, dict) else {})
 
 
-def _delivery(part: Part, known: Known) -> DeliveryProgram:
+def _delivery(part: FieldReader, known: Known) -> DeliveryProgram:
     target = part.text("target", most=LONGEST_TARGET)
     _refuse_placeholders(part.spot.at("target"), target)
     if target:
@@ -78,11 +78,11 @@ def _delivery(part: Part, known: Known) -> DeliveryProgram:
     return DeliveryProgram(target, payload, content_type, headers)
 
 
-def _payload(part: Part) -> tuple[str, str]:
+def _payload(part: FieldReader) -> tuple[str, str]:
     """The text that is sent, or the name under which it is stored."""
     value, spot = part.get("payload"), part.spot.at("payload")
     if isinstance(value, Mapping) and value.keys() == {"stored"}:
-        inner = Part(spot, value)
+        inner = FieldReader(spot, value)
         return "", inner.text("stored", most=200)
     if value is None:
         return "", ""
@@ -99,13 +99,13 @@ def _payload(part: Part) -> tuple[str, str]:
     return value, ""
 
 
-def _refuse_placeholders(spot: Spot, text: str) -> None:
+def _refuse_placeholders(spot: Location, text: str) -> None:
     found = _PLACEHOLDER.search(text)
     if found is not None:
         spot.mistake(f"{found[0]:.60} is not filled in here, only in the payload")
 
 
-def _ask(check: Callable[[Asked], object] | None, value: Asked, spot: Spot) -> None:
+def _ask(check: Callable[[Asked], object] | None, value: Asked, spot: Location) -> None:
     if check is not None:
         try:
             check(value)
@@ -113,7 +113,7 @@ def _ask(check: Callable[[Asked], object] | None, value: Asked, spot: Spot) -> N
             spot.mistake(str(error).removeprefix(spot.place))
 
 
-def _plain(value: object, spot: Spot, depth: int = 0) -> object:
+def _plain(value: object, spot: Location, depth: int = 0) -> object:
     """The same value of what JSON has alone; what else there is is noted, and becomes None."""
     match value:
         case None | bool():
@@ -139,7 +139,7 @@ def _plain(value: object, spot: Spot, depth: int = 0) -> object:
     return None
 
 
-def _plain_mapping(value: Mapping[object, object], spot: Spot, depth: int) -> dict[str, object]:
+def _plain_mapping(value: Mapping[object, object], spot: Location, depth: int) -> dict[str, object]:
     plain = {}
     for name, inner in value.items():
         if isinstance(name, str) and _is_writable(name):

@@ -32,7 +32,7 @@ from synergy.schedule.definition import (
     leaves,
 )
 from synergy.schedule.format.constraints import read_constraints
-from synergy.schedule.format.field_reader import Part, Spot
+from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
 from synergy.schedule.format.programs import StoredDelivery, read_program
 from synergy.schedule.format.summary import words
@@ -65,7 +65,7 @@ def read(data: Mapping[str, object], known: Known) -> Definition:
     mistakes: list[str] = []
     if not isinstance(data, Mapping):
         raise InvalidDefinition([f"expected a mapping of fields, not {shown(data)}"])
-    definition = _read(Part(Spot(mistakes), data), known)
+    definition = _read(FieldReader(Location(mistakes), data), known)
     if mistakes or definition is None:
         raise InvalidDefinition(mistakes)
     return definition if definition.name else replace(definition, name=_made_up(definition))
@@ -82,7 +82,7 @@ def warnings(definition: Definition) -> list[str]:
     return [*_about_template(definition), *_about_loops(definition), *_about_first_run(definition)]
 
 
-def _read(part: Part, known: Known) -> Definition | None:
+def _read(part: FieldReader, known: Known) -> Definition | None:
     program, trigger = read_program(part, known), read_trigger(part, known)
     group, zone = part.text("group", most=100), part.zone("zone", "UTC")
     constraints = read_constraints(part, zone, has_group=bool(group))
@@ -115,7 +115,7 @@ def _read(part: Part, known: Known) -> Definition | None:
     return definition if program is not None and trigger is not None else None
 
 
-def _name(part: Part, trigger: Trigger | None) -> str:
+def _name(part: FieldReader, trigger: Trigger | None) -> str:
     """Empty for a one-off job without a name."""
     names = [name for name in ("name", "schedule_name") if part.has(name)]
     if len(names) == 2 and part.get("name") != part.get("schedule_name"):
@@ -142,7 +142,9 @@ def _made_up(definition: Definition) -> str:
     return f"once-{definition.trigger.at:%Y%m%dT%H%M%SZ}-{digest}"
 
 
-def _check_queue(constraints: tuple[Constraint, ...], program: Program | None, part: Part) -> None:
+def _check_queue(
+    constraints: tuple[Constraint, ...], program: Program | None, part: FieldReader
+) -> None:
     for one in constraints:
         if (
             isinstance(one, Load)

@@ -11,8 +11,8 @@ from synergy.schedule.definition import (
     AnyOf,
     Definition,
     Elapsed,
+    EventTrigger,
     Generations,
-    Happened,
     Once,
     Partition,
     PeriodFinished,
@@ -60,7 +60,7 @@ def _trigger(trigger: Trigger, name: str, depth: int) -> str:
             ended = f"a period of {trigger.process} ended as {' or '.join(trigger.statuses)}"
             is_first = trigger.generations is Generations.FIRST
             return f"{ended} for the first time" if is_first else ended
-        case Happened():
+        case EventTrigger():
             return f"event {trigger.type.value} {trigger.resource}"
         case AllOf() | AnyOf():
             which = "all of" if isinstance(trigger, AllOf) else "any of"

@@ -11,9 +11,9 @@ from synergy.schedule.definition import (
     AllOf,
     AnyOf,
     Elapsed,
+    EventTrigger,
     EventType,
     Generations,
-    Happened,
     Once,
     Partition,
     PeriodFinished,
@@ -22,7 +22,14 @@ from synergy.schedule.definition import (
     Trigger,
 )
 from synergy.schedule.format import literals
-from synergy.schedule.format.field_reader import MOMENT, NO_TIME, Part, Spot, kind_of, part_of
+from synergy.schedule.format.field_reader import (
+    MOMENT,
+    NO_TIME,
+    FieldReader,
+    Location,
+    kind_of,
+    reader_of,
+)
 from synergy.schedule.format.literals import shown, shown_clock, suggestion
 from synergy.schedule.known import Known
 
@@ -41,7 +48,7 @@ _TYPES = {
 }
 
 
-def read_trigger(part: Part, known: Known) -> Trigger | None:
+def read_trigger(part: FieldReader, known: Known) -> Trigger | None:
     """The trigger of a definition, in whichever form it was given; None if it is not sound."""
     given = [name for name in _FORMS if part.has(name)]
     if not given:
@@ -70,7 +77,7 @@ class _Triggers:
     def __init__(self, known: Known) -> None:
         self._known = known
         self._legs = 0
-        self._kinds: dict[str, Callable[[object, Spot], Trigger | None]] = {
+        self._kinds: dict[str, Callable[[object, Location], Trigger | None]] = {
             "cron": self.cron,
             "every": _every,
             "at": _at,
@@ -82,7 +89,7 @@ class _Triggers:
             "event": _event,
         }
 
-    def any_kind(self, value: object, spot: Spot, depth: int) -> Trigger | None:
+    def any_kind(self, value: object, spot: Location, depth: int) -> Trigger | None:
         """A text, or a mapping of one key, at so many levels below the top."""
         if isinstance(value, str):
             return _times(value, spot)
@@ -94,7 +101,7 @@ class _Triggers:
             return AllOf(legs) if kind == "all_of" else AnyOf(legs)
         return self._kinds[kind](body, spot.at(kind)) if kind else None
 
-    def cron(self, value: object, spot: Spot) -> Trigger | None:
+    def cron(self, value: object, spot: Location) -> Trigger | None:
         """One cron line, or several of which each is due; the same one twice counts once."""
         if isinstance(value, str) or not isinstance(value, Sequence):
             return _cron_line(value, spot)
@@ -104,7 +111,7 @@ class _Triggers:
         legs = tuple(dict.fromkeys(line for line in lines if line is not None))
         return legs[0] if len(legs) == 1 else AnyOf(legs)
 
-    def dependencies(self, value: object, spot: Spot) -> Trigger | None:
+    def dependencies(self, value: object, spot: Location) -> Trigger | None:
         """Events with lifetimes that have all to be alive (semantics, part F)."""
         items = value if isinstance(value, Sequence) and not isinstance(value, str) else None
         if items is None:
@@ -115,11 +122,11 @@ class _Triggers:
             return None
         legs = []
         for number, item in enumerate(items, 1):
-            part = part_of(item, spot.item(number))
+            part = reader_of(item, spot.item(number))
             legs.append(_happened(part, "resourceId", "lifeDuration"))
         return AllOf(tuple(leg for leg in legs if leg is not None))
 
-    def _read_legs(self, value: object, spot: Spot, depth: int) -> tuple[Trigger, ...] | None:
+    def _read_legs(self, value: object, spot: Location, depth: int) -> tuple[Trigger, ...] | None:
         if depth > DEEPEST:
             spot.mistake(f"nested too deeply: at most {DEEPEST} levels of all_of and any_of")
             return None
@@ -132,7 +139,7 @@ class _Triggers:
         legs = [self.any_kind(leg, spot.item(number), depth) for number, leg in enumerate(value, 1)]
         return tuple(leg for leg in legs if leg is not None)
 
-    def _is_count_fine(self, more: int, spot: Spot, *, may_be_none: bool = False) -> bool:
+    def _is_count_fine(self, more: int, spot: Location, *, may_be_none: bool = False) -> bool:
         """Whether there are legs, and with `more` of them not too many in all; notes it if not."""
         was_fine = self._legs <= MOST_LEGS
         self._legs += more
@@ -145,8 +152,8 @@ class _Triggers:
             return True
         return False
 
-    def _program(self, value: object, spot: Spot) -> ProgramEnded:
-        part = part_of(value, spot, "process")
+    def _program(self, value: object, spot: Location) -> ProgramEnded:
+        part = reader_of(value, spot, "process")
         part.required("process")
         statuses = part.texts("statuses", ("processed",))
         found = ProgramEnded(part.text("process"), tuple(dict.fromkeys(statuses)))
@@ -154,8 +161,8 @@ class _Triggers:
         part.done()
         return found
 
-    def _timetable(self, value: object, spot: Spot) -> PeriodFinished:
-        part = part_of(value, spot, "process")
+    def _timetable(self, value: object, spot: Location) -> PeriodFinished:
+        part = reader_of(value, spot, "process")
         part.required("process")
         statuses = part.texts("statuses", ("processed",))
         generations = part.choice("generations", Generations.ALL)
@@ -169,7 +176,7 @@ def _is_composite(leg: object) -> bool:
     return isinstance(leg, Mapping) and not {"all_of", "any_of"}.isdisjoint(leg)
 
 
-def _times(text: str, spot: Spot) -> Times | None:
+def _times(text: str, spot: Location) -> Times | None:
     if len(text) > LONGEST_TEXT:
         spot.mistake(f"{len(text):,} characters: the most is {LONGEST_TEXT:,}")
         return None
@@ -180,28 +187,28 @@ def _times(text: str, spot: Spot) -> Times | None:
         return None
 
 
-def _cron_line(value: object, spot: Spot) -> Times | None:
+def _cron_line(value: object, spot: Location) -> Times | None:
     if isinstance(value, str):
         return _times(f"cron {value}", spot)
     spot.mistake(f"expected a cron line such as '0 2 * * *' in quotes, not {shown(value)}")
     return None
 
 
-def _every(value: object, spot: Spot) -> Times | None:
+def _every(value: object, spot: Location) -> Times | None:
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return _times(f"every {value}", spot)
     spot.mistake(f"expected a number of whole seconds, not {shown(value)}")
     return None
 
 
-def _at(value: object, spot: Spot) -> Times | None:
+def _at(value: object, spot: Location) -> Times | None:
     if isinstance(value, str):
         return _times(f"at {value}", spot)
     spot.mistake(f"expected times such as '02:30' or '5-18:00, 12:00', not {shown_clock(value)}")
     return None
 
 
-def _once(value: object, spot: Spot) -> Once | None:
+def _once(value: object, spot: Location) -> Once | None:
     try:
         return Once(literals.instant(value))
     except InvalidValue as error:
@@ -209,16 +216,16 @@ def _once(value: object, spot: Spot) -> Once | None:
         return None
 
 
-def _elapsed(value: object, spot: Spot) -> Elapsed:
-    part = part_of(value, spot, "duration")
+def _elapsed(value: object, spot: Location) -> Elapsed:
+    part = reader_of(value, spot, "duration")
     part.required("duration")
     found = Elapsed(part.duration("duration", MOMENT, least=_SHORTEST_ELAPSED))
     part.done()
     return found
 
 
-def _partition(value: object, spot: Spot) -> Partition:
-    part = part_of(value, spot, "dataset")
+def _partition(value: object, spot: Location) -> Partition:
+    part = reader_of(value, spot, "dataset")
     part.required("dataset")
     dataset = part.text("dataset", most=LONGEST_RESOURCE)
     found = Partition(dataset, part.integer("n", 1, 1, MOST_PARTITIONS))
@@ -226,11 +233,11 @@ def _partition(value: object, spot: Spot) -> Partition:
     return found
 
 
-def _event(value: object, spot: Spot) -> Happened | None:
-    return _happened(part_of(value, spot), "resource", "life")
+def _event(value: object, spot: Location) -> EventTrigger | None:
+    return _happened(reader_of(value, spot), "resource", "life")
 
 
-def _happened(part: Part, resource: str, life: str) -> Happened | None:
+def _happened(part: FieldReader, resource: str, life: str) -> EventTrigger | None:
     """An event with a lifetime, whose fields go by these names."""
     part.required("type", resource, life)
     kind = _event_type(part)
@@ -241,10 +248,10 @@ def _happened(part: Part, resource: str, life: str) -> Happened | None:
         return None
     if kind is EventType.FILE:
         name = name.rstrip("/") or "/"  # a folder is the same with and without it
-    return Happened(kind, name, lasts)
+    return EventTrigger(kind, name, lasts)
 
 
-def _event_type(part: Part) -> EventType | None:
+def _event_type(part: FieldReader) -> EventType | None:
     value = part.get("type")
     if value is None:
         return None

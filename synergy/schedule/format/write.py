@@ -21,7 +21,7 @@ from synergy.schedule.definition import (
     Delay,
     DeliveryProgram,
     Elapsed,
-    Happened,
+    EventTrigger,
     Load,
     Once,
     Partition,
@@ -124,7 +124,7 @@ def _trigger(trigger: Trigger) -> object:
             return {"program": {"process": trigger.process, "statuses": list(trigger.statuses)}}
         case PeriodFinished():
             return {"timetable": _periods(trigger)}
-        case Happened():
+        case EventTrigger():
             life = spelled_duration(trigger.life)
             kind = trigger.type.value
             return {"event": {"type": kind, "resource": trigger.resource, "life": life}}

@@ -22,7 +22,7 @@ from synergy.schedule.definition import (
 from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.progress.run_building import run, run_if_met
-from synergy.schedule.progress.state import Collecting, Made, Met, Progress, Step
+from synergy.schedule.progress.state import Collecting, Made, Met, ProgressState, Step
 from synergy.schedule.zones import zone
 
 FIRST = "first"  # the key of the run that `first_run: immediately` asks for
@@ -30,7 +30,7 @@ FIRST = "first"  # the key of the run that `first_run: immediately` asks for
 _TICK = timedelta(microseconds=1)
 
 
-def run_first(definition: Definition, progress: Progress, now: datetime) -> Step:
+def run_first(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """The run that `first_run: immediately` asks for; at its start, if that is yet to come."""
     at = _first_at(definition, progress)
     if at is None or now < at:
@@ -40,7 +40,7 @@ def run_first(definition: Definition, progress: Progress, now: datetime) -> Step
     return run(definition, progress, now, key=key, due_at=at, cause={})
 
 
-def run_once(definition: Definition, progress: Progress, now: datetime) -> Step:
+def run_once(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """Each `once` that is due; those of one instant are one run. Catch-up is not asked."""
     made: tuple[Made, ...] = ()
     for path, at in _onces(definition):
@@ -54,7 +54,7 @@ def run_once(definition: Definition, progress: Progress, now: datetime) -> Step:
     return Step(progress, made)
 
 
-def run_lines(definition: Definition, progress: Progress, now: datetime) -> Step:
+def run_lines(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """The due times of all lines that are alone, as far as they are decided at once."""
     lines = [leaf for _, leaf in alone(definition.trigger) if isinstance(leaf, Times)]
     floor = _floor(definition, progress.last_due)
@@ -72,7 +72,7 @@ def run_lines(definition: Definition, progress: Progress, now: datetime) -> Step
 
 
 def _settle(
-    definition: Definition, progress: Progress, decided: catchup.Decided, now: datetime
+    definition: Definition, progress: ProgressState, decided: catchup.DueDecision, now: datetime
 ) -> Step:
     """The run, or the record, of a due time."""
     key = f"due:{spelled_instant(decided.at)}"
@@ -91,7 +91,7 @@ def _settle(
     return Step(progress, (skipped,))
 
 
-def run_elapsed(definition: Definition, progress: Progress, now: datetime) -> Step:
+def run_elapsed(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """So long after the last run, or the beginning; any run puts it off."""
     at = _elapsed_at(definition, progress)
     if at is None or now < at:
@@ -99,7 +99,7 @@ def run_elapsed(definition: Definition, progress: Progress, now: datetime) -> St
     return run(definition, progress, now, key=f"due:{spelled_instant(at)}", due_at=at, cause={})
 
 
-def latch(definition: Definition, progress: Progress, now: datetime) -> Step:
+def latch(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """The time legs of `all_of` that are due by now are met, and may meet the trigger."""
     legs = dict(_unmet(definition, progress))
     due = {path: _last_due_at(definition, progress, leaf, now) for path, leaf in legs.items()}
@@ -122,7 +122,7 @@ def latch(definition: Definition, progress: Progress, now: datetime) -> Step:
     )  # fmt: skip
 
 
-def _opening(progress: Progress, due: list[datetime | None]) -> str:
+def _opening(progress: ProgressState, due: list[datetime | None]) -> str:
     """The number of a job that due times open: the first of them, however late it is decided.
 
     A past `once` counts from the beginning of this version, because the next one has it too.
@@ -131,7 +131,7 @@ def _opening(progress: Progress, due: list[datetime | None]) -> str:
     return spelled_instant(max(first, progress.begun))
 
 
-def instants(definition: Definition, progress: Progress) -> Iterator[datetime]:
+def instants(definition: Definition, progress: ProgressState) -> Iterator[datetime]:
     """The instants at which time alone next does something."""
     if progress.collecting is not None:
         yield progress.collecting.since + definition.timeout
@@ -172,9 +172,9 @@ def lasting_keys(definition: Definition, version: int) -> list[str]:
 
 
 def turns_had(
-    before: Definition, progress: Progress, after: Definition, dropped: Collection[datetime]
+    before: Definition, progress: ProgressState, after: Definition, dropped: Collection[datetime]
 ) -> tuple[str, ...]:
-    """What of `after` has come already: `Progress.done` for the version that follows `before`.
+    """What of `after` has come already: `ProgressState.done` for the version that follows `before`.
 
     `dropped` are the instants of what is due once, and was never launched.
     """
@@ -199,7 +199,7 @@ def _not_before_start(definition: Definition, at: datetime) -> datetime:
     return max(at, definition.start) if definition.start else at
 
 
-def _first_at(definition: Definition, progress: Progress) -> datetime | None:
+def _first_at(definition: Definition, progress: ProgressState) -> datetime | None:
     if definition.first_run is not FirstRun.IMMEDIATELY or FIRST in progress.done:
         return None
     return _not_before_start(definition, progress.begun)
@@ -215,7 +215,7 @@ def _onces(definition: Definition) -> list[tuple[str, datetime]]:
     return sorted(found, key=lambda one: one[1])
 
 
-def _elapsed_at(definition: Definition, progress: Progress) -> datetime | None:
+def _elapsed_at(definition: Definition, progress: ProgressState) -> datetime | None:
     """The earliest of the `elapsed` legs that are alone."""
     since = progress.last_run_at or progress.begun
     due = (
@@ -227,7 +227,7 @@ def _elapsed_at(definition: Definition, progress: Progress) -> datetime | None:
 
 
 def _unmet(
-    definition: Definition, progress: Progress
+    definition: Definition, progress: ProgressState
 ) -> Iterator[tuple[str, Times | Once | Elapsed]]:
     """The time legs of `all_of` that can still be met."""
     past = {path for path, _ in alone(definition.trigger)} | {*progress.met, *progress.done}
@@ -237,7 +237,7 @@ def _unmet(
 
 
 def _last_due_at(
-    definition: Definition, progress: Progress, leaf: Times | Once | Elapsed, now: datetime
+    definition: Definition, progress: ProgressState, leaf: Times | Once | Elapsed, now: datetime
 ) -> datetime | None:
     """The newest due time of a leg by now, since what was collected was consumed."""
     if isinstance(leaf, Times):
@@ -248,7 +248,7 @@ def _last_due_at(
 
 
 def _next_due_at(
-    definition: Definition, progress: Progress, leaf: Times | Once | Elapsed
+    definition: Definition, progress: ProgressState, leaf: Times | Once | Elapsed
 ) -> datetime | None:
     """The first due time of a leg since what was collected was consumed."""
     if isinstance(leaf, Times):
@@ -257,6 +257,6 @@ def _next_due_at(
     return _due_at(definition, progress, leaf)
 
 
-def _due_at(definition: Definition, progress: Progress, leaf: Once | Elapsed) -> datetime:
+def _due_at(definition: Definition, progress: ProgressState, leaf: Once | Elapsed) -> datetime:
     at = leaf.at if isinstance(leaf, Once) else progress.emptied_at + leaf.duration
     return _not_before_start(definition, at)

@@ -1,7 +1,7 @@
 """Dependencies on events that stay alive for a while: semantics, part F, rules 1 to 6.
 
-A schedule whose leaves are all `Happened`, alone or under `all_of`, keeps exactly these rules.
-In other triggers a `Happened` leg keeps those of matching, keeping and being alive (rules 2, 4
+A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, keeps exactly these rules.
+In other triggers a `EventTrigger` leg keeps those of matching, keeping and being alive (rules 2, 4
 and 5), judged at the instant of whatever decides: an arriving event's timestamp, or a due
 time. There is no last execution to be later than there (rule 3): in `any_of` an event must be
 able to run the schedule whatever else has just run it.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from synergy.schedule.definition import AllOf, EventType, Happened, Trigger
+from synergy.schedule.definition import AllOf, EventTrigger, EventType, Trigger
 from synergy.schedule.progress.state import Met, Occurrence
 
 
@@ -20,7 +20,7 @@ def keeps_the_rules(trigger: Trigger) -> bool:
     """Whether all of a trigger is dependencies with a lifetime, alone or under `all_of`."""
     if isinstance(trigger, AllOf):
         return all(keeps_the_rules(leg) for leg in trigger.legs)
-    return isinstance(trigger, Happened)
+    return isinstance(trigger, EventTrigger)
 
 
 def event_keys(event_type: str, resource: str) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def event_keys(event_type: str, resource: str) -> tuple[str, ...]:
     return (f"{event_type}|{resource}",)
 
 
-def listening_key(dependency: Happened) -> str:
+def listening_key(dependency: EventTrigger) -> str:
     """The key by which arriving events find a dependency."""
     if dependency.type is EventType.FILE:
         return f"FILE|{dependency.resource.rstrip('/')}"
@@ -49,7 +49,7 @@ def _and_above(resource: str) -> Iterator[str]:
             yield path[:place]
 
 
-def concerns(dependency: Happened, occurrence: Occurrence) -> bool:
+def concerns(dependency: EventTrigger, occurrence: Occurrence) -> bool:
     """Whether type and resource match (rule 2)."""
     if occurrence.stream != "events":
         return False
@@ -64,7 +64,7 @@ def newest(stored: Met | None, arriving: Occurrence) -> Met:
 
 
 def is_alive(
-    dependency: Happened, stored: Met | None, at: datetime, *, has_just_come: bool
+    dependency: EventTrigger, stored: Met | None, at: datetime, *, has_just_come: bool
 ) -> bool:
     """Whether a dependency is alive at `at` (rule 5); with life 0 only if it has just come."""
     if stored is None:

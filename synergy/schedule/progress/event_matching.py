@@ -13,8 +13,8 @@ from datetime import datetime
 from synergy.schedule.definition import (
     AllOf,
     AnyOf,
+    EventTrigger,
     Generations,
-    Happened,
     Leaf,
     Partition,
     PeriodFinished,
@@ -33,7 +33,7 @@ def keys(trigger: Trigger) -> tuple[str, ...]:
 
 def _key(leaf: Leaf) -> str:
     match leaf:
-        case Happened():
+        case EventTrigger():
             return event_lifetime.listening_key(leaf)
         case Partition(dataset):
             return f"PARTITION|{dataset}"
@@ -61,7 +61,7 @@ def concerns(leaf: Leaf, occurrence: Occurrence) -> bool:
     a `program` leg and for a `timetable` leg.
     """
     match leaf:
-        case Happened():
+        case EventTrigger():
             return event_lifetime.concerns(leaf, occurrence)
         case Partition(dataset):
             return (occurrence.stream, occurrence.type, occurrence.resource) == (
@@ -81,7 +81,7 @@ def concerns(leaf: Leaf, occurrence: Occurrence) -> bool:
 def counted(leaf: Leaf, before: Met | None, occurrence: Occurrence) -> Met:
     """What is remembered of a leaf once an occurrence that concerns it has come."""
     match leaf:
-        case Happened():
+        case EventTrigger():
             return event_lifetime.newest(before, occurrence)
         case Partition():
             sum_so_far = before.count if before else 0
@@ -113,7 +113,7 @@ def _is_met(
             return any(_is_met(leg, met, touched, at, sub) for sub, leg in _below(path, legs))
         case AllOf(legs):
             return all(_is_met(leg, met, touched, at, sub) for sub, leg in _below(path, legs))
-        case Happened():
+        case EventTrigger():
             come = path in touched
             return event_lifetime.is_alive(trigger, met.get(path), at, has_just_come=come)
         case Partition(_, n):

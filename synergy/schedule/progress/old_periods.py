@@ -23,7 +23,7 @@ from synergy.model.schedule import RunState
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.progress import event_matching
 from synergy.schedule.progress.ended_periods import Ended, Range, joined, without
-from synergy.schedule.progress.state import Made, Occurrence, OldPeriods, Progress, Step
+from synergy.schedule.progress.state import Made, Occurrence, OldPeriods, ProgressState, Step
 from synergy.schedule.progress.transitions import take
 
 RECENT = 60
@@ -77,7 +77,7 @@ class _Left:
 
 def take_all(
     definition: Definition,
-    progress: Progress,
+    progress: ProgressState,
     happened: Sequence[Occurrence | Ended],
     now: datetime,
 ) -> Step:
@@ -100,7 +100,7 @@ def take_all(
 
 
 def _heard(
-    definition: Definition, progress: Progress, ended: Sequence[Ended], now: datetime
+    definition: Definition, progress: ProgressState, ended: Sequence[Ended], now: datetime
 ) -> Iterator[_Heard]:
     is_meant: dict[tuple[str, str, int], bool] = {}  # thousands end alike
     for one in ended:
@@ -117,7 +117,7 @@ def _heard(
             yield _Heard(one, (first, min(last, border - 1)), (max(first, border), last))
 
 
-def _unseen(progress: Progress, one: Ended) -> Range:
+def _unseen(progress: ProgressState, one: Ended) -> Range:
     """Empty for an entry that has counted, or is from before the schedule began."""
     if one.seq != progress.seen_journal:
         is_new = one.seq > progress.seen_journal
@@ -127,7 +127,7 @@ def _unseen(progress: Progress, one: Ended) -> Range:
 
 
 def _kept(
-    definition: Definition, progress: Progress, heard: Sequence[_Heard], now: datetime
+    definition: Definition, progress: ProgressState, heard: Sequence[_Heard], now: datetime
 ) -> tuple[dict[int, list[int]], OldPeriods | None]:
     """The old periods that count, by entry, and how many have counted then."""
     old = progress.old

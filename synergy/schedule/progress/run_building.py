@@ -10,7 +10,7 @@ from synergy.model.schedule import RunState
 from synergy.schedule.definition import (
     Definition,
     Elapsed,
-    Happened,
+    EventTrigger,
     Once,
     TimeoutPolicy,
     Times,
@@ -18,7 +18,7 @@ from synergy.schedule.definition import (
 )
 from synergy.schedule.format.literals import told_duration
 from synergy.schedule.progress import event_lifetime, event_matching
-from synergy.schedule.progress.state import Made, Occurrence, Progress, Step
+from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
 
 NAMED = 100  # so many events are named as the cause of a run, the newest; all are counted
 
@@ -26,7 +26,7 @@ _ENDED = ("process", "status", "timeperiod", "start", "end", "generation")
 
 
 def run(
-    definition: Definition, progress: Progress, now: datetime, *, key: str, due_at: datetime,
+    definition: Definition, progress: ProgressState, now: datetime, *, key: str, due_at: datetime,
     cause: Mapping[str, object], in_turn: bool = False,
 ) -> Step:  # fmt: skip
     """Makes a run of a due time; it consumes what was collected, and names it too."""
@@ -38,7 +38,7 @@ def run(
 
 
 def run_if_met(
-    definition: Definition, progress: Progress, touched: Collection[str], now: datetime,
+    definition: Definition, progress: ProgressState, touched: Collection[str], now: datetime,
     *, number: str, at: datetime, due_at: datetime, cause: Mapping[str, object],
 ) -> Step:  # fmt: skip
     """Makes the run of a collecting job, if what was just touched meets the trigger at `at`.
@@ -57,7 +57,7 @@ def run_if_met(
     return Step(_having_run(definition, progress, now), (made,))
 
 
-def time_out(definition: Definition, progress: Progress, now: datetime) -> Step:
+def time_out(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """The collecting job, if it has waited for as long as the timeout, is dropped or forced."""
     collecting = progress.collecting
     if collecting is None or now < collecting.since + definition.timeout:
@@ -99,7 +99,7 @@ def _naming(cause: Mapping[str, object], events: Sequence[str]) -> dict[str, obj
     return {**cause, "events": newest} if newest else dict(cause)
 
 
-def _alive(definition: Definition, progress: Progress, at: datetime) -> list[str]:
+def _alive(definition: Definition, progress: ProgressState, at: datetime) -> list[str]:
     """The events with a lifetime that a run rests upon."""
     return [
         met.event
@@ -109,12 +109,12 @@ def _alive(definition: Definition, progress: Progress, at: datetime) -> list[str
     ]
 
 
-def _having_run(definition: Definition, progress: Progress, now: datetime) -> Progress:
+def _having_run(definition: Definition, progress: ProgressState, now: datetime) -> ProgressState:
     last = max(progress.last_run_at or now, now)
     return replace(_emptied(definition, progress, now), last_run_at=last)
 
 
-def _emptied(definition: Definition, progress: Progress, now: datetime) -> Progress:
+def _emptied(definition: Definition, progress: ProgressState, now: datetime) -> ProgressState:
     """Everything that was collected is consumed; events with a lifetime are left to it.
 
     The due times among it too, although the clock may have been set back before them.
@@ -129,7 +129,7 @@ def _emptied(definition: Definition, progress: Progress, now: datetime) -> Progr
     return replace(progress, met=kept, collecting=None, emptied_at=emptied_at)
 
 
-def _lifetimes(definition: Definition) -> Iterator[tuple[str, Happened]]:
+def _lifetimes(definition: Definition) -> Iterator[tuple[str, EventTrigger]]:
     for path, leaf in leaves(definition.trigger):
-        if isinstance(leaf, Happened):
+        if isinstance(leaf, EventTrigger):
             yield path, leaf

@@ -93,7 +93,7 @@ class OldPeriods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class ProgressState:
     """How far a schedule has come.
 
     `begun` is when it was created, edited or enabled, at `version`; `life` is the version that it
@@ -130,7 +130,7 @@ class Progress:
             return occurrence.seq < self.seen_journal
         return self.seen_part is None or occurrence.part <= self.seen_part
 
-    def seeing(self, occurrence: Occurrence) -> Progress:
+    def seeing(self, occurrence: Occurrence) -> ProgressState:
         """The same, having seen one more."""
         if occurrence.stream == "events":
             return replace(self, seen_events=occurrence.seq)
@@ -169,7 +169,7 @@ class Progress:
         return {**kept, "seen_events": self.seen_events, "seen_journal": self.seen_journal}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> Progress:
+    def from_json(cls, data: Mapping[str, object]) -> ProgressState:
         """Raises KeyError, TypeError or ValueError for what `to_json` did not write."""
         return cls(
             begun=_instant(data["begun"]),
@@ -215,7 +215,7 @@ class Made:
 class Step:
     """A decision about a schedule: what to remember from now on, and the runs it makes."""
 
-    progress: Progress
+    progress: ProgressState
     made: tuple[Made, ...] = ()
 
 

@@ -33,15 +33,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from synergy.schedule.definition import Definition, Happened, Leaf, leaves
+from synergy.schedule.definition import Definition, EventTrigger, Leaf, leaves
 from synergy.schedule.progress import due_times, event_lifetime, event_matching
 from synergy.schedule.progress.due_times import lasting_keys, once_key, once_keys, turns_had
 from synergy.schedule.progress.event_lifetime import event_keys
 from synergy.schedule.progress.run_building import extended, run_if_met, time_out
-from synergy.schedule.progress.state import Collecting, Made, Met, Occurrence, Progress, Step
+from synergy.schedule.progress.state import Collecting, Made, Met, Occurrence, ProgressState, Step
 
 __all__ = [
-    "Collecting", "Made", "Met", "Occurrence", "Progress", "Step",
+    "Collecting", "Made", "Met", "Occurrence", "ProgressState", "Step",
     "begin", "event_keys", "keys", "lasting_keys", "once_key", "once_keys", "pass_time", "take",
     "turns_had", "wake_at",
 ]  # fmt: skip
@@ -70,14 +70,14 @@ def begin(
     `seen_events` and `seen_journal` are the numbers of the newest that there are. What is due
     at once (a first run, a `once` that is past) is made, unless it is `done` (`turns_had`).
     """
-    progress = Progress(
+    progress = ProgressState(
         begun=now, version=version, life=life, last_due=now, emptied_at=now, done=done,
         seen_events=seen_events, seen_journal=seen_journal,
     )  # fmt: skip
     return pass_time(definition, progress, now)
 
 
-def pass_time(definition: Definition, progress: Progress, now: datetime) -> Step:
+def pass_time(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """What time alone does: due times, legs that are met, the timeout of the collecting job.
 
     A long window is not decided at once (`catchup`): then `wake_at` is still past.
@@ -89,7 +89,9 @@ def pass_time(definition: Definition, progress: Progress, now: datetime) -> Step
     return Step(progress, made)
 
 
-def take(definition: Definition, progress: Progress, occurrence: Occurrence, now: datetime) -> Step:
+def take(
+    definition: Definition, progress: ProgressState, occurrence: Occurrence, now: datetime
+) -> Step:
     """One occurrence. One that has counted, or concerns no leg, changes nothing.
 
     The occurrences of a stream come in the order of their numbers and parts.
@@ -106,7 +108,7 @@ def take(definition: Definition, progress: Progress, occurrence: Occurrence, now
     return Step(step.progress, (*timed_out.made, *step.made))
 
 
-def wake_at(definition: Definition, progress: Progress, now: datetime) -> datetime | None:
+def wake_at(definition: Definition, progress: ProgressState, now: datetime) -> datetime | None:
     """When time alone next makes something due; past, if something is left to do; None for never.
 
     Whatever `now` is, the answer is the same: the clock may be wrong, what is remembered is not.
@@ -116,7 +118,7 @@ def wake_at(definition: Definition, progress: Progress, now: datetime) -> dateti
 
 def _count(
     definition: Definition,
-    progress: Progress,
+    progress: ProgressState,
     occurrence: Occurrence,
     concerned: Mapping[str, Leaf],
     now: datetime,
@@ -134,7 +136,7 @@ def _count(
 
 def _collect(
     definition: Definition,
-    progress: Progress,
+    progress: ProgressState,
     occurrence: Occurrence,
     concerned: Mapping[str, Leaf],
     now: datetime,
@@ -146,7 +148,9 @@ def _collect(
         for path, leaf in concerned.items()
     }
     collecting = progress.collecting
-    if collecting is None and not all(isinstance(leaf, Happened) for leaf in concerned.values()):
+    if collecting is None and not all(
+        isinstance(leaf, EventTrigger) for leaf in concerned.values()
+    ):
         collecting = Collecting(occurrence.number, now)
     cause = extended(collecting.cause if collecting else {}, occurrence)
     progress = replace(

@@ -45,7 +45,7 @@ def copied(v: int = 1) -> Doc:
     return {"v": v, "mark": "", "untold": [], "is_told": True}
 
 
-class Telling:
+class JournaledCollection:
     """A collection of such documents. To be used where the driver may be called."""
 
     def __init__(

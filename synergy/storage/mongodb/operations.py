@@ -13,7 +13,7 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
-from synergy.storage.mongodb.journaled import Telling
+from synergy.storage.mongodb.journaled import JournaledCollection
 from synergy.storage.mongodb.operation_documents import (
     FINISHED,
     UNFINISHED,
@@ -33,7 +33,7 @@ class MongoOperations:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = Telling(database, "operations", journal, told)
+        self._telling = JournaledCollection(database, "operations", journal, told)
 
     def accept(self, operation: Operation) -> Operation:
         document = document_of(operation)

@@ -12,7 +12,7 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
-from synergy.storage.mongodb.journaled import Telling, without_first
+from synergy.storage.mongodb.journaled import JournaledCollection, without_first
 from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.run_documents import (
     FINISHED,
@@ -32,7 +32,7 @@ class MongoRuns:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = Telling(database, "runs", journal, told)
+        self._telling = JournaledCollection(database, "runs", journal, told)
 
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
         if not runs:

@@ -17,7 +17,7 @@ from synergy.storage import entries
 from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of
-from synergy.storage.mongodb.journaled import Telling, without_first
+from synergy.storage.mongodb.journaled import JournaledCollection, without_first
 from synergy.storage.mongodb.schedule_documents import document_of as new_document
 from synergy.storage.mongodb.schedule_documents import (
     edit_of,
@@ -38,7 +38,7 @@ class MongoSchedules:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = Telling(database, "schedules", journal, told)
+        self._telling = JournaledCollection(database, "schedules", journal, told)
 
     def create(self, schedules: Sequence[Schedule], who: str) -> list[str]:
         new: dict[str, Doc] = {}

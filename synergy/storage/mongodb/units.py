@@ -16,7 +16,7 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
-from synergy.storage.mongodb.journaled import Change, Telling
+from synergy.storage.mongodb.journaled import Change, JournaledCollection
 from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.results import Results
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new
@@ -38,7 +38,7 @@ class MongoUnits:
 
     def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = Telling(database, "units", journal, told)
+        self._telling = JournaledCollection(database, "units", journal, told)
         self._conclusions = Conclusions(database, results, journal)
 
     def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:

@@ -25,9 +25,9 @@ from playwright.sync_api import (
 )
 
 from synergy.mx.app import create_app
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from synergy.names import TIMETABLE_START
-from tests.service.scheduler_harness import World
+from tests.service.scheduler_harness import SchedulerHarness
 
 QUIET = (  # what Chromium would do on its own, and what a sandbox of a test machine may lack
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-quic",
@@ -140,7 +140,7 @@ def _complaint(said: ConsoleMessage) -> list[str]:
 
 
 @pytest.fixture
-def served() -> Iterator[Callable[[World], str]]:
+def served() -> Iterator[Callable[[SchedulerHarness], str]]:
     """Serves the application of a world, and returns its address; ends with the test."""
     with _Servers() as servers:
         yield servers.serve
@@ -155,7 +155,7 @@ class _Servers:
         for end in self._ends:
             end()
 
-    def serve(self, world: World) -> str:
+    def serve(self, world: SchedulerHarness) -> str:
         if world.store.facts.get(TIMETABLE_START) is None:
             world.store.facts.set(TIMETABLE_START, world.start)
         serving = _serving(world)
@@ -165,9 +165,9 @@ class _Servers:
 
 
 @contextmanager
-def _serving(world: World) -> Iterator[str]:
+def _serving(world: SchedulerHarness) -> Iterator[str]:
     place = replace(world.workplace("", "mx"), deployment=world.deployment)
-    app = create_app(Desk.at(place))
+    app = create_app(Services.at(place))
     config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from synergy.commands.jobs import Actor
-from synergy.mx.services import Desk
+from synergy.mx.services import Services
 from tests.mx.browser.conftest import in_each_font
 from tests.mx.pages_kit import of_all_kinds
 from tests.mx.schedules_kit import HOOK
@@ -21,7 +21,7 @@ def test_a_long_name_leaves_the_buttons_on_the_page(look, worlds, served, name):
     place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
     hook = {"target": "https://example.com/hook", "payload": "{}", "zone": "America/Los_Angeles"}
     definition = {**hook, "when": "2099-12-24T17:00:00Z"}  # without a name one is made
-    Desk.at(place).schedule_actions.create(
+    Services.at(place).schedule_actions.create(
         {**definition, "name": name} if name else definition,
         Actor("anna", "it is a long one"),
         world.clock.now(),
@@ -36,16 +36,16 @@ def test_the_form_knows_which_ends_of_periods_a_timetable_waits_for(look, worlds
     world = worlds(of_all_kinds())
     managed = sorted(world.deployment.managed())[0]
     place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
-    desk = Desk.at(place)
+    services = Services.at(place)
     actor = Actor("anna", "")
     waits = {"process": managed, "statuses": ["failed", "given_up"], "generations": "first"}
     hook = {name: value for name, value in HOOK.items() if name != "trigger"}
-    desk.schedule_actions.create(
+    services.schedule_actions.create(
         {**hook, "trigger": {"timetable": waits}}, actor, world.clock.now()
     )
 
     def stored():
-        return desk.schedules.show_schedule("hook").definition["trigger"]["timetable"]
+        return services.schedules.show_schedule("hook").definition["trigger"]["timetable"]
 
     page = look(f"{served(world)}/schedules/hook/edit")
     expect(page.locator("#kind")).to_have_value("timetable")

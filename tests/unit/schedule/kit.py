@@ -10,7 +10,7 @@ from synergy.schedule.definition import Definition, Times, WorkerProgram
 from synergy.schedule.progress.transitions import (
     Made,
     Occurrence,
-    Progress,
+    ProgressState,
     Step,
     begin,
     pass_time,
@@ -85,16 +85,16 @@ class Life:
     def wake_at(self, now: datetime = DAY) -> datetime | None:
         return wake_at(self.definition, self.progress, now)
 
-    def _stored(self) -> Progress:
+    def _stored(self) -> ProgressState:
         stored = json.loads(json.dumps(self.progress.to_json()))
-        assert Progress.from_json(stored) == self.progress
-        return Progress.from_json(stored)
+        assert ProgressState.from_json(stored) == self.progress
+        return ProgressState.from_json(stored)
 
     def _new(self, step: Step) -> list[Made]:
         self.progress = self._keep(step)
         return list(step.made)
 
-    def _keep(self, step: Step) -> Progress:
+    def _keep(self, step: Step) -> ProgressState:
         self.made += step.made
         return step.progress
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.schedule.definition import AllOf, AnyOf, EventType, Happened, ProgramEnded
+from synergy.schedule.definition import AllOf, AnyOf, EventTrigger, EventType, ProgramEnded
 from synergy.schedule.progress.event_lifetime import keeps_the_rules
 from tests.unit.schedule.kit import DAY, HOUR, Life, a_schedule, an_event, at, times
 
@@ -18,7 +18,7 @@ NO_LIFE = timedelta(0)
 
 
 def needs(*dependencies) -> Life:
-    legs = tuple(Happened(*dependency) for dependency in dependencies)
+    legs = tuple(EventTrigger(*dependency) for dependency in dependencies)
     return Life(a_schedule(AllOf(legs) if len(legs) > 1 else legs[0]), DAY)
 
 
@@ -147,7 +147,10 @@ def test_a_repeated_number_does_nothing():
 
 def test_no_timeout_ends_a_lifetime():
     life = Life(
-        a_schedule(AllOf((Happened(FILE, "/a", 100 * HOUR), Happened(TABLE, "t", NO_LIFE)))), DAY
+        a_schedule(
+            AllOf((EventTrigger(FILE, "/a", 100 * HOUR), EventTrigger(TABLE, "t", NO_LIFE)))
+        ),
+        DAY,
     )
     life.take(an_event(1, "FILE", "/a", at("10:00")))
     assert life.wake_at() is None
@@ -156,7 +159,7 @@ def test_no_timeout_ends_a_lifetime():
     assert len(life.take(an_event(2, "TABLE", "t", later))) == 1
 
 
-LEG = Happened(FILE, "/a", HOUR)
+LEG = EventTrigger(FILE, "/a", HOUR)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from synergy.schedule.definition import (
     AllOf,
     AnyOf,
     Elapsed,
+    EventTrigger,
     EventType,
     Generations,
-    Happened,
     Once,
     Partition,
     PeriodFinished,
@@ -48,10 +48,10 @@ def test_the_keys_of_an_event(kind, resource, expected):
 def test_the_keys_of_a_schedule():
     trigger = AllOf(
         (
-            AnyOf((Happened(EventType.FILE, "/dir/path/", HOUR), P)),
-            AllOf((Happened(EventType.TABLE, "t/", HOUR), Partition("d"))),
-            Happened(EventType.TIME_BASED, "cron", HOUR),
-            Happened(EventType.FILE, "/", HOUR),
+            AnyOf((EventTrigger(EventType.FILE, "/dir/path/", HOUR), P)),
+            AllOf((EventTrigger(EventType.TABLE, "t/", HOUR), Partition("d"))),
+            EventTrigger(EventType.TIME_BASED, "cron", HOUR),
+            EventTrigger(EventType.FILE, "/", HOUR),
             PeriodFinished("P"),
             P,
             times("every 60"),
@@ -74,7 +74,7 @@ PATHS = st.text("/ab", min_size=1, max_size=6)
 
 @given(wanted=PATHS, resource=PATHS)
 def test_an_event_finds_those_it_concerns_and_no_others(wanted, resource):
-    leaf = Happened(EventType.FILE, wanted, HOUR)
+    leaf = EventTrigger(EventType.FILE, wanted, HOUR)
     below = wanted.rstrip("/") + "/"
     is_meant = resource.rstrip("/") + "/" == below or resource.startswith(below)
     found = set(keys(a_schedule(leaf))) & set(event_keys("FILE", resource))
@@ -97,7 +97,7 @@ def test_an_event_finds_those_it_concerns_and_no_others(wanted, resource):
             an_event(1, "timetable", "P", process="P", status="processed"),
             False,
         ),
-        (Happened(EventType.FILE, "P", HOUR), ended(1, "P"), False),
+        (EventTrigger(EventType.FILE, "P", HOUR), ended(1, "P"), False),
         (times("every 60"), an_event(1), False),
         (Once(DAY), an_event(1), False),
         (Elapsed(HOUR), an_event(1), False),

@@ -11,9 +11,9 @@ from synergy.schedule.definition import (
     AllOf,
     AnyOf,
     Elapsed,
+    EventTrigger,
     EventType,
     FirstRun,
-    Happened,
     Once,
     Partition,
     PeriodFinished,
@@ -315,7 +315,7 @@ def test_a_leg_without_such_a_local_time_is_not_met():
 
 
 def test_an_event_with_a_lifetime_opens_no_job_and_is_not_consumed():
-    trigger = AllOf((Happened(EventType.FILE, "/a", HOUR), P))
+    trigger = AllOf((EventTrigger(EventType.FILE, "/a", HOUR), P))
     life = Life(a_schedule(trigger), DAY)
     assert life.take(a_file(1, at("10:00"))) == []
     assert life.progress.collecting is None
@@ -331,7 +331,7 @@ def test_an_event_with_a_lifetime_opens_no_job_and_is_not_consumed():
 
 
 def test_whether_it_is_alive_is_asked_at_the_due_time_that_decides():
-    trigger = AllOf((Happened(EventType.FILE, "/a", HOUR), HOURLY))
+    trigger = AllOf((EventTrigger(EventType.FILE, "/a", HOUR), HOURLY))
     life = Life(a_schedule(trigger), at("09:30"))
     life.take(a_file(1, at("09:45")))
     assert len(life.pass_time(at("10:50"))) == 1  # at 10:00
@@ -342,7 +342,7 @@ def test_whether_it_is_alive_is_asked_at_the_due_time_that_decides():
 
 def test_a_stale_set_is_not_run_by_another_leg_that_is_touched():
     files = AllOf(
-        (Happened(EventType.FILE, "/a", 9 * HOUR), Happened(EventType.FILE, "/b", 9 * HOUR))
+        (EventTrigger(EventType.FILE, "/a", 9 * HOUR), EventTrigger(EventType.FILE, "/b", 9 * HOUR))
     )
     life = Life(a_schedule(AnyOf((files, BOTH))), DAY)
     life.take(a_file(1, at("10:00"), "/a"))
@@ -352,13 +352,13 @@ def test_a_stale_set_is_not_run_by_another_leg_that_is_touched():
 
 
 def test_in_any_of_an_event_counts_however_old_it_is():
-    life = Life(a_schedule(AnyOf((Happened(EventType.FILE, "/a", HOUR), HOURLY))), at("09:30"))
+    life = Life(a_schedule(AnyOf((EventTrigger(EventType.FILE, "/a", HOUR), HOURLY))), at("09:30"))
     life.pass_time(at("10:00"))
     assert len(life.take(a_file(1, at("09:59")), at("10:00:05"))) == 1
 
 
 def test_a_timeout_leaves_lifetimes_alone():
-    trigger = AllOf((Happened(EventType.FILE, "/a", 9 * HOUR), P, Q))
+    trigger = AllOf((EventTrigger(EventType.FILE, "/a", 9 * HOUR), P, Q))
     life = Life(a_schedule(trigger, timeout=HOUR), DAY)
     life.take(a_file(1, at("09:00")))
     life.take(ended(1, "P", when=at("10:00")))

@@ -12,9 +12,9 @@ from synergy.schedule.definition import (
     AnyOf,
     CatchUp,
     Elapsed,
+    EventTrigger,
     EventType,
     FirstRun,
-    Happened,
     Once,
     Partition,
     ProgramEnded,
@@ -42,7 +42,9 @@ LEAVES = st.one_of(
     st.builds(Elapsed, st.sampled_from([40 * MINUTE, 100 * MINUTE])),
     st.builds(ProgramEnded, st.just("P"), st.just(("processed",))),
     st.builds(Partition, st.just("d"), st.integers(1, 2)),
-    st.builds(Happened, st.just(EventType.FILE), st.just("/a"), st.sampled_from([0 * HOUR, HOUR])),
+    st.builds(
+        EventTrigger, st.just(EventType.FILE), st.just("/a"), st.sampled_from([0 * HOUR, HOUR])
+    ),
 )
 TREES = st.recursive(
     LEAVES,

@@ -22,10 +22,10 @@ from synergy.schedule.definition import (
     Delay,
     DeliveryProgram,
     Elapsed,
+    EventTrigger,
     EventType,
     FirstRun,
     Generations,
-    Happened,
     Load,
     LoadOf,
     Once,
@@ -219,15 +219,15 @@ def times(text: str) -> Times:
         ),
         (
             {"event": {"type": "TABLE", "resource": "a/", "life": 0}},
-            Happened(EventType.TABLE, "a/", timedelta(0)),
+            EventTrigger(EventType.TABLE, "a/", timedelta(0)),
         ),
         (
             {"event": {"type": "FILE", "resource": "/a/b//", "life": "1h"}},
-            Happened(EventType.FILE, "/a/b", HOUR),
+            EventTrigger(EventType.FILE, "/a/b", HOUR),
         ),
         (
             {"event": {"type": "FILE", "resource": "/", "life": "1h"}},
-            Happened(EventType.FILE, "/", HOUR),
+            EventTrigger(EventType.FILE, "/", HOUR),
         ),
         (
             {"all_of": ["every 60", {"any_of": [{"timetable": "Q"}, {"partition": "d"}]}]},
@@ -264,8 +264,8 @@ def test_the_example_of_part_f(kind: str, life: object) -> None:
     )
     assert definition.trigger == AllOf(
         (
-            Happened(EventType.FILE, "/dir/path", HOUR),
-            Happened(EventType.TIME_BASED, "cron", timedelta(0)),
+            EventTrigger(EventType.FILE, "/dir/path", HOUR),
+            EventTrigger(EventType.TIME_BASED, "cron", timedelta(0)),
         )
     )
 

@@ -19,10 +19,10 @@ from synergy.schedule.definition import (
     Delay,
     DeliveryProgram,
     Elapsed,
+    EventTrigger,
     EventType,
     FirstRun,
     Generations,
-    Happened,
     Load,
     LoadOf,
     Once,
@@ -77,8 +77,8 @@ leaf = st.one_of(
         st.lists(st.sampled_from(OF_JOBS), min_size=1, unique=True).map(tuple),
         st.sampled_from(Generations),
     ),
-    st.builds(Happened, st.just(EventType.FILE), folders, lives),
-    st.builds(Happened, st.sampled_from([EventType.TABLE, EventType.TIME_BASED]), lines, lives),
+    st.builds(EventTrigger, st.just(EventType.FILE), folders, lives),
+    st.builds(EventTrigger, st.sampled_from([EventType.TABLE, EventType.TIME_BASED]), lines, lives),
 )
 triggers = st.recursive(
     leaf,
