@@ -8,7 +8,7 @@ the work does not heed it, the unit is given back before the process is killed.
 A unit that takes longer than its process's timeout is ended as failed. Work that goes on although
 its unit was lost, timed out or canceled has a grace time to return; then the pulse ends the
 process, in good order for all other units, and the supervisor starts it again. Work that keeps the
-pulse itself from running is ended by the kernel (see `fuse`).
+pulse itself from running is ended by the kernel (see `watchdog`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Heartbeat:
         self._every = process.heartbeat_timeout / 6
         self._timeout = process.timeout
         longest = min(process.heartbeat_timeout, process.timeout or process.heartbeat_timeout)
-        self._fuse = Watchdog(longest + abandoned_work.GRACE)
+        self._watchdog = Watchdog(longest + abandoned_work.GRACE)
         self._work = threading.Event()
         self._rest = threading.Event()
         self._rest.set()
@@ -57,7 +57,7 @@ class Heartbeat:
         self._thread.start()
 
     def __enter__(self) -> None:
-        self._fuse.arm()
+        self._watchdog.arm()
         self._rest.clear()
         self._work.set()
 
@@ -69,7 +69,7 @@ class Heartbeat:
     ) -> None:
         self._work.clear()
         self._rest.set()
-        self._fuse.disarm()
+        self._watchdog.disarm()
 
     def close(self) -> None:
         """Ends the thread."""
@@ -77,14 +77,14 @@ class Heartbeat:
         self._rest.set()
         self._work.set()
         self._thread.join()
-        self._fuse.close()
+        self._watchdog.close()
 
     def _run(self) -> None:
         while not self._closed:
             self._work.wait()
             beaten = stopping = self._workplace.clock.monotonic()
             while not self._rest.wait(min(STEP, self._every)):
-                self._fuse.renew()
+                self._watchdog.renew()
                 now = self._workplace.clock.monotonic()
                 if not self._workplace.stop.is_set:
                     stopping = now

@@ -123,8 +123,8 @@ def test_interrupting_or_ringing_after_closing_does_nothing(bus: Bus) -> None:
 RINGER = """
 import sys
 from pathlib import Path
-from synergy.messaging.wakeups import SocketDoorbells
-bells = SocketDoorbells(Path(sys.argv[1]))
+from synergy.messaging.wakeups import SocketWakeups
+bells = SocketWakeups(Path(sys.argv[1]))
 bell = bells.bell("mine")
 print("ready", flush=True)
 sys.stdin.readline()

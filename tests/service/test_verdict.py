@@ -14,6 +14,7 @@ from synergy.model.job import JobMove, JobState
 from synergy.model.process import Blocking, DaemonProcess, OnFailure
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, UnitState
+from synergy.names import LAST_AUDIT
 from synergy.queries.health.findings import Trouble
 from synergy.queries.health.verdict import Remark
 from synergy.queries.reads import Reads
@@ -443,7 +444,7 @@ def test_data_that_came_late_is_a_note_until_it_should_have_been_taken_in():
 
 def test_what_is_kept_of_an_audit_may_be_nonsense(world):
     for nonsense in ("", "x", "{}", "[]", '{"at": 3}'):
-        world.store.facts.set(last_audit.FACT, nonsense)
+        world.store.facts.set(LAST_AUDIT, nonsense)
         assert last_audit.last_audit(world.store) is None
 
 

@@ -9,13 +9,13 @@ import pytest
 from synergy.worker.watchdog import SIGNAL
 from tests.acceptance.forked import call
 
-BEGIN = "from synergy.worker.watchdog import Fuse\nfuse = Fuse(0.1)\n"
+BEGIN = "from synergy.worker.watchdog import Watchdog\nwatchdog = Watchdog(0.1)\n"
 FOR_EVER = "import re; re.match('(a+)+$', 'a' * 60 + 'b')\n"
 OTHERS_RUN = """
 import threading
 def renew():
     while not done.wait(0.02):
-        fuse.renew()
+        watchdog.renew()
 done = threading.Event()
 threading.Thread(target=renew, daemon=True).start()
 """
@@ -39,19 +39,22 @@ def code_of(program: str) -> int:
 
 
 def test_work_that_lets_no_other_thread_run_is_ended():
-    assert code_of(OTHERS_RUN + "fuse.arm()\n" + FOR_EVER) == -SIGNAL
+    assert code_of(OTHERS_RUN + "watchdog.arm()\n" + FOR_EVER) == -SIGNAL
 
 
 @pytest.mark.parametrize(
     "program",
     [
         # others have their turns meanwhile
-        "fuse = Fuse(0.5)\n" + OTHERS_RUN + "fuse.arm()\n" + SPIN.replace("0.15", "0.6"),
+        "watchdog = Watchdog(0.5)\n"
+        + OTHERS_RUN
+        + "watchdog.arm()\n"
+        + SPIN.replace("0.15", "0.6"),
         SPIN,  # it was never armed
-        "fuse.arm()\nfuse.disarm()\nfuse.renew()\n" + SPIN,
-        "fuse.arm()\nfuse.close()\nfuse.renew()\n" + SPIN,
-        "import time; fuse.arm(); time.sleep(0.5)",  # who waits, or is paused, uses nothing
-        "import threading; fuse.arm()\n"
+        "watchdog.arm()\nwatchdog.disarm()\nwatchdog.renew()\n" + SPIN,
+        "watchdog.arm()\nwatchdog.close()\nwatchdog.renew()\n" + SPIN,
+        "import time; watchdog.arm(); time.sleep(0.5)",  # who waits, or is paused, uses nothing
+        "import threading; watchdog.arm()\n"
         "other = threading.Thread(target=lambda: exec(SPIN)); SPIN = " + repr(SPIN) + "\n"
         "other.start(); other.join()",  # another thread may work as much as it likes
     ],
@@ -61,8 +64,8 @@ def test_nothing_else_is(program):
 
 
 A_WORKER = """
-from synergy.runtime import letting_go
-letting_go.GRACE = 0.1
+from synergy.runtime import abandoned_work
+abandoned_work.GRACE = 0.1
 import re
 from tests.service.test_letting_go import a_world
 a_world().round("Hour", lambda task: re.match("(a+)+$", "a" * 60 + "b"))
@@ -74,8 +77,8 @@ def test_every_worker_has_one():
 
 
 A_BUSY_WORKER = """
-from synergy.runtime import letting_go
-letting_go.GRACE = 0.1
+from synergy.runtime import abandoned_work
+abandoned_work.GRACE = 0.1
 import time
 from synergy.model.unit_of_work import UnitState
 from tests.service.test_letting_go import FIRST, a_world, copy_rows
@@ -90,5 +93,5 @@ assert world.unit_states("Hour", FIRST) == [UnitState.PROCESSED]
 """
 
 
-def test_a_worker_that_uses_more_than_the_fuse_bears_goes_on_while_its_pulse_beats():
+def test_a_worker_that_uses_more_than_the_watchdog_allows_goes_on_while_its_heart_beats():
     assert code_of(A_BUSY_WORKER) == 0
