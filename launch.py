@@ -40,7 +40,7 @@ FORMER_STAMP = VENV / "installed"  # of environments that were made before locks
 UNFINISHED = "unfinished\n"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
-PROJECT_NOUNS = {  # commands of this project, beside those of the library: module, help
+PROJECT_NOUNS = {  # commands of this project beside those of the library: module and help
     "ingest": ("workers.commands.ingest", "read access logs"),
     "report": ("workers.commands.report", "print the documents of a collection"),
     "test": ("tests.runner.command", "run the tests"),
@@ -99,8 +99,15 @@ def main(argv: list[str]) -> int:
         return 0
     from synergy.cli import main as command_line
 
-    command_line.NOUNS.update(PROJECT_NOUNS)
+    command_line.NOUNS.update(
+        {noun: found for noun, found in PROJECT_NOUNS.items() if is_there(found[0])}
+    )
     return command_line.main(argv)
+
+
+def is_there(module: str) -> bool:
+    """Whether this installation has a module of the project: images leave tests and benches out."""
+    return PROJECT.joinpath(*module.split(".")).with_suffix(".py").exists()
 
 
 def show_usage(argv: list[str]) -> int:

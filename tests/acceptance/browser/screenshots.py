@@ -1,8 +1,9 @@
-"""Makes all pictures of `docs/screenshots` again: every page, light and dark, wide and narrow.
+"""Takes a picture of every page, light and dark, wide and narrow, with a made-up deployment.
 
-    SYNERGY_NO_VENV=1 python -m tests.acceptance.browser.screenshots [NAME ...]
+    SYNERGY_NO_VENV=1 python -m tests.acceptance.browser.screenshots FOLDER [NAME ...]
 
-Nothing in them may tell which machine they were made on.
+The documentation keeps only the pictures that a page of it shows (`docs/screenshots`). No picture
+shows a name or a path of the machine that it was taken on.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from tests.mx.browser.conftest import PATIENCE, QUIET
 from tests.mx.browser.test_login import log_in
 from tests.mx.browser.test_timetable import job
 
-FOLDER = PROJECT / "docs" / "screenshots"
 WIDTHS = {"": (1440, 900), "-narrow": (390, 844)}
 THEMES = ("light", "dark")
 TALLEST = 1600  # pixels
@@ -142,7 +142,7 @@ def written(page: Page) -> None:
     expect(page.locator("#preview tbody tr")).to_have_count(10)
 
 
-def make(browser: Browser, home: Home, wanted: list[str]) -> None:
+def make(browser: Browser, home: Home, folder: Path, wanted: list[str]) -> None:
     states = {"": None, **{name: _session(browser, home, name) for name in ("anna", "vera")}}
     for shot in shots(home):
         if wanted and shot.name not in wanted:
@@ -163,7 +163,7 @@ def make(browser: Browser, home: Home, wanted: list[str]) -> None:
                 shot.ready(page)
                 _call_it_dev(page)
                 _tells_nothing(page, home)
-                _picture(page, shot, FOLDER / f"{shot.name}-{theme}{suffix}.png")
+                _picture(page, shot, folder / f"{shot.name}-{theme}{suffix}.png")
                 context.close()
 
 
@@ -205,7 +205,10 @@ def _tells_nothing(page: Page, home: Home) -> None:
 def main() -> None:
     os.environ.setdefault("SYNERGY_NO_VENV", "1")
     expect.set_options(timeout=PATIENCE)
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m tests.acceptance.browser.screenshots FOLDER [NAME ...]")
+    pictures = Path(sys.argv[1])
+    pictures.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
         showroom(Path(folder)) as home,
@@ -215,7 +218,7 @@ def main() -> None:
             executable_path=shutil.which("chromium") or shutil.which("chromium-headless-shell"),
             args=list(QUIET),
         )
-        make(browser, home, sys.argv[1:])
+        make(browser, home, pictures, sys.argv[2:])
         browser.close()
 
 
