@@ -28,6 +28,7 @@ from tests.missing import reason
 LAUNCH = Path(__file__).parents[2] / "launch.py"
 COMMAND_LINE = """
 import json, sys
+NOUNS = {}
 def main(argv):
     print(json.dumps({"prefix": sys.prefix, "argv": argv, "path": sys.path[0]}))
     return 7
