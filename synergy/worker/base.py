@@ -39,11 +39,11 @@ class EventConsumer(Daemon):
 class Worker(ABC):
     """Carries out the units of work of one managed or free-run process.
 
-    `unique_by` names the fields that, together with the timeperiod, make a row of the sink
-    unique.
+    `unique_by` names the fields that tell the rows of one timeperiod apart. Without any, a
+    timeperiod has at most one row.
     """
 
-    unique_by: tuple[str, ...] = ("domain",)
+    unique_by: tuple[str, ...] = ()
 
     def __init__(self, workplace: Workplace) -> None:
         self.workplace = workplace

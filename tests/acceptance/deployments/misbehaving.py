@@ -144,6 +144,8 @@ def ways(start):
 class Misbehaving(Worker):
     """Writes a row in hours without a way."""
 
+    unique_by = ("domain",)
+
     def work(self, task: Task) -> object:
         way = ways(START).get(task.timeperiod)
         if way is not None:
