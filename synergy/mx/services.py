@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -21,12 +22,15 @@ from synergy.commands.operations import Operations
 from synergy.commands.processes import ProcessCommands
 from synergy.commands.schedules import ScheduleCommands
 from synergy.model.process import Deployment
+from synergy.mx.background_audit import BackgroundAudit
 from synergy.mx.stream import Stream
 from synergy.mx.traffic import Traffic
 from synergy.queries.health.readiness import Health
+from synergy.queries.health.verdict import Verdict
 from synergy.queries.logs.files import LogFiles
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.follower import TimetableFollower
 from synergy.runtime.workplace import Workplace
 
@@ -39,6 +43,7 @@ class Services:
     """
 
     reads: Reads
+    audits: BackgroundAudit
     actions: JobCommands
     bulk: Bulk
     operations: Operations
@@ -65,6 +70,7 @@ class Services:
         reads = Reads(store, bus, deployment, clock, following.timetable)
         return Services(
             reads=reads,
+            audits=BackgroundAudit(reads.audit, clock, partial(last_audit.keep, store)),
             actions=JobCommands(store, bus, deployment),
             bulk=bulk,
             operations=Operations(store, bulk, clock, place.owner),
@@ -82,6 +88,10 @@ class Services:
             home=place.home,
             box=place.box,
         )
+
+    def verdict(self) -> Verdict:
+        """Whether all is well; an audit that is due begins in the background."""
+        return self.reads.verdict(is_auditing=self.audits.standing().is_running)
 
     @property
     def now(self) -> datetime:

@@ -13,7 +13,7 @@ from synergy.queries.metrics.throughput import Throughput
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.views import ScheduleView
-from synergy.queries.timetable.background_audit import AuditStanding
+from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Cause
 from synergy.queries.timetable.tree_states import closed_before, late_count
 from synergy.queries.views import BoxView, CollectorView, QueueView
@@ -99,7 +99,9 @@ class Overview:
     boxes: tuple[BoxSummary, ...]
 
 
-def overview(reads: Reads, schedules: ScheduleReads, now: datetime) -> Overview:
+def overview(
+    reads: Reads, schedules: ScheduleReads, audit: AuditStanding, now: datetime
+) -> Overview:
     """How everything stands. What was never started is not late."""
     timetable = _timetable(reads)
     collector = reads.collector()
@@ -114,7 +116,7 @@ def overview(reads: Reads, schedules: ScheduleReads, now: datetime) -> Overview:
         dead=len(reads.dead(MOST)),
         collector=collector,
         throughput=reads.activity.throughput(),
-        audit=reads.audits.standing(),
+        audit=audit,
         schedules=_schedules(schedules),
         boxes=tuple(map(_box, reads.boxes())),
     )

@@ -1,14 +1,12 @@
 """Looking: everything that command line, pages and metrics show.
 
 Each question is answered from the store as it is at that moment, and changes nothing there. Only
-what would cost too much each time is remembered: the counts of `activity`, and `audits`, which also
-note their result in the store for others.
+what would cost too much each time is remembered: the counts of `activity`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import NotFound, Refused
@@ -32,7 +30,6 @@ from synergy.queries.processes.boxes import box_views
 from synergy.queries.processes.states import Look, by_process
 from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.audit import Audit, audit
-from synergy.queries.timetable.background_audit import Audits
 from synergy.queries.timetable.causes import Cause
 from synergy.queries.timetable.coverage import below, uncovered_below
 from synergy.queries.timetable.job_detail import JobDetail, job_detail
@@ -80,7 +77,6 @@ class Reads:
         self._deployment = deployment
         self._clock = clock
         self._timetable = timetable or self._load
-        self.audits = Audits(self.audit, clock, partial(last_audit.keep, store))
         self.activity = Activity(store, deployment, clock)
 
     # Processes
@@ -177,10 +173,6 @@ class Reads:
         now = self._clock.now()
         look = SituationReader(self._store, self._bus, self._deployment, timetable, now)
         return verdict(look.situation(is_auditing=is_auditing), now)
-
-    def watched_verdict(self) -> Verdict:
-        """The same for somebody who looks again and again: audits are made aside."""
-        return self.verdict(is_auditing=self.audits.standing().is_running)
 
     def standing(self, process: str, timeperiod: str) -> Standing:
         """How far a job is from being done for good; raises NotFound."""

@@ -1,4 +1,8 @@
-"""The wish that a process end, and everybody who waits for something else meanwhile."""
+"""Two things to wait for: the wish that something stop, and a wake-up.
+
+Both are file descriptors and not locks, because a signal handler may set them while its own
+thread holds any lock.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,19 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 
 class Stop:
-    """Set once, by a signal or by another thread; never taken back.
+    """The wish that a process or a service stop: set once, never taken back.
 
-    Whoever blocks in a wait of its own registers how to be interrupted. A pipe is what waiters
-    sleep on, not a lock, because a signal handler may run while its own thread holds the lock.
+    A part that blocks in a wait of its own registers how that wait is interrupted.
     """
 
     def __init__(self) -> None:
         self._is_set = False
-        self._reader, self._writer = os.pipe()
+        self._fd = _eventfd()
         self._interrupts: list[Callable[[], None]] = []
 
     @property
@@ -26,22 +30,21 @@ class Stop:
         return self._is_set
 
     def set(self) -> None:
-        """May be called twice, and from a signal handler."""
+        """May be called twice, from any thread and from a signal handler."""
         if not self._is_set:
             self._is_set = True
-            os.write(self._writer, b"1")  # never read: whoever waits later sees it too
+            os.eventfd_write(self._fd, 1)  # never read: later waits see it too
         for interrupt in tuple(self._interrupts):
             interrupt()
 
     def wait(self, timeout: float) -> bool:
         """Waits for the wish, at most `timeout` seconds; True if it was made."""
         if not self._is_set:
-            select.select([self._reader], [], [], max(timeout, 0.0))
+            _is_readable(self._fd, timeout)
         return self._is_set
 
     def __del__(self) -> None:
-        os.close(self._reader)
-        os.close(self._writer)
+        os.close(self._fd)
 
     def interrupts(self, interrupt: Callable[[], None]) -> None:
         """Calls `interrupt` when the wish is made; at once if it was made already."""
@@ -56,3 +59,39 @@ class Stop:
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         self.set()
+
+
+class WakeUp:
+    """A wait of one thread that any other thread, or a signal handler, ends.
+
+    A wake-up that comes before the wait ends the next wait at once, so none is lost.
+    """
+
+    def __init__(self) -> None:
+        self._fd = _eventfd()
+
+    def wait(self, timeout: float) -> bool:
+        """Waits at most `timeout` seconds; True if it was woken."""
+        if not _is_readable(self._fd, timeout):
+            return False
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._fd)
+        return True
+
+    def interrupt(self) -> None:
+        """Ends the present wait, or the next one."""
+        os.eventfd_write(self._fd, 1)
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+
+def _eventfd() -> int:
+    return os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+
+def _is_readable(fd: int, timeout: float) -> bool:
+    """Whether it can be read within so many seconds; by poll, which takes any descriptor."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(timeout, 0.0) * 1000))

@@ -8,9 +8,10 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.model.job import JobMove, JobState
+from synergy.mx.background_audit import BackgroundAudit
 from synergy.names import TIMETABLE_START
 from synergy.queries.timetable.audit import Audit, Unexplained
-from synergy.queries.timetable.background_audit import EVERY, PAUSE, SOON, Audits
+from synergy.queries.timetable.last_audit import EVERY, PAUSE, SOON
 from tests.deployments import DAILY
 
 AT = "/api/v1/audit"
@@ -47,15 +48,15 @@ def maker(world):
 
 @pytest.fixture
 def audits(maker, world):
-    audits = Audits(maker, world.clock)
+    audits = BackgroundAudit(maker, world.clock)
     yield audits
     maker.going_on.set()
-    audits.close()
+    audits.stop()
 
 
 def done(audits):
     """The standing after the audit under way."""
-    assert audits.wait(10)
+    assert audits.wait_for_result(10)
     return audits.standing()
 
 
@@ -122,7 +123,7 @@ def test_one_that_fails_says_why_and_is_not_begun_again_at_once(maker, audits):
 def test_closing_breaks_off_the_audit_under_way(maker, audits):
     audits.begin()
     assert maker.asked.acquire(timeout=10)
-    audits.close()
+    audits.stop()
     assert (maker.made, audits.standing().failure) == (0, "it was broken off")
     assert not audits.begin().is_running
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from synergy.queries.health.findings import Trouble
-from synergy.queries.reads import Reads
 from synergy.worker.outcome import Processed
 from tests.mx import prometheus
+from tests.service.audits import audit
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def done(world):
     world.settle()
     world.advance(301)
     world.settle()
-    Reads(world.store, world.bus, world.deployment, world.clock).audits.run_once()
+    audit(world)
     return world
 
 
@@ -69,7 +69,7 @@ def test_what_is_not_well_is_told_with_what_helps(done, client):
 
 def test_an_answer_that_is_known_is_not_sent_again(done, client):
     client.get("/api/v1/audit")
-    assert client.app.state.services.reads.audits.wait(60)
+    assert client.app.state.services.audits.wait_for_result(60)
     tag = ask(client).headers["etag"]
     done.clock.advance(1)
     again = ask(client, **{"If-None-Match": tag})

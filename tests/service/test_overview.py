@@ -13,6 +13,7 @@ from synergy.names import TIMETABLE_START, process_memory
 from synergy.queries.overview import BoxSummary, Late, overview
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Kind
 from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process
@@ -39,8 +40,8 @@ def look(world):
     """How everything stands."""
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     schedules = ScheduleReads(world.store, world.deployment, world.clock)
-    yield lambda: overview(reads, schedules, world.clock.now())
-    reads.audits.close()
+    standing = AuditStanding(False, 0, 0, "", None)
+    return lambda: overview(reads, schedules, standing, world.clock.now())
 
 
 def test_before_the_first_start_nothing_is_late(look):

@@ -14,9 +14,12 @@ from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
 from synergy.queries.health.staffing import LIMIT, Unserved, unserved
 from synergy.queries.metrics.exporter import exported
 from synergy.queries.reads import Reads
+from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Kind
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+
+NO_AUDIT = AuditStanding(False, 0, 0, "", None)
 
 FIRST, SECOND = "2015051704", "2015051705"
 OWNER = "elsewhere/00000000-boot/{}/1/word"  # of another machine
@@ -172,10 +175,10 @@ def test_the_metric_counts_the_units():
     world = a_world()
     world.clock.advance(LIMIT.total_seconds())
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    lines = list(exported(reads, world.deployment, world.clock.now()))
+    lines = list(exported(reads, world.deployment, NO_AUDIT, world.clock.now()))
     assert 'synergy_units_not_served{process="Hour"} 2' in lines
     seen(world, "running")
-    lines = list(exported(reads, world.deployment, world.clock.now()))
+    lines = list(exported(reads, world.deployment, NO_AUDIT, world.clock.now()))
     assert 'synergy_units_not_served{process="Hour"} 0' in lines
 
 

@@ -22,6 +22,7 @@ from synergy.queries.timetable import last_audit
 from synergy.worker.outcome import Processed
 from tests.contract.scheduled import a_run, a_schedule
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.audits import audit
 from tests.service.free_runs import a_free_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
 
@@ -73,7 +74,7 @@ def settle(world, work=done):
 
 def look(world, **options):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    reads.audits.run_once()
+    audit(world)
     return reads.verdict(**options)
 
 
@@ -213,7 +214,7 @@ def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(world)
     world.store.units.claim([_hint(first)], "w1", world.clock.now())
     now = world.clock.now()
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    reads.audits.run_once()
+    audit(world)
     assert Trouble.NOT_SERVED not in {one.kind for one in reads.verdict().findings}
     world.clock.advance(3601)
     report(world, "running")
@@ -417,7 +418,7 @@ def test_whoever_audits_tells_all_the_others(world):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     assert kinds(reads.verdict()) == [("audit_old", "", 1)]
     assert reads.is_audit_due()
-    Reads(world.store, world.bus, world.deployment, world.clock).audits.run_once()
+    audit(world)
     assert reads.verdict().is_well
     assert not reads.is_audit_due()
     world.clock.advance(last_audit.EVERY + 1)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Query, Response
 
 from synergy.mx.access import Viewer
 from synergy.mx.services import ServicesDep
-from synergy.queries.timetable.background_audit import AuditStanding
+from synergy.queries.timetable.audit_standing import AuditStanding
 
 router = APIRouter(tags=["audit"])
 
@@ -31,10 +31,10 @@ def show_audit(at: ServicesDep, _: Viewer, response: Response, fresh: Fresh = Fa
     newest is ten minutes old, or if there is none, or with `fresh`. Answers 202 while there is
     none yet, or not the fresh one that was asked for: look again.
     """
-    audits = at.reads.audits
+    audits = at.audits
     standing = audits.begin() if fresh else audits.standing()
     if standing.is_running and (fresh or standing.result is None):
-        audits.wait(SHORTLY)
+        audits.wait_for_result(SHORTLY)
         standing = audits.standing()
         if standing.is_running:
             response.status_code = 202
@@ -47,4 +47,4 @@ def auditing(app: FastAPI) -> Iterator[None]:
     try:
         yield
     finally:
-        app.state.services.reads.audits.close()
+        app.state.services.audits.stop()

@@ -23,7 +23,7 @@ class Metrics(PlainTextResponse):
 def tell_metrics(at: ServicesDep, _: Viewer) -> Metrics:
     """All metrics; docs/operations.md says which one answers which question."""
     lines = [
-        *exported(at.reads, at.deployment, at.now),
+        *exported(at.reads, at.deployment, at.audits.standing(), at.now),
         *at.traffic.lines(at.stream.listeners),
     ]
     return Metrics("\n".join(lines) + "\n")

@@ -33,7 +33,7 @@ def show_verdict(
     if it is: `findings` names everything else, causes first, and `notes` what makes nothing not
     well. The answer's ETag changes when anything but `at` does.
     """
-    found = at.reads.watched_verdict()
+    found = at.verdict()
     known = hashlib.blake2b(_VERDICT.dump_json(found, exclude={"at"}), digest_size=12)
     tag = f'W/"{known.hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}

@@ -18,11 +18,11 @@ SHOWN = 200  # unexplained periods on the page
 @router.get("/audit")
 def show_audit(request: Request, at: ServicesDep, _: Viewer, fresh: bool = False) -> Response:
     """The newest audit; with `fresh` a new one is begun, which takes nothing but time."""
-    audits = at.reads.audits
+    audits = at.audits
     if fresh:
         audits.begin()
-        audits.wait(SHORTLY)
+        audits.wait_for_result(SHORTLY)
         return RedirectResponse("/audit", 303)
     if audits.standing().result is None:
-        audits.wait(SHORTLY)
+        audits.wait_for_result(SHORTLY)
     return page(request, "audit.html", standing=audits.standing(), most=SHOWN)

@@ -51,12 +51,12 @@ class Beginning:
 @router.get("/")
 def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
     """Everything at one glance; `part`: only what changes, for a page that is there already."""
-    seen, boxes = overview(at.reads, at.schedules, at.now), at.reads.boxes()
+    seen, boxes = overview(at.reads, at.schedules, at.audits.standing(), at.now), at.reads.boxes()
     return page(
         request,
         "_glance.html" if part else "overview.html",
         seen=seen,
-        verdict=at.reads.watched_verdict(),
+        verdict=at.verdict(),
         findings_shown=FINDINGS,
         page_of=page_of,
         late=sum(one.count for one in seen.late),

@@ -22,7 +22,7 @@ from synergy.queries.health.findings import Trouble
 from synergy.queries.health.verdict import Verdict
 from synergy.queries.metrics.exposition import Labels, gauge
 from synergy.queries.reads import Reads
-from synergy.queries.timetable.background_audit import AuditResult
+from synergy.queries.timetable.audit_standing import AuditResult, AuditStanding
 from synergy.queries.timetable.tree_states import closed_before, late_count
 from synergy.queries.views import BoxView
 from synergy.timetable.level import Level
@@ -58,10 +58,12 @@ _BAD_NEWS: tuple[tuple[str, str, Callable[[Level], int]], ...] = (
 )
 
 
-def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[str]:
+def exported(
+    reads: Reads, deployment: Deployment, audit: AuditStanding, now: datetime
+) -> Iterator[str]:
     """Everything but what MX counts of itself, in Prometheus' text form."""
     yield from gauge("build_info", "Which version this is.", [({"version": __version__}, 1)])
-    yield from _verdict(reads)
+    yield from _verdict(reads, audit)
     yield from reads.agent_metrics()
     yield from reads.activity.lines()
     yield from _timetable(reads, now)
@@ -82,13 +84,13 @@ def exported(reads: Reads, deployment: Deployment, now: datetime) -> Iterator[st
         (({"part": part.part}, int(part.is_led)) for part in reads.leaders()),
     )
     yield from _boxes(reads.boxes(), deployment, reads.controls())
-    yield from _audit(reads.audits.standing().result)
+    yield from _audit(audit.result)
 
 
-def _verdict(reads: Reads) -> Iterator[str]:
+def _verdict(reads: Reads, audit: AuditStanding) -> Iterator[str]:
     """What cannot be told is not well: so it is while the bus is away."""
     try:
-        found: Verdict | None = reads.watched_verdict()
+        found: Verdict | None = reads.verdict(is_auditing=audit.is_running)
     except MessagingUnavailable:
         found = None
     is_well = found is not None and found.is_well is True

@@ -1,0 +1,31 @@
+"""How far an audit in the background is, and what the newest one found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from synergy.queries.timetable.audit import Audit
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """An audit, when it was done, and how many seconds it took."""
+
+    at: datetime
+    took: float
+    audit: Audit
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStanding:
+    """Whether an audit is under way, `done` of `total` processes, and the newest result.
+
+    `failure` says why the last one has no result, "" if it has one.
+    """
+
+    is_running: bool
+    done: int
+    total: int
+    failure: str
+    result: AuditResult | None
