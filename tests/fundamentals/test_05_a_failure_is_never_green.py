@@ -1,0 +1,47 @@
+"""A failed attempt is repeated. When the attempts are used up, the job is failed and holds others back."""
+
+from __future__ import annotations
+
+from synergy.commands.bulk import BulkVerb
+from synergy.model.job import JobState
+from tests.service.scheduler_harness import SchedulerHarness
+
+
+def fail(_task):
+    raise OSError("no such disk")
+
+
+def use_up_the_attempts(system: SchedulerHarness) -> None:
+    system.write("visits", "2015051709", n=3)
+    for _ in range(2):
+        system.schedule()
+        system.work("SiteHour", work=fail)
+        system.advance(120)  # the pause before the next attempt, and the collector
+    system.forget_crews()
+
+
+def test_the_period_is_failed_and_says_why(system):
+    use_up_the_attempts(system)
+    assert system.state("SiteHour", "2015051709") is JobState.FAILED
+    assert "no such disk" in system.why("SiteHour", "2015051709").text
+
+
+def test_what_needs_it_waits(system):
+    use_up_the_attempts(system)
+    assert not system.state("SiteDay", "2015051700").is_finished
+    assert not system.audit().is_clean
+
+
+def test_an_operator_tries_it_again(system):
+    use_up_the_attempts(system)
+    system.act(BulkVerb.RETRY, "SiteHour", "2015051709")
+    system.settle()
+    assert system.state("SiteHour", "2015051709") is JobState.PROCESSED
+    assert system.rows("days") == {"2015051700": 3}
+
+
+def test_or_decides_to_do_without_it(system):
+    use_up_the_attempts(system)
+    system.act(BulkVerb.SKIP, "SiteHour", "2015051709")
+    system.settle()
+    assert system.state("SiteHour", "2015051709") is JobState.SKIPPED
