@@ -22,6 +22,7 @@ from synergy.errors import NotFound, Refused, Unreachable
 from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 
 if TYPE_CHECKING:
+    from synergy.commands.audits import Progress
     from synergy.commands.bulk import Bulk
     from synergy.commands.jobs import Actor, JobCommands
     from synergy.commands.maintenance import Maintenance
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
     from synergy.queries.reads import Reads
     from synergy.queries.timetable.audit import Audit
-    from synergy.queries.timetable.last_audit import Progress
     from synergy.storage.protocol import Store
 
 START = "launch.py supervisor start"
@@ -78,8 +78,8 @@ class Services:
         return ProcessCommands(self.store, self.bus, self.project.deployment)
 
     def audit(self, progress: Progress) -> Audit:
-        """Accounts for every closed period, and notes the result for all who ask for a verdict."""
-        from synergy.queries.timetable.last_audit import audited
+        """Accounts for every closed period, and stores the result, which verdicts use."""
+        from synergy.commands.audits import audited
 
         return audited(self.store, self.reads.audit, self.project.settings.clock, progress)
 

@@ -2,8 +2,8 @@
 
 Delivery is at least once; the unit's row, not the message, is the truth. A queue belongs to
 one process and is shared by its instances: each message goes to one of them. A topic wakes
-everybody who listens, carries nothing, and may be lost: whoever listens looks at the store,
-and looks at times without being woken.
+all its listeners, carries nothing, and may be lost: listeners read the store, from time to
+time also without being woken.
 
 One conformance suite (`tests/contract/test_bus_*.py`) holds every engine to it. Every
 method may raise MessagingUnavailable.
@@ -21,14 +21,14 @@ from synergy.storage.protocol import Batch, DeadMessage
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message in a consumer's hands; `body` is what came over the wire."""
+    """A message that a consumer has taken; `body` is its form on the wire."""
 
     message: Message
     body: bytes
 
 
 class Waiter(Protocol):
-    """Somebody who waits to be woken."""
+    """Blocks a thread until it is woken."""
 
     def wait(self, timeout: float) -> bool:
         """Blocks until there may be something, at most `timeout` seconds; True if woken."""
@@ -51,9 +51,9 @@ class Consumer(Waiter, Protocol):
         cannot be understood, or are of another deployment, are put into quarantine here and
         are not returned; others are taken in their place.
 
-        An empty answer means that nothing is at hand. Where messages travel, some may be on
-        their way: whoever then waits is woken as soon as there is one, whether it came before
-        or after that answer. To know how many wait, ask `Bus.depths`.
+        An empty answer means that none is available here. With a broker, messages may be in
+        transit: a wait that follows ends as soon as one is available, whether it came before
+        or after that answer. `Bus.depths` tells how many wait.
         """
         ...
 
@@ -62,14 +62,29 @@ class Consumer(Waiter, Protocol):
         ...
 
 
-class Bus(Protocol):
+class BusView(Protocol):
+    """The waiting and quarantined messages of a bus."""
+
+    def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
+        """The number of waiting messages by queue (None: all); one that is missing is empty.
+
+        Messages that a consumer has taken do not count.
+        """
+        ...
+
+    def dead(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
+        """Messages in quarantine, newest first; with `before`, only those with lower numbers."""
+        ...
+
+
+class Bus(BusView, Protocol):
     """Carries messages between processes."""
 
     def declare(self, queues: Sequence[str]) -> None:
         """Makes what the engine needs for these queues, where it is missing.
 
-        To be called ahead, before anything is published. Raises ConfigurationError for what
-        only an operator can put right, MessagingUnavailable for what may pass.
+        To be called before anything is published. Raises ConfigurationError for what only an
+        operator can correct, MessagingUnavailable for what may be temporary.
         """
         ...
 
@@ -92,28 +107,17 @@ class Bus(Protocol):
     def consumer(self, queue: str) -> Consumer: ...
 
     def notify(self, topic: str) -> None:
-        """Wakes whoever listens to the topic now; never blocks, never raises."""
+        """Wakes the present listeners of the topic; never blocks, never raises."""
         ...
 
     def listener(self, topic: str) -> Waiter: ...
 
-    def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
-        """How many messages wait in each queue (None: all); a queue not named here is empty.
-
-        Those in a consumer's hands do not count.
-        """
-        ...
-
-    def dead(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
-        """Messages in quarantine, newest first; with `before` only those with lower numbers."""
-        ...
-
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Sends messages in quarantine (None: all) to their queues again; how many to each."""
+        """Sends messages in quarantine (None: all) to their queues again; the number by queue."""
         ...
 
     def purge(self, queue: str) -> int:
-        """Drops all messages that wait in a queue; how many."""
+        """Deletes all waiting messages of a queue; returns how many."""
         ...
 
     def purge_dead(self) -> int: ...

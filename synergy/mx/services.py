@@ -14,6 +14,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from synergy.clock import Clock
+from synergy.commands.audits import store_audit
 from synergy.commands.bulk import Bulk
 from synergy.commands.idempotency import KeptAnswers
 from synergy.commands.jobs import JobCommands
@@ -30,7 +31,6 @@ from synergy.queries.health.verdict import Verdict
 from synergy.queries.logs.files import LogFiles
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
-from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.follower import TimetableFollower
 from synergy.runtime.workplace import Workplace
 
@@ -70,7 +70,7 @@ class Services:
         reads = Reads(store, bus, deployment, clock, following.timetable)
         return Services(
             reads=reads,
-            audits=BackgroundAudit(reads.audit, clock, partial(last_audit.keep, store)),
+            audits=BackgroundAudit(reads.audit, clock, partial(store_audit, store)),
             actions=JobCommands(store, bus, deployment),
             bulk=bulk,
             operations=Operations(store, bulk, clock, place.owner),

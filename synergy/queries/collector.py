@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
-from synergy.messaging.protocol import Bus
+from synergy.messaging.protocol import BusView
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.views import PlannedMove
 from synergy.runtime import identity
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.timetable import Timetable
 
 
 def planned(
-    store: Store,
-    bus: Bus,
+    store: StoreView,
+    bus: BusView,
     deployment: Deployment,
     timetable: Timetable,
     now: datetime,

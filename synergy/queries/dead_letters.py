@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from synergy.messaging.protocol import Bus
+from synergy.messaging.protocol import BusView
 from synergy.model.cursor import number_of
 from synergy.storage.protocol import DeadMessage
 
@@ -33,7 +33,7 @@ class DeadPage:
     next: str | None
 
 
-def dead_page(bus: Bus, limit: int, cursor: str | None, longest: int) -> DeadPage:
+def dead_page(bus: BusView, limit: int, cursor: str | None, longest: int) -> DeadPage:
     """A page, each with so many characters at most; raises InvalidValue for what is no cursor."""
     found = bus.dead(limit + 1, None if cursor is None else number_of(cursor))
     items = tuple(_letter(dead, longest) for dead in found[:limit])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from synergy.errors import InvalidValue
 from synergy.model.cursor import number_of
 from synergy.model.journal import JournalEntry
-from synergy.storage.protocol import Journal
+from synergy.storage.protocol import ReadableJournal
 
 LOOKED_THROUGH = 10_000  # entries for one page at most; the page is shorter then, with a next one
 _STEP = 1000
@@ -26,7 +26,7 @@ class JournalPage:
 
 
 def journal_page(
-    journal: Journal,
+    journal: ReadableJournal,
     process: str | None = None,
     timeperiod: str | None = None,
     event: str | None = None,
@@ -56,7 +56,7 @@ def journal_page(
     return JournalPage(tuple(found), None if before is None else str(before))
 
 
-def _older(journal: Journal, process: str | None, timeperiod: str | None) -> Older:
+def _older(journal: ReadableJournal, process: str | None, timeperiod: str | None) -> Older:
     if timeperiod is None:
         return lambda limit, before: journal.find(process, limit, before)
     if process is None:

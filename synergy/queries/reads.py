@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from synergy.clock import Clock
 from synergy.errors import NotFound, Refused
-from synergy.messaging.protocol import Bus
+from synergy.messaging.protocol import BusView
 from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
 from synergy.model.process import DaemonProcess, Deployment, WorkingProcess
@@ -56,7 +56,7 @@ from synergy.queries.views import (
     Window,
 )
 from synergy.runtime.leaders import COLLECTOR, PartView, is_led, is_process_led, leaders
-from synergy.storage.protocol import DeadMessage, LogLine, Store, StoreStatus
+from synergy.storage.protocol import DeadMessage, LogLine, StoreStatus, StoreView
 from synergy.timetable.timetable import Timetable
 
 JOURNAL = "journal"  # the topic that tells that jobs were finished or the collector has run
@@ -68,7 +68,7 @@ class Reads:
     """What may be seen of a deployment."""
 
     def __init__(
-        self, store: Store, bus: Bus, deployment: Deployment, clock: Clock,
+        self, store: StoreView, bus: BusView, deployment: Deployment, clock: Clock,
         timetable: Callable[[], Timetable] | None = None,
     ) -> None:  # fmt: skip
         """`timetable` tells how it is now, for somebody who looks often (`Following`)."""

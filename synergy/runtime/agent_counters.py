@@ -17,7 +17,7 @@ import orjson
 
 from synergy.names import agent_counters
 from synergy.runtime.leaders import AGENTS
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Upper bounds of the buckets that durations are counted in, seconds."""
@@ -132,7 +132,7 @@ class Meter:
         return self._buckets.setdefault(series, [0] * (len(BOUNDS) + 1))
 
 
-def collected(store: Store) -> Meter:
+def collected(store: StoreView) -> Meter:
     """The sum of what all agents wrote."""
     meter = Meter()
     for lease in store.leases.all(AGENTS):  # they stay, whoever holds them

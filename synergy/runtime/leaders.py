@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from synergy.model.lease import Lease
 from synergy.model.process import Deployment
 from synergy.runtime import identity
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 FAMILY = "scheduler/"  # how the names of all these leases begin
 COLLECTOR = "collector"
@@ -61,24 +61,24 @@ class PartView:
         return self.term is not None
 
 
-def leaders(store: Store, deployment: Deployment) -> list[PartView]:
+def leaders(store: StoreView, deployment: Deployment) -> list[PartView]:
     """Who leads each part, as far as can be seen from this machine."""
     leases = {lease.name: lease for lease in store.leases.all(FAMILY)}
     return [_view(part, leases.get(lease_of(part))) for part in parts_of(deployment)]
 
 
-def is_led(store: Store, part: str) -> bool:
+def is_led(store: StoreView, part: str) -> bool:
     """Whether somebody leads a part, as far as can be seen from this machine."""
     return is_lease_led(store, lease_of(part))
 
 
-def is_lease_led(store: Store, name: str) -> bool:
+def is_lease_led(store: StoreView, name: str) -> bool:
     """Whether somebody holds a lease, as far as can be seen from this machine."""
     lease = store.leases.read(name)
     return lease is not None and _is_live(lease)
 
 
-def is_process_led(store: Store, deployment: Deployment, process: str) -> bool:
+def is_process_led(store: StoreView, deployment: Deployment, process: str) -> bool:
     """Whether somebody leads the tree of a process, as far as can be seen from this machine."""
     trees = [tree.name for tree in deployment.trees.values() if process in tree.processes]
     return any(is_led(store, part_of_tree(tree)) for tree in trees)

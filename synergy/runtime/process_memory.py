@@ -1,4 +1,4 @@
-"""How much memory processes take, as the supervisors of their boxes told last."""
+"""The memory of processes, as the supervisors of their boxes reported it last."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 import orjson
 
 from synergy.names import process_memory
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
-Instance = tuple[str, int]  # a process, and which one of it
+Instance = tuple[str, int]  # a process, and its number among the instances of it
 
 
 def written(taken: Mapping[Instance, int]) -> str:
-    """The text of that fact; `taken` are resident bytes."""
+    """The text of the fact; `taken` holds resident bytes."""
     return orjson.dumps([[process, n, size] for (process, n), size in taken.items()]).decode()
 
 
-def memory(store: Store, box: str) -> dict[Instance, int]:
+def memory(store: StoreView, box: str) -> dict[Instance, int]:
     """Resident bytes of the processes that ran on a box at the last report."""
     text = store.facts.get(process_memory(box))
     if text is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from synergy.commands.audits import audited
 from synergy.queries.reads import Reads
-from synergy.queries.timetable import last_audit
 from tests.service.scheduler_harness import SchedulerHarness
 
 
 def audit(world: SchedulerHarness) -> None:
-    """Makes one, and notes its result."""
+    """Makes one, and stores its result."""
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    last_audit.audited(world.store, reads.audit, world.clock, lambda _done, _total: None)
+    audited(world.store, reads.audit, world.clock, lambda _done, _total: None)

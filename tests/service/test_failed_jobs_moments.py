@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from synergy.commands.audits import store_audit
 from synergy.commands.bulk import BulkVerb
 from synergy.errors import StorageUnavailable
 from synergy.model.job import JobState
 from synergy.model.process import Blocking, OnFailure, StateMachine
 from synergy.model.unit_of_work import Hint
 from synergy.queries.timetable.audit import LATE, Audit, Unexplained
-from synergy.queries.timetable.last_audit import keep, last_audit
+from synergy.queries.timetable.last_audit import last_audit
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
@@ -278,11 +279,11 @@ def test_late_data_that_is_taken_in_each_time_is_no_failure_however_long_it_come
     for hour in range(20):
         world.clock.advance(30)
         late = Unexplained("Hour", f"20150517{hour:02}", "processed", LATE)
-        keep(world.store, Audit(100, 99, 0, (late,), late=1), world.clock.now(), 0.1)
+        store_audit(world.store, Audit(100, 99, 0, (late,), late=1), world.clock.now(), 0.1)
     assert not last_audit(world.store).is_late_for_long
     for _ in range(14):
         world.clock.advance(30)
-        keep(world.store, Audit(100, 99, 0, (late,), late=1), world.clock.now(), 0.1)
+        store_audit(world.store, Audit(100, 99, 0, (late,), late=1), world.clock.now(), 0.1)
     assert last_audit(world.store).is_late_for_long
 
 

@@ -16,7 +16,7 @@ from synergy.queries.timetable import remedies
 from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.timetable.tree_states import closed_before, late_before
 from synergy.queries.timetable.why import Why
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.level import Level
 from synergy.timetable.readiness import Blocker, blockers
 from synergy.timetable.timetable import Place, Timetable
@@ -34,7 +34,7 @@ _DONE = ("job.processed", "job.noop")
 class PeriodFacts:
     """Answers for one look at a timetable."""
 
-    def __init__(self, store: Store, timetable: Timetable, now: datetime) -> None:
+    def __init__(self, store: StoreView, timetable: Timetable, now: datetime) -> None:
         self._store = store
         self._timetable = timetable
         self._now = now

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable, SynergyError
-from synergy.messaging.protocol import Bus
+from synergy.messaging.protocol import BusView
 from synergy.model.lease import Lease
 from synergy.model.process import Deployment, Process
 from synergy.model.switches import is_switched_on
 from synergy.runtime import identity
 from synergy.runtime.leaders import COLLECTOR, DECIDER, lease_of, part_of_tree
 from synergy.runtime.leadership import WAIT
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 DEADLINE = 2.0  # seconds in which a check has to answer
 AGENTS = "synergy.agent."  # how the classnames of agents begin
@@ -56,7 +56,7 @@ class Health:
     """Asks whether everything is well; for several threads."""
 
     def __init__(
-        self, store: Store, bus: Bus, deployment: Deployment, clock: Clock,
+        self, store: StoreView, bus: BusView, deployment: Deployment, clock: Clock,
         deadline: float = DEADLINE,
     ) -> None:  # fmt: skip
         watch = LeaseWatch(store, clock)
@@ -155,7 +155,7 @@ class _Seen:
 class LeaseWatch:
     """Watches from one look to the next whether leases are renewed."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StoreView, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._seen: dict[str, _Seen] = {}

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from synergy.messaging.protocol import Bus
+from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
 from synergy.model.control import ProcessControl
 from synergy.model.process import DaemonProcess, Deployment, Process
@@ -34,7 +34,7 @@ from synergy.queries.schedules.retries import successor_id, successors
 from synergy.queries.timetable.last_audit import last_audit
 from synergy.queries.views import BoxProcess, BoxView
 from synergy.runtime.leaders import COLLECTOR, DECIDER, is_lease_led, leaders
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.timetable import Timetable
 
 NEW = timedelta(minutes=5)  # a deployment that is younger has only begun
@@ -54,7 +54,7 @@ class SituationReader:
     """One look at a deployment; `timetable` is None if it has no start yet."""
 
     def __init__(
-        self, store: Store, bus: Bus, deployment: Deployment, timetable: Timetable | None,
+        self, store: StoreView, bus: BusView, deployment: Deployment, timetable: Timetable | None,
         now: datetime,
     ) -> None:  # fmt: skip
         self._store = store

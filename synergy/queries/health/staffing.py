@@ -13,7 +13,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.remedies import Remedy
 from synergy.runtime import identity
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 LIMIT = timedelta(minutes=5)  # that units may wait for a process of which no worker lives
 NAMED = 3  # units that workers are busy with; the others are counted
@@ -53,7 +53,7 @@ class Unserved:
 class Staff:
     """The workers of all processes, as one look at the store shows them."""
 
-    def __init__(self, store: Store, now: datetime) -> None:
+    def __init__(self, store: StoreView, now: datetime) -> None:
         self._now = now
         self._silent = {box.id for box in store.boxes.all() if box.is_silent(now)}
         self._assignments = store.boxes.assignments()
@@ -100,7 +100,7 @@ class Staff:
 
 
 def unserved(
-    store: Store, deployment: Deployment, now: datetime, limit: timedelta = LIMIT
+    store: StoreView, deployment: Deployment, now: datetime, limit: timedelta = LIMIT
 ) -> list[Unserved]:
     """The processes with units that wait, and of which nobody has taken any for too long.
 
@@ -152,7 +152,7 @@ def _by_process(units: Sequence[UnitOfWork], state: UnitState) -> Mapping[str, l
     return found
 
 
-def _last_claim(store: Store, process: str, since: datetime) -> datetime:
+def _last_claim(store: StoreView, process: str, since: datetime) -> datetime:
     """When a unit of the process was last claimed, if that was after `since`; else `since`."""
     before, looked_at = None, 0
     while looked_at < _LOOKED_AT:

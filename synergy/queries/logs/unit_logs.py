@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from synergy.queries.logs.lines import LEVELS, Line, Part, Wanted
-from synergy.storage.protocol import LogLine, UnitLogs
+from synergy.storage.protocol import LogLine, ReadableUnitLogs
 
 STEP = 200  # lines that are read at a time; one may have 8,192 characters
 
@@ -15,7 +15,7 @@ class UnitLog:
 
     parts: tuple[Part, ...] = ()
 
-    def __init__(self, logs: UnitLogs, unit: str) -> None:
+    def __init__(self, logs: ReadableUnitLogs, unit: str) -> None:
         self._logs = logs
         self._unit = unit
         self.total = logs.count(unit)

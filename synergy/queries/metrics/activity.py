@@ -9,7 +9,7 @@ from synergy.model.process import Deployment
 from synergy.queries.metrics.throughput import MINUTES, Minutes, Throughput
 from synergy.queries.metrics.work import WorkMeter
 from synergy.queries.single_flight import SingleFlight
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 PAGE = 5000  # entries read at a time
 PAGES = 4  # that one look takes in at most; what is left comes with the next
@@ -22,7 +22,7 @@ class Activity:
     newest entries are read, as many as one look takes in.
     """
 
-    def __init__(self, store: Store, deployment: Deployment, clock: Clock) -> None:
+    def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
         self._store = store
         self._managed = deployment.managed()
         self._clock = clock

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from synergy.names import RUN_COUNTS
 from synergy.queries.metrics.exposition import gauge, heading, histogram, sample
 from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected, loaded
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 GAUGES = {
     "schedules": "Schedules that there are.",
@@ -16,13 +16,13 @@ GAUGES = {
 }
 
 
-def lines(store: Store) -> Iterator[str]:
+def lines(store: StoreView) -> Iterator[str]:
     """All metrics of agents in Prometheus' text form."""
     yield from _counted(store)
     yield from _gauges(store)
 
 
-def _counted(store: Store) -> Iterator[str]:
+def _counted(store: StoreView) -> Iterator[str]:
     meter = collected(store)
     totals, durations = sorted(meter.totals().items()), sorted(meter.durations().items())
     for name, meaning in COUNTERS.items():
@@ -37,7 +37,7 @@ def _counted(store: Store) -> Iterator[str]:
                 yield from histogram(name, {"outcome": outcome}, BOUNDS, buckets, seconds)
 
 
-def _gauges(store: Store) -> Iterator[str]:
+def _gauges(store: StoreView) -> Iterator[str]:
     states = loaded(store.facts.get(RUN_COUNTS) or "")
     dead = len(store.messages.buried(1000))
     yield from gauge("schedules", GAUGES["schedules"], [({}, store.schedules.count())])

@@ -8,10 +8,10 @@ from synergy.model.box import Box
 from synergy.queries.processes.states import by_place
 from synergy.queries.views import BoxProcess, BoxView
 from synergy.runtime.process_memory import memory
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 
-def box_views(store: Store, now: datetime) -> list[BoxView]:
+def box_views(store: StoreView, now: datetime) -> list[BoxView]:
     """All boxes that ever reported or have something assigned."""
     known = {box.id: box for box in store.boxes.all()}
     is_on = {(a.box, a.process): a.is_on for a in store.boxes.assignments()}

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import orjson
 
-from synergy.messaging.protocol import Bus
+from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
 from synergy.model.control import ProcessControl
 from synergy.model.process import Deployment, FreerunProcess, ManagedProcess, Process
@@ -17,13 +17,15 @@ from synergy.model.switches import is_switched_on
 from synergy.queries.schedules.listing import own_schedules
 from synergy.queries.views import Placement, ProcessView
 from synergy.schedule.trigger import parse
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 
 class Look:
     """What all processes have in common at one moment."""
 
-    def __init__(self, store: Store, bus: Bus, deployment: Deployment, now: datetime) -> None:
+    def __init__(
+        self, store: StoreView, bus: BusView, deployment: Deployment, now: datetime
+    ) -> None:
         self._now = now
         self._controls = store.controls.all()
         self._schedules = own_schedules(store, list(deployment.freerun()))
@@ -96,7 +98,7 @@ def trigger_of(
     return process.trigger_frequency if isinstance(process, FreerunProcess) else None
 
 
-def by_process(store: Store) -> dict[str, Mapping[str, int]]:
+def by_process(store: StoreView) -> dict[str, Mapping[str, int]]:
     """How many unfinished units each process has, by state."""
     counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for (process, state), number in store.units.counts().items():

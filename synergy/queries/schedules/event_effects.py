@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from synergy.model.schedule import Event, Run
 from synergy.schedule.progress.event_lifetime import event_keys
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 LOOKED_AT = "agent.events"  # the fact that holds the number of the newest event decided about
 PATIENCE = 1.0  # seconds that `effects` waits for an agent
@@ -37,7 +37,7 @@ class Effects:
 
 
 def effects(
-    store: Store,
+    store: StoreView,
     taken: Sequence[Taken],
     wait: Callable[[float], object] = lambda seconds: None,
 ) -> Effects:
@@ -58,11 +58,11 @@ def effects(
     return Effects(tuple(names), tuple(_caused(store, names, ids)), is_decided)
 
 
-def _is_looked_at(store: Store, seq: int) -> bool:
+def _is_looked_at(store: StoreView, seq: int) -> bool:
     return int(store.facts.get(LOOKED_AT) or 0) >= seq
 
 
-def _caused(store: Store, schedules: Sequence[str], ids: set[str]) -> list[Run]:
+def _caused(store: StoreView, schedules: Sequence[str], ids: set[str]) -> list[Run]:
     return [
         run
         for name in schedules

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from synergy.model.schedule import RunState, Schedule
 from synergy.queries.schedules.retries import failed_runs
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 LOOKED_THROUGH = 5000  # rows for one page at most; the page is shorter then, and has a next one
 
@@ -14,7 +14,7 @@ _ENDED = (RunState.PROCESSED, RunState.NOOP, RunState.FAILED)
 
 
 def matching(
-    store: Store, limit: int, cursor: str | None, prefix: str, is_enabled: bool | None
+    store: StoreView, limit: int, cursor: str | None, prefix: str, is_enabled: bool | None
 ) -> tuple[list[Schedule], str | None]:
     """A page by name of those whose name begins so, and the cursor of the next one or None.
 
@@ -34,7 +34,7 @@ def matching(
     return found, after
 
 
-def failing(store: Store, limit: int) -> list[Schedule]:
+def failing(store: StoreView, limit: int) -> list[Schedule]:
     """Those whose last run that ended has failed, the latest failure first."""
     runs = failed_runs(store)
     names = list(dict.fromkeys(run.schedule for run in runs if run.schedule))
@@ -49,7 +49,7 @@ def failing(store: Store, limit: int) -> list[Schedule]:
     return found
 
 
-def own_schedules(store: Store, processes: Sequence[str]) -> dict[str, Schedule]:
+def own_schedules(store: StoreView, processes: Sequence[str]) -> dict[str, Schedule]:
     """The schedules that run the processes whose names they have."""
     found = store.schedules.get(processes) if processes else ()
     return {one.name: one for one in found if one.definition.get("process") == one.name}

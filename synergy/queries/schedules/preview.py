@@ -19,7 +19,7 @@ from synergy.schedule.format.read import StoredDelivery, warnings, words
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.template import NAMES, fill, unknown, values
 from synergy.schedule.zones import zone
-from synergy.storage.protocol import Payloads
+from synergy.storage.protocol import ReadablePayloads
 
 LATEST = datetime(2999, 12, 31, tzinfo=UTC)  # where no end is given
 SHOWN = 16_384  # characters of a body
@@ -30,7 +30,7 @@ _DIALECTS = {"unix": "Unix cron, five fields", "quartz": "Quartz cron, seconds f
 
 def preview(
     definition: Definition,
-    payloads: Payloads,
+    payloads: ReadablePayloads,
     start: datetime,
     end: datetime | None = None,
     limit: int = 10,
@@ -63,7 +63,7 @@ def preview(
     )
 
 
-def _with_payload(definition: Definition, payloads: Payloads) -> Definition:
+def _with_payload(definition: Definition, payloads: ReadablePayloads) -> Definition:
     program = definition.program
     if not isinstance(program, StoredDelivery):
         return definition

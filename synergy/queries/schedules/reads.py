@@ -35,7 +35,7 @@ from synergy.queries.schedules.views import (
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, words
 from synergy.schedule.progress.state import ProgressState
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 LAST_RUNS = 10  # shown with a schedule
 MOST_PENDING = 1000
@@ -49,7 +49,7 @@ _UNCHECKED = Known()  # it was checked when it was stored; its program may be go
 class ScheduleReads:
     """What may be seen of schedules."""
 
-    def __init__(self, store: Store, deployment: Deployment, clock: Clock) -> None:
+    def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
         self._store = store
         self._deployment = deployment
         self._clock = clock

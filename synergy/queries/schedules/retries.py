@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.model.schedule import Run, RunState, run_id
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 
 PAGE = 500  # runs that are looked at, or launched again, in one step
 
 _OF_A_TRY = ("first_attempt", "first_attempt_at", "waits")  # what a fresh budget forgets
 
 
-def failed_runs(store: Store, schedule: str | None = None, limit: int = PAGE) -> list[Run]:
+def failed_runs(store: StoreView, schedule: str | None = None, limit: int = PAGE) -> list[Run]:
     """Runs that have failed and were not launched again, newest first."""
     found, cursor = failed_page(store, schedule, PAGE)
     while len(found) < limit and cursor is not None:
@@ -29,7 +29,7 @@ def failed_runs(store: Store, schedule: str | None = None, limit: int = PAGE) ->
 
 
 def failed_page(
-    store: Store, schedule: str | None, limit: int, cursor: str | None = None
+    store: StoreView, schedule: str | None, limit: int, cursor: str | None = None
 ) -> tuple[list[Run], str | None]:
     """A page of them, and the cursor of the next or None; it may have fewer, but then some."""
     while True:
@@ -40,7 +40,7 @@ def failed_page(
             return found, cursor
 
 
-def successors(store: Store, runs: Sequence[Run]) -> set[str]:
+def successors(store: StoreView, runs: Sequence[Run]) -> set[str]:
     """The ids of the runs that took up some of these."""
     ids = [successor_id(run) for run in runs if successor_id(run) != run.id]
     return {run.id for run in (store.runs.get(ids) if ids else ())}

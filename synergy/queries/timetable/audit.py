@@ -22,7 +22,7 @@ from synergy.queries.timetable.causes import Kind
 from synergy.queries.timetable.coverage import uncovered
 from synergy.queries.timetable.job_list import JobList
 from synergy.queries.timetable.why import Why
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.level import Level, byte_class, flagged
 from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
@@ -77,7 +77,7 @@ class Audit:
 
 
 def audit(
-    store: Store,
+    store: StoreView,
     timetable: Timetable,
     now: datetime,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -134,7 +134,7 @@ class _Failures(TypedDict):
     acknowledgements: tuple[Unexplained, ...]
 
 
-def _failures(store: Store, timetable: Timetable, now: datetime) -> _Failures:
+def _failures(store: StoreView, timetable: Timetable, now: datetime) -> _Failures:
     jobs = JobList(store, timetable, now)
 
     def listed(pattern: re.Pattern[bytes]) -> tuple[Unexplained, ...]:
@@ -163,7 +163,7 @@ def _number(timetable: Timetable, pattern: re.Pattern[bytes]) -> int:
     return sum(1 for _ in _places(timetable, pattern))
 
 
-def _reached(store: Store, place: Place, now: datetime) -> int:
+def _reached(store: StoreView, place: Place, now: datetime) -> int:
     """How far a scheduler that is catching up has come; the level's end if none is.
 
     It goes from the oldest period on, so what lies ahead of it is still to be looked at.
@@ -197,7 +197,7 @@ def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplaine
     return found
 
 
-def _still_open(store: Store, place: Place, found: list[Unexplained]) -> list[Unexplained]:
+def _still_open(store: StoreView, place: Place, found: list[Unexplained]) -> list[Unexplained]:
     """Those that were not moved while we looked at others."""
     if not found:
         return []

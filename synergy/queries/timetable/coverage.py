@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from synergy.model.job import JobState
 from synergy.model.process import LateData
 from synergy.model.unit_of_work import UnitState
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
 
@@ -30,7 +30,7 @@ class Uncovered:
     state: JobState
 
 
-def uncovered(store: Store, place: Place, first: int, end: int) -> Iterator[Uncovered]:
+def uncovered(store: StoreView, place: Place, first: int, end: int) -> Iterator[Uncovered]:
     """Those among jobs `[first, end)` that are to be started over because of it.
 
     Jobs that their process wants only marked, or left, are none of them; nor are skipped
@@ -66,7 +66,7 @@ def _in_parts(ordinals: Sequence[int]) -> Iterator[Sequence[int]]:
         begin = end
 
 
-def _highest_ends(store: Store, level: Level, first: int, last: int) -> dict[int, int]:
+def _highest_ends(store: StoreView, level: Level, first: int, last: int) -> dict[int, int]:
     """What the units of jobs `first` to `last`, none of them skipped, were asked to cover."""
     found: dict[int, int] = {}
     names = level.timeperiod
@@ -104,7 +104,7 @@ def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
             waiting.append((other, begin, other.level.checkpoint(end - 1) + 1))
 
 
-def uncovered_below(store: Store, place: Place, ordinal: int) -> Uncovered | None:
+def uncovered_below(store: StoreView, place: Place, ordinal: int) -> Uncovered | None:
     """The first such job among a job and all that it is made from."""
     for at, first, end in below(place, ordinal):
         found = next(uncovered(store, at, first, end), None)

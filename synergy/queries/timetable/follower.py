@@ -25,7 +25,7 @@ from synergy.model.process import Deployment
 from synergy.names import TIMETABLE_START
 from synergy.queries.single_flight import SingleFlight
 from synergy.queries.timetable.load import load_timetable
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.change import Change
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
@@ -50,7 +50,7 @@ class _Known:
 class TimetableFollower:
     """The timetable of a store that others write to; for several threads."""
 
-    def __init__(self, store: Store, deployment: Deployment, clock: Clock) -> None:
+    def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
         self._store = store
         self._deployment = deployment
         self._clock = clock

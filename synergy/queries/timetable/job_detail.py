@@ -14,7 +14,7 @@ from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.timetable.coverage import Uncovered
 from synergy.queries.timetable.job_list import ListedJob
 from synergy.queries.views import SkipCause, Standing, shown_word, skip_cause
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.cascade import upwards
 from synergy.timetable.readiness import counterparts
 from synergy.timetable.timetable import Place
@@ -129,7 +129,7 @@ class JobDetail:
 
 
 def job_detail(
-    store: Store, place: Place, ordinal: int, job: ListedJob, standing: Standing
+    store: StoreView, place: Place, ordinal: int, job: ListedJob, standing: Standing
 ) -> JobDetail:
     """All that belongs to a job of the timetable."""
     level, process = place.level, place.process
@@ -155,7 +155,7 @@ def job_detail(
 
 
 def _collection(
-    store: Store, process: ManagedProcess, name: str | None, spans: Iterable[tuple[int, int]]
+    store: StoreView, process: ManagedProcess, name: str | None, spans: Iterable[tuple[int, int]]
 ) -> Collection | None:
     if name is None:
         return None

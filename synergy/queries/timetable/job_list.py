@@ -18,7 +18,7 @@ from synergy.model.switches import is_switched_on
 from synergy.queries.timetable.tree_states import late_before
 from synergy.queries.timetable.window import LevelReader
 from synergy.queries.views import JobView, SkipCause, Window, shown_word
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.cascade import Node
 from synergy.timetable.timetable import Place, Timetable
 
@@ -88,7 +88,7 @@ class JobPage:
 class JobList:
     """Lists the jobs of one look."""
 
-    def __init__(self, store: Store, timetable: Timetable, now: datetime) -> None:
+    def __init__(self, store: StoreView, timetable: Timetable, now: datetime) -> None:
         self._store = store
         self._timetable = timetable
         self._now = now

@@ -17,7 +17,7 @@ from synergy.queries.timetable.remedies import Remedy
 from synergy.runtime import identity
 from synergy.runtime.leaders import COLLECTOR, is_led, part_of_tree
 from synergy.schedule.trigger import Every, parse
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timeperiod import Qualifier
 from synergy.timetable.readiness import Blocker, Relation, blockers, skipped_counterparts
 from synergy.timetable.timetable import Place, Timetable
@@ -29,7 +29,7 @@ UNITS = 32  # of a job that are looked at: those under way are among the newest
 class Why:
     """Answers for one look at the store."""
 
-    def __init__(self, store: Store, timetable: Timetable, now: datetime) -> None:
+    def __init__(self, store: StoreView, timetable: Timetable, now: datetime) -> None:
         self._store = store
         self._timetable = timetable
         self._now = now

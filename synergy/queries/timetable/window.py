@@ -10,7 +10,7 @@ from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.timetable.tree_states import closed_before
 from synergy.queries.views import JobView, LevelView, Window, skip_cause
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import StoreView
 from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place
 
@@ -21,7 +21,7 @@ _ENOUGH = 20  # entries of a job among which the one about its end is
 class LevelReader:
     """Looks at one process of a timetable that was loaded."""
 
-    def __init__(self, store: Store, place: Place, now: datetime, *, is_on: bool) -> None:
+    def __init__(self, store: StoreView, place: Place, now: datetime, *, is_on: bool) -> None:
         self._store = store
         self._place = place
         self._is_on = is_on

@@ -15,23 +15,45 @@ from synergy.storage.protocol.documents import (
     Bounds,
     Documents,
     Merge,
+    ReadableDocuments,
     SourceChange,
     unique_documents,
 )
-from synergy.storage.protocol.journal import Journal
+from synergy.storage.protocol.journal import Journal, ReadableJournal
 from synergy.storage.protocol.messages import (
     DeadMessage,
     LogLine,
     Messages,
+    ReadableMessages,
+    ReadableUnitLogs,
     StoredMessage,
     UnitLogs,
 )
-from synergy.storage.protocol.operating import Boxes, Controls, Facts, Leases
-from synergy.storage.protocol.operations import Answers, Operations
-from synergy.storage.protocol.schedules import Events, Payloads, Runs, Schedules
-from synergy.storage.protocol.store import Batch, Store, StoreStatus
+from synergy.storage.protocol.operating import (
+    Boxes,
+    Controls,
+    Facts,
+    Leases,
+    ReadableBoxes,
+    ReadableControls,
+    ReadableFacts,
+    ReadableLeases,
+)
+from synergy.storage.protocol.operations import Answers, Operations, ReadableOperations
+from synergy.storage.protocol.schedules import (
+    Events,
+    Payloads,
+    ReadableEvents,
+    ReadablePayloads,
+    ReadableRuns,
+    ReadableSchedules,
+    Runs,
+    Schedules,
+)
+from synergy.storage.protocol.store import Batch, Store
 from synergy.storage.protocol.transfer import Key, Record, Transfer
-from synergy.storage.protocol.work import Jobs, Units
+from synergy.storage.protocol.view import StoreStatus, StoreView
+from synergy.storage.protocol.work import Jobs, ReadableJobs, ReadableUnits, Units
 
 __all__ = [
     "Answers",
@@ -52,12 +74,28 @@ __all__ = [
     "Messages",
     "Operations",
     "Payloads",
+    "ReadableBoxes",
+    "ReadableControls",
+    "ReadableDocuments",
+    "ReadableEvents",
+    "ReadableFacts",
+    "ReadableJobs",
+    "ReadableJournal",
+    "ReadableLeases",
+    "ReadableMessages",
+    "ReadableOperations",
+    "ReadablePayloads",
+    "ReadableRuns",
+    "ReadableSchedules",
+    "ReadableUnitLogs",
+    "ReadableUnits",
     "Record",
     "Runs",
     "Schedules",
     "SourceChange",
     "Store",
     "StoreStatus",
+    "StoreView",
     "StoredMessage",
     "Transfer",
     "UnitLogs",

@@ -14,8 +14,8 @@ from synergy.model.unit_of_work import Document, SinkWrite
 class Bounds:
     """What a source holds for a timeperiod range: lowest and highest write number, rows.
 
-    `low` is the lowest number ever given there, which no later write moves. `high` also rises
-    when a row is taken away, so that `rows` may be 0 while `high` is not.
+    `low` is the lowest number ever given there; later writes do not change it. `high` also rises
+    when a row is removed, so `rows` may be 0 while `high` is not.
     """
 
     low: int
@@ -25,7 +25,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """That a timeperiod of a collection was written to, at write number `seq`."""
+    """A write to a timeperiod of a collection, numbered `seq`."""
 
     collection: str
     timeperiod: str
@@ -35,24 +35,15 @@ class SourceChange:
 Merge = Callable[[str, Mapping[str, object] | None], Mapping[str, object]]
 
 
-class Documents(Protocol):
+class ReadableDocuments(Protocol):
     """The collections that workers read and write.
 
-    Each write that changes a document gets a number, in the order in which writes become
-    visible: who has seen number n has missed no write numbered below n. Writing a document
-    that is already there, the same, is no write.
+    Each write that changes a document has a number, in the order in which writes become
+    visible: a reader that has seen number n has missed no write numbered below n.
     """
 
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
-        """The bodies within `[start, end)`, by timeperiod, then key; "" as end: no end."""
-        ...
-
-    def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
-        """For each (key, timeperiod): the body becomes `merge(key, present body or None)`.
-
-        Each is atomic; `merge` may be called again where another writer came between, and
-        must be pure. Returns how many changed.
-        """
+        """The bodies within `[start, end)`, by timeperiod, then key; an end of "" means none."""
         ...
 
     def bounds(self, collection: str, start: str, end: str) -> Bounds | None:
@@ -66,8 +57,8 @@ class Documents(Protocol):
     def changed_since(self, seq: int, limit: int) -> list[SourceChange]:
         """The newest change of each (collection, timeperiod) changed after `seq`, by number.
 
-        Only the newest change of a timeperiod is remembered, so the cost is that of what
-        changed.
+        Only the newest change of a timeperiod is stored, so the cost is proportional to
+        the number of changed timeperiods.
         """
         ...
 
@@ -76,11 +67,23 @@ class Documents(Protocol):
         ...
 
 
+class Documents(ReadableDocuments, Protocol):
+    """Documents, read and updated; an update that changes nothing is no write."""
+
+    def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
+        """For each (key, timeperiod): the body becomes `merge(key, present body or None)`.
+
+        Each is atomic. `merge` must be pure: it is called again after a concurrent write.
+        Returns the number of changed documents.
+        """
+        ...
+
+
 def unique_documents(write: SinkWrite) -> dict[tuple[str, str], Document]:
     """The documents of a sink write by (timeperiod, key).
 
-    Raises InvalidValue for one that comes twice, which would lose a row, and for one outside
-    the range that the write replaces.
+    Raises InvalidValue for a duplicate, which would lose a row, and for a document outside the
+    range that the write replaces.
     """
     found: dict[tuple[str, str], Document] = {}
     for document in write.documents:

@@ -1,4 +1,4 @@
-"""The record of what happened, and the feed that others follow."""
+"""The journal: the record of what happened, and the feed that services follow."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from typing import Protocol
 from synergy.model.journal import JournalEntry
 
 
-class Journal(Protocol):
-    """Append-only; `seq` rises in the order in which entries become visible."""
-
-    def append(self, entries: Sequence[JournalEntry]) -> None:
-        """Adds entries that come with no state change of another noun (`scheduler.started`)."""
-        ...
+class ReadableJournal(Protocol):
+    """Entries by `seq`, which rises in the order in which they become visible."""
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         """Entries after `seq`, oldest first, without those whose `who` is `besides`."""
@@ -23,18 +19,18 @@ class Journal(Protocol):
     def of_job(
         self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
     ) -> list[JournalEntry]:
-        """Entries of one job, newest first, those of ranges that include it as well.
+        """Entries of one job and of ranges that include it, newest first.
 
-        With `before` only those whose numbers are lower.
+        With `before`, only entries with lower numbers.
         """
         ...
 
     def find(
         self, process: str | None = None, limit: int = 128, before: int | None = None
     ) -> list[JournalEntry]:
-        """The newest entries, newest first; with `before` only those whose numbers are lower.
+        """The newest entries, newest first; with `before`, only those with lower numbers.
 
-        The cost is that of what is returned, however far back it lies.
+        The cost is proportional to the result, however far back it lies.
         """
         ...
 
@@ -42,6 +38,14 @@ class Journal(Protocol):
         """The number of the newest entry; 0 if there is none."""
         ...
 
+
+class Journal(ReadableJournal, Protocol):
+    """The journal, read, appended to and pruned; entries never change."""
+
+    def append(self, entries: Sequence[JournalEntry]) -> None:
+        """Adds entries that belong to no state change (`scheduler.started`)."""
+        ...
+
     def prune(self, before: datetime, limit: int) -> int:
-        """Forgets at most `limit` entries older than `before`."""
+        """Deletes at most `limit` entries older than `before`; returns how many."""
         ...

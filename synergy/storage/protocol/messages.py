@@ -1,4 +1,4 @@
-"""What workers wrote while they worked, and the rows behind the bus."""
+"""Log lines of units, and the rows behind the store-backed bus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line that a worker wrote while it carried out a unit."""
+    """A line that a worker logged while it carried out a unit."""
 
     at: datetime
     attempt: int
@@ -18,18 +18,22 @@ class LogLine:
     text: str
 
 
-class UnitLogs(Protocol):
-    """What workers wrote while they carried out units."""
-
-    def append(self, unit: str, lines: Sequence[LogLine]) -> None: ...
+class ReadableUnitLogs(Protocol):
+    """The lines that workers logged while they carried out units."""
 
     def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
-        """Oldest first, without the first `after` of them, at most `limit`."""
+        """At most `limit` lines of a unit, oldest first, without the first `after`."""
         ...
 
     def count(self, unit: str) -> int:
-        """How many lines there are of a unit."""
+        """The number of lines of a unit."""
         ...
+
+
+class UnitLogs(ReadableUnitLogs, Protocol):
+    """Log lines, read and appended to."""
+
+    def append(self, unit: str, lines: Sequence[LogLine]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeadMessage:
-    """A message that nobody could make sense of."""
+    """A message in quarantine: it could not be understood."""
 
     seq: int
     queue: str
@@ -52,36 +56,42 @@ class DeadMessage:
     at: datetime
 
 
-class Messages(Protocol):
-    """Rows behind the store-backed bus: first in, first out for each queue."""
+class ReadableMessages(Protocol):
+    """The rows behind the store-backed bus: waiting and quarantined messages."""
+
+    def depths(self) -> dict[str, int]:
+        """The number of waiting messages of each queue that has any."""
+        ...
+
+    def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
+        """Quarantined messages, newest first; with `before`, only those with lower numbers."""
+        ...
+
+
+class Messages(ReadableMessages, Protocol):
+    """Messages, read, put and taken; first in, first out for each queue."""
 
     def put(self, queue: str, bodies: Sequence[bytes]) -> None: ...
 
     def take(self, queue: str, limit: int) -> list[StoredMessage]:
-        """Takes the oldest away; inside a batch they are back if the batch does not commit.
+        """Removes and returns the oldest; a batch that does not commit puts them back.
 
         Two callers never receive the same message.
         """
         ...
 
-    def depths(self) -> dict[str, int]:
-        """How many messages wait in each queue that has any."""
-        ...
-
-    def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None: ...
-
-    def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
-        """Newest first; with `before` only those whose numbers are lower."""
+    def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
+        """Puts a message into quarantine."""
         ...
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Puts buried messages (None: all) back into their queues; how many into each."""
+        """Moves quarantined messages (None: all) back to their queues; the number by queue."""
         ...
 
     def purge(self, queue: str) -> int:
-        """Drops all messages that wait in the queue."""
+        """Deletes all waiting messages of the queue; returns how many."""
         ...
 
     def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
-        """Drops buried messages (None: all); how many."""
+        """Deletes quarantined messages (None: all); returns how many."""
         ...

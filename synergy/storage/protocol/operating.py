@@ -1,4 +1,4 @@
-"""What operators set, who holds what, which boxes there are, and a few facts."""
+"""Operators' switches, leases, boxes, and a few named strings."""
 
 from __future__ import annotations
 
@@ -11,80 +11,97 @@ from synergy.model.control import ProcessControl
 from synergy.model.lease import Lease
 
 
-class Controls(Protocol):
-    """What an operator set at run time for a process."""
+class ReadableControls(Protocol):
+    """The switches and trigger frequencies that operators set at run time, by process."""
 
     def all(self) -> dict[str, ProcessControl]: ...
 
+
+class Controls(ReadableControls, Protocol):
+    """Switches and trigger frequencies, read and set."""
+
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
-        """Journal `process.on` or `process.off`."""
+        """Switches a process. Journal `process.on` or `process.off`."""
         ...
 
     def set_trigger(self, process: str, trigger: str, who: str, why: str, now: datetime) -> None:
-        """Journal `process.trigger_frequency`; also switches nothing off."""
+        """Sets a trigger frequency, never a switch. Journal `process.trigger_frequency`."""
         ...
 
 
-class Leases(Protocol):
-    """Compare-and-set on (holder, epoch, seq); see `runtime.leadership` for the meaning."""
+class ReadableLeases(Protocol):
+    """Leases by name; see `runtime.leadership` for their meaning."""
 
     def read(self, name: str) -> Lease | None: ...
 
     def all(self, family: str) -> list[Lease]:
-        """Those whose names begin with `family`, by name."""
+        """The leases whose names begin with `family`, ordered by name."""
         ...
+
+
+class Leases(ReadableLeases, Protocol):
+    """Leases, read and held; every change is a compare-and-set on (holder, epoch, seq)."""
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         """Makes `holder` the holder, epoch + 1, if the lease is still exactly as `seen`."""
         ...
 
     def renew(self, lease: Lease) -> Lease | None:
-        """The same with seq + 1, if holder, epoch and seq are still these; None if not."""
+        """The lease with seq + 1, if holder, epoch and seq are unchanged; None if not."""
         ...
 
     def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
-        """The same for many in one step, each on its own; returns those that were renewed."""
+        """Renews many in one step, each independently; returns the renewed ones."""
         ...
 
     def release(self, lease: Lease) -> bool:
-        """Gives it up, if holder and epoch are still these."""
+        """Releases the lease, if holder and epoch are unchanged; whether it did."""
         ...
 
 
-class Boxes(Protocol):
-    """Which process belongs where, and what was observed there."""
-
-    def assign(self, box: str, processes: Sequence[str]) -> list[str]:
-        """Adds missing assignments, switched on; returns those added. Changes no other."""
-        ...
+class ReadableBoxes(Protocol):
+    """Which processes are assigned to which box, and what each box reported."""
 
     def assignments(self, box: str | None = None) -> list[Assignment]: ...
-
-    def switch(
-        self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
-    ) -> bool:
-        """False if there is no such assignment. Journal `box.process_on` or `box.process_off`.
-
-        The journal's reason begins with the box, and ends with `why`.
-        """
-        ...
-
-    def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:
-        """Replaces what was observed on the box, and notes that it was seen."""
-        ...
 
     def observed(self, box: str | None = None) -> list[ObservedProcess]: ...
 
     def all(self) -> list[Box]: ...
 
 
-class Facts(Protocol):
-    """A few named strings: the timetable's start, the deployment's id, cursors."""
+class Boxes(ReadableBoxes, Protocol):
+    """Boxes, read, assigned, switched and reported."""
+
+    def assign(self, box: str, processes: Sequence[str]) -> list[str]:
+        """Adds missing assignments, switched on; returns those added. Changes no others."""
+        ...
+
+    def switch(
+        self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
+    ) -> bool:
+        """Switches an assignment; False if there is none.
+
+        Journal `box.process_on` or `box.process_off`; the reason begins with the box and ends
+        with `why`.
+        """
+        ...
+
+    def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:
+        """Replaces what was observed on the box, and records when it last reported."""
+        ...
+
+
+class ReadableFacts(Protocol):
+    """Named strings: the timetable's start, the deployment's id, cursors."""
 
     def get(self, name: str) -> str | None: ...
+
+
+class Facts(ReadableFacts, Protocol):
+    """Named strings, read and set."""
 
     def set(self, name: str, value: str) -> None: ...
 
     def set_default(self, name: str, value: str) -> str:
-        """Stores `value` unless there is one; returns the one that is stored."""
+        """Stores `value` unless the name has one; returns the stored value."""
         ...

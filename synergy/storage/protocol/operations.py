@@ -1,4 +1,4 @@
-"""Operations that are worked off in parts, and answers that are kept."""
+"""Operations that are carried out in parts, and answers kept for repeated requests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,24 @@ from synergy.model.answer import Answer
 from synergy.model.operation import Operation
 
 
-class Operations(Protocol):
-    """Operations by id. Every change is a compare-and-set on the row's `rev`.
+class ReadableOperations(Protocol):
+    """Operations by id."""
+
+    def get(self, id_: str) -> Operation | None: ...
+
+    def find(
+        self, limit: int = 100, cursor: str | None = None
+    ) -> tuple[list[Operation], str | None]:
+        """A page, newest first, and the cursor of the next page or None."""
+        ...
+
+    def unfinished(self) -> Sequence[Operation]:
+        """All unfinished operations, oldest first."""
+        ...
+
+
+class Operations(ReadableOperations, Protocol):
+    """Operations, read and changed; every change is a compare-and-set on the row's `rev`.
 
     The journal entries name who asked, the operation's process as the process, and its id as
     the unit.
@@ -27,25 +43,13 @@ class Operations(Protocol):
     def change(self, operation: Operation) -> Operation | None:
         """Writes it if its `rev` is the stored one, which rises by one; None if it is not.
 
-        What was asked for, by whom, why and when never changes. Journal `operation.done` or
-        `operation.failed`, at `finished_at`, where that is what it has become.
+        The request, who made it, why and when never change. Journal `operation.done` or
+        `operation.failed`, at `finished_at`, when it ends.
         """
         ...
 
-    def get(self, id_: str) -> Operation | None: ...
-
-    def find(
-        self, limit: int = 100, cursor: str | None = None
-    ) -> tuple[list[Operation], str | None]:
-        """A page, newest first, and the cursor of the next page or None."""
-        ...
-
-    def unfinished(self) -> Sequence[Operation]:
-        """All that have not finished, oldest first."""
-        ...
-
     def prune(self, before: datetime, limit: int) -> int:
-        """Forgets at most `limit` whose `finished_at` is before that; how many."""
+        """Deletes at most `limit` whose `finished_at` is before `before`; returns how many."""
         ...
 
 
@@ -53,9 +57,9 @@ class Answers(Protocol):
     """Answers by (person, key). Every change is a compare-and-set on the row's `rev`."""
 
     def begin(self, answer: Answer) -> tuple[Answer, bool]:
-        """Stores it if that person's key is free; the stored one, and whether it is this.
+        """Stores it if the person's key is free; the stored answer, and whether it is this one.
 
-        Of several who begin the same, one is told so. The first `rev` is 1.
+        Of several concurrent callers, one stores its own. The first `rev` is 1.
         """
         ...
 
@@ -64,9 +68,9 @@ class Answers(Protocol):
         ...
 
     def drop(self, answer: Answer) -> bool:
-        """Frees the key, if `rev` is the stored one."""
+        """Deletes the answer, if `rev` is the stored one; whether it did."""
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Forgets at most `limit` that began before that, finished or not; how many."""
+        """Deletes at most `limit` that began before `before`, finished or not; returns how many."""
         ...

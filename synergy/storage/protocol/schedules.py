@@ -17,32 +17,8 @@ from synergy.model.schedule import (
 )
 
 
-class Schedules(Protocol):
-    """Schedules by name. Every change is a compare-and-set on the row's `rev`."""
-
-    def create(self, schedules: Sequence[Schedule], who: str) -> list[str]:
-        """Stores those whose names are free (journal `schedule.created`); returns the other names.
-
-        Each is kept as its first version too. The first `rev` is 1.
-        """
-        ...
-
-    def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
-        """Writes each whose `rev` is the stored one, which rises by one; returns those refused.
-
-        At most one change a schedule; nor is one written to a schedule that has the name since
-        (`created_at` differs). The definition belongs to the version: it is written, and kept in
-        the history, when `version` is higher than the stored one. The journal entry names the
-        schedule as its process, the versions as before and after.
-        """
-        ...
-
-    def remove(self, schedule: Schedule, why: str, who: str, now: datetime) -> bool:
-        """Forgets a schedule and its versions, not its runs; False if its `rev` has changed.
-
-        Journal `schedule.removed`.
-        """
-        ...
+class ReadableSchedules(Protocol):
+    """Schedules by name."""
 
     def get(self, names: Sequence[str]) -> list[Schedule]:
         """Those that exist, in no particular order."""
@@ -53,7 +29,7 @@ class Schedules(Protocol):
     ) -> tuple[list[Schedule], str | None]:
         """A page by name, and the cursor of the next page or None.
 
-        A cursor is the name that the page comes after; whether there is one is of no matter.
+        A cursor is the name that the page follows; it need not exist any more.
         """
         ...
 
@@ -66,34 +42,49 @@ class Schedules(Protocol):
         ...
 
     def listening(self, keys: Sequence[str]) -> list[Schedule]:
-        """Those that listen to any of these event keys, each once. The cost is that of theirs."""
+        """Those that listen to any of these event keys, each once.
+
+        The cost is proportional to the result.
+        """
         ...
 
     def versions(self, name: str) -> list[ScheduleVersion]:
-        """What it was defined as, newest first."""
+        """All versions of its definition, newest first."""
         ...
 
     def count(self) -> int: ...
 
 
-class Runs(Protocol):
-    """Runs of schedules, unique by (schedule, key), and so by id."""
+class Schedules(ReadableSchedules, Protocol):
+    """Schedules, read and changed; every change is a compare-and-set on the row's `rev`."""
 
-    def create(self, runs: Sequence[Run], who: str) -> list[Run]:
-        """Stores those that are new (journal `run.<state>`); returns for each the stored one.
+    def create(self, schedules: Sequence[Schedule], who: str) -> list[str]:
+        """Stores those whose names are free (journal `schedule.created`); returns the other names.
 
-        The first `rev` is 1. The journal entries of runs name the schedule as their process, the
-        program if there is none; their time is the newest that the run itself knows.
+        Each is also stored as its first version. The first `rev` is 1.
         """
         ...
 
-    def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
+    def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
         """Writes each whose `rev` is the stored one, which rises by one; returns those refused.
 
-        At most one change a run. Schedule, key, due time and creation never change. Journal
-        `run.<state>` where the state changed.
+        At most one change a schedule. A change to a schedule that was removed and created again
+        (`created_at` differs) is refused. The definition belongs to the version: it is written,
+        and added to the history, when `version` is higher than the stored one. The journal entry
+        names the schedule as its process, the versions as before and after.
         """
         ...
+
+    def remove(self, schedule: Schedule, why: str, who: str, now: datetime) -> bool:
+        """Deletes a schedule and its versions, not its runs; False if its `rev` has changed.
+
+        Journal `schedule.removed`.
+        """
+        ...
+
+
+class ReadableRuns(Protocol):
+    """Runs of schedules, unique by (schedule, key), and so by id."""
 
     def get(self, ids: Sequence[str]) -> list[Run]:
         """Those that exist, in no particular order."""
@@ -114,26 +105,39 @@ class Runs(Protocol):
         ...
 
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
-        """The run of a schedule in one of these states that was launched last."""
+        """The run of a schedule that was launched last of those in one of these states."""
+        ...
+
+
+class Runs(ReadableRuns, Protocol):
+    """Runs, read and changed; every change is a compare-and-set on the row's `rev`."""
+
+    def create(self, runs: Sequence[Run], who: str) -> list[Run]:
+        """Stores those that are new (journal `run.<state>`); returns for each the stored one.
+
+        The first `rev` is 1. The journal entries of runs name the schedule as their process, or
+        the program if there is no schedule; their time is the newest time in the run.
+        """
+        ...
+
+    def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
+        """Writes each whose `rev` is the stored one, which rises by one; returns those refused.
+
+        At most one change a run. Schedule, key, due time and creation never change. Journal
+        `run.<state>` where the state changed.
+        """
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Forgets at most `limit` finished runs whose `finished_at` is before that."""
+        """Deletes at most `limit` runs whose `finished_at` is before `before`; returns how many."""
         ...
 
 
-class Events(Protocol):
-    """Events that were taken; `seq` rises in the order in which they become visible, without gaps.
+class ReadableEvents(Protocol):
+    """Accepted events; `seq` rises in the order in which they become visible, without gaps.
 
-    Who has seen number n has missed none numbered below n.
+    A reader that has seen number n has missed none numbered below n.
     """
-
-    def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
-        """For each: the stored event, and whether it is new; an id that is there is not stored.
-
-        An id that was forgotten is new.
-        """
-        ...
 
     def since(self, seq: int, limit: int) -> list[Event]:
         """Events after `seq`, oldest first."""
@@ -147,23 +151,38 @@ class Events(Protocol):
         """The number of the newest event; 0 if there never was one."""
         ...
 
+
+class Events(ReadableEvents, Protocol):
+    """Events, read, appended and pruned."""
+
+    def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
+        """For each: the stored event, and whether it is new; a known id is not stored again.
+
+        An id that was pruned is new.
+        """
+        ...
+
     def prune(self, before: datetime, limit: int) -> int:
-        """Forgets at most `limit` events that were taken before that, never the newest one."""
+        """Deletes at most `limit` events accepted before `before`, never the newest one."""
         ...
 
 
-class Payloads(Protocol):
-    """Bodies too long for a row, by a name that is a function of their content."""
+class ReadablePayloads(Protocol):
+    """Bodies too long for a row, by a name that is a function of the content."""
+
+    def get(self, name: str) -> bytes | None: ...
+
+
+class Payloads(ReadablePayloads, Protocol):
+    """Bodies, read, stored and pruned."""
 
     def put(self, content: bytes) -> str:
         """Stores it, at most 16,777,215 bytes, once; returns its name."""
         ...
 
-    def get(self, name: str) -> bytes | None: ...
-
     def prune(self, kept: Sequence[str]) -> int:
-        """Forgets all others; how many.
+        """Deletes all others; returns how many.
 
-        One that is put while the caller finds out what is to be kept is forgotten as well.
+        One that is put while the caller computes `kept` is deleted as well.
         """
         ...

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from synergy.storage.protocol.operating import Boxes, Controls, Facts, Leases
 from synergy.storage.protocol.operations import Answers, Operations
 from synergy.storage.protocol.schedules import Events, Payloads, Runs, Schedules
 from synergy.storage.protocol.transfer import Transfer
+from synergy.storage.protocol.view import StoreView
 from synergy.storage.protocol.work import Jobs, Units
 
 
@@ -30,21 +30,8 @@ class Batch(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class StoreStatus:
-    """For `store status` and health checks; `rows` by table or collection."""
-
-    engine: str
-    location: str
-    version: str
-    schema: int
-    size_bytes: int
-    rows: Mapping[str, int]
-    warnings: Sequence[str] = ()
-
-
-class Store(Protocol):
-    """Everything that is remembered. One object serves all threads of a process."""
+class Store(StoreView, Protocol):
+    """The stored state, read and written. One object serves all threads of a process."""
 
     @property
     def jobs(self) -> Jobs: ...
@@ -112,12 +99,6 @@ class Store(Protocol):
         To be called now and then; harmless beside live writers. Engines with transactions have
         nothing to do.
         """
-        ...
-
-    def status(self) -> StoreStatus: ...
-
-    def warnings(self) -> Sequence[str]:
-        """What this store cannot promise as it is set up, in words for an operator."""
         ...
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:

@@ -10,12 +10,16 @@ from synergy.model.job import JobMove, JobRun
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
 
 
-class Jobs(Protocol):
+class ReadableJobs(Protocol):
     """The states of all jobs. A job that was never moved is an embryo of generation 1."""
 
     def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
         """All jobs that were ever moved, in runs of neighbours, each job once."""
         ...
+
+
+class Jobs(ReadableJobs, Protocol):
+    """Jobs, read and moved."""
 
     def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:
         """Applies each move whose jobs are all as it expects; returns those refused.
@@ -26,15 +30,8 @@ class Jobs(Protocol):
         ...
 
 
-class Units(Protocol):
+class ReadableUnits(Protocol):
     """Units of work, unique by (process, timeperiod, generation, start_id, end_id)."""
-
-    def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
-        """Stores those that are new (journal `unit.requested`); returns for each the stored one.
-
-        Where a unit of the same key exists, that one is returned as it is.
-        """
-        ...
 
     def get(self, ids: Sequence[str]) -> list[UnitOfWork]:
         """Those that exist, in no particular order."""
@@ -45,7 +42,7 @@ class Units(Protocol):
         ...
 
     def newest(self, process: str, timeperiod: str, limit: int) -> list[UnitOfWork]:
-        """The newest units of one job, newest creation first; an open year has many thousands."""
+        """At most `limit` units of one job, newest creation first; an open year has thousands."""
         ...
 
     def find(
@@ -62,12 +59,27 @@ class Units(Protocol):
         """All that are requested, in progress or invalid, oldest creation first."""
         ...
 
+    def counts(self) -> dict[tuple[str, UnitState], int]:
+        """The number of unfinished units of each process and state."""
+        ...
+
+
+class Units(ReadableUnits, Protocol):
+    """Units, read, created, claimed, concluded, moved and pruned."""
+
+    def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
+        """Stores those that are new (journal `unit.requested`); returns for each the stored one.
+
+        Where a unit of the same key exists, it is returned unchanged.
+        """
+        ...
+
     def claim(self, hints: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
         """Takes those that are requested, of the hinted attempt, and due (`not_before`).
 
         Two callers never receive the same attempt; nor is a unit handed out while another
         unit of the same process and timeperiod is in progress, except free runs: units whose
-        timeperiod has 14 digits, a second, belong to no job. The first claim is noted, and kept
+        timeperiod has 14 digits, a second, belong to no job. The first claim is recorded, and kept
         over all attempts. Journal `unit.in_progress`.
         """
         ...
@@ -84,7 +96,7 @@ class Units(Protocol):
         ...
 
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
-        """Ends each attempt that is still its owner's; returns those refused.
+        """Ends each attempt that its owner still holds; returns those refused.
 
         A refused conclusion writes nothing. Otherwise its sink writes are visible exactly
         when the conclusion is; rows that do not change keep their number. INVALID adds a
@@ -100,24 +112,20 @@ class Units(Protocol):
         ...
 
     def extend(self, unit: str, attempt: int, end_id: int, now: datetime) -> bool:
-        """Raises the upper bound of a unit that no worker holds; False if one does by now.
+        """Raises the upper bound of a unit that no worker holds; False if a worker holds it.
 
         Journal `unit.extended`.
         """
         ...
 
     def published(self, hints: Sequence[Hint], now: datetime) -> None:
-        """Notes that messages for these attempts were confirmed."""
-        ...
-
-    def counts(self) -> dict[tuple[str, UnitState], int]:
-        """How many units each process has in each state that is not finished."""
+        """Records that messages for these attempts were confirmed."""
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Forgets at most `limit` superseded finished units older than `before`, with their logs.
+        """Deletes at most `limit` superseded finished units older than `before`, with their logs.
 
-        A job's newest unit is kept, because it says what the job's result covers. A free run,
+        A job's newest unit is kept, because it records what the job's result covers. A free run,
         whose timeperiod has 14 digits, belongs to no job and counts as superseded from the
         beginning.
         """
