@@ -1,4 +1,4 @@
-"""A failed attempt is repeated. When the attempts are used up, the job is failed and holds others back."""
+"""A failed attempt is repeated. A job whose attempts are used up is failed, and others wait."""
 
 from __future__ import annotations
 
