@@ -19,7 +19,8 @@ from functools import partial
 from synergy.commands.run_units import is_free_run
 from synergy.commands.sources import source_bounds
 from synergy.errors import NotFound, Refused
-from synergy.lifecycle.transitions import JOB_MOVES, Move, UnitMoveName, after, unit_after
+from synergy.lifecycle.moves import move_job, move_unit
+from synergy.lifecycle.transitions import JOB_MOVES, Move, UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove, JobState
@@ -32,7 +33,7 @@ from synergy.schedule.trigger import parse
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 from synergy.timetable.cascade import Node, late_cascade, reprocess_cascade, skip_cascade
-from synergy.timetable.timetable import Place, Timetable
+from synergy.timetable.timetable import Timetable
 
 TRIES = 10
 
@@ -137,14 +138,10 @@ class JobCommands:
     def _move_unit(
         self, unit: UnitOfWork, name: UnitMoveName, actor: Actor, now: datetime, *, dry_run: bool
     ) -> None:
-        target = unit_after(unit.state, name)
+        again = name is UnitMoveName.HAND_OUT_AGAIN
+        move = move_unit(unit, name, actor.why, actor.who, forgive=again)
         if dry_run:
             return
-        again = target is UnitState.REQUESTED
-        move = UnitMove(
-            unit.id, unit.state, unit.attempt, target, actor.why, actor.who,
-            next_attempt=True, forgive=again,
-        )  # fmt: skip
         with self._store.batch() as batch:
             if self._store.units.move([move], now):
                 raise Refused(f"unit {unit.id} was changed meanwhile; look again")
@@ -230,7 +227,7 @@ def widened(timetable: Timetable, was: str) -> list[Node]:
 
 def start_over_moves(nodes: Iterable[Node], actor: Actor) -> list[JobMove]:
     """The moves that start these jobs over, and no others."""
-    return [job_move(place, at, Move.START_OVER, actor) for place, at in nodes]
+    return [move_job(place, at, Move.START_OVER, actor.why, actor.who) for place, at in nodes]
 
 
 def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:
@@ -244,31 +241,17 @@ def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor)
         case Move.RETRY | Move.ACKNOWLEDGE:
             allowed, _ = JOB_MOVES[move]
             return [
-                job_move(place, at, move, actor)
+                move_job(place, at, move, actor.why, actor.who)
                 for place, at in nodes
                 if place.level.state(at) in allowed
             ]
     return [
-        job_move(place, at, move, actor, covered=bounds.high if bounds is not None else 0)
+        move_job(
+            place, at, move, actor.why, actor.who, covered=bounds.high if bounds is not None else 0
+        )
         for place, at in skip_cascade(nodes)
         for bounds in [source_bounds(store, place.level, at)]
     ]
-
-
-def job_move(place: Place, ordinal: int, move: Move, actor: Actor, covered: int = 0) -> JobMove:
-    """A move of one job from the state that it is known to be in."""
-    level = place.level
-    state = level.state(ordinal)
-    return JobMove(
-        place.process.name, place.process.qualifier, ordinal, ordinal, state, after(state, move),
-        level.generation(ordinal), actor.why, actor.who,
-        start_over=move is Move.START_OVER,
-        stale=move is Move.MARK or (move is Move.ACKNOWLEDGE and level.is_stale(ordinal)),
-        acknowledged=move is Move.ACKNOWLEDGE
-        or (move is Move.MARK and level.is_acknowledged(ordinal)),
-        derived=move is Move.MARK and level.is_derived(ordinal),
-        covered=covered,
-    )  # fmt: skip
 
 
 def make_moves(
@@ -301,13 +284,10 @@ def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitM
         for ordinal in range(move.first, move.last + 1)
     }
     return [
-        UnitMove(
-            unit.id, unit.state, unit.attempt, UnitState.CANCELED, actor.why, actor.who,
-            next_attempt=True,
-        )
+        move_unit(unit, UnitMoveName.CANCEL, actor.why, actor.who)
         for unit in (store.units.unfinished() if jobs else ())
         if unit.generation <= jobs.get((unit.process, unit.timeperiod), 0)
-    ]  # fmt: skip
+    ]
 
 
 def _touched(moves: Sequence[JobMove]) -> list[Touched]:

@@ -14,10 +14,12 @@ from functools import partial
 
 from synergy.commands.schedule_versions import put_off
 from synergy.errors import MessagingUnavailable, Refused
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.process import FreerunProcess
-from synergy.model.schedule import Run, RunState, Schedule, run_id
+from synergy.model.schedule import Run, Schedule, run_id
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
@@ -119,36 +121,16 @@ def _run_by_hand(
     of = "" if schedule is None else schedule.name
     definition = schedule.definition if schedule is not None else {}
     key = f"trigger:{secrets.token_hex(8)}"
-    return Run(
+    run = Run(
         id=run_id(of, key),
         schedule=of,
         key=key,
         due_at=now,
         version=0 if schedule is None else schedule.version,
-        state=RunState.LAUNCHED,
         program=process.name,
         created_at=now,
         group=str(definition.get("group", "")),
-        launched_at=now,
         request={"process": process.name, "arguments": definition.get("arguments", {})},
         detail={"cause": {"remark": remark}},
     )
-
-
-def outcome_of(unit: UnitOfWork) -> tuple[RunState, str] | None:
-    """How the run ends that a unit carries out, and why; None while that is not decided.
-
-    What was given up after a failure, or because nobody carried it out in time, has failed; what
-    was canceled before anything went wrong was canceled by an operator.
-    """
-    match unit.state:
-        case UnitState.PROCESSED:
-            return RunState.PROCESSED, ""
-        case UnitState.NOOP:
-            return RunState.NOOP, ""
-        case UnitState.CANCELED if unit.failures:
-            return RunState.FAILED, unit.reason or "canceled after a failure"
-        case UnitState.CANCELED:
-            return RunState.CANCELED, unit.reason or "canceled by an operator"
-        case _:
-            return None
+    return advance(run, RunMove.LAUNCH, now)

@@ -21,11 +21,13 @@ from synergy.commands.schedule_versions import put_off
 from synergy.delivery.addresses import IpNetwork
 from synergy.delivery.definition_checks import known
 from synergy.errors import MessagingUnavailable, NotFound, Refused
+from synergy.lifecycle.moves import advance, move_unit
+from synergy.lifecycle.transitions import RunMove, UnitMoveName
 from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment
 from synergy.model.schedule import Run, RunChange, RunState, Schedule, run_id
 from synergy.model.switches import is_switched_on
-from synergy.model.unit_of_work import UnitMove, UnitOfWork, UnitState
+from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
 from synergy.queries.schedules.event_effects import Taken
 from synergy.queries.schedules.near_names import no_schedule
@@ -144,9 +146,7 @@ class RunCommands:
             unit = next(iter(self._store.units.get([id_])), None)
             _refuse_if_begun(run, unit)
             reason = actor.why or f"canceled by {actor.who}"
-            canceled = replace(
-                run, state=RunState.CANCELED, reason=reason, finished_at=now, not_before=None
-            )
+            canceled = advance(run, RunMove.CANCEL, now, reason)
             try:
                 if not dry_run:
                     self._cancel(canceled, unit, actor, now)
@@ -159,10 +159,7 @@ class RunCommands:
         """The unit first: a worker may just have begun; how it ends, the run ends."""
         with self._store.batch() as batch:
             if unit is not None and not unit.state.is_finished:
-                move = UnitMove(
-                    unit.id, unit.state, unit.attempt, UnitState.CANCELED, canceled.reason,
-                    actor.who, next_attempt=True,
-                )  # fmt: skip
+                move = move_unit(unit, UnitMoveName.CANCEL, canceled.reason, actor.who)
                 overtaken_if(self._store.units.move([move], now))
             change = RunChange(canceled, canceled.reason, actor.who)
             overtaken_if(self._store.runs.change([change]))
@@ -277,15 +274,14 @@ def _by_hand(schedule: Schedule, definition: Definition, actor: Actor, now: date
         key=key,
         due_at=now,
         version=schedule.version,
-        state=RunState.LAUNCHED,
         program=destination(definition.program),
         created_at=now,
         group=definition.group,
         priority=definition.priority,
-        launched_at=now,
         detail={"cause": {"remark": _remark("by hand", actor)}},
     )
-    return replace(run, request=request_of(run, definition))
+    launched = advance(run, RunMove.LAUNCH, now)
+    return replace(launched, request=request_of(run, definition))
 
 
 def _remark(what: str, actor: Actor) -> str:

@@ -16,8 +16,10 @@ from synergy.delivery.addresses import IpNetwork, literal, refusal
 from synergy.delivery.definition_checks import known
 from synergy.delivery.target import TargetKind, parse_target, split_webhook
 from synergy.errors import InvalidValue
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.process import Deployment
-from synergy.model.schedule import Run, RunState, Schedule, run_id
+from synergy.model.schedule import Run, Schedule, run_id
 from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
@@ -190,7 +192,7 @@ def _undecided(schedule: Schedule, reason: str, now: datetime) -> list[Run]:
         definition = read(schedule.definition, Known())
         made = [one for one in _passed(schedule, definition, now) if one.key.startswith("due:")]
         ended = [
-            replace(one, state=RunState.SKIPPED, reason=reason) if one.state.is_pending else one
+            replace(one, ended_by=RunMove.SKIP, reason=reason) if one.ended_by is None else one
             for one in made
         ]
         return [run_of(schedule, definition, one, now) for one in ended]
@@ -220,22 +222,18 @@ def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...
     if collecting is None:
         return ()
     key = f"events:{collecting.number}"
-    return (
-        Run(
-            id=run_id(schedule.name, key),
-            schedule=schedule.name,
-            key=key,
-            due_at=now,
-            version=schedule.version,
-            state=RunState.ABORTED,
-            program=program,
-            created_at=collecting.since,
-            group=str(schedule.definition.get("group", "")),
-            reason=reason,
-            finished_at=now,
-            detail={"cause": dict(collecting.cause)},
-        ),
+    run = Run(
+        id=run_id(schedule.name, key),
+        schedule=schedule.name,
+        key=key,
+        due_at=now,
+        version=schedule.version,
+        program=program,
+        created_at=collecting.since,
+        group=str(schedule.definition.get("group", "")),
+        detail={"cause": dict(collecting.cause)},
     )
+    return (advance(run, RunMove.ABORT, now, reason),)
 
 
 def _program_of(schedule: Schedule) -> str:
@@ -246,21 +244,19 @@ def _program_of(schedule: Schedule) -> str:
 
 def run_of(schedule: Schedule, definition: Definition, made: Made, now: datetime) -> Run:
     """The row of a run that was decided."""
-    return Run(
+    run = Run(
         id=run_id(schedule.name, made.key),
         schedule=schedule.name,
         key=made.key,
         due_at=made.due_at,
         version=schedule.version,
-        state=made.state,
         program=destination(definition.program),
         created_at=made.created_at,
         group=definition.group,
         priority=definition.priority,
-        reason=made.reason,
-        finished_at=now if made.state.is_finished else None,
         detail={"cause": dict(made.cause), "waits": [], "in_turn": made.in_turn},
     )
+    return run if made.ended_by is None else advance(run, made.ended_by, now, made.reason)
 
 
 def destination(program: Program) -> str:

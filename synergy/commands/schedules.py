@@ -31,6 +31,8 @@ from synergy.commands.schedule_rows import (
 from synergy.commands.schedule_sync import sync_declared
 from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.errors import Refused
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.schedule import Run, RunChange, RunState, Schedule, ScheduleChange, run_id
 from synergy.queries.schedules.redaction import kept
 from synergy.schedule.definition import Definition, Once
@@ -271,9 +273,8 @@ class ScheduleCommands(RunCommands):
             for run in page
             if not spares(run)
         ]
-        self._store.runs.change(
-            [RunChange(_aborted(run, reason, now), reason, actor.who) for run in pending]
-        )
+        aborted = [advance(run, RunMove.ABORT, now, reason) for run in pending]
+        self._store.runs.change([RunChange(run, reason, actor.who) for run in aborted])
 
     def _present(
         self, items: Sequence[Mapping[str, object]], definitions: Sequence[Definition]
@@ -303,7 +304,7 @@ def _canceled(
 ) -> Run:
     """The record of the run that a one-off job will not have."""
     key = once_key(at, job.version)
-    made = Made(key=key, due_at=at, state=RunState.CANCELED, reason=reason, created_at=now)
+    made = Made(key=key, due_at=at, ended_by=RunMove.CANCEL, reason=reason, created_at=now)
     return run_of(job, definition, made, now)
 
 
@@ -320,9 +321,3 @@ def _why_dropped(event: str, row: Row) -> str:
     if event == "schedule.enabled":  # an agent that disabled it drops them later than a person
         return "its schedule was disabled"
     return off(row.schedule.reason)
-
-
-def _aborted(run: Run, reason: str, now: datetime) -> Run:
-    return replace(
-        run, state=RunState.ABORTED, reason=reason, finished_at=now, not_before=None, owner=None
-    )

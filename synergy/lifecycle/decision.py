@@ -26,6 +26,11 @@ class UnitView:
     reason: str = ""
     finished_at: datetime | None = None
 
+    def follow(self, state: UnitState, at: datetime | None) -> None:
+        """Takes over the state of the stored unit, which was reached at `at`."""
+        self.state = state
+        self.finished_at = at if state.is_finished else None
+
 
 @dataclass(frozen=True, slots=True)
 class SourceBounds:

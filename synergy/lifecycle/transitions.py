@@ -1,16 +1,18 @@
-"""The tables of legal moves; every other move is an error.
+"""The tables of legal moves of jobs, units of work and runs; every other move is an error.
 
-Stores compare and swap on the *from* state, and trust their caller for the table; it is
-asked wherever a move is made from a state that was read. `docs/states.md` is generated from
-here.
+`lifecycle.moves` asks them for every change of a state. Stores compare and swap on the *from*
+state, and trust their caller for the table. `docs/states.md` is generated from here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import TypeVar
 
 from synergy.errors import IllegalMove
 from synergy.model.job import FINISHED, JobState
+from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 
 
@@ -41,8 +43,25 @@ class UnitMoveName(Enum):
     CANCEL = "cancel"
 
 
-_J, _U = JobState, UnitState
+class RunMove(Enum):
+    """What can happen to a run."""
+
+    ADMIT = "admit"  # its constraints are met; it is to be launched next
+    LAUNCH = "launch"  # decided for good
+    PROCESS = "process"
+    PASS = "pass"  # there was nothing to do
+    FAIL = "fail"
+    RETRY = "retry"  # launched again on request
+    ABORT = "abort"  # a pending job comes to nothing
+    SKIP = "skip"  # a due time that is not run after all
+    CANCEL = "cancel"
+
+
+_J, _U, _R = JobState, UnitState, RunState
 _ACTIVE_JOBS = frozenset(JobState) - FINISHED
+_RUNNING = frozenset({_U.IN_PROGRESS})
+_PENDING = frozenset({_R.PENDING_CONSTRAINT, _R.PENDING_LAUNCH})
+_LAUNCHED = frozenset({_R.LAUNCHED})
 
 JOB_MOVES: dict[Move, tuple[frozenset[JobState], JobState | None]] = {
     Move.REQUEST: (frozenset({_J.EMBRYO, _J.FAILED}), _J.IN_PROGRESS),
@@ -61,9 +80,9 @@ JOB_MOVES: dict[Move, tuple[frozenset[JobState], JobState | None]] = {
 
 UNIT_MOVES: dict[UnitMoveName, tuple[frozenset[UnitState], UnitState]] = {
     UnitMoveName.CLAIM: (frozenset({_U.REQUESTED}), _U.IN_PROGRESS),
-    UnitMoveName.PROCESS: (frozenset({_U.IN_PROGRESS}), _U.PROCESSED),
-    UnitMoveName.PASS: (frozenset({_U.IN_PROGRESS}), _U.NOOP),
-    UnitMoveName.FAIL: (frozenset({_U.IN_PROGRESS}), _U.INVALID),
+    UnitMoveName.PROCESS: (_RUNNING, _U.PROCESSED),
+    UnitMoveName.PASS: (_RUNNING, _U.NOOP),
+    UnitMoveName.FAIL: (_RUNNING, _U.INVALID),
     UnitMoveName.HAND_OUT_AGAIN: (frozenset({_U.IN_PROGRESS, _U.INVALID}), _U.REQUESTED),
     UnitMoveName.CANCEL: (
         frozenset({_U.REQUESTED, _U.IN_PROGRESS, _U.INVALID}),
@@ -71,18 +90,52 @@ UNIT_MOVES: dict[UnitMoveName, tuple[frozenset[UnitState], UnitState]] = {
     ),
 }
 
+# How a worker may end its attempt.
+ATTEMPT_ENDS = frozenset(
+    UNIT_MOVES[move][1] for move in (UnitMoveName.PROCESS, UnitMoveName.PASS, UnitMoveName.FAIL)
+)
+
+RUN_MOVES: dict[RunMove, tuple[frozenset[RunState], RunState]] = {
+    RunMove.ADMIT: (frozenset({_R.PENDING_CONSTRAINT}), _R.PENDING_LAUNCH),
+    RunMove.LAUNCH: (_PENDING, _R.LAUNCHED),
+    RunMove.PROCESS: (_LAUNCHED, _R.PROCESSED),
+    RunMove.PASS: (_LAUNCHED, _R.NOOP),
+    RunMove.FAIL: (_LAUNCHED, _R.FAILED),
+    RunMove.RETRY: (frozenset({_R.FAILED}), _R.LAUNCHED),
+    RunMove.ABORT: (_PENDING, _R.ABORTED),
+    RunMove.SKIP: (_PENDING, _R.SKIPPED),
+    RunMove.CANCEL: (_PENDING | _LAUNCHED, _R.CANCELED),
+}
+
 
 def after(state: JobState, move: Move) -> JobState:
     """The state of a job after a move; raises IllegalMove."""
-    allowed, result = JOB_MOVES[move]
-    if state not in allowed:
-        raise IllegalMove("the job", state.word, move.value)
+    result = _result(JOB_MOVES, state, move, ("the job", state.word))
     return state if result is None else result
 
 
 def unit_after(state: UnitState, move: UnitMoveName) -> UnitState:
     """The state of a unit after a move; raises IllegalMove."""
-    allowed, result = UNIT_MOVES[move]
+    return _result(UNIT_MOVES, state, move, ("the unit", state.value))
+
+
+def run_after(state: RunState, move: RunMove) -> RunState:
+    """The state of a run after a move; raises IllegalMove."""
+    return _result(RUN_MOVES, state, move, ("the run", state.value))
+
+
+_Name = TypeVar("_Name", bound=Enum)
+_From = TypeVar("_From")
+_To = TypeVar("_To")
+
+
+def _result(
+    moves: Mapping[_Name, tuple[frozenset[_From], _To]],
+    state: _From,
+    move: _Name,
+    told: tuple[str, str],
+) -> _To:
+    allowed, result = moves[move]
     if state not in allowed:
-        raise IllegalMove("the unit", state.value, move.value)
+        raise IllegalMove(*told, str(move.value))
     return result

@@ -99,7 +99,7 @@ class Run:
     key: str
     due_at: datetime
     version: int
-    state: RunState
+    state: RunState = RunState.PENDING_CONSTRAINT
     program: str
     created_at: datetime
     group: str = ""

@@ -27,7 +27,8 @@ from synergy.lifecycle.decision import (
     UnitView,
     Wait,
 )
-from synergy.lifecycle.transitions import Move, after
+from synergy.lifecycle.moves import move_job, move_unit
+from synergy.lifecycle.transitions import Move, UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobMove, JobRun, JobState
@@ -154,8 +155,7 @@ class Applier:
         is_derived: bool = False,
     ) -> None:  # fmt: skip
         """Ends the job's work, for now or for good, and that of its other units."""
-        moves = self._job_move(decided, move, why, unit)
-        plan.moves += [replace(one, derived=is_derived) for one in moves]
+        plan.moves += self._job_move(decided, move, why, unit, is_derived=is_derived)
         job = (decided.lane.process.name, decided.ordinal)
         units = self._cancels(decided, why or "superseded")
         plan.cancels += [(job, unit) for unit in units]
@@ -253,38 +253,27 @@ class Applier:
         return replace(unit, id=unit_id(*key), start_id=start_id, end_id=end_id)
 
     def _job_move(
-        self, decided: JobDecision, move: Move, why: str, unit: str | None = None
-    ) -> list[JobMove]:
+        self, decided: JobDecision, move: Move, why: str, unit: str | None = None, *,
+        is_derived: bool = False,
+    ) -> list[JobMove]:  # fmt: skip
         level, ordinal = decided.lane.level, decided.ordinal
         before = level.state(ordinal)
         if move in (Move.REQUEST, Move.FINALISE) and before in _AT_LEAST[move]:
             return []  # a further unit of a job that is under way
-        process = decided.lane.process
+        covered = decided.covered if move in (Move.SKIP, Move.GIVE_UP) else 0
         return [
-            JobMove(
-                process.name,
-                process.qualifier,
-                ordinal,
-                ordinal,
-                before,
-                after(before, move),
-                level.generation(ordinal),
-                why,
-                self._who,
-                unit=unit,
-                covered=decided.covered if move in (Move.SKIP, Move.GIVE_UP) else 0,
+            move_job(
+                decided.lane.place, ordinal, move, why, self._who,
+                unit=unit, covered=covered, is_derived=is_derived,
             )
-        ]
+        ]  # fmt: skip
 
     def _cancels(self, decided: JobDecision, why: str) -> list[UnitMove]:
         return [
-            UnitMove(
-                unit.id, unit.state, unit.attempt, UnitState.CANCELED, why, self._who,
-                next_attempt=True,
-            )
+            move_unit(unit, UnitMoveName.CANCEL, why, self._who)
             for unit in decided.units
             if not unit.state.is_finished
-        ]  # fmt: skip
+        ]
 
     def _orphans(self, units: list[tuple[int, UnitOfWork]]) -> list[UnitMove]:
         """Those of the units, by ordinal, whose job was finished or started over meanwhile.
@@ -297,13 +286,10 @@ class Applier:
             return []
         runs = list(self._store.jobs.load(sorted({unit.process for _, unit in units})))
         return [
-            UnitMove(
-                unit.id, unit.state, unit.attempt, UnitState.CANCELED,
-                "its job was changed meanwhile", self._who, next_attempt=True,
-            )
+            move_unit(unit, UnitMoveName.CANCEL, "its job was changed meanwhile", self._who)
             for ordinal, unit in units
             if not unit.state.is_finished and _is_void(unit, ordinal, runs)
-        ]  # fmt: skip
+        ]
 
 
 def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:

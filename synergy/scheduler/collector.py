@@ -20,7 +20,9 @@ from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import SynergyError
+from synergy.lifecycle.moves import move_unit
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
+from synergy.lifecycle.transitions import UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.collector_counts import told
@@ -164,7 +166,7 @@ class Collector:
         self, judged: list[tuple[UnitOfWork, WorkingProcess, Judgement]], now: datetime
     ) -> Counter[str]:
         moves = [
-            _move(unit, judgement) for unit, _, judgement in judged if judgement.verdict in _AFTER
+            _move(unit, judgement) for unit, _, judgement in judged if judgement.verdict in _MOVES
         ]
         publish: defaultdict[str, list[Hint]] = defaultdict(list)
         with self._store.batch() as batch:
@@ -191,10 +193,10 @@ def _ends_a_run(process: WorkingProcess, judgement: Judgement) -> bool:
     return isinstance(process, FreerunProcess) and judgement.verdict is Verdict.CANCEL
 
 
-_AFTER = {
-    Verdict.HAND_OUT: UnitState.REQUESTED,
-    Verdict.TIME_OUT: UnitState.INVALID,
-    Verdict.CANCEL: UnitState.CANCELED,
+_MOVES = {
+    Verdict.HAND_OUT: UnitMoveName.HAND_OUT_AGAIN,
+    Verdict.TIME_OUT: UnitMoveName.FAIL,
+    Verdict.CANCEL: UnitMoveName.CANCEL,
 }
 
 
@@ -202,15 +204,12 @@ def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:
     is_late = judgement.verdict is Verdict.TIME_OUT
     # A heart that goes on beating saves a unit from being lost, but not from its timeout.
     is_saved_by_beats = unit.state is UnitState.IN_PROGRESS and not is_late
-    return UnitMove(
-        unit.id,
-        unit.state,
-        unit.attempt,
-        _AFTER[judgement.verdict],
+    return move_unit(
+        unit,
+        _MOVES[judgement.verdict],
         judgement.why,
         _WHO,
         heartbeat=unit.heartbeat if is_saved_by_beats else None,
-        next_attempt=True,
-        failed=judgement.failed,
+        is_failure=judgement.failed,
         not_before=judgement.again_at,
     )

@@ -115,8 +115,7 @@ class Feed:
         was_running = unit.state is UnitState.IN_PROGRESS
         unit.attempt, unit.reason = entry.attempt, entry.why
         if event != "extended":
-            unit.state = UnitState(event)
-            unit.finished_at = entry.at if unit.state.is_finished else None
+            unit.follow(UnitState(event), entry.at)
         lane.count(ordinal)
         if was_running and unit is not known[-1] and known[-1].state is UnitState.REQUESTED:
             self._memory.unsent.append((lane.process.queue, Hint(known[-1].id, known[-1].attempt)))

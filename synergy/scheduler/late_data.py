@@ -24,8 +24,9 @@ from datetime import datetime
 import orjson
 
 from synergy.clock import Clock
-from synergy.commands.jobs import Actor, job_move, make_moves, start_over_moves
+from synergy.commands.jobs import Actor, make_moves, start_over_moves
 from synergy.commands.sources import covered, source_bounds
+from synergy.lifecycle.moves import move_job
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove
@@ -152,7 +153,7 @@ class LateData:
     def _moves(self, late: Sequence[Node], actor: Actor) -> list[JobMove]:
         again = [node for node in late if not _is_only_marked(node)]
         marks = [
-            job_move(place, ordinal, Move.MARK, actor)
+            move_job(place, ordinal, Move.MARK, actor.why, actor.who)
             for place, ordinal in late
             if _is_only_marked((place, ordinal)) and not place.level.is_stale(ordinal)
         ]

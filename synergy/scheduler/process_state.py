@@ -204,7 +204,7 @@ class ProcessState:
         """The job failed: those of its units that were still to be done are canceled with that."""
         for unit in self.units.get(ordinal, ()):
             if not unit.state.is_finished:
-                unit.state = UnitState.CANCELED
+                unit.follow(UnitState.CANCELED, None)
         self._release(ordinal)
 
     def forget(self, ordinal: int) -> None:

@@ -10,14 +10,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.moves import conclude
 from synergy.lifecycle.reclaim import again_at, timed_out
+from synergy.lifecycle.transitions import UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.model.process import FreerunProcess, WorkingProcess
-from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC
 from synergy.runtime.workplace import Workplace
 from synergy.worker.work_log import WorkLog
@@ -127,14 +128,12 @@ class ClaimedUnits:
         except InvalidValue as error:
             process = self._workplace.process
             assert isinstance(process, WorkingProcess)
-            invalid = replace(
-                conclusion,
-                state=UnitState.INVALID,
-                reason=str(error),
-                writes=(),
-                not_before=again_at(unit, process, self._workplace.clock.now()),
-            )
-            return self._write([invalid])
+            again = again_at(unit, process, self._workplace.clock.now())
+            failed = conclude(
+                unit, conclusion.owner, UnitMoveName.FAIL,
+                counts=conclusion.counts, reason=str(error), not_before=again,
+            )  # fmt: skip
+            return self._write([failed])
 
     def checkpoint(self) -> None:
         """Raises LostAttempt if the present unit is no longer this worker's, or shall stop."""
@@ -195,9 +194,10 @@ class ClaimedUnits:
     def _timed_out(self, unit: UnitOfWork, timeout: float) -> Conclusion:
         process, now = self._workplace.process, self._workplace.clock.now()
         assert isinstance(process, WorkingProcess)
-        return Conclusion(
-            unit.id, unit.attempt, self._workplace.owner, UnitState.INVALID,
-            reason=timed_out(timeout), not_before=again_at(unit, process, now),
+        again = again_at(unit, process, now)
+        return conclude(
+            unit, self._workplace.owner, UnitMoveName.FAIL,
+            reason=timed_out(timeout), not_before=again,
         )  # fmt: skip
 
     def lost_for(self) -> float:

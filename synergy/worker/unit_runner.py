@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.moves import conclude
 from synergy.lifecycle.reclaim import again_at
+from synergy.lifecycle.transitions import UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
 from synergy.model.journal import JournalEntry
@@ -156,12 +158,11 @@ class UnitRunner:
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
         """Carries out one unit; None if it was taken away meanwhile, or given back."""
-        owner = self._workplace.owner
         task, sink = self._task(unit)
         try:
             with self._records.of(unit):
-                state, counts = _understood(self._work(task))
-                if state is UnitState.NOOP and sink is not None:
+                move, counts = _understood(self._work(task))
+                if move is UnitMoveName.PASS and sink is not None:
                     sink.replace(unit.timeperiod, ())  # what an earlier generation wrote is void
                 writes = sink.writes() if sink is not None else ()
         except LostAttempt:
@@ -171,7 +172,7 @@ class UnitRunner:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - work may fail in any way
             return self._failed(unit, error)
-        return Conclusion(unit.id, unit.attempt, owner, state, counts, writes=writes)
+        return conclude(unit, self._workplace.owner, move, counts=counts, writes=writes)
 
     def _task(self, unit: UnitOfWork) -> tuple[Task, Sink | None]:
         process, documents = self._process, self._workplace.store.documents
@@ -192,23 +193,19 @@ class UnitRunner:
                 "event": "unit.invalid", "timeperiod": unit.timeperiod, "unit": unit.id,
             },
         )  # fmt: skip
-        return Conclusion(
-            unit.id,
-            unit.attempt,
-            self._workplace.owner,
-            UnitState.INVALID,
-            reason=reason,
-            not_before=again_at(unit, self._process, self._workplace.clock.now()),
+        again = again_at(unit, self._process, self._workplace.clock.now())
+        return conclude(
+            unit, self._workplace.owner, UnitMoveName.FAIL, reason=reason, not_before=again
         )
 
 
-def _understood(outcome: object) -> tuple[UnitState, Mapping[str, int]]:
+def _understood(outcome: object) -> tuple[UnitMoveName, Mapping[str, int]]:
     """What a work function answered; raises TypeError for what is no answer."""
     match outcome:
         case Nothing():
-            return UnitState.NOOP, {}
+            return UnitMoveName.PASS, {}
         case Processed(counts):
-            return UnitState.PROCESSED, checked(counts)
+            return UnitMoveName.PROCESS, checked(counts)
         case _:
             raise TypeError(f"work gave back {type(outcome).__name__}, not Processed or Nothing")
 

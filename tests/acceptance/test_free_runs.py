@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from synergy.commands.run_units import outcome_of
+from synergy.lifecycle.moves import outcome_of
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from tests.acceptance import inside
@@ -54,7 +55,7 @@ def test_a_run_of_a_worker_that_is_killed_has_failed_and_the_next_one_is_fresh(h
     until(home, lost, UnitState.IN_PROGRESS)
     kill(home.leaders()["Once/1"])
     done = until(home, lost, UnitState.CANCELED, attempt=2)
-    assert outcome_of(done) == (RunState.FAILED, "its worker is gone")
+    assert outcome_of(done) == (RunMove.FAIL, "its worker is gone")
     row = ended(home, lost)
     assert (row.state, row.reason) == (RunState.FAILED, "its worker is gone")
 
@@ -79,7 +80,7 @@ def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
     assert again.owner != held.owner
     let_through(gate)
     done = until(home, run, UnitState.PROCESSED, attempt=2)
-    assert outcome_of(done) == (RunState.PROCESSED, "")
+    assert outcome_of(done) == (RunMove.PROCESS, "")
     until(home, beside, UnitState.PROCESSED)
     assert {ended(home, one).state for one in (run, beside)} == {RunState.PROCESSED}
     home.story()

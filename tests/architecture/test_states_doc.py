@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synergy.lifecycle.run_moves import RUN_MOVES
-from synergy.lifecycle.transitions import JOB_MOVES, UNIT_MOVES
+from synergy.lifecycle.transitions import JOB_MOVES, RUN_MOVES, UNIT_MOVES
 from synergy.model.job import JobState
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
@@ -16,9 +15,8 @@ from synergy.model.unit_of_work import UnitState
 DOC = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# States
 
-Generated from `synergy/lifecycle/transitions.py` and `synergy/lifecycle/run_moves.py` by
-`tests/architecture/test_states_doc.py`. Every move that is not in these tables
-is an error.
+Generated from `synergy/lifecycle/transitions.py` by `tests/architecture/test_states_doc.py`.
+Every move that is not in these tables is an error.
 """
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from synergy.clock import SystemClock
-from synergy.commands.run_units import outcome_of
 from synergy.config.loader import check
-from synergy.model.schedule import RunState
+from synergy.lifecycle.moves import outcome_of
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time
 from synergy.supervisor.proctable import MARKER
@@ -73,8 +73,8 @@ def told(tmp_path, command, arguments, given, **fields):
 @pytest.mark.parametrize(
     ("code", "state", "outcome"),
     [
-        (0, UnitState.PROCESSED, (RunState.PROCESSED, "")),
-        (99, UnitState.NOOP, (RunState.NOOP, "")),
+        (0, UnitState.PROCESSED, (RunMove.PROCESS, "")),
+        (99, UnitState.NOOP, (RunMove.PASS, "")),
         (1, UnitState.INVALID, None),
     ],
 )
@@ -90,7 +90,7 @@ def test_the_exit_code_says_how_the_run_ended(code, state, outcome):
         assert done.reason == "CommandFailed: exit code 1: fire"
         world.schedule()
         reason = "failed: CommandFailed: exit code 1: fire"
-        assert outcome_of(unit(world, run)) == (RunState.FAILED, reason)
+        assert outcome_of(unit(world, run)) == (RunMove.FAIL, reason)
 
 
 def test_the_log_of_a_program_that_failed_is_what_it_wrote_and_how_it_ended(caplog):

@@ -10,7 +10,7 @@ import pytest
 
 from synergy.agent.context import AgentContext
 from synergy.agent.delivering.unit_ends import UnitEnds
-from synergy.commands.run_units import launch_worker, outcome_of, trigger_run, unit_of
+from synergy.commands.run_units import launch_worker, trigger_run, unit_of
 from synergy.errors import (
     LostAttempt,
     MessagingUnavailable,
@@ -18,6 +18,8 @@ from synergy.errors import (
     Refused,
     StorageUnavailable,
 )
+from synergy.lifecycle.moves import outcome_of
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.job import JobState
 from synergy.model.schedule import RunState, Schedule
 from synergy.model.unit_of_work import Hint, UnitMove, UnitState
@@ -94,7 +96,7 @@ def test_a_worker_is_given_the_run_and_its_arguments(world):
     assert seen == [(run.id, SECOND, {"site": "a", "days": 1, "more": [1, {"x": None}]})]
     done = unit(world, run)
     assert (done.state, done.counts) == (UnitState.PROCESSED, {"rows": 3})
-    assert outcome_of(done) == (RunState.PROCESSED, "")
+    assert outcome_of(done) == (RunMove.PROCESS, "")
     assert events(world, [done]) == [
         "run.launched",
         "unit.requested",
@@ -116,7 +118,7 @@ def test_a_unit_without_a_run_has_the_arguments_of_the_entry(world):
 
     carry_out(world, work)
     assert seen == [(None, {"site": "a", "days": 7})]
-    assert outcome_of(unit(world, run)) == (RunState.NOOP, "")
+    assert outcome_of(unit(world, run)) == (RunMove.PASS, "")
 
 
 def test_a_group_of_units_reads_its_runs_in_one_look(world, monkeypatch):
@@ -233,7 +235,7 @@ def test_a_failed_run_is_given_up_with_its_error(world):
     world.schedule()  # the collector is asked at once, without its minute being over
     done = unit(world, run)
     assert done.state is UnitState.CANCELED
-    assert outcome_of(done) == (RunState.FAILED, "failed: ValueError: the disk is full")
+    assert outcome_of(done) == (RunMove.FAIL, "failed: ValueError: the disk is full")
 
 
 def test_a_process_may_have_its_runs_tried_again():
@@ -248,7 +250,7 @@ def test_a_process_may_have_its_runs_tried_again():
     assert carry_out(world, no_work)
     done = unit(world, run)
     assert (done.attempt, done.failures) == (2, 1)
-    assert outcome_of(done) == (RunState.PROCESSED, "")
+    assert outcome_of(done) == (RunMove.PROCESS, "")
 
 
 def test_the_last_of_several_failures_ends_the_run():
@@ -260,7 +262,7 @@ def test_the_last_of_several_failures_ends_the_run():
         assert carry_out(world, fail)
     world.schedule()
     reason = "failed 2 times; last: ValueError: the disk is full"
-    assert outcome_of(unit(world, run)) == (RunState.FAILED, reason)
+    assert outcome_of(unit(world, run)) == (RunMove.FAIL, reason)
 
 
 def test_a_unit_that_was_never_published_is_said_by_the_collector(world):
@@ -328,9 +330,9 @@ def test_a_worker_that_falls_silent_loses_its_run(max_attempts, is_again):
     assert done == lost  # what the old attempt came to is refused
     if is_again:
         assert carry_out(world, no_work)
-        assert outcome_of(unit(world, run)) == (RunState.PROCESSED, "")
+        assert outcome_of(unit(world, run)) == (RunMove.PROCESS, "")
     else:
-        assert outcome_of(done) == (RunState.FAILED, "its worker's heartbeat stopped")
+        assert outcome_of(done) == (RunMove.FAIL, "its worker's heartbeat stopped")
 
 
 def test_a_run_that_no_worker_took_waits_however_long(world):
@@ -341,7 +343,7 @@ def test_a_run_that_no_worker_took_waits_however_long(world):
     world.schedule()
     assert unit(world, run).state is UnitState.REQUESTED
     carry_out(world, no_work)
-    assert outcome_of(unit(world, run)) == (RunState.PROCESSED, "")
+    assert outcome_of(unit(world, run)) == (RunMove.PROCESS, "")
 
 
 def test_a_run_that_was_begun_and_is_not_done_in_time_has_failed():
@@ -360,7 +362,7 @@ def test_a_run_that_was_begun_and_is_not_done_in_time_has_failed():
     world.schedule()
     done = unit(world, run)
     assert done.state is UnitState.CANCELED
-    assert outcome_of(done) == (RunState.FAILED, "not done within 172800 s")
+    assert outcome_of(done) == (RunMove.FAIL, "not done within 172800 s")
     carry_out(world, never)  # its message is still there
     assert unit(world, run) == done
 
@@ -385,7 +387,7 @@ def test_the_collector_works_without_any_tree():
     carry_out(world, fail)
     world.schedule()
     assert outcome_of(unit(world, run)) == (
-        RunState.FAILED,
+        RunMove.FAIL,
         "failed: ValueError: the disk is full",
     )
 
@@ -431,7 +433,7 @@ def test_a_worker_that_is_stopped_gives_its_run_back(world):
     while carry_out(world, again, owner="another worker"):
         pass
     assert seen == [(run.id, 3, 2)]
-    assert outcome_of(unit(world, run)) == (RunState.PROCESSED, "")
+    assert outcome_of(unit(world, run)) == (RunMove.PROCESS, "")
 
 
 # Operators
@@ -454,7 +456,7 @@ def test_an_operator_cancels_a_run_and_the_work_notices(world):
 
     world.round("Report", work)
     assert len(told) == 1
-    assert outcome_of(unit(world, run)) == (RunState.CANCELED, "because")
+    assert outcome_of(unit(world, run)) == (RunMove.CANCEL, "because")
 
 
 def test_a_unit_of_a_run_is_retried_by_its_schedule_only(world):
@@ -543,7 +545,7 @@ def test_a_trigger_that_no_message_follows_is_a_run_all_the_same(world, monkeypa
     assert world.bus.depths() == {}
     world.schedule()
     assert carry_out(world, no_work)
-    assert outcome_of(unit(world, run)) == (RunState.PROCESSED, "")
+    assert outcome_of(unit(world, run)) == (RunMove.PROCESS, "")
 
 
 def test_a_trigger_that_the_bus_refuses_is_none(world, monkeypatch):

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.commands.jobs import Actor, job_move
+from synergy.commands.jobs import Actor
 from synergy.commands.maintenance import Maintenance
 from synergy.errors import InvalidValue, NotFound
+from synergy.lifecycle.moves import move_job
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.message import EventsMessage
 from synergy.model.box import SILENT_AFTER, ObservedProcess
@@ -468,7 +469,7 @@ def test_they_are_not_once_it_has_ceased_to_work(catching_up):
 
 def test_a_period_that_it_has_passed_by_is_not_explained(catching_up):
     place = catching_up.timetable().place("Hour")
-    forgotten = job_move(place, place.level.start + 3, Move.START_OVER, OPERATOR)
+    forgotten = move_job(place, place.level.start + 3, Move.START_OVER, OPERATOR.why, OPERATOR.who)
     assert catching_up.store.jobs.move([forgotten], catching_up.clock.now()) == []
     (found,) = catching_up.audit().unexplained
     assert found.timeperiod == "2014010103"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.commands.run_units import is_free_run, outcome_of
-from synergy.model.schedule import RunState
+from synergy.commands.run_units import is_free_run
+from synergy.lifecycle.moves import outcome_of
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from tests.factories import NOW, a_unit
 
@@ -22,17 +23,17 @@ def a_run_unit(state, **fields):
         (a_run_unit(UnitState.REQUESTED), None),
         (a_run_unit(UnitState.IN_PROGRESS), None),
         (a_run_unit(UnitState.INVALID, failures=1, reason="E: x"), None),
-        (a_run_unit(UnitState.PROCESSED), (RunState.PROCESSED, "")),
+        (a_run_unit(UnitState.PROCESSED), (RunMove.PROCESS, "")),
         # an earlier attempt failed, which is of no interest any more
-        (a_run_unit(UnitState.PROCESSED, failures=2, reason="E: x"), (RunState.PROCESSED, "")),
-        (a_run_unit(UnitState.NOOP), (RunState.NOOP, "")),
+        (a_run_unit(UnitState.PROCESSED, failures=2, reason="E: x"), (RunMove.PROCESS, "")),
+        (a_run_unit(UnitState.NOOP), (RunMove.PASS, "")),
         (
             a_run_unit(UnitState.CANCELED, failures=1, reason="failed: E: x"),
-            (RunState.FAILED, "failed: E: x"),
+            (RunMove.FAIL, "failed: E: x"),
         ),
-        (a_run_unit(UnitState.CANCELED, failures=2), (RunState.FAILED, "canceled after a failure")),
-        (a_run_unit(UnitState.CANCELED, reason="wrong day"), (RunState.CANCELED, "wrong day")),
-        (a_run_unit(UnitState.CANCELED), (RunState.CANCELED, "canceled by an operator")),
+        (a_run_unit(UnitState.CANCELED, failures=2), (RunMove.FAIL, "canceled after a failure")),
+        (a_run_unit(UnitState.CANCELED, reason="wrong day"), (RunMove.CANCEL, "wrong day")),
+        (a_run_unit(UnitState.CANCELED), (RunMove.CANCEL, "canceled by an operator")),
     ],
 )
 def test_the_end_of_a_unit_is_the_end_of_its_run(unit, outcome):

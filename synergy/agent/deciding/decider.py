@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from synergy.agent.context import AgentContext
@@ -26,6 +25,8 @@ from synergy.agent.membership import Membership
 from synergy.agent.retention import Retention
 from synergy.commands.schedule_rows import superseded
 from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Run, RunChange, RunState, Schedule
 from synergy.model.switches import is_switched_on
@@ -170,14 +171,14 @@ class AgentDecider:
         rows = {row.name: row for row in self._store.schedules.get(names)} if names else {}
         changes = [RunChange(run, "", self._who) for run in judged.told]
         for run, reason in judged.abort:
-            changes.append(_ended(run, RunState.ABORTED, reason, now, self._who))
+            changes.append(_ended(run, RunMove.ABORT, reason, now, self._who))
         for run, reason in judged.skip:
-            changes.append(_ended(run, RunState.SKIPPED, reason, now, self._who))
+            changes.append(_ended(run, RunMove.SKIP, reason, now, self._who))
         launched: list[Run] = []
         for run, definition in judged.launch:
             row = rows.get(run.schedule)
             if row is None or not row.is_enabled or row.version != run.version:
-                changes.append(_ended(run, RunState.ABORTED, _why_not(row), now, self._who))
+                changes.append(_ended(run, RunMove.ABORT, _why_not(row), now, self._who))
             else:
                 launched.append(self._launcher.launched(run, definition, now))
         own = self._launcher.hands.own(launched)
@@ -233,9 +234,8 @@ class AgentDecider:
         return max(0.0, min(wait for wait in waits if wait is not None))
 
 
-def _ended(run: Run, state: RunState, reason: str, now: datetime, who: str) -> RunChange:
-    ended = replace(run, state=state, reason=reason, finished_at=now)
-    return RunChange(ended, reason, who)
+def _ended(run: Run, move: RunMove, reason: str, now: datetime, who: str) -> RunChange:
+    return RunChange(advance(run, move, now, reason), reason, who)
 
 
 def _why_not(row: Schedule | None) -> str:

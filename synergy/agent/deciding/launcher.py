@@ -15,6 +15,8 @@ from typing import Protocol
 from synergy.agent.context import AgentContext
 from synergy.commands.run_units import launch_worker
 from synergy.commands.schedule_rows import run_of
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.messaging.message import UnitMessage
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.schedule.definition import Definition, WorkerProgram
@@ -68,7 +70,7 @@ class Launcher:
         is_held = bool(definition.constraints) or made.in_turn
         if isinstance(definition.program, WorkerProgram):
             is_held |= not is_free  # without a constraint it runs once at a time
-        if made.state.is_pending and not is_held:
+        if made.ended_by is None and not is_held:
             return self.launched(run, definition, now)
         return run
 
@@ -76,12 +78,9 @@ class Launcher:
         """The run, launched; or aborted, if its process is switched off."""
         if run.program in self.off:
             why = f"{run.program} is switched off"
-            return replace(run, state=RunState.ABORTED, reason=why, finished_at=now)
+            return advance(run, RunMove.ABORT, now, why)
         return replace(
-            run,
-            state=RunState.LAUNCHED,
-            reason="",
-            launched_at=now,
+            advance(run, RunMove.LAUNCH, now),
             request=request_of(run, definition),
             detail={**run.detail, "waits": []},
         )

@@ -23,6 +23,8 @@ from synergy.agent.deciding.unfinished_runs import (
 from synergy.agent.deciding.wait_queues import WaitQueues
 from synergy.commands.schedule_rows import off, superseded
 from synergy.errors import InvalidValue
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.schedule.constraint import UNDER_WAY, Facts, Judgement, Verdict, judge
 from synergy.schedule.definition import (
@@ -164,7 +166,7 @@ class PendingRuns:
         match found.verdict:
             case Verdict.MET:
                 judged.launch.append((run, definition))
-                launched = replace(run, state=RunState.LAUNCHED, launched_at=now)
+                launched = advance(run, RunMove.LAUNCH, now)
                 self._book.learn(launched)
                 self.learn(launched)
             case Verdict.ABORT:

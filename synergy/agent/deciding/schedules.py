@@ -129,7 +129,7 @@ class ScheduleDecisions:
             step = pass_time(definition, progress, now)
             if not self._book.has_turns(row.name):
                 return step
-            turns = (replace(made, in_turn=made.state.is_pending) for made in step.made)
+            turns = (replace(made, in_turn=made.ended_by is None) for made in step.made)
             return replace(step, made=tuple(turns))
 
         return self._decide(row, now, decide)

@@ -12,7 +12,9 @@ from synergy.delivery.request import JSON, Request, Response, SendOutcome
 from synergy.delivery.retry import BUDGET, next_attempt
 from synergy.delivery.target import Target, parse_target
 from synergy.errors import InvalidValue
-from synergy.model.schedule import Run, RunState
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
+from synergy.model.schedule import Run
 from synergy.schedule.template import fill
 from synergy.storage.protocol import Payloads
 
@@ -60,11 +62,11 @@ def answered(run: Run, answer: Response, now: datetime, random: Random) -> Run:
     if answer.outcome == SendOutcome.STOPPED:
         return run
     if answer.ok:
-        return replace(run, state=RunState.PROCESSED, reason="", finished_at=now)
+        return advance(run, RunMove.PROCESS, now)
     again = _next(run, answer, now, random)
     if again is not None:
         return replace(run, not_before=again)
-    return replace(run, state=RunState.FAILED, reason=answer.error, finished_at=now)
+    return advance(run, RunMove.FAIL, now, answer.error)
 
 
 def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime | None:

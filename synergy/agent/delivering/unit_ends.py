@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.agent.context import AgentContext
-from synergy.commands.run_units import outcome_of
+from synergy.lifecycle.moves import advance, outcome_of
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime.agent_counters import Meter
@@ -59,10 +59,8 @@ def count_end(meter: Meter, run: Run) -> None:
 def _ended(run: Run, unit: UnitOfWork, now: datetime, who: str) -> RunChange:
     outcome = outcome_of(unit)
     assert outcome is not None
-    state, reason = outcome
-    # Who cancels a unit raises its attempt, to shut its worker out; nobody was handed that one.
+    move, reason = outcome
+    # Canceling a unit raises its attempt, to shut its worker out; that attempt was never begun.
     handed_out = unit.attempt - (unit.state is UnitState.CANCELED)
-    ended = replace(
-        run, state=state, reason=reason, attempt=handed_out, finished_at=unit.finished_at or now
-    )
-    return RunChange(ended, reason, who)
+    ended = advance(run, move, unit.finished_at or now, reason)
+    return RunChange(replace(ended, attempt=handed_out), reason, who)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from synergy.lifecycle.moves import advance
+from synergy.lifecycle.transitions import RunMove
 from synergy.model.schedule import Run, RunState, run_id
 from synergy.storage.protocol import StoreView
 
@@ -67,10 +69,7 @@ def launched_again(run: Run, remark: str, now: datetime) -> Run:
     """A failed run as it is launched again."""
     detail = {name: value for name, value in run.detail.items() if name not in _OF_A_TRY}
     detail["again"] = remark
-    launched = replace(
-        run, state=RunState.LAUNCHED, reason="", owner=None, not_before=None, launched_at=now,
-        finished_at=None, detail=detail,
-    )  # fmt: skip
+    launched = replace(advance(run, RunMove.RETRY, now), detail=detail)
     if "process" not in run.request:
         return launched
     return replace(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule import catchup
 from synergy.schedule.definition import (
     Definition,
@@ -85,7 +85,7 @@ def _settle(
     if decided.until is not None:
         cause["until"] = spelled_instant(decided.until)
     skipped = Made(
-        key=key, due_at=decided.at, state=RunState.SKIPPED, reason=decided.reason,
+        key=key, due_at=decided.at, ended_by=RunMove.SKIP, reason=decided.reason,
         created_at=now, cause=cause,
     )  # fmt: skip
     return Step(progress, (skipped,))

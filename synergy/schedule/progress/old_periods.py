@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import nlargest
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.progress import event_matching
 from synergy.schedule.progress.ended_periods import Ended, Range, joined, without
@@ -62,7 +62,7 @@ class _Left:
         return Made(
             key=f"periods:{begin}-{end}",
             due_at=now,
-            state=RunState.SKIPPED,
+            ended_by=RunMove.SKIP,
             reason=f"more than {limit:,} old periods {ended} within a day: {which}",
             created_at=now,
             cause={

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule.definition import (
     Definition,
     Elapsed,
@@ -69,7 +69,7 @@ def time_out(definition: Definition, progress: ProgressState, now: datetime) -> 
     )  # fmt: skip
     if definition.timeout_policy is TimeoutPolicy.FORCE:
         return Step(_having_run(definition, progress, now), (made,))
-    made = replace(made, state=RunState.ABORTED, reason=reason, cause=collecting.cause)
+    made = replace(made, ended_by=RunMove.ABORT, reason=reason, cause=collecting.cause)
     return Step(_emptied(definition, progress, now), (made,))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule.format.literals import spelled_instant
 
 
@@ -194,8 +194,9 @@ class Made:
     """A run that a decision makes, or the record of one that it does not make.
 
     `key` is unique within the schedule for good: a decision that is made twice makes one run.
-    `state` is `pending_constraint`, or `skipped` or `aborted` with the `reason`. `created_at` is
-    when the pending job began. `cause` is JSON: the newest `events` by id and their `count`;
+    `ended_by` is the move that ends it at once, for the `reason`; None for one that is pending.
+    `created_at` is when the pending job began. `cause` is JSON: the newest `events` by id and
+    their `count`;
     `process`, `status`, `timeperiod`, `start`, `end` and `generation` of the run or job that ended
     last; `due` and `remark` of a due time; `until`, if the record stands for all due times up to
     then; `count` and `periods`, if it stands for periods that triggered nothing.
@@ -204,7 +205,7 @@ class Made:
 
     key: str
     due_at: datetime
-    state: RunState = RunState.PENDING_CONSTRAINT
+    ended_by: RunMove | None = None
     reason: str = ""
     created_at: datetime
     cause: Mapping[str, object] = field(default_factory=dict)

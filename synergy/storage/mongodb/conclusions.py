@@ -20,6 +20,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from synergy.errors import InvalidValue
+from synergy.lifecycle.transitions import ATTEMPT_ENDS
 from synergy.model.unit_of_work import Conclusion, UnitState
 from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.mongodb.database import Database, Doc
@@ -27,8 +28,6 @@ from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.results import Page, Result, Results
 from synergy.storage.mongodb.swap import Swap, swap
 from synergy.storage.mongodb.unit_documents import entry, listed, told
-
-_ENDS = frozenset({UnitState.PROCESSED, UnitState.NOOP, UnitState.INVALID})
 
 
 class Conclusions:
@@ -134,7 +133,7 @@ class Conclusions:
 
 
 def _prepared(conclusion: Conclusion) -> list[Result]:
-    if conclusion.state not in _ENDS:
+    if conclusion.state not in ATTEMPT_ENDS:
         raise InvalidValue(f"an attempt does not end as {conclusion.state.value}")
     return [Result(write) for write in conclusion.writes]
 

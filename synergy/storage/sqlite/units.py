@@ -8,6 +8,7 @@ from datetime import datetime
 import apsw
 
 from synergy.errors import InvalidValue
+from synergy.lifecycle.transitions import ATTEMPT_ENDS
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.sqlite.database import Database
@@ -30,7 +31,6 @@ from synergy.storage.sqlite.rows import (
 )
 
 _SQL = queries("units")
-_ENDS = frozenset({UnitState.PROCESSED, UnitState.NOOP, UnitState.INVALID})
 
 
 class SqliteUnits:
@@ -219,7 +219,7 @@ def _taken(unit: UnitOfWork, before: str, after: str, why: str, owner: str, at: 
 
 
 def _prepared(conclusion: Conclusion) -> list[Replacement]:
-    if conclusion.state not in _ENDS:
+    if conclusion.state not in ATTEMPT_ENDS:
         raise InvalidValue(f"an attempt does not end as {conclusion.state.value}")
     return [Replacement(write) for write in conclusion.writes]
 

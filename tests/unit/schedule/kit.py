@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from synergy.model.schedule import RunState
 from synergy.schedule.definition import Definition, Times, WorkerProgram
 from synergy.schedule.progress.transitions import (
     Made,
@@ -100,7 +99,7 @@ class Life:
 
 
 def runs(made) -> list[Made]:
-    return [one for one in made if one.state is RunState.PENDING_CONSTRAINT]
+    return [one for one in made if one.ended_by is None]
 
 
 def told(made) -> list[tuple[str, str]]:

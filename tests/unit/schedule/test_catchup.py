@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule import catchup
 from synergy.schedule.definition import AnyOf, CatchUp
 from tests.unit.schedule.kit import DAY, SECOND, Life, a_schedule, at, runs, times
@@ -68,7 +68,7 @@ def test_the_policy_holds_across_decisions(small):
         assert all(one.in_turn for one in runs(step))
         made += step
     assert life.wake_at() == at("00:18")
-    assert [one.state is RunState.SKIPPED for one in made] == [True] * 5 + [False] * 12
+    assert [one.ended_by is RunMove.SKIP for one in made] == [True] * 5 + [False] * 12
 
 
 @pytest.mark.parametrize("policy", [CatchUp.LATEST, CatchUp.NONE])

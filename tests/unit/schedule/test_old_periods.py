@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule.definition import AllOf, AnyOf, Generations, PeriodFinished, ProgramEnded
 from synergy.schedule.progress.ended_periods import Ended, joined, without
 from synergy.schedule.progress.old_periods import RECENT, SPAN, take_all
@@ -55,7 +55,7 @@ def recorded(made: Iterable[Made]) -> list[int]:
     """The hours that records stand for."""
     found = []
     for one in made:
-        if one.state is RunState.SKIPPED:
+        if one.ended_by is RunMove.SKIP:
             some = [
                 ordinal
                 for text in one.cause["periods"]
@@ -101,7 +101,7 @@ def test_years_that_end_at_once_are_the_newest_runs_and_one_record():
     life = hearing()
     made = life.hear(hours(1, -RECENT - YEARS, -RECENT - 1))
     assert distances(made) == list(range(-RECENT - 60, -RECENT))
-    (record,) = (one for one in made if one.state is RunState.SKIPPED)
+    (record,) = (one for one in made if one.ended_by is RunMove.SKIP)
     assert len(made) == 61
     assert recorded(made) == list(range(-RECENT - YEARS, -RECENT - 60))
     assert record.key == f"periods:j1.0-j1.{YEARS - 61}"
@@ -138,16 +138,16 @@ def test_an_old_period_that_is_done_again_counts_while_years_are_worked_off():
     life = hearing()
     life.hear(hours(1, -YEARS, -1000))
     (one,) = life.hear(hours(2, -500, generation=2))
-    assert one.state is RunState.PENDING_CONSTRAINT
+    assert one.ended_by is None
     assert (one.cause["generation"], one.cause["status"]) == (2, "processed")
-    assert life.hear(hours(3, -400))[0].state is RunState.SKIPPED
+    assert life.hear(hours(3, -400))[0].ended_by is RunMove.SKIP
 
 
 def test_years_that_are_done_again_are_limited_too():
     life = hearing(catchup_max=3)
     made = life.hear(*(hours(n, -5000 + n, generation=2) for n in range(1, 1001)))
     assert distances(made) == [-4002, -4001, -4000]
-    (record,) = (one for one in made if one.state is RunState.SKIPPED)
+    (record,) = (one for one in made if one.ended_by is RunMove.SKIP)
     assert record.cause["count"] == 997
     assert record.reason.startswith("more than 3 old periods were done again within a day: ")
 
@@ -191,7 +191,7 @@ def test_what_ended_differently_has_records_of_its_own():
     told = {
         one.cause["status"]: (one.cause["count"], len(one.cause["periods"]))
         for one in made
-        if one.state is RunState.SKIPPED
+        if one.ended_by is RunMove.SKIP
     }
     assert told == {"processed": (102, 2), "noop": (100, 1)}
     assert distances(made) == [-650]
@@ -236,7 +236,7 @@ def test_each_period_has_one_run_or_one_record_and_the_runs_are_limited(spans, l
     repeated = sum(one.generation > 1 for one in old)
     counting = min(limit, repeated) + min(limit, len(old) - repeated)
     assert len(runs(life.made)) == len(meant) - len(old) + counting
-    records = [one for one in life.made if one.state is RunState.SKIPPED]
+    records = [one for one in life.made if one.ended_by is RunMove.SKIP]
     assert len(life.made) == len(runs(life.made)) + len(records)
     assert len({one.key for one in life.made}) == len(life.made)
     assert sum(one.cause["count"] for one in records) == len(old) - counting

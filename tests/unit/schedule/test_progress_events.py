@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule.definition import (
     AllOf,
     AnyOf,
@@ -203,7 +203,7 @@ def test_a_job_collects_from_its_first_event_and_times_out():
     assert life.wake_at() == tomorrow
     assert life.pass_time(tomorrow - TICK) == []
     (one,) = life.pass_time(tomorrow)
-    assert (one.key, one.state) == ("events:j1.0", RunState.ABORTED)
+    assert (one.key, one.ended_by) == ("events:j1.0", RunMove.ABORT)
     assert one.reason == "timed out: not triggered within 1d"
     assert one.created_at == at("10:00")
     assert one.cause["events"] == ["run1"]
@@ -214,7 +214,7 @@ def test_a_job_collects_from_its_first_event_and_times_out():
 def test_a_job_that_is_forced_runs():
     life = collecting_since_ten(timeout=HOUR, timeout_policy=TimeoutPolicy.FORCE)
     (one,) = life.pass_time(at("11:00"))
-    assert (one.key, one.state) == ("events:j1.0", RunState.PENDING_CONSTRAINT)
+    assert (one.key, one.ended_by) == ("events:j1.0", None)
     assert one.created_at == at("10:00")
     assert one.cause["remark"] == "timed out: not triggered within 1h"
     assert life.progress.last_run_at == at("11:00")
@@ -230,7 +230,7 @@ def test_later_events_do_not_keep_a_job_from_timing_out():
 def test_an_event_that_comes_after_the_timeout_opens_the_next_job():
     life = collecting_since_ten(timeout=HOUR)
     made = life.take(ended(2, "Q", when=at("11:00")))
-    assert [(one.key, one.state) for one in made] == [("events:j1.0", RunState.ABORTED)]
+    assert [(one.key, one.ended_by) for one in made] == [("events:j1.0", RunMove.ABORT)]
     assert life.progress.collecting.number == "j2.0"
     assert life.wake_at() == at("12:00")
     (one,) = life.take(ended(3, "P", when=at("11:30")))
@@ -294,7 +294,7 @@ def test_a_dropped_job_takes_its_due_times_along():
     life = Life(a_schedule(AllOf((HOURLY, Elapsed(HOUR), P)), timeout=90 * MINUTE), at("09:30"))
     life.pass_time(at("10:00"))
     (one,) = life.pass_time(at("11:30"))
-    assert (one.key, one.state) == ("events:2026-03-10T10:00:00Z", RunState.ABORTED)
+    assert (one.key, one.ended_by) == ("events:2026-03-10T10:00:00Z", RunMove.ABORT)
     assert life.progress.met == {}
     assert life.wake_at() == at("12:00")
 
@@ -362,7 +362,7 @@ def test_a_timeout_leaves_lifetimes_alone():
     life = Life(a_schedule(trigger, timeout=HOUR), DAY)
     life.take(a_file(1, at("09:00")))
     life.take(ended(1, "P", when=at("10:00")))
-    assert [one.state for one in life.pass_time(at("11:00"))] == [RunState.ABORTED]
+    assert [one.ended_by for one in life.pass_time(at("11:00"))] == [RunMove.ABORT]
     life.take(ended(2, "P", when=at("12:00")))
     assert len(life.take(ended(3, "Q", when=at("12:01")))) == 1
 

@@ -14,7 +14,7 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule import catchup
 from synergy.schedule.definition import (
     AllOf,
@@ -57,12 +57,12 @@ def accounted(spacings: list[int], made) -> Iterator[tuple[datetime, bool]]:
     for one in made:
         if "until" in one.cause:
             until = datetime.fromisoformat(one.cause["until"])
-            assert one.state is RunState.SKIPPED
+            assert one.ended_by is RunMove.SKIP
             assert until >= one.due_at
             before = one.due_at - timedelta(seconds=1)
             yield from ((at, False) for at in due_times(spacings, before, until))
         else:
-            yield one.due_at, one.state is RunState.PENDING_CONSTRAINT
+            yield one.due_at, one.ended_by is None
 
 
 @given(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.model.schedule import RunState
+from synergy.lifecycle.transitions import RunMove
 from synergy.schedule.definition import AllOf, AnyOf, CatchUp, Elapsed, FirstRun, Once, ProgramEnded
 from tests.unit.schedule.kit import (
     DAY,
@@ -143,10 +143,10 @@ def test_a_local_time_that_does_not_exist_is_recorded_and_takes_nobodys_place():
     )
     life = Life(definition, datetime(2011, 12, 29, tzinfo=UTC))
     made = life.pass_time(datetime(2011, 12, 31, tzinfo=UTC))
-    assert [(one.due_at, one.state, one.reason) for one in made] == [
-        (datetime(2011, 12, 29, 22, tzinfo=UTC), RunState.PENDING_CONSTRAINT, ""),
-        (datetime(2011, 12, 30, 10, tzinfo=UTC), RunState.SKIPPED, "no such local time"),
-        (datetime(2011, 12, 30, 22, tzinfo=UTC), RunState.PENDING_CONSTRAINT, ""),
+    assert [(one.due_at, one.ended_by, one.reason) for one in made] == [
+        (datetime(2011, 12, 29, 22, tzinfo=UTC), None, ""),
+        (datetime(2011, 12, 30, 10, tzinfo=UTC), RunMove.SKIP, "no such local time"),
+        (datetime(2011, 12, 30, 22, tzinfo=UTC), None, ""),
     ]
 
 
