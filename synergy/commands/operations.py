@@ -13,7 +13,6 @@ stands still for `STILL` seconds on the observer's own clock. Who was only slow 
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,8 +52,8 @@ class _Seen:
 class Operations:
     """The operations of a deployment; all but `work` may be called by several threads.
 
-    `owner` is the incarnation of this process, in which at most one thread calls `work`. `news`
-    is set when something was accepted here.
+    `owner` is the incarnation of this process, in which at most one thread calls `work`.
+    `on_accept` is called when an operation was accepted here.
     """
 
     def __init__(self, store: Store, bulk: Bulk, clock: Clock, owner: str) -> None:
@@ -63,7 +62,7 @@ class Operations:
         self._clock = clock
         self._owner = owner
         self._seen: dict[str, _Seen] = {}
-        self.news = threading.Event()
+        self.on_accept: Callable[[], object] = lambda: None
 
     def accept(self, request: BulkRequest, actor: Actor, now: datetime) -> Operation:
         """Takes it down, to be done soon. Raises NotFound for what is not there."""
@@ -79,7 +78,7 @@ class Operations:
             total=self._bulk.asked(request),
         )
         accepted = self._store.operations.accept(operation)
-        self.news.set()
+        self.on_accept()
         return accepted
 
     def get(self, id_: str) -> Operation:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 
 import anyio.to_thread
@@ -16,10 +16,9 @@ from synergy.mx import failures, openapi
 from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.api import ROUTERS as API
 from synergy.mx.api import health, metrics
-from synergy.mx.api.audit import auditing
 from synergy.mx.assets import Assets
 from synergy.mx.idempotency import Idempotency
-from synergy.mx.operation_runner import operating
+from synergy.mx.operation_runner import OperationRunner
 from synergy.mx.pages import router as pages
 from synergy.mx.problems import answers
 from synergy.mx.protection.auth_middleware import AuthMiddleware
@@ -31,7 +30,6 @@ from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.services import Services
-from synergy.mx.stream import streaming
 from synergy.mx.traffic import Counting
 from synergy.mx.verdict_cache import VerdictCache
 
@@ -39,13 +37,6 @@ PREFIX = "/api/v1"
 ANYWHERE = (400, 401, 403, 414, 422, 429, 431, 503)  # what any request to the API may come to
 THREADS = 16  # for handlers; each opens a connection of its own to an embedded store
 COMPRESSED = 1024  # bytes from which on answers are compressed
-
-SERVICES: tuple[Callable[[FastAPI], AbstractContextManager[object]], ...] = (
-    operating,
-    streaming,
-    auditing,
-)
-"""What runs beside the handlers, as long as the application does: entered at its start."""
 
 
 def create_app(services: Services, guard: Authenticator | None = None) -> FastAPI:
@@ -111,7 +102,12 @@ def _middleware(
 @asynccontextmanager
 async def _life(app: FastAPI) -> AsyncIterator[None]:
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-    with ExitStack() as running:
-        for service in SERVICES:
-            running.enter_context(service(app))
+    services: Services = app.state.services
+    operations = OperationRunner(services)
+    operations.start()  # the others start with the first request that needs them
+    running = (services.stream, services.audits, operations)
+    try:
         yield
+    finally:
+        for service in running:
+            service.stop()

@@ -1,55 +1,43 @@
-"""What happens, told to everybody who listens: the journal as server-sent events.
+"""The journal as server-sent events, for any number of listeners.
 
-One thread follows the journal for all listeners, while there are any. Each message has the
-number of its entry as id, so that who was cut off comes back with the last one that he saw
-(`Last-Event-ID`) and misses nothing. Nobody is waited for: each listener has a queue of bounded
-length, and who lets it fill is cut off. What is very much is not told one by one: `behind` says
-that everything is to be read again.
+One thread follows the journal for all listeners. The id of each message is the number of its
+journal entry, so a listener that reconnects with the last id it saw (`Last-Event-ID`) misses
+nothing. Each listener has a queue of bounded length; a listener that lets it fill is disconnected.
+More than `AT_ONCE` new entries are not sent one by one: the message `behind` says that everything
+is to be read again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-
-from fastapi import FastAPI
+from datetime import datetime
 
 from synergy.clock import Clock
 from synergy.errors import StorageUnavailable, Unreachable
 from synergy.model.journal import JournalEntry
 from synergy.mx.stream_listener import Listener, Message, behind, message_of
 from synergy.queries.reads import Reads
+from synergy.runtime.service import RetryRule, Service
 
 EVERY = 0.5  # seconds between two looks at the journal
-HEARTBEAT = 15.0  # seconds after which a listener who was told nothing is told that all is well
-AT_ONCE = 500  # entries that are told one by one
+HEARTBEAT = 15.0  # seconds without a message after which a listener gets a comment line
+AT_ONCE = 500  # entries that are sent one by one
 LISTENERS = 200
-PATIENCE = 2.0  # seconds that closing waits for the thread
+RULE = RetryRule(waiting="stream.failed", failing="stream.failed", first=EVERY)
 
 _HELLO = b"retry: 2000\n: listening\n"
 _AWAY = b": the store does not answer\n\n"
-Runner = Callable[[Callable[[], None]], object]
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What came after the entry `begin` up to `end`.
+    """The entries after `begin` up to `end`.
 
-    `told` is what is told to whom, by the entry that he saw last.
+    `told` maps the last entry that a listener saw to the messages for it.
     """
 
     begin: int
@@ -57,40 +45,38 @@ class _News:
     told: Mapping[int, Sequence[Message]]
 
 
-class Stream:
-    """Tells the journal to listeners; `runner` runs its loop aside."""
+class Stream(Service):
+    """Sends the journal to listeners. Its thread runs while there are any."""
 
-    def __init__(self, reads: Reads, clock: Clock, runner: Runner | None = None) -> None:
+    stop_timeout_seconds = 2.0
+
+    def __init__(self, reads: Reads, clock: Clock) -> None:
+        super().__init__("stream", clock, RULE)
         self._reads = reads
-        self._clock = clock
-        self._runner = runner or self._in_thread
         self._lock = threading.Lock()
-        self._woken = threading.Event()
         self._listeners: list[Listener] = []
-        self._is_running = False
         self._is_closed = False
         self._is_away = False
-        self._seq: int | None = None
-        self._thread: threading.Thread | None = None
+        self._seq: int | None = None  # of the last entry that was sent; None without listeners
 
     @property
     def listeners(self) -> int:
-        """How many listen."""
+        """How many listeners there are."""
         return len(self._listeners)
 
     def refuse_if_full(self) -> None:
-        """Raises Unreachable if nobody else can listen."""
+        """Raises Unreachable if there is no place for another listener."""
         if len(self._listeners) >= LISTENERS:
             raise Unreachable(f"{LISTENERS} listen already: try again later")
 
     async def listen(
         self, since: int | None = None, process: str = "", nouns: Collection[str] = ()
     ) -> AsyncIterator[bytes]:
-        """What is told, until the listener goes, or is cut off."""
+        """The messages for one listener, until it goes or is disconnected."""
         loop, told = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
-            with suppress(RuntimeError):  # the loop has ended, and with it whoever listened
+            with suppress(RuntimeError):  # the loop has ended, and its listeners with it
                 loop.call_soon_threadsafe(told.set)
 
         listener = Listener(wake, since, process, nouns)
@@ -110,11 +96,8 @@ class Stream:
             if self._is_closed or len(self._listeners) >= LISTENERS:
                 return False
             self._listeners.append(listener)
-            if not self._is_running:
-                self._is_running = True
-                self._seq = None  # nobody listened meanwhile
-                self._runner(self._run)
-        self._woken.set()
+        self.start()
+        self.wake()
         return True
 
     def leave(self, listener: Listener) -> None:
@@ -123,26 +106,31 @@ class Stream:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
-    def close(self) -> None:
-        """Ends all listeners, and waits for the thread."""
+    def stop(self, timeout: float | None = None) -> bool:
+        """Ends all listeners, and refuses others."""
         with self._lock:
             self._is_closed = True
             listeners = list(self._listeners)
             self._listeners.clear()
         for listener in listeners:
             listener.end()
-        self._woken.set()
-        if self._thread is not None:
-            self._thread.join(PATIENCE)
+        return super().stop(timeout)
 
-    def run_once(self) -> None:
-        """Tells all listeners what is new."""
+    def run_once(self, now: datetime) -> float | None:
+        """Sends what is new to all listeners; None if there are none."""
         with self._lock:
             listeners = list(self._listeners)
+            if not listeners:
+                self._seq = None
+                return None
+        self._look_for(listeners)
+        return EVERY
+
+    def _look_for(self, listeners: Sequence[Listener]) -> None:
         now = self._clock.monotonic()
         try:
             news = self._look(listeners)
-        except StorageUnavailable:  # nobody is told a part of it
+        except StorageUnavailable:  # no listener gets a part of it
             self._tell_away(listeners, now)
         else:
             self._is_away = False
@@ -153,23 +141,6 @@ class Stream:
             if listener.is_over:
                 self.leave(listener)
 
-    def _run(self) -> None:
-        while True:
-            with self._lock:
-                if not self._listeners:
-                    self._is_running = False
-                    return
-            try:
-                self.run_once()
-            except Exception:
-                log.exception("A look at the journal failed", extra={"event": "stream.failed"})
-            self._woken.wait(EVERY)
-            self._woken.clear()
-
-    def _in_thread(self, run: Callable[[], None]) -> None:
-        self._thread = threading.Thread(target=run, name="stream", daemon=True)
-        self._thread.start()
-
     def _tell_away(self, listeners: Iterable[Listener], now: float) -> None:
         if not self._is_away:
             self._is_away = True
@@ -177,13 +148,13 @@ class Stream:
                 listener.put(_AWAY, now)
 
     def _heartbeat(self, listener: Listener) -> bytes:
-        """That all is well, and up to where everything was told, if he was told anything yet."""
+        """A comment line, with the number of the last entry once the listener has a beginning."""
         if self._seq is None or not listener.is_welcome:
             return b": well\n\n"
         return b": well\nid: %d\n\n" % self._seq
 
     def _look(self, listeners: Iterable[Listener]) -> _News:
-        """What is new for everybody, and for each who came: all that is read for one round."""
+        """What is new for all listeners, and for each new one: all reads of one round."""
         begin = self._reads.last_entry() if self._seq is None else self._seq
         entries = self._reads.entries_since(begin, AT_ONCE + 1)
         is_much = len(entries) > AT_ONCE
@@ -194,7 +165,7 @@ class Stream:
         return _News(begin, end, {begin: told, **missed})
 
     def _between(self, begin: int, end: int) -> Sequence[Message]:
-        """What came after `begin` up to `end`; who claims to have seen more is to read anew."""
+        """The messages after `begin` up to `end`; `behind` if a listener is too far away."""
         if begin == end:
             return ()
         if not 0 < end - begin <= AT_ONCE:
@@ -203,7 +174,7 @@ class Stream:
         return _messages(begin, end, [entry for entry in entries if entry.seq <= end])
 
     def _tell(self, listeners: Iterable[Listener], news: _News, now: float) -> None:
-        """Tells those who are there what is new, and those who came where they begin as well."""
+        """Sends what is new to all listeners, and to new ones first where they begin."""
         self._seq = news.end
         for listener in listeners:
             begin = news.begin
@@ -216,16 +187,7 @@ class Stream:
 
 
 def _messages(begin: int, end: int, entries: Sequence[JournalEntry]) -> Sequence[Message]:
-    """The entries after `begin` up to `end`; where some were forgotten all is to be read anew."""
+    """The entries after `begin` up to `end`; `behind` if some of them were pruned."""
     if len(entries) < end - begin:
         return [behind(begin, end)]
     return [message_of(entry) for entry in entries]
-
-
-@contextmanager
-def streaming(app: FastAPI) -> Iterator[None]:
-    """Ends the stream with the application."""
-    try:
-        yield
-    finally:
-        app.state.services.stream.close()

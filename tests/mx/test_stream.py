@@ -21,11 +21,18 @@ from tests.factories import NOW, an_entry
 HOUR = "2015051711"
 
 
+class ManualStream(Stream):
+    """A stream without a thread."""
+
+    def start(self):
+        pass
+
+
 @pytest.fixture
 def stream(world):
     """A stream that looks when it is told to."""
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    return Stream(reads, world.clock, runner=lambda run: None)
+    return ManualStream(reads, world.clock)
 
 
 def write(world, *events, process="A", **fields):
@@ -38,7 +45,7 @@ def a_listener(stream, since=None, process="", nouns=()):
     """Somebody who listens, and was told where he begins."""
     listener = Listener(lambda: None, since, process, nouns)
     assert stream.join(listener)
-    stream.run_once()
+    stream.run_once(NOW)
     return listener
 
 
@@ -62,7 +69,7 @@ def test_a_listener_is_told_from_when_he_came_on(world, stream):
     listener = a_listener(stream)
     assert listener.take() == b"retry: 2000\n: listening\nid: 1\n\n"
     write(world, "unit.requested", why="its period\nhas closed", unit="u", attempt=3)
-    stream.run_once()
+    stream.run_once(NOW)
     ((number, event, data),) = heard(listener)
     assert (number, event) == (2, "unit")
     assert data == {
@@ -77,9 +84,9 @@ def test_everybody_is_told_everything_once_and_in_order(world, stream):
     listeners = [a_listener(stream) for _ in range(3)]
     for _ in range(3):
         write(world, "job.noop", "job.skipped")
-        stream.run_once()
+        stream.run_once(NOW)
     assert [ids(one) for one in listeners] == [[1, 2, 3, 4, 5, 6]] * 3
-    stream.run_once()
+    stream.run_once(NOW)
     assert [ids(one) for one in listeners] == [[]] * 3
 
 
@@ -88,7 +95,7 @@ def test_who_comes_back_is_told_what_he_missed_and_nothing_twice(world, stream):
     staying = a_listener(stream)
     back = a_listener(stream, since=2)
     write(world, "job.noop")
-    stream.run_once()
+    stream.run_once(NOW)
     assert ids(back) == [3, 4, 5]
     assert ids(staying) == [5]
 
@@ -112,7 +119,7 @@ def test_a_listener_chooses_by_process_and_noun(world, stream):
     of_a, of_jobs = a_listener(stream, process="A"), a_listener(stream, nouns=("job", "box"))
     write(world, "job.noop", "unit.noop")
     write(world, "job.noop", process="B")
-    stream.run_once()
+    stream.run_once(NOW)
     assert ids(of_a) == [1, 2]
     assert ids(of_jobs) == [1, 3]
     again = a_listener(stream, since=0, process="B", nouns=("job",))
@@ -122,11 +129,11 @@ def test_a_listener_chooses_by_process_and_noun(world, stream):
 def test_very_much_at_once_is_not_told_one_by_one(world, stream):
     listener = a_listener(stream, nouns=("run",))
     write(world, *["job.noop"] * AT_ONCE)
-    stream.run_once()
+    stream.run_once(NOW)
     write(world, *["job.noop"] * (AT_ONCE + 1))
-    stream.run_once()
+    stream.run_once(NOW)
     write(world, "run.noop")
-    stream.run_once()
+    stream.run_once(NOW)
     assert heard(listener)[0] == (1001, "behind", {"from": 500, "to": 1001})
     back = a_listener(stream, since=3)
     assert [event for _, event, _ in heard(back)] == ["behind"]
@@ -143,10 +150,10 @@ def test_who_hears_nothing_is_told_now_and_then_that_all_is_well(world, stream):
     listener.take()
     write(world, "job.noop")
     world.clock.advance(HEARTBEAT - 1)
-    stream.run_once()
+    stream.run_once(NOW)
     assert listener.take() == b""
     world.clock.advance(1)
-    stream.run_once()
+    stream.run_once(NOW)
     assert listener.take() == b": well\nid: 1\n\n"  # he need not be told of that one any more
 
 
@@ -155,13 +162,13 @@ def test_who_is_too_slow_is_cut_off_and_the_others_are_not(world, stream):
     told = 0
     while not slow.is_over:
         write(world, *["job.noop"] * AT_ONCE)
-        stream.run_once()
+        stream.run_once(NOW)
         told += len(ids(quick))
         assert told <= WAITING + AT_ONCE
     assert slow.take() == b""
     assert stream.listeners == 1
     write(world, "job.noop")
-    stream.run_once()
+    stream.run_once(NOW)
     assert len(ids(quick)) == 1
 
 
@@ -182,14 +189,14 @@ def test_while_the_store_is_away_listeners_are_told_and_then_all_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(type(world.store.journal), "since", away)
-        stream.run_once()
-        stream.run_once()
+        stream.run_once(NOW)
+        stream.run_once(NOW)
         assert listener.take() == b": the store does not answer\n\n"
         world.clock.advance(HEARTBEAT)
-        stream.run_once()
+        stream.run_once(NOW)
         assert listener.take().startswith(b": well")
     write(world, "job.noop")
-    stream.run_once()
+    stream.run_once(NOW)
     assert ids(listener) == [1]
 
 
@@ -208,11 +215,11 @@ def test_what_is_found_while_another_cannot_be_welcomed_is_told_later(world, str
 
     with monkeypatch.context() as patch:
         patch.setattr(type(world.store.journal), "since", breaks)
-        stream.run_once()
+        stream.run_once(NOW)
         world.clock.advance(HEARTBEAT)
-        stream.run_once()
+        stream.run_once(NOW)
     assert b"id: " not in back.take()  # it would be where he goes on the next time
-    stream.run_once()
+    stream.run_once(NOW)
     assert ids(staying) == [3]
     assert ids(back) == [1, 2, 3]
 
@@ -230,20 +237,22 @@ def test_where_entries_were_forgotten_unheard_all_is_to_be_read_again(world, str
 
 def test_when_nobody_listens_nobody_looks(world):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    runs = []
-    stream = Stream(reads, world.clock, runner=runs.append)
-    listener = Listener(lambda: None, None, "", ())
-    stream.join(listener)
-    stream.leave(listener)
-    (run,) = runs
-    run()  # ends, because there is nobody
-    stream.join(listener)
-    assert len(runs) == 2
+    stream = Stream(reads, world.clock)
+    for _ in range(2):
+        welcome = threading.Event()
+        listener = Listener(welcome.set, None, "", ())
+        assert stream.join(listener)
+        assert welcome.wait(60)
+        stream.leave(listener)
+        stream.wake()
+        stream._thread.join(60)
+        assert not stream.started
+    assert stream.stop()
 
 
 def test_with_the_end_of_the_application_all_are_told_that_it_is_over(world, stream):
     listener = a_listener(stream)
-    stream.close()
+    assert stream.stop()
     assert listener.is_over
     assert not stream.join(Listener(lambda: None, None, "", ()))
 
@@ -357,7 +366,7 @@ def test_over_http_one_more_than_can_is_put_off(world):
         assert visit.headers["retry-after"] == "5"
 
     asyncio.run(visit())
-    stream.close()
+    assert stream.stop()
 
 
 @pytest.mark.parametrize("query", ["since=x", "since=-1", "nouns=Job", "nouns=a%0Ab"])
@@ -376,7 +385,7 @@ def test_the_thread_ends_with_the_last_listener(world):
         await visit.task
 
     asyncio.run(visit())
-    stream.close()
+    assert stream.stop()
     for thread in set(threading.enumerate()) - others:
         thread.join(60)
     assert "stream" not in {thread.name for thread in set(threading.enumerate()) - others}

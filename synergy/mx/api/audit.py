@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from synergy.mx.access import Viewer
 from synergy.mx.services import ServicesDep
@@ -39,12 +37,3 @@ def show_audit(at: ServicesDep, _: Viewer, response: Response, fresh: Fresh = Fa
         if standing.is_running:
             response.status_code = 202
     return standing
-
-
-@contextmanager
-def auditing(app: FastAPI) -> Iterator[None]:
-    """Breaks off the audit under way with the application."""
-    try:
-        yield
-    finally:
-        app.state.services.audits.stop()

@@ -1,0 +1,45 @@
+"""A service that passes on the notices of a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+
+from synergy.clock import Clock
+from synergy.messaging.protocol import Bus, Waiter
+from synergy.runtime.service import RetryRule, Service
+
+LONGEST_WAIT_SECONDS = 600.0
+
+
+class TopicRelay(Service):
+    """Calls `noticed` for the notices of a topic, and once when it begins to listen.
+
+    What comes within `pause` seconds of a call is passed on together.
+    """
+
+    def __init__(
+        self, bus: Bus, clock: Clock, topic: str, noticed: Callable[[], object], pause: float = 0.0
+    ) -> None:
+        super().__init__(f"{topic} notices", clock, RetryRule("relay.waits", "relay.failed"))
+        self._bus = bus
+        self._topic = topic
+        self._noticed = noticed
+        self._pause = pause
+        self._listener: Waiter | None = None
+        self._is_due = True
+
+    def run_once(self, now: datetime) -> float:
+        """Passes on a notice, if there was one."""
+        if self._listener is None:
+            self._listener = self._opened.enter_context(closing(self._bus.listener(self._topic)))
+            self._stop.interrupts(self._listener.interrupt)
+        if self._is_due:
+            self._noticed()
+            self._stop.wait(self._pause)
+        return LONGEST_WAIT_SECONDS
+
+    def wait(self, seconds: float) -> None:
+        assert self._listener is not None  # run_once opened it
+        self._is_due = self._listener.wait(seconds)
