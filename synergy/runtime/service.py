@@ -97,12 +97,15 @@ def repeat(step: Step, stop: Stop, wait: Callable[[float], object], retry: Retry
 
     `wait` is interrupted by the wish to stop.
     """
-    while not stop.is_set:
-        pause = retry.run(step)
-        if pause is None:
-            return
-        if pause > 0:
+
+    def turn() -> float | None:
+        pause = step()
+        if pause is not None and pause > 0:
             wait(pause)
+        return pause
+
+    while not stop.is_set and retry.run(turn) is not None:
+        pass
 
 
 class Service(ABC):

@@ -1,14 +1,15 @@
 """The scheduler: one loop, for the parts of the work whose leases it holds.
 
 Several schedulers on the same store share the trees, and the collector, by leases (see
-`sharing`). Each follows the states of all trees, and decides about those it holds. When the
-store fails, memory is thrown away and built anew once it answers again: rows are the truth.
-When the bus fails, what it did not take is said again.
+`lease_balancer`). Each follows the states of all trees, and decides about those it holds. When the
+store fails, memory is dropped and built anew once it answers again: the rows are the truth. When
+the bus fails, messages that it did not take are sent again.
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from datetime import datetime, timedelta
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
@@ -16,6 +17,7 @@ from synergy.model.journal import JournalEntry
 from synergy.names import SCHEDULER_TOPIC, TIMETABLE_START
 from synergy.runtime.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.runtime.leadership import Leadership
+from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule, repeat
 from synergy.runtime.workplace import Daemon, Workplace
 from synergy.scheduler.circuit_breaker import CircuitBreaker
 from synergy.scheduler.collector import EVERY, Collector
@@ -25,7 +27,7 @@ from synergy.scheduler.timetable_loop import JOURNAL, TimetableLoop
 from synergy.timeperiod import Qualifier
 
 HISTORY = timedelta(hours=48)  # how far back a first start reaches by default
-LONGEST_PAUSE = 2.0  # seconds between two tries, so that leases are kept meanwhile
+RULE = RetryRule("scheduler.waits", "scheduler.failed", retried=UNAVAILABLE)
 
 log = logging.getLogger(__name__)
 
@@ -49,32 +51,20 @@ class Scheduler(Daemon):
         self._won = 0
 
     def start(self) -> None:
-        """Runs until the process shall stop; gives the leases up at the end."""
-        stop = self.workplace.stop
-        listener = self.workplace.bus.listener(SCHEDULER_TOPIC)
-        stop.interrupts(listener.interrupt)
-        failures = 0
-        try:
-            while not stop.is_set:
-                try:
-                    pause = self.run_once()
-                    failures = 0
-                except (StorageUnavailable, MessagingUnavailable) as error:
-                    failures += 1
-                    self._wait(error, failures)
-                    continue
-                if pause > 0:
-                    listener.wait(pause)
-            self._resign()
-        finally:
-            listener.close()
+        """Runs until the process shall stop; gives the leases up at the end.
 
-    def _wait(self, error: Exception, failures: int) -> None:
-        if failures == 1:
-            log.warning("Waiting: %s", error, extra={"event": "scheduler.waits"})
+        An unforeseen failure ends the process: others take its parts over, and the supervisor
+        starts it again after a pause.
+        """
+        stop = self.workplace.stop
+        with closing(self.workplace.bus.listener(SCHEDULER_TOPIC)) as listener:
+            stop.interrupts(listener.interrupt)
+            repeat(self.run_once, stop, listener.wait, Retry(RULE, stop, self._failed))
+            self._resign()
+
+    def _failed(self, error: Exception, _times: int) -> None:
         if isinstance(error, StorageUnavailable):
             self._forget()
-        self.workplace.stop.wait(min(0.25 * 2 ** min(failures, 5), LONGEST_PAUSE))
 
     def run_once(self) -> float:
         """One turn of the loop; returns the seconds that nothing is due by itself."""

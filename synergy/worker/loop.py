@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+from contextlib import closing
 
-from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.messaging.protocol import Consumer
+from synergy.runtime import service
+from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule
 from synergy.runtime.workplace import Workplace
 
-IDLE = 10.0  # seconds after which a worker that has nothing to do looks without being woken
-LONGEST_PAUSE = 10.0  # seconds between two tries while the store or the bus does not answer
-
-log = logging.getLogger(__name__)
+IDLE = 10.0  # seconds after which a worker without work looks for some without being woken
+RULE = RetryRule("worker.waits", "worker.failed", first=1.0, longest=10.0, retried=UNAVAILABLE)
 
 
 def repeat(workplace: Workplace, step: Callable[[Consumer], bool]) -> None:
     """Calls `step` with the consumer of the process's queue until the process shall stop.
 
-    `step` says whether it found something; if not, the next one waits for a message. While
-    store or bus do not answer, it is tried again with growing pauses.
+    `step` returns whether it found something; if not, the next one waits for a message. An
+    unforeseen failure ends the process, and the supervisor starts it again after a pause: what
+    it holds in memory is not to be trusted then.
     """
     stop = workplace.stop
-    consumer = workplace.bus.consumer(workplace.process.queue)
-    stop.interrupts(consumer.interrupt)
-    failures = 0
-    try:
-        while not stop.is_set:
-            try:
-                if not step(consumer):
-                    consumer.wait(IDLE)
-                failures = 0
-            except (StorageUnavailable, MessagingUnavailable) as error:
-                failures += 1
-                if failures == 1:
-                    log.warning("Waiting: %s", error, extra={"event": "worker.waits"})
-                stop.wait(min(0.5 * 2 ** min(failures, 5), LONGEST_PAUSE))
-    finally:
-        consumer.close()
+    with closing(workplace.bus.consumer(workplace.process.queue)) as consumer:
+        stop.interrupts(consumer.interrupt)
+
+        def turn() -> float:
+            return 0.0 if step(consumer) else IDLE
+
+        service.repeat(turn, stop, consumer.wait, Retry(RULE, stop))

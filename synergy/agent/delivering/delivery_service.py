@@ -42,7 +42,5 @@ class DeliveryService(Service):
         return self._deliverer.turn(self._consumer)
 
     def wait(self, seconds: float) -> None:
-        if self._consumer is None:
-            super().wait(seconds)
-        else:
-            self._consumer.wait(seconds)
+        assert self._consumer is not None  # run_once opened it
+        self._consumer.wait(seconds)
