@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from synergy.commands.run_units import is_free_run
 from synergy.commands.sources import source_bounds
 from synergy.errors import NotFound, Refused
 from synergy.lifecycle.moves import move_job, move_unit
+from synergy.lifecycle.standing import is_superseded
 from synergy.lifecycle.transitions import JOB_MOVES, Move, UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
@@ -120,7 +120,7 @@ class JobCommands:
 
         Raises Refused for that of a run, which is retried as a whole.
         """
-        if is_free_run(unit):
+        if unit.is_of_run:
             raise Refused(
                 f"unit {unit.id} carries out a run: launch.py schedule retry {unit.id} runs it "
                 "again; launch.py schedule runs shows how runs ended"
@@ -278,15 +278,18 @@ def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitM
     A retry cancels none: what a scheduler has requested by now is of the same generation.
     """
     jobs = {
-        (move.process, move.qualifier.timeperiod(ordinal)): move.generation
+        (move.process, move.qualifier.timeperiod(ordinal)): (
+            move.after, move.generation + move.start_over,
+        )
         for move in moves
         if move.before is not move.after and (move.start_over or move.after.is_finished)
         for ordinal in range(move.first, move.last + 1)
-    }
+    }  # fmt: skip
     return [
         move_unit(unit, UnitMoveName.CANCEL, actor.why, actor.who)
         for unit in (store.units.unfinished() if jobs else ())
-        if unit.generation <= jobs.get((unit.process, unit.timeperiod), 0)
+        for job in [jobs.get((unit.process, unit.timeperiod))]
+        if job is not None and is_superseded(unit, *job)
     ]
 
 

@@ -26,18 +26,13 @@ from synergy.names import AGENT_TOPIC
 from synergy.queries.schedules.listing import own_schedules
 from synergy.storage.protocol import Batch, Store
 
-DIGITS = 14  # of a run's timeperiod, `YYYYMMDDHHmmSS`; that of a job has ten
-
-
-def is_free_run(unit: UnitOfWork) -> bool:
-    """Whether the unit carries out a run, and not a job."""
-    return len(unit.timeperiod) == DIGITS
+KEY_DIGITS = 14  # of a run's id, hexadecimal, that make its unit's key unique
 
 
 def unit_of(run: Run, now: datetime) -> UnitOfWork:
     """The unit that carries out a run whose program is a worker process."""
     timeperiod = run.due_at.astimezone(UTC).strftime("%Y%m%d%H%M%S")
-    number = int(run.id[:DIGITS], 16)  # two runs that are due in one second are two units
+    number = int(run.id[:KEY_DIGITS], 16)  # two runs that are due in one second are two units
     return UnitOfWork(
         id=run.id,
         process=run.program,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+RUN_DIGITS = 14  # of a run's timeperiod, its due time to the second; that of a job has ten
+
 
 class UnitState(Enum):
     """The states of a unit of work."""
@@ -62,6 +64,11 @@ class UnitOfWork:
     counts: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
     first_claimed_at: datetime | None = None
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether it carries out a run and not a job; its id is the run's."""
+        return len(self.timeperiod) == RUN_DIGITS
 
 
 def unit_id(process: str, timeperiod: str, generation: int, start_id: int, end_id: int) -> str:

@@ -28,6 +28,7 @@ from synergy.lifecycle.decision import (
     Wait,
 )
 from synergy.lifecycle.moves import move_job, move_unit
+from synergy.lifecycle.standing import is_superseded
 from synergy.lifecycle.transitions import Move, UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
@@ -293,12 +294,12 @@ class Applier:
 
 
 def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
-    """Whether the unit's job, as stored, is finished or of another generation."""
+    """Whether the unit's job, as stored, supersedes it; what is not stored is an embryo."""
     for run in runs:
         if run.process == unit.process and 0 <= ordinal - run.first < len(run.states):
             state = JobState(run.states[ordinal - run.first] & STATE_MASK)
-            return state.is_finished or run.generations.get(ordinal, 1) != unit.generation
-    return unit.generation != 1
+            return is_superseded(unit, state, run.generations.get(ordinal, 1))
+    return False
 
 
 def _target(is_final: bool) -> Move:

@@ -22,6 +22,7 @@ from synergy.clock import Clock
 from synergy.errors import SynergyError
 from synergy.lifecycle.moves import move_unit
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
+from synergy.lifecycle.standing import waiting_behind
 from synergy.lifecycle.transitions import UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
@@ -89,20 +90,13 @@ class Collector:
             if unit.process in processes and only in ("", unit.process)
         ]
         self._forget_beats(units)
-        running = {
-            (unit.process, unit.timeperiod) for unit in units if unit.state is UnitState.IN_PROGRESS
-        }
+        behind = waiting_behind(units)
         depths = self._bus.depths() if units else {}
         judged = []
         for unit in units:
             process = processes[unit.process]
-            is_behind = (
-                unit.state is UnitState.REQUESTED
-                and (unit.process, unit.timeperiod) in running
-                and not isinstance(process, FreerunProcess)  # whose runs stand side by side
-            )
-            if is_behind and not self._is_superseded(unit):
-                continue  # nobody may take it before the unit that runs has ended
+            if unit.id in behind and not self._is_superseded(unit):
+                continue
             try:
                 seen = self._observe(unit, depths.get(process.queue, 0) == 0, flush, monotonic)
                 judged.append((unit, process, judge(unit, process, seen, now)))

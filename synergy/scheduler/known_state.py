@@ -13,6 +13,7 @@ from datetime import datetime
 
 from synergy.clock import Clock
 from synergy.commands.jobs import widened
+from synergy.lifecycle.standing import is_superseded_in, waiting_behind
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Deployment, FreerunProcess, WorkingProcess
 from synergy.model.switches import is_switched_on
@@ -90,15 +91,14 @@ class KnownState:
                     if lane.level.holds(at) and lane.level.state(at).is_active
                 ]
         units = self._store.units.unfinished()
-        running = {(u.process, u.timeperiod) for u in units if u.state is UnitState.IN_PROGRESS}
+        behind = waiting_behind(units)
         for unit in units:
             own = self.lanes.get(unit.process)
             if own is None or own.place.tree not in trees or not own.is_held:
                 continue
             with self._troubles.of_tree(own.place.tree):
                 self.know(own, unit.timeperiod)
-                is_behind = (unit.process, unit.timeperiod) in running
-                if _is_unsent(unit) and not is_behind and not self.is_superseded(unit):
+                if _is_unsent(unit) and unit.id not in behind and not self.is_superseded(unit):
                     self.unsent.append((own.process.queue, Hint(unit.id, unit.attempt)))
 
     def _hold(self, tree: str) -> None:
@@ -133,20 +133,8 @@ class KnownState:
         return {**on, **self.free}
 
     def is_superseded(self, unit: UnitOfWork) -> bool:
-        """Whether a unit's job is finished, or was started over since the unit was made.
-
-        A unit of a generation that is not known yet is none: another scheduler made it. Nor is
-        that of a run, which is of no job.
-        """
-        lane = self.lanes.get(unit.process)
-        ordinal = None if lane is None else lane.level.find(unit.timeperiod)
-        if lane is None or ordinal is None:
-            return False
-        level = lane.level
-        known = level.generation(ordinal)
-        return unit.generation < known or (
-            unit.generation == known and level.state(ordinal).is_finished
-        )
+        """Whether a unit's job is finished, or was started over since the unit was made."""
+        return is_superseded_in(self.timetable, unit)
 
     # What happened
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,13 +18,14 @@ from synergy.messaging.message import EventsMessage
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.process import DaemonProcess, Deployment, LateData
-from synergy.model.unit_of_work import UnitState
+from synergy.model.unit_of_work import UnitState, unit_id
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit import audit
 from synergy.queries.views import Window
 from synergy.storage.protocol import LogLine
 from synergy.timeperiod import Qualifier
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.factories import a_hint, a_unit
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 EVENTS = DaemonProcess(
@@ -316,6 +318,20 @@ def test_what_the_collector_would_do_is_what_it_then_does(world, reads):
     assert reads.collection_plan("Day") == []
     world.advance(61)
     assert world.bus.depths() == {"Hour": 1}
+    assert reads.collection_plan() == []
+
+
+def test_the_collector_leaves_what_waits_behind_a_running_unit(world, reads):
+    world.write("raw", "2015051700", 1)
+    world.schedule()
+    (requested,) = world.store.units.unfinished()
+    (running,) = world.store.units.claim([a_hint(requested)], "a worker", world.clock.now())
+    key = (running.process, running.timeperiod, 1, 1, 2)
+    behind = replace(
+        a_unit(), id=unit_id(*key), process=running.process, timeperiod=running.timeperiod,
+        start_id=1, end_id=2,
+    )  # fmt: skip
+    world.store.units.create([behind], "scheduler")
     assert reads.collection_plan() == []
 
 

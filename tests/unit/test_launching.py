@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.commands.run_units import is_free_run
 from synergy.lifecycle.moves import outcome_of
 from synergy.lifecycle.transitions import RunMove
 from synergy.model.unit_of_work import UnitOfWork, UnitState
@@ -41,5 +40,5 @@ def test_the_end_of_a_unit_is_the_end_of_its_run(unit, outcome):
 
 
 def test_units_of_runs_are_known_by_their_timeperiod():
-    assert is_free_run(a_run_unit(UnitState.REQUESTED))
-    assert not is_free_run(a_unit())
+    assert a_run_unit(UnitState.REQUESTED).is_of_run
+    assert not a_unit().is_of_run

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
-from synergy.commands.run_units import is_free_run
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Operator, Person, Viewer
@@ -64,7 +63,7 @@ class UnitView(BaseModel):
     def of(cls, unit: UnitOfWork, **more: Any) -> Self:
         names = [name for name in UnitOfWork.__slots__ if name != "state"]
         fields = {name: getattr(unit, name) for name in names}
-        run = unit.id if is_free_run(unit) else None
+        run = unit.id if unit.is_of_run else None
         return cls(state=unit.state.value, run=run, **fields, **more)
 
 

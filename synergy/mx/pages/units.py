@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.commands.run_units import is_free_run
 from synergy.model.process import ManagedProcess, WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Person, Role, Viewer
@@ -96,7 +95,6 @@ def _shared(at: Services, person: Person) -> dict[str, Any]:
     return {
         "may": person.role.may(Role.OPERATOR),
         "short_name": short_name,
-        "is_run": is_free_run,
         "is_job": lambda unit: _is_job(at, unit),
     }
 
@@ -104,4 +102,4 @@ def _shared(at: Services, person: Person) -> dict[str, Any]:
 def _is_job(at: Services, unit: UnitOfWork) -> bool:
     """Whether the unit's job has a page: its process is one of the timetable still."""
     declared = at.deployment.processes.get(unit.process)
-    return isinstance(declared, ManagedProcess) and not is_free_run(unit)
+    return isinstance(declared, ManagedProcess) and not unit.is_of_run

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from synergy.lifecycle.standing import waiting_behind
 from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
 from synergy.model.control import ProcessControl
@@ -227,14 +228,9 @@ class SituationReader:
     def _stuck(self) -> Iterator[Stuck]:
         """Units that the collector should have handed out by now, and has not."""
         found: defaultdict[str, list[tuple[datetime, UnitOfWork]]] = defaultdict(list)
-        running = {
-            (unit.process, unit.timeperiod)
-            for unit in self._units
-            if unit.state is UnitState.IN_PROGRESS
-        }
+        behind = waiting_behind(self._units)
         for unit in self._on_units():
-            is_behind = (unit.process, unit.timeperiod) in running
-            due = None if is_behind else self._due(unit)
+            due = None if unit.id in behind else self._due(unit)
             if due is not None and self._now - due > STUCK_AFTER:
                 found[unit.process].append((due, unit))
         for process, some in found.items():

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from synergy.lifecycle.standing import waiting_behind
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
@@ -134,12 +135,11 @@ def unserved(
 
 def _waiting(units: Sequence[UnitOfWork], now: datetime) -> Mapping[str, list[UnitOfWork]]:
     """The units by process that a worker could take now: none behind another of its own job."""
-    running = {(u.process, u.timeperiod) for u in units if u.state is UnitState.IN_PROGRESS}
+    behind = waiting_behind(units)
     due = [
         unit
         for unit in units
-        if (unit.not_before is None or unit.not_before <= now)
-        and ((unit.process, unit.timeperiod) not in running or len(unit.timeperiod) == 14)
+        if (unit.not_before is None or unit.not_before <= now) and unit.id not in behind
     ]
     return _by_process(due, UnitState.REQUESTED)
 

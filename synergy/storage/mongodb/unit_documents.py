@@ -23,7 +23,6 @@ from synergy.storage.mongodb.database import Doc
 
 UNFINISHED = [state.value for state in UnitState if not state.is_finished]
 
-_FREE_RUN = 14  # digits of a timeperiod that is no period but a second
 _SAME = (
     "process", "timeperiod", "generation", "start_timeperiod", "end_timeperiod", "start_id",
     "end_id", "attempt", "failures", "owner", "heartbeat", "reason",
@@ -48,7 +47,7 @@ def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
         "key": key_of(unit.process, unit.timeperiod, unit.generation, unit.start_id, unit.end_id),
         "job": job_of(unit),
         "slot": job_of(unit) if unit.state is UnitState.IN_PROGRESS else unit.id,
-        "is_superseded": _is_free_run(unit),
+        "is_superseded": unit.is_of_run,
         "ending": None,
         **journaled.new(created),
     }
@@ -74,16 +73,12 @@ def key_of(process: str, timeperiod: str, generation: int, start_id: int, end_id
 
 def job_of(unit: UnitOfWork) -> str:
     """The job of a unit, in a word."""
-    return unit.id if _is_free_run(unit) else f"{unit.process}|{unit.timeperiod}"
+    return unit.id if unit.is_of_run else f"{unit.process}|{unit.timeperiod}"
 
 
 def listed(counts: Mapping[str, int]) -> list[Doc]:
     """What a unit counted; names are values here, because fields may not be called everything."""
     return [{"name": name, "n": number} for name, number in counts.items()]
-
-
-def _is_free_run(unit: UnitOfWork) -> bool:
-    return len(unit.timeperiod) == _FREE_RUN
 
 
 def entry(at: int, before: str, after: UnitState, why: str, who: str, attempt: int) -> Doc:
