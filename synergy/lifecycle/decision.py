@@ -1,9 +1,10 @@
-"""What a state machine sees of a job, and the closed set of what it may decide."""
+"""The input of the state machines, and the closed sets of decisions and reasons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 
 from synergy.model.job import JobState
 from synergy.model.process import OnFailure
@@ -13,9 +14,9 @@ from synergy.timetable.readiness import Blocker, Readiness
 
 @dataclass(slots=True)
 class UnitView:
-    """A unit of the job's present generation, as far as decisions need it.
+    """The part of a unit of the job's present generation that decisions depend on.
 
-    `finished_at` is when it was processed, found nothing to do, or was canceled.
+    `finished_at` is the time at which it was processed, found nothing to do, or was canceled.
     """
 
     id: str
@@ -34,15 +35,59 @@ class UnitView:
 
 @dataclass(frozen=True, slots=True)
 class SourceBounds:
-    """What the source holds for the period: lowest and highest write number."""
+    """The lowest and the highest write number in the source of a period."""
 
     low: int
     high: int
 
 
+class Reason(Enum):
+    """Why a job is not finished, and nothing can be done about that now."""
+
+    UNIT_ACTIVE = "a unit of work is under way"
+    OPEN = "the period is still open, or settling"
+    SWITCHED_OFF = "the process is switched off"
+    BLOCKED = "children or counterparts are not finished"
+    NOT_LED = "no scheduler leads the tree"
+    TURN = "its turn comes when the periods before it are finished"
+    NO_SLOT = "all slots are taken"
+    NOTHING_NEW = "the source holds nothing new"
+    FAILED = "failed: it waits for a retry, a reprocess or a skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether the process has room for another unit of this job now.
+
+    `is_led`: a scheduler leads the tree; where none does, nothing at all is done.
+    `is_its_turn`: the process may work on this period before the earlier ones are finished, or
+    all of these are. `has_slot`: fewer than `max_active` of its periods are in flight. A job in
+    flight has its slot and passes all of these.
+    """
+
+    is_on: bool = True
+    is_led: bool = True
+    is_its_turn: bool = True
+    has_slot: bool = True
+
+    @property
+    def closed_by(self) -> Reason | None:
+        """The first reason against a new unit; None if there is none."""
+        if not self.is_on:
+            return Reason.SWITCHED_OFF
+        if not self.is_led:
+            return Reason.NOT_LED
+        if not self.is_its_turn:
+            return Reason.TURN
+        return None if self.has_slot else Reason.NO_SLOT
+
+
+PASSES = Gate()
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All that a decision may depend on.
+    """Everything that a decision depends on.
 
     `is_closed`: now is strictly after the period's end plus settle. `is_checkpoint`: the job
     runs at all (`time_grouping`). `is_measured`: the source lies in the store, so `bounds`
@@ -50,6 +95,7 @@ class Situation:
     present generation, oldest first: at most one runs, and at most one waits behind it.
     `may_refresh`: an interim run of a period that cannot finish yet is due. `may_retry`: the
     newest unit was given up, and since then the period closed, or `retry_failed` has passed.
+    `gate`: what the process allows besides.
     """
 
     state: JobState
@@ -62,11 +108,17 @@ class Situation:
     may_refresh: bool
     may_retry: bool = False
     on_failure: OnFailure = OnFailure.BLOCK
+    gate: Gate = PASSES
 
     @property
     def last(self) -> UnitView | None:
         """The newest unit."""
         return self.units[-1] if self.units else None
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether a unit is requested, runs, or is to be handed out again."""
+        return any(not unit.state.is_finished for unit in self.units)
 
     @property
     def has_grown(self) -> bool:
@@ -78,9 +130,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Create a unit over these bounds. `is_final`: the job goes to its final run with it.
+    """Create a unit over these bounds. `is_final`: the job moves to its final run.
 
-    `behind`: another unit runs; this one waits until that has ended.
+    `behind`: another unit runs; this one waits until that one has ended.
     """
 
     start_id: int
@@ -91,7 +143,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """Raise the upper bound of the waiting unit, and say its id once more."""
+    """Raise the upper bound of the waiting unit, and publish its id again."""
 
     unit: UnitView
     end_id: int
@@ -100,15 +152,15 @@ class Extend:
 
 @dataclass(frozen=True, slots=True)
 class Finalise:
-    """The unit under way already covers the final bounds: the job goes to its final run."""
+    """Move the job to its final run: the unit under way already covers the final bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The job is done: PROCESSED, NOOP, SKIPPED or GIVEN_UP.
+    """Finish the job as PROCESSED, NOOP, SKIPPED or GIVEN_UP.
 
-    `with_` is the skipped job because of which it is skipped; that one's reason is its, too.
-    `is_derived`: it is skipped only because others are, and comes back with them.
+    `with_` is the skipped job that causes this skip; its reason becomes this job's reason.
+    `is_derived`: it is skipped only because others are, and is restored with them.
     """
 
     state: JobState
@@ -120,7 +172,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The job's unit was given up; the job is failed until somebody decides."""
+    """Mark the job as failed: its unit was given up."""
 
     why: str
     unit: str
@@ -128,15 +180,9 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done now, because of this."""
+    """Do nothing now, for this reason."""
 
-    why: str
+    reason: Reason
 
 
 Decision = Request | Extend | Finalise | Finish | Fail | Wait
-
-OPEN = Wait("the period is still open, or settling")
-BLOCKED = Wait("children or counterparts are not finished")
-UNIT_ACTIVE = Wait("a unit of work is under way")
-NOTHING_NEW = Wait("the source holds nothing new")
-FAILED = Wait("failed: it is tried again, reprocessed or skipped by somebody")

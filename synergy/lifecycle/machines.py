@@ -1,16 +1,16 @@
 """The two state machines of the timetable, as pure functions.
 
 *Discrete*: one unit for a period, after the period has ended and settled. *Continuous*: the
-period is worked on while it is still open; when it is over and everything it is made from is
-finished, a last unit runs over the final bounds, unless the last one covered exactly these.
+period is worked on while it is still open; when it is over and all its inputs are finished, a
+last unit runs over the final bounds, unless the previous unit covered exactly these.
 
-Both end in the same way, `_conclude`: a job is finished from the unit that covers all that
-its source holds, never from an older one. So what a finished job stands for is what was in
-the source when its children and counterparts were finished.
+Both end in `_conclude`: a job is finished from the unit that covers everything in its source,
+never from an older one. A finished job therefore stands for what was in the source when its
+children and counterparts were finished.
 
 A job whose unit was given up is failed. It gets another unit, with a fresh budget of attempts,
-when its source grows, when its period closes, or after `retry_failed`; otherwise somebody has to
-decide. Where the process says `on_failure="skip"`, a closed period is given up instead.
+when its source grows, when its period closes, or after `retry_failed`; otherwise it waits for an
+operator. With `on_failure="skip"`, a closed period is given up instead.
 """
 
 from __future__ import annotations
@@ -18,19 +18,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from synergy.lifecycle.decision import (
-    BLOCKED,
-    FAILED,
-    NOTHING_NEW,
-    OPEN,
-    UNIT_ACTIVE,
     Decision,
     Extend,
     Fail,
     Finalise,
     Finish,
+    Reason,
     Request,
     Situation,
     UnitView,
+    Wait,
 )
 from synergy.model.job import JobState
 from synergy.model.process import OnFailure, StateMachine
@@ -40,6 +37,35 @@ from synergy.timetable.readiness import Relation
 
 def decide(machine: StateMachine, job: Situation) -> Decision:
     """What to do about a job that is not finished."""
+    decision = _ungated(machine, job)
+    if isinstance(decision, Wait):
+        return decision
+    if isinstance(decision, Request) and (reason := job.gate.closed_by) is not None:
+        return Wait(reason)
+    return decision if job.gate.is_led else Wait(Reason.NOT_LED)
+
+
+def waits_for(job: Situation, decision: Decision) -> Reason | None:
+    """Why a job is not finished, given the decision about it; None if that finishes it.
+
+    A job that cannot be finished yet may be worked on, or wait for a slot, meanwhile. Then the
+    reason is what keeps it from being finished, not what keeps it from being worked on.
+    """
+    if job.state is JobState.FAILED:
+        return Reason.FAILED
+    if job.is_in_flight:
+        return Reason.UNIT_ACTIVE
+    if not job.is_closed:
+        return Reason.OPEN
+    if not job.gate.is_on:
+        return Reason.SWITCHED_OFF
+    if not job.readiness.may_finish:
+        return Reason.BLOCKED
+    return decision.reason if isinstance(decision, Wait) else None
+
+
+def _ungated(machine: StateMachine, job: Situation) -> Decision:
+    """The decision from the job, its inputs and its units, whatever its process allows."""
     last = job.last
     if last is not None and last.state is UnitState.CANCELED:
         if not _is_tried_again(job):
@@ -49,7 +75,7 @@ def decide(machine: StateMachine, job: Situation) -> Decision:
 
 
 def _early(job: Situation) -> Decision | None:
-    """What ends a job before either machine is asked."""
+    """The end of a job that needs neither machine."""
     if job.readiness.skipped_by is not None and job.last is None:
         by = job.readiness.skipped_by
         was = "was given up" if by.state is JobState.GIVEN_UP else "is skipped"
@@ -66,7 +92,7 @@ def _early(job: Situation) -> Decision | None:
 
 
 def _is_tried_again(job: Situation) -> bool:
-    """Whether a job whose newest unit was given up gets another one by itself."""
+    """Whether a job whose newest unit was given up gets another one automatically."""
     if job.may_retry:
         return True
     grows = job.has_grown if job.is_measured else not job.is_closed
@@ -74,48 +100,50 @@ def _is_tried_again(job: Situation) -> bool:
 
 
 def _failed(job: Situation, last: UnitView) -> Decision:
-    """Failed at once, so that it is seen; given up only when it could also finish.
+    """Fails the job at once, so that it is visible, and gives it up when it could also finish.
 
-    Nor is it given up while there is data that no unit has tried.
+    It is not given up while its source holds data that no unit has tried.
     """
     why = last.reason or "its unit was canceled"
     is_over = job.is_closed and job.readiness.may_finish and not job.has_grown
     if job.on_failure is OnFailure.SKIP and is_over:
         return Finish(JobState.GIVEN_UP, why, last.id)
-    return FAILED if job.state is JobState.FAILED else Fail(why, last.id)
+    return Wait(Reason.FAILED) if job.state is JobState.FAILED else Fail(why, last.id)
 
 
 def _discrete(job: Situation) -> Decision:
     if not job.is_closed:
-        return OPEN
+        return Wait(Reason.OPEN)
     if job.last is not None:
         return _conclude(job, job.last) if job.readiness.may_finish else _wait(job.last)
     if not job.readiness.may_run:
-        return BLOCKED
+        return Wait(Reason.BLOCKED)
     if job.is_measured and job.bounds is None:
-        return _conclude(job, None) if job.readiness.may_finish else BLOCKED
+        return _conclude(job, None) if job.readiness.may_finish else Wait(Reason.BLOCKED)
     return _request(job, is_final=False)
 
 
 def _continuous(job: Situation) -> Decision:
     if not job.is_checkpoint:
-        return OPEN
+        return Wait(Reason.OPEN)
     if not job.readiness.may_run:
-        return BLOCKED
+        return Wait(Reason.BLOCKED)
     if job.is_closed and job.readiness.may_finish:
         return _final_run(job)
     return _interim(job)
 
 
 def _interim(job: Situation) -> Decision:
-    """A period that cannot be finished yet: keep its rows up with what its source holds."""
+    """Keeps the rows of a period that cannot be finished yet up to date with its source."""
     last = job.last
     due = job.has_grown if job.is_measured else last is None or last.state.is_finished
     if not due:
-        return NOTHING_NEW if job.is_measured else UNIT_ACTIVE
+        return Wait(Reason.NOTHING_NEW if job.is_measured else Reason.UNIT_ACTIVE)
     if last is not None and last.state in (UnitState.REQUESTED, UnitState.INVALID):
         return _extend(job, last, is_final=False)
-    return _request(job, is_final=False) if job.may_refresh or last is None else NOTHING_NEW
+    if last is not None and not job.may_refresh:
+        return Wait(Reason.NOTHING_NEW)
+    return _request(job, is_final=False)
 
 
 def _final_run(job: Situation) -> Decision:
@@ -126,14 +154,14 @@ def _final_run(job: Situation) -> Decision:
         if last is None or last.state.is_finished or job.has_grown:
             return _conclude(job, last)
         return Finalise()
-    # Nobody can tell whether a run that began earlier saw all of an outside source.
+    # It is unknown whether a run that began earlier saw all of an outside source.
     if last is None or last.state.is_finished:
         return _request(job, is_final=True)
-    return UNIT_ACTIVE
+    return Wait(Reason.UNIT_ACTIVE)
 
 
 def _conclude(job: Situation, last: UnitView | None) -> Decision:
-    """The end of a job that may finish: from the unit that covers all, or by another unit."""
+    """Finishes a job from the unit that covers all of its source, or requests such a unit."""
     if last is None and job.bounds is None and job.is_measured:
         return Finish(JobState.NOOP, "its source is empty")
     if last is None:
@@ -143,7 +171,7 @@ def _conclude(job: Situation, last: UnitView | None) -> Decision:
             return _extend(job, last, is_final=True)
         return _request(job, is_final=True)
     if not last.state.is_finished:
-        return UNIT_ACTIVE
+        return Wait(Reason.UNIT_ACTIVE)
     state = JobState.PROCESSED if last.state is UnitState.PROCESSED else JobState.NOOP
     return Finish(state, "", last.id)
 
@@ -163,4 +191,4 @@ def _extend(job: Situation, unit: UnitView, *, is_final: bool) -> Decision:
 
 
 def _wait(last: UnitView) -> Decision:
-    return BLOCKED if last.state.is_finished else UNIT_ACTIVE
+    return Wait(Reason.BLOCKED if last.state.is_finished else Reason.UNIT_ACTIVE)

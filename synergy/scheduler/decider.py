@@ -1,7 +1,7 @@
-"""What to do about the jobs that something happened to.
+"""Decisions about the jobs that an event concerns.
 
-Each turn looks at a bounded number of periods of each process that has work, so that one with
-much to do holds up no other.
+Each turn considers a bounded number of periods of each process that has work, so that a process
+with much to do does not delay the others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 
 from synergy.commands.sources import SKIPS
 from synergy.lifecycle.decision import (
-    FAILED,
-    Decision,
     Finish,
+    Reason,
     Request,
     Situation,
     SourceBounds,
@@ -22,6 +21,7 @@ from synergy.lifecycle.decision import (
     Wait,
 )
 from synergy.lifecycle.machines import decide
+from synergy.lifecycle.situations import situation
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
 from synergy.scheduler.apply import JobDecision
@@ -30,24 +30,24 @@ from synergy.scheduler.known_state import KnownState
 from synergy.scheduler.process_state import ProcessState
 from synergy.scheduler.sources import Sources
 from synergy.storage.protocol import Store
-from synergy.timetable.readiness import Blocker, readiness
+from synergy.timetable.readiness import Blocker
 
-BATCH = 4096  # periods looked at in a turn, shared by all processes that have work
-LEAST = 64  # the share of each, however many they are
-JOURNAL_LOOK = 20  # entries of a skipped job among which the one about its skip is
+BATCH = 4096  # periods considered in a turn, shared by all processes that have work
+LEAST = 64  # the least share of a process, however many there are
+JOURNAL_LOOK = 20  # entries of a skipped job that are searched for its skip
 
 
 class JobDecider:
-    """Decides about the lanes that are awake."""
+    """Decides about the processes that are awake."""
 
     def __init__(self, store: Store, memory: KnownState, troubles: CircuitBreaker) -> None:
         self._store = store
         self._memory = memory
         self._troubles = troubles
-        self._reason: tuple[tuple[str, str], str] | None = None  # of the last that was asked for
+        self._reason: tuple[tuple[str, str], str] | None = None  # the last one read
 
     def decide(self, now: datetime) -> list[JobDecision]:
-        """The decisions that ask for something to be done."""
+        """The decisions to be carried out: all but the waits."""
         batch: list[JobDecision] = []
         self._reason = None
         left = BATCH
@@ -70,22 +70,30 @@ class JobDecider:
             units = self._units(lane, ordinal)
             held = sources.bounds(lane.level, ordinal, ahead)
             bounds = None if held is None else SourceBounds(held.low, held.high)
-            decision = _consider(lane, ordinal, units, bounds, now, refresh=refresh)
-            if decision is FAILED:
-                self._try_again_later(lane, ordinal, units[-1], now)
-            if isinstance(decision, Finish) and decision.with_ is not None:
-                decision = replace(decision, why=self._with_reason(decision.why, decision.with_))
-            if isinstance(decision, Finish) and ordinal == lane.head:
-                lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
-            if not isinstance(decision, Wait):
-                high = bounds.high if bounds is not None else 0
-                batch.append(JobDecision(lane, ordinal, decision, tuple(units), high))
+            job = _situation(lane, ordinal, units, bounds, now, refresh=refresh)
+            decision = decide(lane.process.state_machine, job)
+            if isinstance(decision, Wait):
+                self._postpone(lane, ordinal, decision.reason, job.last, now)
+                continue
+            if isinstance(decision, Finish):
+                decision = self._finish(lane, ordinal, decision)
+            elif isinstance(decision, Request):
+                lane.busy.add(ordinal)
+            high = bounds.high if bounds is not None else 0
+            batch.append(JobDecision(lane, ordinal, decision, job.units, high))
         if not lane.has_work:
             self._memory.awake.pop(lane, None)
         return batch
 
+    def _finish(self, lane: ProcessState, ordinal: int, decision: Finish) -> Finish:
+        if ordinal == lane.head:
+            lane.head = lane.level.first_unfinished(ordinal + 1, lane.level.end)
+        if decision.with_ is None:
+            return decision
+        return replace(decision, why=self._with_reason(decision.why, decision.with_))
+
     def _with_reason(self, why: str, skipped: Blocker) -> str:
-        """Why a job is skipped with another one: for that one's reason."""
+        """The reason of a skip that another skipped job causes, with that job's own reason."""
         key = (skipped.process, skipped.timeperiod)
         if self._reason is None or self._reason[0] != key:
             story = self._store.journal.of_job(*key, limit=JOURNAL_LOOK)
@@ -93,13 +101,17 @@ class JobDecider:
             self._reason = (key, found)
         return f"{why}: {self._reason[1]}" if self._reason[1] else why
 
-    def _try_again_later(
-        self, lane: ProcessState, ordinal: int, last: UnitView, now: datetime
+    def _postpone(
+        self, lane: ProcessState, ordinal: int, reason: Reason, last: UnitView | None, now: datetime
     ) -> None:
-        due = _retry_due(lane, ordinal, last, now)
-        if due is not None and due > now:
-            lane.retry_later(ordinal, due)
-            self._memory.time_due = min(self._memory.time_due, due)
+        """Arranges another look at a job whose reason no event ends."""
+        if reason is Reason.NO_SLOT:
+            lane.postpone(ordinal)
+        elif reason is Reason.FAILED and last is not None:
+            due = _retry_due(lane, ordinal, last, now)
+            if due is not None and due > now:
+                lane.retry_later(ordinal, due)
+                self._memory.time_due = min(self._memory.time_due, due)
 
     def _units(self, lane: ProcessState, ordinal: int) -> list[UnitView]:
         if ordinal not in lane.units and lane.level.state(ordinal) is not JobState.EMBRYO:
@@ -108,9 +120,9 @@ class JobDecider:
 
 
 def _due(lane: ProcessState, limit: int) -> Iterator[tuple[int, bool, int]]:
-    """The periods that something happened to, then those that were never looked at.
+    """The periods that an event concerns, then those that were never considered.
 
-    With each comes whether its trigger ticked, and how many neighbours are likely to follow.
+    Each comes with whether its trigger ticked, and with how many neighbours are likely to follow.
     """
     seen: set[int] = set()
     while lane.candidates and len(seen) < limit:
@@ -131,35 +143,20 @@ def _due(lane: ProcessState, limit: int) -> Iterator[tuple[int, bool, int]]:
         lane.cursor = lane.level.first_pending(ordinal + 1, end)
 
 
-def _consider(
+def _situation(
     lane: ProcessState, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None,
     now: datetime, *, refresh: bool,
-) -> Decision:  # fmt: skip
-    decision = decide(
-        lane.process.state_machine,
-        Situation(
-            state=lane.level.state(ordinal),
-            is_closed=ordinal < lane.closed,
-            is_checkpoint=lane.level.covered(ordinal) is not None,
-            readiness=readiness(lane.place, ordinal),
-            is_measured=lane.process.stored_source is not None,
-            bounds=bounds,
-            units=tuple(units),
-            may_refresh=_may_refresh(lane, ordinal, ticked=refresh),
-            may_retry=_may_retry(lane, ordinal, units[-1] if units else None, now),
-            on_failure=lane.process.on_failure,
-        ),
+) -> Situation:  # fmt: skip
+    return situation(
+        lane.place,
+        ordinal,
+        units,
+        bounds,
+        lane.gate(ordinal),
+        is_closed=ordinal < lane.closed,
+        may_refresh=_may_refresh(lane, ordinal, ticked=refresh),
+        may_retry=_may_retry(lane, ordinal, units[-1] if units else None, now),
     )
-    if isinstance(decision, Request) and ordinal not in lane.busy:
-        if not lane.is_on:
-            return Wait("the process is switched off")
-        if lane.is_strict and ordinal != lane.head:
-            return Wait("its turn comes when the periods before it are finished")
-        if lane.free <= 0:
-            lane.postpone(ordinal)
-            return Wait("all slots are taken")
-        lane.busy.add(ordinal)
-    return decision
 
 
 def _may_refresh(lane: ProcessState, ordinal: int, *, ticked: bool) -> bool:
@@ -179,10 +176,10 @@ def _may_retry(lane: ProcessState, ordinal: int, last: UnitView | None, now: dat
 
 
 def _retry_due(lane: ProcessState, ordinal: int, last: UnitView, now: datetime) -> datetime | None:
-    """When a job whose unit was given up is tried again by itself; None for never.
+    """The time of the automatic retry of a job whose unit was given up; None for never.
 
-    After the clock was set back, what is closed stays closed, and the close is waited for once
-    more; a time ahead of the clock counts as now.
+    After the clock was set back, closed periods stay closed, and their close is waited for again;
+    a time ahead of the clock counts as now.
     """
     if last.finished_at is None:
         return None

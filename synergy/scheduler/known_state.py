@@ -13,6 +13,7 @@ from datetime import datetime
 
 from synergy.clock import Clock
 from synergy.commands.jobs import widened
+from synergy.lifecycle.situations import unit_view
 from synergy.lifecycle.standing import is_superseded_in, waiting_behind
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Deployment, FreerunProcess, WorkingProcess
@@ -20,7 +21,7 @@ from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
 from synergy.scheduler.circuit_breaker import CircuitBreaker
-from synergy.scheduler.process_state import ProcessState, view
+from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node
 from synergy.timetable.timetable import Timetable
@@ -210,7 +211,7 @@ class KnownState:
         if state.is_active and state is not JobState.EMBRYO:
             generation = lane.level.generation(ordinal)
             units = self._store.units.of_jobs(lane.process.name, timeperiod, timeperiod)
-            own = [view(unit) for unit in reversed(units) if unit.generation == generation]
+            own = [unit_view(unit) for unit in reversed(units) if unit.generation == generation]
             lane.set_units(ordinal, own)
 
     # Time

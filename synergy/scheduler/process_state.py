@@ -6,10 +6,10 @@ import heapq
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from synergy.lifecycle.decision import UnitView
+from synergy.lifecycle.decision import PASSES, Gate, UnitView
 from synergy.model.control import ProcessControl
 from synergy.model.process import ManagedProcess, StateMachine
-from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.model.unit_of_work import UnitState
 from synergy.schedule.trigger import Trigger, parse
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
@@ -169,6 +169,13 @@ class ProcessState:
         """Whether periods are carried out strictly in order."""
         return self.process.max_active == 1
 
+    def gate(self, ordinal: int) -> Gate:
+        """Whether the process has room for another unit of the job; the tree is held here."""
+        if ordinal in self.busy:
+            return PASSES
+        is_its_turn = not self.is_strict or ordinal == self.head
+        return Gate(self.is_on, is_its_turn=is_its_turn, has_slot=self.free > 0)
+
     def wake(self, ordinal: int) -> None:
         """Has the period looked at in this turn."""
         if self.is_held and self.level.holds(ordinal):
@@ -217,11 +224,3 @@ class ProcessState:
         if ordinal in self.busy:
             self.busy.discard(ordinal)
             self._awake[self] = None  # a slot is free
-
-
-def view(unit: UnitOfWork) -> UnitView:
-    """What decisions need of a unit."""
-    return UnitView(
-        unit.id, unit.state, unit.attempt, unit.start_id, unit.end_id, unit.reason,
-        unit.finished_at,
-    )  # fmt: skip

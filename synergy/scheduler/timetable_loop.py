@@ -21,6 +21,7 @@ from datetime import datetime
 from synergy.clock import Clock
 from synergy.commands.jobs import Actor, make_moves, start_over_moves
 from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.lifecycle.situations import unit_view
 from synergy.messaging.protocol import Bus
 from synergy.model.job import JobMove
 from synergy.model.process import Deployment
@@ -33,7 +34,7 @@ from synergy.scheduler.decider import JobDecider
 from synergy.scheduler.feed import Feed
 from synergy.scheduler.known_state import KnownState
 from synergy.scheduler.late_data import LateData
-from synergy.scheduler.process_state import ProcessState, view
+from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node, late_cascade
 
@@ -216,7 +217,7 @@ class TimetableLoop:
 
     def _take_unit(self, lane: ProcessState, ordinal: int, unit: UnitOfWork) -> None:
         known = [other for other in lane.units.get(ordinal, []) if other.id != unit.id]
-        lane.set_units(ordinal, [*known[-1:], view(unit)])
+        lane.set_units(ordinal, [*known[-1:], unit_view(unit)])
         if lane.process.stored_source is not None:
             self._passing.refresh_later(lane, ordinal)
         if unit.state.is_finished:

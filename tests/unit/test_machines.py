@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.errors import IllegalMove
 from synergy.lifecycle.decision import (
-    BLOCKED,
-    FAILED,
-    NOTHING_NEW,
-    OPEN,
-    UNIT_ACTIVE,
     Extend,
     Fail,
     Finalise,
     Finish,
+    Gate,
+    Reason,
     Request,
     Situation,
     SourceBounds,
     UnitView,
     Wait,
 )
-from synergy.lifecycle.machines import decide
+from synergy.lifecycle.machines import decide, waits_for
 from synergy.lifecycle.transitions import (
     JOB_MOVES,
     UNIT_MOVES,
@@ -51,6 +50,13 @@ UNDER_SKIP = Readiness(
 E, P, F, X = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN, JobState.FAILED
 R, RUN, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
 DONE, NOOP, CANCELED = UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED
+
+
+OPEN, BLOCKED, UNIT_ACTIVE = map(Wait, (Reason.OPEN, Reason.BLOCKED, Reason.UNIT_ACTIVE))
+NOTHING_NEW, FAILED = Wait(Reason.NOTHING_NEW), Wait(Reason.FAILED)
+OFF, NOT_LED = Gate(is_on=False), Gate(is_led=False)
+LATER, FULL = Gate(is_its_turn=False), Gate(has_slot=False)
+SHUT = Gate(is_on=False, is_led=False, is_its_turn=False, has_slot=False)
 
 
 def unit(state, end_id=10, start_id=1, reason=""):
@@ -191,9 +197,80 @@ TABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("machine", "situation", "expected"), TABLE)
+# what the process allows: a closed gate holds back new units, and without a leader everything
+GATED = [
+    (DISCRETE, job(gate=OFF), Wait(Reason.SWITCHED_OFF)),
+    (DISCRETE, job(gate=NOT_LED), Wait(Reason.NOT_LED)),
+    (DISCRETE, job(gate=LATER), Wait(Reason.TURN)),
+    (DISCRETE, job(gate=FULL), Wait(Reason.NO_SLOT)),
+    (DISCRETE, job(gate=SHUT), Wait(Reason.SWITCHED_OFF)),
+    (DISCRETE, job(gate=replace(SHUT, is_on=True)), Wait(Reason.NOT_LED)),
+    (DISCRETE, job(gate=Gate(is_its_turn=False, has_slot=False)), Wait(Reason.TURN)),
+    (CONTINUOUS, job(gate=FULL), Wait(Reason.NO_SLOT)),
+    (CONTINUOUS, job(closed=False, gate=FULL), Wait(Reason.NO_SLOT)),
+    (DISCRETE, job(ready=RUN_ONLY, gate=FULL), Wait(Reason.NO_SLOT)),
+    (DISCRETE, job(P, units=[unit(DONE, 8)], gate=OFF), Wait(Reason.SWITCHED_OFF)),
+    (DISCRETE, job(X, units=[unit(CANCELED)], may_retry=True, gate=OFF), Wait(Reason.SWITCHED_OFF)),
+    # what needs no new unit goes on while the process is off, or full
+    (DISCRETE, job(bounds=None, gate=OFF), Finish(JobState.NOOP, "its source is empty")),
+    (DISCRETE, job(P, units=[unit(DONE)], gate=LATER), Finish(JobState.PROCESSED, "", "u")),
+    (CONTINUOUS, job(P, units=[unit(RUN)], gate=OFF), Finalise()),
+    (CONTINUOUS, job(P, units=[unit(R, 8)], gate=OFF), Extend(unit(R, 8), 10, is_final=True)),
+    (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], gate=OFF), Fail("x", "u")),
+    # but not where no scheduler leads
+    (DISCRETE, job(bounds=None, gate=NOT_LED), Wait(Reason.NOT_LED)),
+    (CONTINUOUS, job(P, units=[unit(RUN)], gate=NOT_LED), Wait(Reason.NOT_LED)),
+    (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], gate=NOT_LED), Wait(Reason.NOT_LED)),
+    # what the job itself waits for goes first
+    (DISCRETE, job(closed=False, gate=SHUT), OPEN),
+    (DISCRETE, job(ready=BLOCKED_ALL, gate=SHUT), BLOCKED),
+    (DISCRETE, job(P, units=[unit(RUN)], gate=SHUT), UNIT_ACTIVE),
+    (DISCRETE, job(X, units=[unit(CANCELED)], gate=SHUT), FAILED),
+    (CONTINUOUS, job(P, closed=False, units=[unit(DONE)], gate=SHUT), NOTHING_NEW),
+]
+
+
+@pytest.mark.parametrize(("machine", "situation", "expected"), [*TABLE, *GATED])
 def test_decision(machine, situation, expected):
     assert decide(machine, situation) == expected
+
+
+def test_every_reason_is_reached():
+    reached = {decision.reason for *_, decision in [*TABLE, *GATED] if isinstance(decision, Wait)}
+    assert reached == set(Reason)
+
+
+# Why a job is not finished, which may be another reason than why nothing is done about it
+UNFINISHED = [
+    (DISCRETE, job(), None),
+    (DISCRETE, job(bounds=None), None),
+    (DISCRETE, job(gate=SHUT), Reason.SWITCHED_OFF),
+    (DISCRETE, job(gate=NOT_LED), Reason.NOT_LED),
+    (DISCRETE, job(gate=LATER), Reason.TURN),
+    (DISCRETE, job(gate=FULL), Reason.NO_SLOT),
+    (DISCRETE, job(closed=False, gate=SHUT), Reason.OPEN),
+    (DISCRETE, job(ready=BLOCKED_ALL), Reason.BLOCKED),
+    (DISCRETE, job(ready=BLOCKED_ALL, gate=OFF), Reason.SWITCHED_OFF),
+    (DISCRETE, job(ready=BLOCKED_ALL, gate=NOT_LED), Reason.BLOCKED),
+    (DISCRETE, job(P, units=[unit(R)], gate=SHUT), Reason.UNIT_ACTIVE),
+    (DISCRETE, job(X, units=[unit(CANCELED)], gate=SHUT), Reason.FAILED),
+    # while it is worked on, or could be
+    (DISCRETE, job(ready=RUN_ONLY), Reason.BLOCKED),
+    (DISCRETE, job(ready=RUN_ONLY, gate=FULL), Reason.BLOCKED),
+    (CONTINUOUS, job(closed=False), Reason.OPEN),
+    (CONTINUOUS, job(closed=False, gate=FULL), Reason.OPEN),
+    (CONTINUOUS, job(closed=False, ready=BLOCKED_ALL), Reason.OPEN),
+    (CONTINUOUS, job(P, closed=False, units=[unit(DONE)]), Reason.OPEN),
+    (CONTINUOUS, job(P, closed=False, units=[unit(RUN)]), Reason.UNIT_ACTIVE),
+    (CONTINUOUS, job(P, units=[unit(DONE)], ready=RUN_ONLY), Reason.BLOCKED),
+    (CONTINUOUS, job(P, units=[unit(RUN, 8), unit(R)], ready=RUN_ONLY), Reason.UNIT_ACTIVE),
+    (CONTINUOUS, job(P, units=[unit(DONE, 8)], gate=LATER), Reason.TURN),
+]
+
+
+@pytest.mark.parametrize(("machine", "situation", "expected"), UNFINISHED)
+def test_why_a_job_is_not_finished(machine, situation, expected):
+    assert waits_for(situation, decide(machine, situation)) is expected
 
 
 UNITS = st.builds(unit, st.sampled_from(UnitState), st.integers(0, 12))
@@ -214,6 +291,13 @@ SITUATIONS = st.builds(
     is_checkpoint=st.booleans(),
     is_measured=st.booleans(),
     may_refresh=st.booleans(),
+    gate=st.builds(
+        Gate,
+        is_on=st.booleans(),
+        is_led=st.booleans(),
+        is_its_turn=st.booleans(),
+        has_slot=st.booleans(),
+    ),
 )
 
 
@@ -245,6 +329,17 @@ def test_no_decision_is_illegal(machine, situation):
             assert situation.state is not F
         case Wait() | Finish():
             pass
+
+
+@given(st.sampled_from(StateMachine), SITUATIONS)
+def test_a_gate_holds_back_and_changes_nothing_else(machine, situation):
+    decision, free = decide(machine, situation), decide(machine, replace(situation, gate=Gate()))
+    if decision != free:
+        assert not isinstance(free, Wait)
+        assert isinstance(decision, Wait)
+        assert isinstance(free, Request) or decision.reason is Reason.NOT_LED
+    if isinstance(decision, Request):
+        assert situation.gate.closed_by is None
 
 
 @given(st.sampled_from(StateMachine), SITUATIONS)
