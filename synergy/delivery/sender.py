@@ -11,6 +11,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -25,6 +26,7 @@ from synergy.delivery.request import Request, Response, SendOutcome, failed
 from synergy.delivery.target import TargetKind
 from synergy.delivery.webhook import Resolve, Webhooks
 from synergy.errors import SynergyError
+from synergy.runtime.event_loop_thread import EventLoopThread
 from synergy.runtime.masking import mask
 
 __all__ = ["Done", "Options", "Request", "Response", "SendOutcome", "Sender"]
@@ -32,6 +34,7 @@ __all__ = ["Done", "Options", "Request", "Response", "SendOutcome", "Sender"]
 FEW = 4
 AHEAD = 100  # requests for one destination that may wait here, if it is quick
 WIND_UP = 5.0  # seconds for what was cancelled to end
+CLOSE_SECONDS = 5.0  # for connections to be closed
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +75,7 @@ class Sender:
         }
         self._is_closed = False
         self._begins = False  # whether `_begin` is about to be called
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._loop = EventLoopThread("delivery")
         self._ways: dict[TargetKind, Transport] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -105,37 +107,19 @@ class Sender:
         """
         with self._lock:
             was_closed, self._is_closed = self._is_closed, True
-        if self._loop is None or self._thread is None or was_closed:
+        if was_closed:
             return
-        try:
-            asyncio.run_coroutine_threadsafe(self._wind_up(patience), self._loop).result()
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+        if self._loop.started and (ending := self._loop.submit(self._wind_up(patience))):
+            with suppress(TimeoutError):
+                ending.result(patience + WIND_UP + CLOSE_SECONDS)
+        self._loop.stop()
 
     def _begin_soon(self) -> None:
         if not self._begins:
             self._begins = True
-            self._running().call_soon_threadsafe(self._begin)
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(
-                target=self._run, args=(self._loop,), name="delivery", daemon=True
-            )
-            self._thread.start()
-        return self._loop
+            self._loop.post(self._begin)
 
     # In the loop
-
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_forever()
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            loop.close()
 
     def _begin(self) -> None:
         """Begins a few: what is under way gets on before more do.

@@ -1,8 +1,4 @@
-"""Threads for calls that block, waited for in an event loop.
-
-They are daemons: a name server that never answers must not keep a process from ending, as an
-executor of the standard library would.
-"""
+"""Threads for blocking calls whose results are awaited in an event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +15,12 @@ _Call = tuple[Future[Any], Callable[[], object]]
 
 
 class ThreadPool:
-    """At most `most` threads, made when they are needed."""
+    """At most `most` threads, made when they are needed.
+
+    Its threads are no services, and `close` waits for none of them: a call that blocks cannot be
+    interrupted, and one that never returns (a name server that does not answer) must not keep
+    the process from ending, as an executor of the standard library would.
+    """
 
     def __init__(self, name: str, most: int) -> None:
         self._name = name
@@ -30,7 +31,7 @@ class ThreadPool:
         self._threads = 0
 
     def run(self, act: Callable[[], T]) -> asyncio.Future[T]:
-        """The result of `act`, which begins when a thread is free; to be called in a loop."""
+        """The result of `act`, which begins when a thread is free; for event loops alone."""
         future: Future[T] = Future()
         with self._lock:
             self._open += 1
@@ -42,7 +43,7 @@ class ThreadPool:
         return asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Threads end with what they do now; nobody waits for them."""
+        """Each thread ends after its present call."""
         with self._lock:
             for _ in range(self._threads):
                 self._calls.put(None)

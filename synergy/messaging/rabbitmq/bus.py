@@ -41,7 +41,7 @@ from synergy.storage.protocol import Batch, DeadMessage, Store
 DEPLOYMENT = "deployment"  # the fact that holds the id of this deployment
 LIMIT = 3.0  # seconds for a question
 DECLARE_LIMIT = 10.0
-SEND_LIMIT = 600.0  # for any number of messages; see also `sender.PATIENCE`
+SEND_LIMIT = 600.0  # for any number of messages; see also `sender.CONFIRM_SECONDS`
 FLUSH_LIMIT = 1.0
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ class RabbitBus:
             self._run(self._sender.flush(), FLUSH_LIMIT)
         with suppress(MessagingUnavailable):
             self._run(self._close())
-        self._io.close()
+        self._io.stop()
         self._bells.close()
 
     # In the caller's thread

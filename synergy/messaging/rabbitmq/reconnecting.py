@@ -1,4 +1,4 @@
-"""A connection that is made again whenever it is lost."""
+"""A connection to the broker that is reopened whenever it is lost."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pika
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.wire import Connection
+from synergy.runtime.service import RetryRule
 
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 30.0
+RULE = RetryRule(waiting="bus.lost", failing="bus.failed", first=1.0, longest=30.0)
 PROVEN = 30.0  # seconds after which a connection counts as good, and the next pause is short
 CLOSE_LIMIT = 2.0
 
@@ -25,9 +25,10 @@ Prepare = Callable[[Connection], Awaitable[None]]
 
 
 class ReconnectingConnection:
-    """Keeps one connection; `prepare` opens the channels on each new one, and may raise Fault.
+    """Keeps one connection open; `prepare` opens the channels on each new one, and may raise Fault.
 
-    To be used in the loop alone. It begins with the first wish for it.
+    To be used in the event loop alone: it is a task there, and no `Service` with a thread. It
+    begins with its first use, and pauses after failures by the same rule as services.
     """
 
     def __init__(
@@ -46,17 +47,17 @@ class ReconnectingConnection:
 
     @property
     def connection(self) -> Connection | None:
-        """The present one, if there is one and it is prepared."""
+        """The present connection, if there is one and it is prepared."""
         return self._connection
 
     def start(self) -> None:
-        """Begins to connect; does nothing if that was done already."""
+        """Begins to connect; a second call does nothing."""
         if self._task is None:
             self._changed = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._keep())
 
     async def up(self) -> Connection:
-        """The connection, once it is there; raises Fault if it could not be made just now."""
+        """The connection, once it is open; raises Fault if the last attempt failed."""
         self.start()
         while self._connection is None:
             if self._trouble is not None:
@@ -66,12 +67,12 @@ class ReconnectingConnection:
         return self._connection
 
     def drop(self, why: str) -> None:
-        """Takes the present connection for lost; another one is made."""
+        """Treats the present connection as lost; another one is opened."""
         if self._connection is not None:
             self._connection.drop(Fault(f"RabbitMQ at {self._address.place}: {why}"))
 
     async def close(self) -> None:
-        """Ends the connection in good order, if the broker lets us."""
+        """Closes the connection in good order, if the broker answers in time."""
         if self._task is None:
             return
         self._task.cancel()
@@ -81,25 +82,25 @@ class ReconnectingConnection:
                 await asyncio.wait_for(self._opened.close(), CLOSE_LIMIT)
 
     async def _keep(self) -> None:
-        pause = FIRST_PAUSE
+        failures = 0
         clock = asyncio.get_running_loop().time
         while True:
             began = clock()
             try:
                 trouble = await self._live()
             except Exception as error:  # the boundary of the thread: it must go on
-                log.exception("%s fails", self._name, extra={"event": "bus.failed"})
+                log.exception("%s fails", self._name, extra={"event": RULE.failing})
                 trouble = Fault(f"{self._name}: {error}")
             if clock() - began >= PROVEN:
-                pause = FIRST_PAUSE
+                failures = 0
             self._note(trouble)
             self._tell(None, trouble)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(pause * 2, LONGEST_PAUSE)
+            failures += 1
+            await asyncio.sleep(RULE.pause(failures) * random.uniform(0.5, 1.0))
             self._trouble = None
 
     async def _live(self) -> Fault:
-        """One connection, from its making to its end; returns why it ended."""
+        """Opens one connection and waits for its end; returns why it ended."""
         try:
             self._opened = connection = await Connection.open(self._how, self._address)
             try:
@@ -114,15 +115,15 @@ class ReconnectingConnection:
         return await asyncio.shield(connection.lost)
 
     def _note(self, trouble: Fault | None) -> None:
-        """Logs the first trouble after a good time, and its end."""
+        """Logs the first fault after a good time, and the recovery."""
         if trouble is not None and self._is_good:
-            log.warning("%s: %s", self._name, trouble, extra={"event": "bus.lost"})
+            log.warning("%s: %s", self._name, trouble, extra={"event": RULE.waiting})
         elif trouble is None and not self._is_good:
             log.info("%s: connected", self._name, extra={"event": "bus.connected"})
         self._is_good = trouble is None
 
     def _tell(self, connection: Connection | None, trouble: Fault | None) -> None:
-        """Wakes who waits."""
+        """Publishes the new state to all tasks that wait in `up`."""
         self._connection, self._trouble = connection, trouble
         changed, self._changed = self._changed, asyncio.get_running_loop().create_future()
         if changed is not None:

@@ -22,7 +22,7 @@ from synergy.messaging.rabbitmq.reconnecting import ReconnectingConnection
 from synergy.messaging.rabbitmq.topology import BELLS, WORK, name_of
 from synergy.messaging.rabbitmq.wire import Channel, Connection
 
-PATIENCE = 3.0  # seconds without any confirm after which no more is hoped for
+CONFIRM_SECONDS = 3.0  # without any confirm, after which sending fails
 
 Letter = tuple[str, bytes]
 """The queue that a message goes to, and its body."""
@@ -113,9 +113,9 @@ class Sender:
 
     async def _up(self) -> None:
         try:
-            await asyncio.wait_for(self.link.up(), PATIENCE)
+            await asyncio.wait_for(self.link.up(), CONFIRM_SECONDS)
         except TimeoutError:
-            raise self._fault(f"no connection within {PATIENCE:g} s") from None
+            raise self._fault(f"no connection within {CONFIRM_SECONDS:g} s") from None
 
     def _publish(self, queue: str, body: bytes, window: _Window, deployment: str) -> None:
         assert self._work is not None
@@ -136,7 +136,9 @@ class Sender:
         try:
             while not window.done.is_set():
                 left, heard = len(window.open), connection.heard
-                await asyncio.wait(first, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    first, timeout=CONFIRM_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
                 if window.done.is_set():
                     return
                 if connection.lost.done():
@@ -148,7 +150,7 @@ class Sender:
 
     def _give_up(self, connection: Connection, *, is_silent: bool) -> None:
         """Raises Fault. A connection that is silent may be dead without knowing it."""
-        fault = self._fault(connection.blocked or f"no confirm within {PATIENCE:g} s")
+        fault = self._fault(connection.blocked or f"no confirm within {CONFIRM_SECONDS:g} s")
         if is_silent:
             connection.drop(fault)
         raise fault
