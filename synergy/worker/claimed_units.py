@@ -1,6 +1,6 @@
 """The units that a worker process holds: one under way, some not begun, some concluded.
 
-Shared by the thread that works and the pulse; every method may be called by either.
+Shared by the thread that works and that of the heartbeat; both may call every method.
 """
 
 from __future__ import annotations

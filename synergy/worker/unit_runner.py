@@ -3,7 +3,7 @@
 Short units are taken, and their conclusions written, in groups, because on an honest disk a
 commit costs more than all the rest. A group grows while its units stay short. Should one of
 them turn out long after all, the others are given back and finished ones concluded by the
-*pulse*, a second thread that also keeps the heart beating and notices when a unit was taken
+`Heartbeat`, a second thread that also sends heartbeats and notices when a unit was taken
 away.
 """
 
@@ -87,7 +87,8 @@ class UnitRunner:
         self._unique_by = unique_by
         self._records = WorkLog(workplace.clock)
         self._hold = ClaimedUnits(workplace, self._records)
-        self._pulse = Heartbeat(workplace, self._hold, end)
+        self._heartbeat = Heartbeat(workplace, self._hold, end)
+        self._heartbeat.start()
         self._runs: dict[str, Run] = {}  # of the units in hand, by id
         self._group = 1
         # The death of a worker is a failure of all that it holds, so where one failure fails a
@@ -97,7 +98,7 @@ class UnitRunner:
         self._asked: list[Hint] = []  # what was claimed, without an answer yet
 
     def close(self) -> None:
-        self._pulse.close()
+        self._heartbeat.stop()
         self._records.close()
 
     def round(self, consumer: Consumer) -> bool:
@@ -109,7 +110,7 @@ class UnitRunner:
             return False
         clock = self._workplace.clock
         began = clock.monotonic()
-        with self._pulse:
+        with self._heartbeat:
             while (unit := self._hold.next()) is not None:
                 self._hold.conclude(self._attempt(unit), flush_after=SHORT)
             # The work alone: a slow commit must not make groups smaller, and commits more.

@@ -31,7 +31,7 @@ def _closing() -> Iterator[None]:
 
 
 def a_world(**fields: object) -> SchedulerHarness:
-    """Three hours wait for the worker of one hourly process, whose pulse is quick."""
+    """Three hours wait for the worker of one hourly process, whose heartbeat is quick."""
     given = {"timeout": 20.0, "heartbeat_timeout": 0.6, **fields}
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", **given)
     world = SchedulerHarness(a_deployment({"site": [hour]}))
@@ -47,7 +47,7 @@ def the_unit(world: SchedulerHarness, period: str) -> UnitOfWork:
 
 
 class Hanging:
-    """Work that hangs in one period, once: until the pulse has seen what it was to see."""
+    """Work that hangs in one period, once: until the heartbeat has seen what it was to see."""
 
     def __init__(self, world: SchedulerHarness, period: str, until: Callable[[], None]) -> None:
         self._world = world
@@ -82,7 +82,7 @@ class Hanging:
 
 
 def soon(condition: Callable[[], bool]) -> None:
-    """Waits until the pulse has brought something about."""
+    """Waits until the heartbeat has brought something about."""
     clock = threading.Event()
     for _ in range(int(LIMIT / 0.02)):
         if condition():
@@ -191,7 +191,7 @@ def test_work_that_does_not_let_go_ends_its_process_and_costs_no_neighbour_anyth
     assert set(hanging.codes) == {EXIT}
     assert found == [(UnitState.PROCESSED, 0), (UnitState.REQUESTED, 0)]
     assert the_unit(world, THIRD).first_claimed_at is None  # it never ran
-    assert "does not let go within 10 s" in caplog.text
+    assert "does not return within 10 s" in caplog.text
     world.work("Hour")
     assert world.rows("hour") == {FIRST: 1, THIRD: 1}
 

@@ -12,7 +12,7 @@ from tests.acceptance.deployments import haste
 
 haste.leases()
 haste.hurry("synergy.worker.command", GRACE=1.0)
-haste.hurry("synergy.worker.heartbeat", PATIENCE=1.0)
+haste.hurry("synergy.worker.heartbeat", LAST_WORK_SECONDS=1.0)
 
 COPIER = "tests.acceptance.deployments.gates.Copier.start"
 # A program, its child and its grandchild; none of them listens to TERM.
