@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
     from synergy.runtime.workplace import Workplace
     from synergy.storage.protocol import Store
-    from synergy.supervisor.supervisor import SupervisorConfig
+    from synergy.supervisor.config import SupervisorConfig
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -231,7 +231,7 @@ def _prepared_bus(
 
 def supervisor_config(project: Project) -> SupervisorConfig:
     """What a supervisor of this box needs to know; opens nothing yet."""
-    from synergy.supervisor.supervisor import SupervisorConfig
+    from synergy.supervisor.config import SupervisorConfig
 
     settings = project.settings
 

@@ -1,12 +1,14 @@
 """One supervisor for one box id, wherever it runs.
 
 The lock of the home keeps supervisors of one machine apart. Between machines a claim does: a
-lease by the name of the box, which its supervisor renews as long as it lives. Another one
-that finds it renewed has the id of somebody else's box, and is refused; one that sees it stand
-still for `PATIENCE` seconds, on its own clock, takes it.
+lease by the name of the box, which its supervisor renews as long as it lives. A second supervisor
+that sees it renewed has the id of another box, and is refused; one that sees no renewal for
+`EXPIRY_SECONDS`, on its own clock, takes it.
 
-The claim guards no work: a supervisor that is cut off from the store keeps its processes. It
-learns that its id was taken meanwhile when it is back.
+The claim guards no work: a supervisor that is cut off from the store keeps its processes. If its
+id was taken meanwhile, it learns so when the store is reachable again.
+
+It is no service: the loop of the supervisor calls `keep` after each turn.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from synergy.runtime import identity
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Leases
 
-RENEW = 15.0
-PATIENCE = 40.0
-STEP = 0.5  # seconds between two looks at a claim that may stand still
+RENEWAL_SECONDS = 15.0
+EXPIRY_SECONDS = 40.0  # without renewal
+LOOK_SECONDS = 0.5  # between two looks at a claim that may have expired
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +32,8 @@ logger = logging.getLogger(__name__)
 class BoxClaim:
     """The claim of one supervisor, `holder`.
 
-    `predecessor` is the supervisor whose home this one has the lock of, "" if there is none:
-    that one has ended, however it did.
+    `predecessor` is the previous supervisor of the same home, "" if there is none. It has ended,
+    because this one has the lock of the home.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class BoxClaim:
             self._box,
             extra={"event": "supervisor.waits"},
         )
-        while not stop.wait(STEP):
+        while not stop.wait(LOOK_SECONDS):
             found = self._leases.read(self._name)
             if found is not None and found != seen and not found.released:
                 raise Refused(self._in_use(found))
@@ -70,14 +72,14 @@ class BoxClaim:
         return False
 
     def keep(self) -> None:
-        """Renews the claim when that is due; raises Refused if somebody else has the box now.
+        """Renews the claim when that is due; raises Refused if another supervisor has the box.
 
         Raises StorageUnavailable; the claim is renewed later then.
         """
         now = self._clock.monotonic()
         if self._mine is None or now < self._renew_at:
             return
-        self._renew_at = now + RENEW
+        self._renew_at = now + RENEWAL_SECONDS
         renewed = self._leases.renew(self._mine) or self._renew_unknown(self._mine)
         if renewed is None:
             found, self._mine = self._leases.read(self._name), None
@@ -85,16 +87,16 @@ class BoxClaim:
         self._mine = renewed
 
     def release(self) -> None:
-        """Gives the box up, so that the next supervisor need not wait."""
+        """Releases the box, so that the next supervisor need not wait."""
         if self._mine is not None:
             self._leases.release(self._mine)
             self._mine = None
 
     def _take(self, seen: Lease | None, since: float) -> bool:
-        is_still = self._clock.monotonic() - since >= PATIENCE
+        is_still = self._clock.monotonic() - since >= EXPIRY_SECONDS
         if is_still or self._is_free(seen):
             self._mine = self._leases.take(seen, self._name, self._holder)
-            self._renew_at = self._clock.monotonic() + RENEW
+            self._renew_at = self._clock.monotonic() + RENEWAL_SECONDS
         return self._mine is not None
 
     def _is_free(self, lease: Lease | None) -> bool:
@@ -104,7 +106,7 @@ class BoxClaim:
         return holder is not None and holder.is_provably_dead
 
     def _renew_unknown(self, mine: Lease) -> Lease | None:
-        """Renews after a renewal that was made although its answer was lost."""
+        """Renews after a renewal whose answer was lost."""
         found = self._leases.read(self._name)
         if found is None or (found.holder, found.epoch) != (mine.holder, mine.epoch):
             return None

@@ -25,6 +25,7 @@ from synergy.errors import (
 from synergy.runtime.stop import Stop
 from synergy.supervisor import lock, output
 from synergy.supervisor.claim import BoxClaim
+from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.start_report import (
     Outcome,
@@ -34,7 +35,7 @@ from synergy.supervisor.start_report import (
     Watcher,
     follow,
 )
-from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+from synergy.supervisor.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from synergy.clock import Clock
 from synergy.model.box import ObservedProcess
 from synergy.supervisor import output
+from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.states import SlotState
-from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+from synergy.supervisor.supervisor import Supervisor
 
 
 class Outcome(Enum):

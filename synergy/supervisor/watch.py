@@ -1,20 +1,10 @@
-"""What the loop sleeps on: file descriptors, a bell, and notices on the bus."""
+"""What the loop of the supervisor waits for: file descriptors, and a wake-up."""
 
 from __future__ import annotations
 
 import selectors
 import socket
-import threading
-from collections.abc import Callable
 from contextlib import suppress
-
-from synergy.errors import MessagingUnavailable
-from synergy.messaging.protocol import Bus
-from synergy.names import SUPERVISOR_TOPIC
-from synergy.runtime.stop import Stop
-
-_LISTEN = 60.0
-_RETRY = 5.0
 
 
 class Watch:
@@ -56,29 +46,3 @@ class Watch:
         self._selector.close()
         self._bell.close()
         self._ear.close()
-
-
-def listen(bus: Bus, stop: Stop, noticed: Callable[[], None]) -> threading.Thread:
-    """Calls `noticed` from a thread whenever the box configuration was changed, until `stop`."""
-    thread = threading.Thread(target=_listen, args=(bus, stop, noticed), daemon=True)
-    thread.start()
-    return thread
-
-
-def _listen(bus: Bus, stop: Stop, noticed: Callable[[], None]) -> None:
-    while not stop.is_set:
-        try:
-            _hear(bus, stop, noticed)
-        except MessagingUnavailable:
-            stop.wait(_RETRY)
-
-
-def _hear(bus: Bus, stop: Stop, noticed: Callable[[], None]) -> None:
-    waiter = bus.listener(SUPERVISOR_TOPIC)
-    stop.interrupts(waiter.interrupt)
-    try:
-        while not stop.is_set:
-            if waiter.wait(_LISTEN):
-                noticed()
-    finally:
-        waiter.close()

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MAY = ("synergy/lifecycle/", "synergy/storage/")
 OF_OTHER_THINGS = {  # states of slots and operations, which have machines of their own
-    "synergy/supervisor/supervisor.py",
+    "synergy/supervisor/process_slots.py",
     "synergy/commands/operations.py",
 }
 CHANGES = {"JobMove", "UnitMove", "Conclusion"}  # made only from a table

@@ -19,10 +19,11 @@ from synergy.model.process import DaemonProcess, Deployment
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Boxes
 from synergy.storage.sqlite.engine import SqliteStore
+from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.daemon import run_foreground, start_detached
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.plan import Timing
-from synergy.supervisor.supervisor import Supervisor, SupervisorConfig
+from synergy.supervisor.supervisor import Supervisor
 
 BOX = "dev-test"
 

@@ -17,6 +17,7 @@ from synergy.model.box import ObservedProcess
 from synergy.runtime import abandoned_work
 from synergy.runtime.identity import boot_id, start_time
 from synergy.runtime.process_memory import memory
+from synergy.runtime.topic_relay import TopicRelay
 from synergy.supervisor import output, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.plan import Timing
@@ -349,7 +350,7 @@ def test_what_the_context_names_no_more_is_stopped(home, drive):
 
 def test_a_start_that_was_never_recorded_is_ended_and_done_again(home, drive):
     driver = drive(a_config(home, {"A": SLEEPS}))
-    host, slot = driver.host, next(iter(driver.supervisor._belonging))
+    host, slot = driver.host, next(iter(driver.supervisor._slots._belonging))
     marker = host.marker(BOX, slot)
     half_started = host.spawn(slot, [sys.executable, "-ISc", SLEEPS], marker)
     intent = ObservedProcess(BOX, "A", 1, "starting", marker=marker, boot_id=boot_id())
@@ -381,7 +382,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_neither_adopted_nor_signalled(
     home, drive, bystander, wrong
 ):
     driver = drive(a_config(home, {"A": SLEEPS}))
-    slot = next(iter(driver.supervisor._belonging))
+    slot = next(iter(driver.supervisor._slots._belonging))
     started = start_time(bystander.pid)
     record = ObservedProcess(
         BOX,
@@ -428,23 +429,23 @@ def test_to_stop_ends_everything_even_what_ignores_term(home, drive):
 def test_a_notice_on_the_bus_is_acted_on_without_a_poll(home, drive):
     driver = drive(a_config(home, {"A": SLEEPS}, clock=a_clock()))
     driver.until_state("running")
-    noticed = threading.Event()
-    driver.switch("A", is_on=False)
+    noticed = threading.Semaphore(0)
 
     def look():
         driver.supervisor.look_now()
-        noticed.set()
+        noticed.release()
 
-    from synergy.supervisor.watch import listen
-
-    thread = listen(driver.supervisor._bus, driver.stop, look)
+    notices = TopicRelay(driver.supervisor._bus, driver.config.clock, "supervisor", look)
+    notices.start()
+    assert noticed.acquire(timeout=120)  # it listens
+    driver.supervisor.turn()
+    driver.switch("A", is_on=False)
     driver.supervisor._bus.notify("supervisor")
-    assert noticed.wait(120)
+    assert noticed.acquire(timeout=120)
     driver.supervisor.turn()
 
     assert driver.states() == {"stopping"}
-    driver.stop.set()
-    thread.join(120)
+    assert notices.stop()
 
 
 def test_output_is_bounded_and_goes_on_in_the_same_file(tmp_path):

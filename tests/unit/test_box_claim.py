@@ -11,7 +11,7 @@ from synergy.clock import SteppedClock
 from synergy.errors import Refused
 from synergy.runtime import identity
 from synergy.storage.sqlite.engine import SqliteStore
-from synergy.supervisor.claim import PATIENCE, RENEW, BoxClaim
+from synergy.supervisor.claim import EXPIRY_SECONDS, RENEWAL_SECONDS, BoxClaim
 
 START = datetime(2015, 5, 20, tzinfo=UTC)
 ELSEWHERE = identity.Incarnation("host-1", "boot-1", 4711, 99, "abc")
@@ -59,7 +59,7 @@ def test_a_second_supervisor_is_refused_and_told_where_the_first_is(leases, cloc
     first.acquire(Waiting(clock))
     with pytest.raises(Refused, match=r"host-1 \(pid 4711\).*SYNERGY_BOX_ID"):
         second.acquire(Waiting(clock, first.keep))
-    assert clock.monotonic() <= RENEW
+    assert clock.monotonic() <= RENEWAL_SECONDS
     first.keep()
 
 
@@ -67,7 +67,7 @@ def test_a_silent_claim_is_taken_after_the_wait_and_its_holder_learns_of_it(leas
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     assert second.acquire(Waiting(clock))
-    assert clock.monotonic() == PATIENCE
+    assert clock.monotonic() == EXPIRY_SECONDS
     with pytest.raises(Refused, match="box-1 has a supervisor already"):
         first.keep()
     first.keep()
@@ -89,7 +89,7 @@ def test_a_claim_given_up_while_somebody_waits_is_taken(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     assert second.acquire(Waiting(clock, first.release))
-    assert clock.monotonic() < RENEW
+    assert clock.monotonic() < RENEWAL_SECONDS
 
 
 def test_whoever_follows_in_the_same_home_need_not_wait(leases, clock):
@@ -111,7 +111,7 @@ def test_a_renewal_whose_answer_was_lost_costs_nothing(leases, clock):
     first.acquire(Waiting(clock))
     leases.renew(leases.read("box/box-1"))
     for _ in range(3):
-        clock.advance(RENEW)
+        clock.advance(RENEWAL_SECONDS)
         first.keep()
     assert leases.read("box/box-1").seq == 4
 

@@ -1,0 +1,33 @@
+"""All that a supervisor needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from synergy.clock import Clock, SystemClock
+from synergy.messaging.protocol import Bus
+from synergy.model.process import Deployment
+from synergy.storage.protocol import Store
+from synergy.supervisor.plan import Timing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorConfig:
+    """Nothing in it may be open before the supervisor runs.
+
+    `command(process, instance)` is what to run for a slot, in `directory`. `connect` opens
+    store and bus, and `open_logs` the log, both in the process that will supervise. The clock
+    measures waits, so it has to be one that moves.
+    """
+
+    box: str
+    home: Path
+    directory: Path
+    deployment: Deployment
+    command: Callable[[str, int], Sequence[str]]
+    connect: Callable[[], tuple[Store, Bus]]
+    open_logs: Callable[[], None]
+    clock: Clock = field(default_factory=SystemClock)
+    timing: Timing = field(default_factory=Timing)
