@@ -70,7 +70,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
     counted = commands()
     with lab.stage(CONTEXT, store=lab.store) as stage:
         settings = stage.project.settings
-        if settings.is_store_embedded or compose.has_store(settings):
+        if settings.store_file is not None or compose.has_store(settings):
             raise BenchFailed("expected the URL of a MongoDB database that does not exist yet")
         try:
             life = Life(stage.store, counted)

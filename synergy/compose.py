@@ -1,7 +1,6 @@
-"""Puts it together: settings and context become stores, buses and running processes.
+"""The composition root: settings and context become stores, buses and running processes.
 
-The one place where engines and services meet, and so the only one that knows which engine a
-URL stands for.
+The one place where engines and services meet.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from synergy.config import classes
 from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
-from synergy.config.stores import SQLITE
+from synergy.engines import bus_engine, store_engine
 from synergy.errors import (
     ConfigurationError,
     MessagingUnavailable,
@@ -27,7 +26,6 @@ from synergy.errors import (
     StorageUnavailable,
     SynergyError,
 )
-from synergy.messaging.amqp import Address
 from synergy.model.process import Deployment, Process, WorkingProcess
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
@@ -45,14 +43,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A deployment on disk: where it lies, how it is set, what it declares."""
+    """A deployment on disk: its folder, its settings, and what `context.py` declares."""
 
     path: Path
     settings: Settings
     deployment: Deployment
 
     def process(self, name: str) -> Process:
-        """The process of that name; raises NotFound, with the nearest name, if there is none."""
+        """The process of that name; raises NotFound, with the nearest name, if it is unknown."""
         found = self.deployment.processes.get(name)
         if found is None:
             raise NotFound("process", name, suggestion(name, self.deployment.processes))
@@ -60,7 +58,7 @@ class Project:
 
     @property
     def queues(self) -> list[str]:
-        """The queues of all processes, and the one that all agents share."""
+        """The queues of all processes, and the one that agents share."""
         from synergy.agent.deciding.launcher import DELIVERIES
 
         processes = self.deployment.processes.values()
@@ -70,10 +68,10 @@ class Project:
 def open_project(
     path: Path = HERE, environ: Mapping[str, str] = os.environ, *, imports: bool = False
 ) -> Project:
-    """The project in a folder; raises ConfigurationError with all mistakes in it.
+    """The project in a folder; raises ConfigurationError with all its mistakes.
 
-    With `imports`, as before everything is started, the classes of all processes are imported
-    and checked too; without it, commands that only look are quick.
+    With `imports`, the classes of all processes are imported and checked as well; without it,
+    commands that only read start quickly.
     """
     found = check(path, environ, imports=imports)
     if found.mistakes:
@@ -82,17 +80,14 @@ def open_project(
 
 
 def open_store(settings: Settings, *, create: bool = True) -> Store:
-    """The store that the settings name, made where there is none yet.
+    """The store that the settings name, created where there is none.
 
-    Without `create`, that raises StorageUnavailable. Raises Refused for one that is an unfinished
-    copy of another.
+    Without `create`, a missing store raises StorageUnavailable. An unfinished copy of another
+    store raises Refused.
     """
-    try:
-        settings.home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
     from synergy.commands.store_copy import refuse_unfinished
 
+    _make_home(settings)
     store = open_url(settings.store, create=create)
     try:
         refuse_unfinished(store)
@@ -102,73 +97,54 @@ def open_store(settings: Settings, *, create: bool = True) -> Store:
     return store
 
 
+def _make_home(settings: Settings) -> None:
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
+
+
 def open_url(url: str, *, create: bool = True) -> Store:
-    """The store at a URL, an unfinished copy too; see `config.stores`."""
-    if url.startswith(SQLITE):
-        from synergy.storage.sqlite import SqliteStore
-
-        return SqliteStore.open(Path(url.removeprefix(SQLITE)), create=create)
-    from synergy.storage.mongodb import MongoStore
-
-    return MongoStore.open(url, create=create)
+    """The store at a complete URL, even an unfinished copy; see `config.stores`."""
+    return store_engine(url).open(url, create=create)
 
 
 def prepare_store(settings: Settings) -> list[str]:
-    """Makes the store, or what it lacks; what that was, in words."""
-    if settings.is_store_embedded:
-        open_store(settings).close()
-        return []
-    from synergy.storage.mongodb import engine
-
-    return engine.prepare(settings.store)
+    """Creates the store, or what it lacks; returns the names of the indexes it created."""
+    _make_home(settings)
+    return store_engine(settings.store).prepare(settings.store)
 
 
 def has_store(settings: Settings) -> bool:
-    """Whether the store that the settings name is there already."""
+    """Whether the store that the settings name exists."""
     return has_url(settings.store)
 
 
 def has_url(url: str) -> bool:
-    """Whether there is a store at a URL."""
-    if url.startswith(SQLITE):
-        return Path(url.removeprefix(SQLITE)).is_file()
-    from synergy.storage.mongodb import engine
-
-    return engine.exists(url)
+    """Whether the store at a complete URL exists."""
+    return store_engine(url).exists(url)
 
 
 def remove_store(settings: Settings) -> None:
-    """Takes the store away with all that is in it; nobody may have it open."""
-    if not settings.is_store_embedded:
-        from synergy.storage.mongodb import engine
-
-        engine.drop(settings.store)
-        return
-    # The log goes before the file: a new file must never find the log of an old one.
-    for suffix in ("-wal", "-shm", "", "-gate"):
-        settings.store_file.with_name(settings.store_file.name + suffix).unlink(missing_ok=True)
+    """Deletes the store with all its contents; no process may have it open."""
+    store_engine(settings.store).drop(settings.store)
 
 
 def open_bus(project: Project, store: Store) -> Bus:
-    """The bus that the settings name; a broker is not asked yet."""
+    """The bus that the settings name, not connected yet."""
     settings = project.settings
-    if settings.is_bus_stored:
-        from synergy.messaging.stored import StoredBus
-
-        return StoredBus(store, settings.home, settings.clock)
-    from synergy.messaging.rabbitmq import RabbitBus
-
-    return RabbitBus(Address.parse(settings.bus), store, settings.clock, project.queues)
+    engine = bus_engine(settings.bus)
+    return engine.open(settings.bus, store, settings.home, settings.clock, project.queues)
 
 
 def prepare_bus(project: Project) -> None:
-    """Makes what the bus needs in its broker, if it has one; the store must be there."""
+    """Creates what the bus needs in its broker, if it has one; the store must exist."""
     with closing(open_store(project.settings)) as store, closing(open_bus(project, store)) as bus:
         bus.declare(project.queues)
 
 
 def empty_bus(project: Project) -> None:
-    """Drops all messages that wait; the store must be there."""
+    """Deletes all waiting messages; the store must exist."""
     with (
         closing(open_url(project.settings.store)) as store,
         closing(open_bus(project, store)) as bus,
@@ -180,9 +156,9 @@ def empty_bus(project: Project) -> None:
 def workplace(
     project: Project, process_name: str, instance: int, stop: Stop, *, create: bool = True
 ) -> Workplace:
-    """All that an instance of a process works with; the caller closes its store and bus.
+    """Everything that an instance of a process works with; the caller closes its store and bus.
 
-    `create` makes the store where there is none, else that raises StorageUnavailable.
+    `create` creates a missing store; without it, that raises StorageUnavailable.
     """
     from synergy.runtime.workplace import Workplace
 
@@ -215,7 +191,7 @@ def workplace(
 def _prepared_bus(
     project: Project, store: Store, queues: Sequence[str], *, must_answer: bool
 ) -> Bus:
-    """The bus, with what these queues need; both are closed if that cannot be."""
+    """The bus, with what these queues need; closes bus and store if that fails."""
     bus = open_bus(project, store)
     try:
         bus.declare(queues)
@@ -230,7 +206,7 @@ def _prepared_bus(
 
 
 def supervisor_config(project: Project) -> SupervisorConfig:
-    """What a supervisor of this box needs to know; opens nothing yet."""
+    """The configuration of the supervisor of this box; opens nothing yet."""
     from synergy.supervisor.config import SupervisorConfig
 
     settings = project.settings
@@ -264,14 +240,14 @@ def _open_logs(settings: Settings) -> None:
 
 
 def run_process(project: Project, name: str, instance: int = 1, *, console: bool = False) -> bool:
-    """Runs an instance of a process in this one, until it is asked to stop; main thread only.
+    """Runs an instance of a process in this one, until a signal stops it; main thread only.
 
-    `console` is for one that somebody has started by hand: it logs there too, and makes the store
-    where there is none. The supervisor's finds it made, unless it was moved away: then an empty
-    one must not take its place.
+    `console` is for a process that was started by hand: it also logs to the console, and creates a
+    missing store. A process of the supervisor does not: its store existed before, so it was moved
+    away, and an empty one must not take its place.
 
-    False if it ended with an error, which is then in its log; an error that Synergy knows by name,
-    such as a store that does not answer, is raised as well.
+    Returns False if it ended with an error, which is then in its log; a SynergyError, such as an
+    unavailable store, is raised as well.
     """
     from synergy.runtime import logs
 
@@ -307,7 +283,7 @@ def _work(place: Workplace) -> None:
 
 
 def _entry_point(process: Process, place: Workplace) -> Callable[[], object]:
-    """What runs the process: the method that `context.py` names, or the command worker."""
+    """The function that runs a process: the method that `context.py` names, or a command worker."""
     if isinstance(process, WorkingProcess) and process.command is not None:
         from synergy.worker.command import CommandWorker
 

@@ -69,7 +69,7 @@ def run_init(arguments: argparse.Namespace) -> None:
     output.say(f"{store} {verb}")
     for one in () if is_new else added:
         output.say(f"made the index {one}")
-    if not (project.settings.is_bus_stored or arguments.dry_run):
+    if project.settings.has_broker and not arguments.dry_run:
         output.say(f"{mask(project.settings.bus)} has the queues of all processes")
 
 
@@ -140,7 +140,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
     from synergy import compose
     from synergy.errors import Refused
 
-    if project.settings.is_store_embedded:
+    if project.settings.store_file is not None:
         return
     store = compose.open_url(project.settings.store)
     try:

@@ -19,8 +19,8 @@ from synergy.config import mx, stores, webhooks
 from synergy.config.findings import Findings, suggestion
 from synergy.config.settings import NAMES, PREFIX, Settings
 from synergy.config.source import run_file
+from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
-from synergy.messaging import amqp
 from synergy.names import MX_HOST, MX_PORT
 from synergy.timeperiod import Qualifier
 
@@ -159,24 +159,18 @@ class _Reading:
 
     def _store(self, home: Path) -> str:
         try:
-            return stores.store_url(self._text("store", stores.DEFAULT), self._project, home)
+            return stores.store_url(self._text("store", sqlite.DEFAULT), self._project, home)
         except InvalidValue as error:
             self._mistake("store", str(error))
-            return stores.store_url(stores.DEFAULT, self._project, home)
+            return stores.store_url(sqlite.DEFAULT, self._project, home)
 
     def _bus(self) -> str:
-        url = self._text("bus", "store:")
-        if url == "store:":
-            return url
-        if url.partition("://")[0] not in amqp.SCHEMES:
-            kept = "store: (messages are kept in the store)"
-            self._mistake("bus", f"{url!r}: expected {kept}, or {amqp.EXAMPLE}")
-            return "store:"
+        url = self._text("bus", stored.DEFAULT)
         try:
-            amqp.Address.parse(url)
+            bus_engine(url).check(url)
         except InvalidValue as error:
             self._mistake("bus", str(error))
-            return "store:"
+            return stored.DEFAULT
         return url
 
     def _box_id(self) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from synergy.clock import Clock
 from synergy.config.webhooks import IpNetwork
+from synergy.engines import bus_engine, store_engine
 
 PREFIX = "SYNERGY_"
 NAMES = (
@@ -63,14 +64,14 @@ class Settings:
     clock: Clock
 
     @property
-    def is_store_embedded(self) -> bool:
-        """Whether the store is a file of this box, and no server's."""
-        return self.store.startswith("sqlite:")
+    def store_file(self) -> Path | None:
+        """The file of a store that only this box uses; None if the store is on a server."""
+        return store_engine(self.store).file(self.store)
 
     @property
-    def is_bus_stored(self) -> bool:
-        """Whether messages are kept in the store, and no broker is needed."""
-        return self.bus == "store:"
+    def has_broker(self) -> bool:
+        """Whether messages travel through a server of their own, not through the store."""
+        return bus_engine(self.bus).has_broker
 
     @property
     def mx_tls(self) -> tuple[Path, Path] | None:
@@ -86,8 +87,3 @@ class Settings:
         name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         shown = f"[{name}]" if ":" in name else name
         return f"http{'s' if self.mx_tls else ''}://{shown}:{self.mx_port}/"
-
-    @property
-    def store_file(self) -> Path:
-        """Where the embedded store lies."""
-        return Path(self.store.removeprefix("sqlite:///"))

@@ -133,7 +133,7 @@ def test_the_store_is_a_file(project: Path, url: str, file: str) -> None:
 def test_or_the_store_is_a_database(project: Path, url: str) -> None:
     settings = load(project, {"SYNERGY_STORE": url})
     assert settings.store == url
-    assert not settings.is_store_embedded
+    assert settings.store_file is None
 
 
 @pytest.mark.parametrize(
@@ -388,4 +388,4 @@ def test_nor_does_one_in_a_bus(project: Path, bus: str) -> None:
 def test_a_broker_may_be_the_bus(project: Path, bus: str) -> None:
     settings = load(project, {"SYNERGY_BUS": bus})
     assert settings.bus == bus
-    assert not settings.is_bus_stored
+    assert settings.has_broker

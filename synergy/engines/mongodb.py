@@ -1,0 +1,89 @@
+"""Registers the store in a MongoDB database: `mongodb://HOST/DATABASE`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from synergy.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from synergy.storage.protocol import Store
+
+EXAMPLE = "mongodb://host-1,host-2/synergy?replicaSet=rs0"
+
+_DATABASE = re.compile(r"""[^/\\. "$*<>:|?\x00]{1,63}""")
+_PORT = 27017  # where the URL names none
+
+
+class MongoEngine:
+    """See `synergy.engines.protocol.StoreEngine`."""
+
+    expected = EXAMPLE
+
+    def matches(self, url: str) -> bool:
+        return url.startswith(("mongodb://", "mongodb+srv://"))
+
+    def complete(self, url: str, file: Callable[[str], Path]) -> str:
+        if found := _mistake(url):
+            raise InvalidValue(found)
+        return url
+
+    def place(self, url: str) -> str:
+        """Host names are compared as text: two of them may still mean one machine."""
+        parts = urlsplit(url)
+        hosts = parts.netloc.rpartition("@")[2].lower().split(",")
+        if parts.scheme == "mongodb":
+            hosts = [host if _has_port(host) else f"{host}:{_PORT}" for host in hosts]
+        return f"{parts.scheme}://{','.join(sorted(hosts))}{parts.path}"
+
+    def file(self, url: str) -> None:
+        return None
+
+    def open(self, url: str, *, create: bool) -> Store:
+        from synergy.storage.mongodb import MongoStore
+
+        return MongoStore.open(url, create=create)
+
+    def prepare(self, url: str) -> list[str]:
+        from synergy.storage.mongodb import engine
+
+        return engine.prepare(url)
+
+    def exists(self, url: str) -> bool:
+        from synergy.storage.mongodb import engine
+
+        return engine.exists(url)
+
+    def drop(self, url: str) -> None:
+        from synergy.storage.mongodb import engine
+
+        engine.drop(url)
+
+
+def _mistake(url: str) -> str | None:
+    """The mistake in a URL, and what was expected; None if there is none.
+
+    It quotes no part of the URL: what looks like a path may be part of a password.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        return f"{url}: {error}; expected, for example, {EXAMPLE}"
+    user, _, hosts = parts.netloc.rpartition("@")
+    if "@" in user + parts.path + parts.query + parts.fragment:
+        return f"{url}: in a password @ is written %40, / %2F, ? %3F and # %23"
+    if not hosts:
+        return f"{url}: expected a host, for example {EXAMPLE}"
+    if not parts.path.strip("/"):
+        return f"{url}: expected the name of a database, for example {EXAMPLE}"
+    if not _DATABASE.fullmatch(parts.path.removeprefix("/")):
+        return f"{url}: that is no name of a database; expected, for example, {EXAMPLE}"
+    return None
+
+
+def _has_port(host: str) -> bool:
+    return host.rpartition(":")[2].isdigit() and not host.endswith("]")

@@ -1,0 +1,32 @@
+"""Registers the bus through RabbitMQ: `amqp://HOST/VHOST`, or `amqps://` with TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synergy.messaging.amqp import EXAMPLE, SCHEMES, Address
+
+if TYPE_CHECKING:
+    from synergy.clock import Clock
+    from synergy.messaging.protocol import Bus
+    from synergy.storage.protocol import Store
+
+
+class RabbitEngine:
+    """See `synergy.engines.protocol.BusEngine`."""
+
+    expected = EXAMPLE
+    has_broker = True
+
+    def matches(self, url: str) -> bool:
+        return url.partition("://")[0] in SCHEMES
+
+    def check(self, url: str) -> None:
+        Address.parse(url)
+
+    def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
+        from synergy.messaging.rabbitmq import RabbitBus
+
+        return RabbitBus(Address.parse(url), store, clock, queues)

@@ -1,0 +1,55 @@
+"""Registers the store in one SQLite file: `sqlite:///FILE`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synergy.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from synergy.storage.protocol import Store
+
+DEFAULT = "sqlite:///<home>/synergy.db"
+
+_PREFIX = "sqlite:///"
+
+
+class SqliteEngine:
+    """See `synergy.engines.protocol.StoreEngine`."""
+
+    expected = f"{_PREFIX}FILE, for example {DEFAULT}"
+
+    def matches(self, url: str) -> bool:
+        return url.startswith(_PREFIX) and not url.endswith("/")
+
+    def complete(self, url: str, file: Callable[[str], Path]) -> str:
+        path = url.removeprefix(_PREFIX)
+        if path == ":memory:":
+            raise InvalidValue("a store in memory cannot be shared by several processes")
+        return f"{_PREFIX}{file(path)}"
+
+    def place(self, url: str) -> str:
+        return f"{_PREFIX}{self.file(url).resolve()}"
+
+    def file(self, url: str) -> Path:
+        return Path(url.removeprefix(_PREFIX))
+
+    def open(self, url: str, *, create: bool) -> Store:
+        from synergy.storage.sqlite import SqliteStore
+
+        return SqliteStore.open(self.file(url), create=create)
+
+    def prepare(self, url: str) -> list[str]:
+        self.open(url, create=True).close()
+        return []
+
+    def exists(self, url: str) -> bool:
+        return self.file(url).is_file()
+
+    def drop(self, url: str) -> None:
+        """Deletes the log before the file: a new file must never find the log of an old one."""
+        file = self.file(url)
+        for suffix in ("-wal", "-shm", "", "-gate"):
+            file.with_name(file.name + suffix).unlink(missing_ok=True)

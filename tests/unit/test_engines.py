@@ -1,0 +1,103 @@
+"""The registered engines: each URL has one, and checking it needs no driver."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from synergy.engines import BUSES, STORES, bus_engine, store_engine
+from synergy.engines.mongodb import MongoEngine
+from synergy.engines.protocol import BusEngine, StoreEngine
+from synergy.engines.rabbitmq import RabbitEngine
+from synergy.engines.sqlite import SqliteEngine
+from synergy.engines.stored import StoredEngine
+from synergy.errors import InvalidValue
+
+PROJECT = Path(__file__).resolve().parents[2]
+HOWTO = PROJECT / "docs" / "howto" / "add-an-engine.md"
+DRIVERS = ("apsw", "pymongo", "pika")
+URLS = {
+    "sqlite:////srv/a.db": SqliteEngine,
+    "mongodb://host/synergy": MongoEngine,
+    "mongodb+srv://host/synergy": MongoEngine,
+    "store:": StoredEngine,
+    "amqp://host": RabbitEngine,
+    "amqps://host": RabbitEngine,
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_each_url_belongs_to_one_engine(url: str) -> None:
+    (found,) = [type(engine) for engine in (*STORES, *BUSES) if engine.matches(url)]
+    assert found is URLS[url]
+
+
+def test_an_unknown_url_is_answered_with_what_is_expected_of_all_engines() -> None:
+    with pytest.raises(InvalidValue) as store:
+        store_engine("postgresql://host/synergy")
+    assert all(engine.expected in str(store.value) for engine in STORES)
+    with pytest.raises(InvalidValue) as bus:
+        bus_engine("sqlite:////srv/a.db")
+    assert all(engine.expected in str(bus.value) for engine in BUSES)
+
+
+def test_a_file_belongs_to_this_box_and_a_database_to_a_server() -> None:
+    url = "sqlite:////srv/a.db"
+    assert store_engine(url).file(url) == Path("/srv/a.db")
+    url = "mongodb://host/synergy"
+    assert store_engine(url).file(url) is None
+
+
+def test_a_removed_file_takes_its_log_and_locks_along(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    engine = store_engine(url)
+    assert not engine.exists(url)
+    engine.prepare(url)
+    for suffix in ("-wal", "-shm", "-gate"):
+        (tmp_path / f"a.db{suffix}").touch()
+    (tmp_path / "other.db").touch()
+    assert engine.exists(url)
+    engine.drop(url)
+    assert [file.name for file in tmp_path.iterdir()] == ["other.db"]
+    assert not engine.exists(url)
+
+
+def test_checking_urls_imports_no_driver() -> None:
+    checks = "import sys; from synergy.engines import store_engine, bus_engine\n" + "\n".join(
+        f"{'store' if any(e.matches(url) for e in STORES) else 'bus'}_engine({url!r})"
+        for url in URLS
+    )
+    code = f"{checks}\nprint([name for name in {DRIVERS} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def surface(protocol: type) -> set[str]:
+    return {name for name in vars(protocol) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("engine", "protocol"),
+    [*((each, StoreEngine) for each in STORES), *((each, BusEngine) for each in BUSES)],
+)
+def test_engines_offer_what_is_described_and_no_more(engine: object, protocol: type) -> None:
+    assert {name for name in dir(engine) if not name.startswith("_")} == surface(protocol)
+
+
+def test_the_example_of_the_guide_is_an_engine() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.DOTALL)
+    namespace: dict[str, type] = {}
+    exec(compile(code, HOWTO.name, "exec"), namespace)
+    example = namespace["PostgresEngine"]
+    assert surface(example) == surface(StoreEngine)
+    engine = example()
+    assert engine.matches("postgresql://host/synergy")
+    assert engine.place("postgresql://me:secret@host/synergy") == "postgresql://host:5432/synergy"
+    with pytest.raises(InvalidValue, match="expected a database"):
+        engine.complete("postgresql://host", Path)
