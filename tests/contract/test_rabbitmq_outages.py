@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -33,8 +34,8 @@ def node(broker: Broker) -> Iterator[Node]:
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pauses of half a minute are for brokers that are away for longer."""
-    monkeypatch.setattr(reconnecting, "FIRST_PAUSE", 0.1)
-    monkeypatch.setattr(reconnecting, "LONGEST_PAUSE", 0.5)
+    quick = replace(reconnecting.RULE, first=0.1, longest=0.5)
+    monkeypatch.setattr(reconnecting, "RULE", quick)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -130,7 +131,7 @@ class Plant:
 
 @pytest.fixture
 def plant(tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
-    monkeypatch.setattr(reconnecting, "LONGEST_PAUSE", 1.0)
+    monkeypatch.setattr(reconnecting, "RULE", replace(reconnecting.RULE, longest=1.0))
     plant = Plant(tmp_path, broker.url)
     plant.bus.declare([plant.process.queue])
     plant.bus.purge(plant.process.queue)
