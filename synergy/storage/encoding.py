@@ -1,26 +1,21 @@
-"""How values lie in every engine: instants as microseconds, what has no fixed shape as JSON."""
+"""Instants as every engine stores them: microseconds since 1970."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-
-import orjson
-
-from synergy.errors import InvalidValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def micros(instant: datetime) -> int:
-    """An instant as it is stored."""
+    """The stored form of an instant."""
     return (instant - _EPOCH) // _MICROSECOND
 
 
 def micros_or_none(instant: datetime | None) -> int | None:
-    """The same for one that may be missing."""
-    return None if instant is None else micros(instant)
+    """The stored form of an instant that may be missing."""
+    return None if instant is None else (instant - _EPOCH) // _MICROSECOND
 
 
 def instant(stored: int) -> datetime:
@@ -29,13 +24,5 @@ def instant(stored: int) -> datetime:
 
 
 def instant_or_none(stored: int | None) -> datetime | None:
-    """The same for one that may be missing."""
-    return None if stored is None else instant(stored)
-
-
-def json(value: Mapping[str, object], what: str) -> bytes:
-    """A part of a row as it is stored; raises InvalidValue for what JSON cannot hold."""
-    try:
-        return orjson.dumps(value)
-    except TypeError as error:
-        raise InvalidValue(f"{what} cannot be stored: {error}") from error
+    """The instant that `micros_or_none` stored."""
+    return None if stored is None else _EPOCH + timedelta(microseconds=stored)

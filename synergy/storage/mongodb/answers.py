@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+import orjson
+
 from synergy.model.answer import Answer
 from synergy.storage.encoding import micros
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.operation_documents import (
-    answer_document,
-    answer_fields,
-    answer_id,
-    answer_of,
-)
 from synergy.storage.mongodb.swap import insert_new
+from synergy.storage.nouns import ANSWER
+
+_answer_of = ANSWER.reads_document(rev="v")
+_fields_of = ANSWER.writes_document(rev="v")
 
 
 class MongoAnswers:
@@ -25,17 +25,17 @@ class MongoAnswers:
         self._answers = database["answers"]
 
     def begin(self, answer: Answer) -> tuple[Answer, bool]:
-        document = answer_document(answer, 1)
+        document = {**_fields_of(answer), "_id": answer_id(answer.person, answer.key), "v": 1}
         with self._database.calling():
             while not insert_new(self._answers, [document]):
                 found = self._answers.find_one({"_id": document["_id"]})
                 if found is not None:  # else it was dropped just now
-                    return answer_of(found), False
+                    return _answer_of(found), False
         return replace(answer, rev=1), True
 
     def change(self, answer: Answer) -> Answer | None:
         rev = answer.rev + 1
-        change = {"$set": {**answer_fields(answer), "v": rev}}
+        change = {"$set": {**_fields_of(answer), "v": rev}}
         with self._database.calling():
             done = self._answers.update_one(_seen(answer), change).matched_count
         return replace(answer, rev=rev) if done else None
@@ -52,6 +52,11 @@ class MongoAnswers:
             if not old:
                 return 0
             return self._answers.delete_many({"_id": {"$in": old}, **wanted}).deleted_count
+
+
+def answer_id(person: str, key: str) -> str:
+    """The id of an answer's document, different for different pairs."""
+    return orjson.dumps([person, key]).decode()
 
 
 def _seen(answer: Answer) -> Doc:

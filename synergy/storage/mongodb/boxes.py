@@ -8,15 +8,20 @@ from datetime import datetime
 from pymongo.errors import BulkWriteError
 
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.storage.encoding import instant_or_none, micros, micros_or_none
+from synergy.storage.encoding import micros
 from synergy.storage.entries import box_switched
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.swap import is_duplicate
+from synergy.storage.nouns import ASSIGNMENT, BOX, OBSERVED
 
-_WORDS = {False: "off", True: "on"}
-_OBSERVED = ("process", "instance", "state", "marker", "pid", "started", "boot_id", "restarts")
+_assignment_of = ASSIGNMENT.reads_document()
+_box_of = BOX.reads_document(id="_id")
+_observed_of = OBSERVED.reads_document()
+_observed_fields_of = OBSERVED.writes_document(
+    "process instance state marker pid started boot_id since restarts"
+)
 
 
 class MongoBoxes:
@@ -35,7 +40,16 @@ class MongoBoxes:
                 return []
             try:
                 self._assignments.insert_many(
-                    [assignment_of(box, process) for process in processes], ordered=False
+                    [
+                        {
+                            "_id": assignment_id(box, process),
+                            "box": box,
+                            "process": process,
+                            "is_on": True,
+                        }
+                        for process in processes
+                    ],
+                    ordered=False,
                 )
             except BulkWriteError as error:
                 if not is_duplicate(error):
@@ -48,14 +62,14 @@ class MongoBoxes:
         wanted = {} if box is None else {"box": box}
         with self._database.calling():
             found = list(self._assignments.find(wanted).sort([("box", 1), ("process", 1)]))
-        return [Assignment(one["box"], one["process"], one["is_on"]) for one in found]
+        return [_assignment_of(one) for one in found]
 
     def switch(
         self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
     ) -> bool:
         with self._database.calling():
             before = self._assignments.find_one_and_update(
-                {"_id": _place(box, process)}, {"$set": {"is_on": is_on}}
+                {"_id": assignment_id(box, process)}, {"$set": {"is_on": is_on}}
             )
         if before is None:
             return False
@@ -63,7 +77,10 @@ class MongoBoxes:
         return True
 
     def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:
-        fields = {"seen_at": micros(now), "observed": [_document(one) for one in observed]}
+        fields = {
+            "seen_at": micros(now),
+            "observed": [_observed_fields_of(one) for one in observed],
+        }
         with self._database.calling():
             upsert(self._boxes, box, {"$set": fields})
 
@@ -72,30 +89,18 @@ class MongoBoxes:
         with self._database.calling():
             found = list(self._boxes.find(wanted))
         observed = [
-            _observed(one["_id"], process) for one in found for process in one.get("observed", ())
+            _observed_of({**seen, "box": one["_id"]})
+            for one in found
+            for seen in one.get("observed", ())
         ]
         return sorted(observed, key=lambda one: (one.box, one.process, one.instance))
 
     def all(self) -> list[Box]:
         with self._database.calling():
             found = list(self._boxes.find({}, {"seen_at": 1}).sort("_id", 1))
-        return [Box(one["_id"], instant_or_none(one.get("seen_at"))) for one in found]
+        return [_box_of(one) for one in found]
 
 
-def _place(box: str, process: str) -> str:
+def assignment_id(box: str, process: str) -> str:
+    """The id of an assignment."""
     return f"{box} {process}"  # no box has a blank in its name
-
-
-def assignment_of(box: str, process: str, is_on: bool = True) -> Doc:
-    """A new assignment."""
-    return {"_id": _place(box, process), "box": box, "process": process, "is_on": is_on}
-
-
-def _document(seen: ObservedProcess) -> Doc:
-    fields = {name: getattr(seen, name) for name in _OBSERVED}
-    return {**fields, "since": micros_or_none(seen.since)}
-
-
-def _observed(box: str, document: Doc) -> ObservedProcess:
-    fields = {name: document[name] for name in _OBSERVED}
-    return ObservedProcess(box, since=instant_or_none(document["since"]), **fields)

@@ -27,7 +27,8 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.results import Page, Result, Results
 from synergy.storage.mongodb.swap import Swap, swap
-from synergy.storage.mongodb.unit_documents import entry, listed, told
+from synergy.storage.mongodb.unit_documents import entry, told
+from synergy.storage.nouns import counts_list
 
 
 class Conclusions:
@@ -154,7 +155,7 @@ def _ending(document: Doc, conclusion: Conclusion, at: int, pages: Sequence[Page
     return {
         "at": at,
         "state": conclusion.state.value,
-        "counts": listed(conclusion.counts),
+        "counts": counts_list(conclusion.counts),
         "reason": conclusion.reason,
         "not_before": micros_or_none(conclusion.not_before),
         "owner": document["owner"],

@@ -10,7 +10,9 @@ from synergy.model.journal import JournalEntry
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.numbers import upsert
+from synergy.storage.nouns import CONTROL
 
+_control_of = CONTROL.reads_document(process="_id", trigger_frequency="trigger")
 _WORDS = {None: "", False: "off", True: "on"}
 
 
@@ -25,12 +27,7 @@ class MongoControls:
     def all(self) -> dict[str, ProcessControl]:
         with self._database.calling():
             found = list(self._controls.find())
-        return {
-            control["_id"]: ProcessControl(
-                control["_id"], control.get("is_on"), control.get("trigger")
-            )
-            for control in found
-        }
+        return {control["_id"]: _control_of(control) for control in found}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
         before, word = _WORDS[self._set(process, "is_on", is_on)], _WORDS[is_on]

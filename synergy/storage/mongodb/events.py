@@ -10,8 +10,11 @@ from synergy.model.schedule import Event
 from synergy.storage.encoding import micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.paging import page
-from synergy.storage.mongodb.run_documents import event_document, event_of
 from synergy.storage.mongodb.sequence import extend, newest
+from synergy.storage.nouns import EVENT
+
+_event_of = EVENT.reads_document(seq="_id")
+_fields_of = EVENT.writes_document("id type resource timestamp at who body")
 
 
 class MongoEvents:
@@ -23,7 +26,7 @@ class MongoEvents:
     def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
         wanted: dict[str, Doc] = {}
         for event in events:
-            wanted.setdefault(event.id, event_document(event))
+            wanted.setdefault(event.id, _fields_of(event))
         with self._database.calling():
             known = self._known(wanted)
             new = self._insert([one for id_, one in wanted.items() if id_ not in known])
@@ -34,12 +37,12 @@ class MongoEvents:
     def since(self, seq: int, limit: int) -> list[Event]:
         with self._database.calling():
             found = self._database["events"].find({"_id": {"$gt": seq}}).sort("_id", 1)
-            return [event_of(document) for document in found.limit(limit)]
+            return [_event_of(document) for document in found.limit(limit)]
 
     def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
         with self._database.calling():
             documents, following = page(self._database["events"], {}, "_id", limit, cursor)
-        return [event_of(document) for document in documents], following
+        return [_event_of(document) for document in documents], following
 
     def last_seq(self) -> int:
         with self._database.calling():
@@ -86,6 +89,6 @@ class MongoEvents:
 def _given(id_: str, known: dict[str, Doc], new: dict[str, Doc]) -> tuple[Event, bool]:
     """The event of that id, which is new only to who asks first."""
     if id_ in known:
-        return event_of(known[id_]), False
+        return _event_of(known[id_]), False
     known[id_] = new[id_]
-    return event_of(new[id_]), True
+    return _event_of(new[id_]), True

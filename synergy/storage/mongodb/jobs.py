@@ -167,7 +167,7 @@ class MongoJobs:
         return made, [at for at, move in refused if move.process in made]
 
     def _documents(self, places: Iterable[Place]) -> dict[Place, Doc]:
-        ids = [_id(place) for place in places]
+        ids = [block_id(place) for place in places]
         found = self._database["job_blocks"].find({"_id": {"$in": ids}})
         return {_place(document): document for document in found}
 
@@ -199,7 +199,7 @@ class MongoJobs:
 
         Those that are not `known` may have been made by somebody else meanwhile.
         """
-        documents = [(block[0], block_document(*block)) for block in blocks]
+        documents = [(block[0], _block_document(*block)) for block in blocks]
         collection = self._database["job_blocks"]
         made = insert_new(collection, [block for place, block in documents if place not in known])
         older = [
@@ -246,10 +246,11 @@ def _written(head: Doc, documents: dict[Place, Doc]) -> dict[Place, Doc]:
         for place, jobs in parts_of(head["_id"], item["first"], item["last"]):
             if place in blocks:
                 blocks[place].apply(*jobs, item["byte"], item["generation"])
-    return {place: block_document(place, block, head["v"]) for place, block in blocks.items()}
+    return {place: _block_document(place, block, head["v"]) for place, block in blocks.items()}
 
 
-def _id(place: Place) -> str:
+def block_id(place: Place) -> str:
+    """The id of a block's document."""
     return f"{place[0]}|{place[1]}"
 
 
@@ -264,11 +265,11 @@ def _block(number: int, document: Doc | None) -> Block:
     return Block(number, document["states"], generations)
 
 
-def block_document(place: Place, block: Block, v: int) -> Doc:
+def _block_document(place: Place, block: Block, v: int) -> Doc:
     """A block as of a version of its process's head."""
     process, number = place
     return {
-        "_id": _id(place),
+        "_id": block_id(place),
         "process": process,
         "number": number,
         "states": bytes(block.states),

@@ -16,9 +16,10 @@ from itertools import takewhile
 from typing import Any
 
 from synergy.model.journal import JournalEntry
-from synergy.storage.encoding import instant, micros
+from synergy.storage.encoding import micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.sequence import extend, newest
+from synergy.storage.nouns import ENTRY
 
 LAST = "journal"  # the counter that outlives the newest entry
 _REMEMBERED = 10_000  # origins
@@ -125,24 +126,10 @@ def _below(before: int | None) -> dict[str, Any]:
     return {} if before is None else {"_id": {"$lt": before}}
 
 
-_FIELDS = (
-    "event", "process", "first", "last", "before", "after", "generation", "why", "who", "unit",
-    "attempt", "covered",
-)  # fmt: skip
+entry_from = ENTRY.reads_document(seq="_id")
+"""The entry that a document holds, with its number if it has one."""
 
-
-def document_of(entry: JournalEntry) -> Doc:
-    """An entry as it is kept, without its number and origin."""
-    fields = {name: getattr(entry, name) for name in _FIELDS}
-    return {"at": micros(entry.at), **fields, "flags": entry.flags}
-
-
-def entry_from(document: Doc) -> JournalEntry:
-    """The entry that `document_of` wrote, with its number if it has one."""
-    fields = {name: document[name] for name in _FIELDS}
-    return JournalEntry(
-        at=instant(document["at"]),
-        flags=document.get("flags", 0),  # entries of before have none
-        seq=document.get("_id", 0),
-        **fields,
-    )
+document_of = ENTRY.writes_document(
+    "at event process first last before after generation why who unit attempt covered flags"
+)
+"""An entry as it is stored, without its number and origin."""

@@ -16,7 +16,7 @@ from pymongo.collection import Collection
 
 from synergy.model.journal import JournalEntry
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.mongodb.journal import MongoJournal, entry_from
 from synergy.storage.mongodb.swap import Swap, in_parts, swap
 
 _AT_ONCE = 2_000  # documents whose entries are told together
@@ -33,6 +33,14 @@ Decided = tuple[Doc, Swap]
 
 Told = Callable[[Doc, Doc], tuple[str, JournalEntry]]
 """An untold entry of a document as the journal has it, with its origin."""
+
+
+def told_of(noun: str, field: str) -> Told:
+    """How whole entries are told, of documents that `field` tells apart for ever."""
+    return lambda document, entry: (
+        f"{noun}:{document[field]}:{entry['v']}",
+        entry_from(entry),
+    )
 
 
 def new(entry: Doc) -> Doc:

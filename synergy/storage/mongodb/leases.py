@@ -10,6 +10,9 @@ from pymongo.errors import DuplicateKeyError
 
 from synergy.model.lease import Lease
 from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.nouns import LEASE
+
+_lease = LEASE.reads_document(name="_id")
 
 
 class MongoLeases:
@@ -84,8 +87,3 @@ def _held(lease: Lease) -> Doc:
 
 def _lease_or_none(document: Doc | None) -> Lease | None:
     return None if document is None else _lease(document)
-
-
-def _lease(document: Doc) -> Lease:
-    name, fields = document["_id"], ("holder", "epoch", "seq", "released")
-    return Lease(name, *(document[field] for field in fields))

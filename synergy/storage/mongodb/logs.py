@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb.database import Database
+from synergy.storage.nouns import LINE
 from synergy.storage.protocol import LogLine
+
+_line_of = LINE.reads_document()
+_fields_of = LINE.writes_document()
 
 
 class MongoLogs:
@@ -21,16 +24,7 @@ class MongoLogs:
         self._lines = database["unit_logs"]
 
     def append(self, unit: str, lines: Sequence[LogLine]) -> None:
-        documents = [
-            {
-                "unit": unit,
-                "attempt": line.attempt,
-                "at": micros(line.at),
-                "level": line.level,
-                "text": line.text,
-            }
-            for line in lines
-        ]
+        documents = [{**_fields_of(line), "unit": unit} for line in lines]
         if documents:
             with self._database.calling():
                 self._lines.insert_many(documents)
@@ -41,10 +35,7 @@ class MongoLogs:
         lines = self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)])
         with self._database.calling():
             found = list(lines.skip(after).limit(limit or 0))
-        return [
-            LogLine(instant(line["at"]), line["attempt"], line["level"], line["text"])
-            for line in found
-        ]
+        return [_line_of(line) for line in found]
 
     def count(self, unit: str) -> int:
         with self._database.calling():

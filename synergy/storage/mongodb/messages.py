@@ -15,14 +15,17 @@ from functools import partial
 
 from pymongo.collection import Collection
 
-from synergy.storage.encoding import instant, micros
+from synergy.storage.encoding import micros
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.nouns import DEAD_MESSAGE
 from synergy.storage.protocol import DeadMessage, StoredMessage
 
 FREE = ""  # the taker of a message that waits
 DEAD = "dead messages"  # the counter that gives them their numbers
 _PREFIX = "messages."  # of the collection of each queue
+
+_dead_message_of = DEAD_MESSAGE.reads_document(seq="_id")
 
 
 class MongoMessages:
@@ -96,12 +99,7 @@ class MongoMessages:
         wanted = {} if before is None else {"_id": {"$lt": before}}
         with self._database.calling():
             found = list(self._dead.find(wanted).sort("_id", -1).limit(limit))
-        return [
-            DeadMessage(
-                dead["_id"], dead["queue"], dead["body"], dead["reason"], instant(dead["at"])
-            )
-            for dead in found
-        ]
+        return [_dead_message_of(one) for one in found]
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         """Each is put back before it is forgotten: rather twice than not at all."""

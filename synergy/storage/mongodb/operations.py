@@ -13,19 +13,19 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
-from synergy.storage.mongodb.journaled import JournaledCollection
-from synergy.storage.mongodb.operation_documents import (
-    FINISHED,
-    UNFINISHED,
-    document_of,
-    fields_of,
-    operation_of,
-    told,
-)
+from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of
 from synergy.storage.mongodb.paging import page
 from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.nouns import OPERATION
 
 COUNTER = "operation"  # gives operations their numbers
+
+_UNFINISHED = [state.value for state in OperationState if not state.is_finished]
+_FINISHED = [state.value for state in OperationState if state.is_finished]
+
+_operation_of = OPERATION.reads_document(id="_id", rev="v")
+_fields_of = OPERATION.writes_document(id="_id", rev="v")
+_changes_of = OPERATION.writes_document("state total done touched detail owner finished_at")
 
 
 class MongoOperations:
@@ -33,10 +33,13 @@ class MongoOperations:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(database, "operations", journal, told)
+        self._telling = JournaledCollection(
+            database, "operations", journal, told_of("operation", "number")
+        )
 
     def accept(self, operation: Operation) -> Operation:
-        document = document_of(operation)
+        entry = entry_document(entries.operation_accepted(operation))
+        document: Doc = {**_fields_of(operation), **new(entry)}
         with self._database.calling():
             document["number"] = numbers.take(self._database, COUNTER, 1)
             if insert_new(self._telling.collection, [document]):
@@ -54,23 +57,23 @@ class MongoOperations:
     def get(self, id_: str) -> Operation | None:
         with self._database.calling():
             found = self._telling.collection.find_one({"_id": id_})
-        return None if found is None else operation_of(found)
+        return None if found is None else _operation_of(found)
 
     def find(
         self, limit: int = 100, cursor: str | None = None
     ) -> tuple[list[Operation], str | None]:
         with self._database.calling():
             documents, following = page(self._telling.collection, {}, "number", limit, cursor)
-        return [operation_of(document) for document in documents], following
+        return [_operation_of(document) for document in documents], following
 
     def unfinished(self) -> Sequence[Operation]:
         with self._database.calling():
-            wanted = {"state": {"$in": UNFINISHED}}
+            wanted = {"state": {"$in": _UNFINISHED}}
             found = self._telling.collection.find(wanted).sort("number", 1)
-            return [operation_of(document) for document in found]
+            return [_operation_of(document) for document in found]
 
     def prune(self, before: datetime, limit: int) -> int:
-        wanted = {"state": {"$in": FINISHED}, "finished_at": {"$lt": micros(before)}}
+        wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
         with self._database.calling():
             operations = self._telling.collection
             found = operations.find(wanted, {"_id": 1}).sort("finished_at", 1).limit(limit)
@@ -89,4 +92,4 @@ def _changed(operation: Operation, document: Doc) -> Swap | None:
     before, entry = OperationState(document["state"]), None
     if operation.state.is_finished and not before.is_finished:
         entry = entry_document(entries.operation_finished(operation, before))
-    return Swap(document["_id"], document["v"], fields_of(operation), entry=entry)
+    return Swap(document["_id"], document["v"], _changes_of(operation), entry=entry)

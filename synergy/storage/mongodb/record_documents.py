@@ -7,51 +7,156 @@ of the record's, so that they exist once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from synergy.storage.blocks import Block
-from synergy.storage.mongodb import (
-    jobs,
-    journal,
-    journaled,
-    operation_documents,
-    run_documents,
-    unit_documents,
-)
-from synergy.storage.mongodb.boxes import assignment_of
+import orjson
+
+from synergy.storage import nouns
+from synergy.storage.codec import Codec, Kind, RecordFields
+from synergy.storage.mongodb import journal, journaled
+from synergy.storage.mongodb.answers import answer_id
+from synergy.storage.mongodb.boxes import assignment_id
 from synergy.storage.mongodb.database import Doc
-from synergy.storage.mongodb.messages import DEAD, FREE
+from synergy.storage.mongodb.jobs import block_id
+from synergy.storage.mongodb.messages import DEAD
+from synergy.storage.mongodb.schedule_documents import history_of
+from synergy.storage.mongodb.unit_documents import unique_fields
 from synergy.storage.protocol import Record
-from synergy.storage.records import (
-    answer_of,
-    entry_of,
-    event_of,
-    of_answer,
-    of_entry,
-    of_event,
-    of_operation,
-    of_run,
-    of_unit,
-    operation_of,
-    packed,
-    run_of,
-    unit_of,
-    unpacked,
+from synergy.storage.records import KINDS
+
+
+class Table:
+    """A collection whose documents are the records of a kind, ordered by `key`.
+
+    `names` are those of `RecordFields`; `more` gives the fields of a document that follow from
+    the others.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        names: str,
+        kinds: Mapping[str, Kind] | None = None,
+        more: Callable[[Doc], Doc] = lambda _: {},
+    ) -> None:
+        self.collection = kind
+        self._fields = RecordFields(names, kinds or {}, lambda kind: kind.document)
+        by_field = dict(zip(self._fields.names, self._fields.stored, strict=True))
+        self.key = tuple(by_field[field] for field in KINDS[kind])
+        self._more = more
+
+    def record(self, document: Doc) -> Record:
+        """The record that a document holds."""
+        return self._fields.record(map(document.get, self._fields.stored))
+
+    def document(self, record: Record) -> Doc:
+        """The document that holds a record."""
+        document: Doc = dict(zip(self._fields.stored, self._fields.values(record), strict=True))
+        return document | self._more(document)
+
+
+def _names(codec: Codec[Any], **stored: str) -> str:
+    """All fields of a type, some of which have other names in its documents."""
+    return " ".join(f"{name}={stored.get(name, name)}" for name in codec.names)
+
+
+def _unit(document: Doc) -> Doc:
+    return {**unique_fields(document), **journaled.copied()}
+
+
+def _journaled(document: Doc) -> Doc:
+    return journaled.copied(document["v"])
+
+
+TABLES = {
+    kind: Table(kind, *described)
+    for kind, *described in (
+        ("facts", "name=_id value"),
+        ("controls", "process=_id is_on trigger"),
+        ("boxes", "id=_id seen_at"),
+        (
+            "assignments", "box process is_on", {},
+            lambda one: {"_id": assignment_id(one["box"], one["process"])},
+        ),
+        (
+            "job_blocks", "process block=number states generations", nouns.BLOCK,
+            # older than anything that the head of its process will list
+            lambda one: {"_id": block_id((one["process"], one["number"])), "v": 0},
+        ),
+        ("units", f"{_names(nouns.UNIT, id='_id')} number is_superseded", nouns.UNIT.kinds, _unit),
+        ("runs", f"{_names(nouns.RUN, id='_id', rev='v')} number", nouns.RUN.kinds, _journaled),
+        ("events", _names(nouns.EVENT, seq="_id"), nouns.EVENT.kinds),
+        (
+            "operations", f"{_names(nouns.OPERATION, id='_id', rev='v')} number",
+            nouns.OPERATION.kinds, _journaled,
+        ),
+        (
+            "answers", _names(nouns.ANSWER, rev="v"), nouns.ANSWER.kinds,
+            lambda one: {"_id": answer_id(one["person"], one["key"])},
+        ),
+        (
+            "journal", _names(nouns.ENTRY, seq="_id"), nouns.ENTRY.kinds,
+            # it is never told again, so its origin may be its number
+            lambda one: {"origin": f"copy:{one['_id']}"},
+        ),
+        ("dead_messages", "seq=_id queue body reason at", nouns.DEAD_MESSAGE.kinds),
+    )
+}  # fmt: skip
+
+MARK = ("collection", "timeperiod", "low", "high", "rows")
+COUNTERS = {"dead_message": DEAD, "journal": journal.LAST}
+
+_SCHEDULE = RecordFields(
+    "name=_id version origin is_enabled reason progress wake_at keys created_at changed_at rev=v",
+    nouns.SCHEDULE.kinds,
+    lambda kind: kind.document,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A kind of which a record is a document of a collection, ordered by `key`."""
+def schedule_record(document: Doc, older: Sequence[Doc]) -> Record:
+    """A schedule and all its versions, oldest first; `older` are those before the present one."""
+    versions = [
+        [one["version"], one["edited_at"], one["edited_by"], orjson.loads(one["definition"])]
+        for one in (*older, document)
+    ]
+    return _SCHEDULE.record(map(document.get, _SCHEDULE.stored)) | {"versions": versions}
 
-    collection: str
-    key: tuple[str, ...]
-    record: Callable[[Doc], Record]
-    document: Callable[[Record], Doc]
+
+def schedule_documents(record: Record) -> tuple[Doc, list[Doc]]:
+    """A schedule that has told the journal everything, and its older versions.
+
+    Its `birth` is always the same, so that it is copied once, and none that another one has.
+    """
+    *older, newest = [
+        {
+            "version": version, "edited_at": at, "edited_by": who,
+            "definition": orjson.dumps(definition).decode(),
+        }
+        for version, at, who, definition in record["versions"]
+    ]  # fmt: skip
+    document = {
+        **dict(zip(_SCHEDULE.stored, _SCHEDULE.values(record), strict=True)),
+        **newest,
+        "birth": f"copy:{record['name']}:{record['created_at']}",
+        "is_removed": False,
+        **journaled.copied(record["rev"]),
+    }
+    return document, [history_of(document | edit) for edit in older]
 
 
-def lines_of(record: Record) -> list[Doc]:
+def logs_record(attempt: tuple[str, int], lines: Iterable[Doc]) -> Record:
+    """The lines of an attempt, in the order in which they were written."""
+    texts = [[line["at"], line["level"], line["text"]] for line in sorted(lines, key=_written)]
+    return {"unit": attempt[0], "attempt": attempt[1], "lines": texts}
+
+
+def _written(line: Doc) -> tuple[bool, Any]:
+    """The order of an attempt's lines: those that were copied have words as ids, and are older."""
+    return not isinstance(line["_id"], str), line["_id"]
+
+
+def logs_documents(record: Record) -> list[Doc]:
     """The lines of an attempt, each with an id of its own."""
     unit, attempt = record["unit"], record["attempt"]
     return [
@@ -61,129 +166,3 @@ def lines_of(record: Record) -> list[Doc]:
         }
         for number, (at, level, text) in enumerate(record["lines"])
     ]  # fmt: skip
-
-
-def change_of(mark: Record) -> Doc:
-    """As if the last write to the timeperiod had been a single one."""
-    return {"_id": mark["high"], "is_newest": True, **mark}
-
-
-def message_of(queue: str, document: Doc) -> Record:
-    """A message at rest in a queue; one that a dead consumer had taken rests as well."""
-    return {"queue": queue, "seq": document["_id"], "body": packed(document["body"])}
-
-
-def message_document(record: Record) -> Doc:
-    """A message as its queue holds it."""
-    return {"_id": record["seq"], "body": unpacked(record["body"]), "taker": FREE}
-
-
-def _table(collection: str, *key: str, **fields: str) -> Table:
-    """A table whose documents have these fields, by the fields of the record."""
-    return Table(
-        collection,
-        key,
-        lambda document: {name: document.get(field) for name, field in fields.items()},
-        lambda record: {field: record[name] for name, field in fields.items()},
-    )
-
-
-def _dead(document: Doc) -> Record:
-    rest = {name: document[name] for name in ("queue", "reason", "at")}
-    return {"seq": document["_id"], "body": packed(document["body"]), **rest}
-
-
-def _dead_document(record: Record) -> Doc:
-    rest = {name: record[name] for name in ("queue", "reason", "at")}
-    return {"_id": record["seq"], "body": unpacked(record["body"]), **rest}
-
-
-def _block(document: Doc) -> Record:
-    pairs = sorted([one["job"], one["generation"]] for one in document["generations"])
-    return {
-        "process": document["process"], "block": document["number"],
-        "states": packed(document["states"]), "generations": pairs,
-    }  # fmt: skip
-
-
-def _block_document(record: Record) -> Doc:
-    """Older than anything that the head of its process will list."""
-    number = record["block"]
-    block = Block(number, unpacked(record["states"]), dict(record["generations"]))
-    return jobs.block_document((record["process"], number), block, 0)
-
-
-def _unit(document: Doc) -> Record:
-    return of_unit(unit_documents.unit_of(document), document["number"], document["is_superseded"])
-
-
-def _unit_document(record: Record) -> Doc:
-    """A unit that has told the journal everything."""
-    document = unit_documents.document_of(unit_of(record), record["number"], "")
-    return {**document, "is_superseded": record["is_superseded"], **journaled.copied()}
-
-
-def _run(document: Doc) -> Record:
-    return of_run(run_documents.run_of(document), document["number"])
-
-
-def _run_document(record: Record) -> Doc:
-    """A run that has told the journal everything."""
-    document = run_documents.document_of(run_of(record), "")
-    return {**document, "number": record["number"], **journaled.copied(record["rev"])}
-
-
-def _operation(document: Doc) -> Record:
-    return of_operation(operation_documents.operation_of(document), document["number"])
-
-
-def _operation_document(record: Record) -> Doc:
-    """An operation that has told the journal everything."""
-    document = operation_documents.document_of(operation_of(record))
-    return {**document, "number": record["number"], **journaled.copied(record["rev"])}
-
-
-def _answer_document(record: Record) -> Doc:
-    return operation_documents.answer_document(answer_of(record), record["rev"])
-
-
-def _event_document(record: Record) -> Doc:
-    return {**run_documents.event_document(event_of(record)), "_id": record["seq"]}
-
-
-def _entry_document(record: Record) -> Doc:
-    """Nobody tells it again, so its origin may be its number."""
-    number = record["seq"]
-    return {**journal.document_of(entry_of(record)), "_id": number, "origin": f"copy:{number}"}
-
-
-MARK = ("collection", "timeperiod", "low", "high", "rows")
-COUNTERS = {"dead_message": DEAD, "journal": journal.LAST}
-TABLES = {
-    "facts": _table("facts", "_id", name="_id", value="value"),
-    "controls": _table("controls", "_id", process="_id", is_on="is_on", trigger="trigger"),
-    "boxes": _table("boxes", "_id", id="_id", seen_at="seen_at"),
-    "assignments": Table(
-        "assignments",
-        ("box", "process"),
-        lambda document: {name: document[name] for name in ("box", "process", "is_on")},
-        lambda record: assignment_of(record["box"], record["process"], is_on=record["is_on"]),
-    ),
-    "job_blocks": Table("job_blocks", ("process", "number"), _block, _block_document),
-    "units": Table("units", ("number",), _unit, _unit_document),
-    "runs": Table("runs", ("number",), _run, _run_document),
-    "events": Table(
-        "events", ("_id",), lambda one: of_event(run_documents.event_of(one)), _event_document
-    ),
-    "operations": Table("operations", ("number",), _operation, _operation_document),
-    "answers": Table(
-        "answers",
-        ("person", "key"),
-        lambda one: of_answer(operation_documents.answer_of(one)),
-        _answer_document,
-    ),
-    "journal": Table(
-        "journal", ("_id",), lambda one: of_entry(journal.entry_from(one)), _entry_document
-    ),
-    "dead_messages": Table("dead_messages", ("_id",), _dead, _dead_document),
-}

@@ -12,19 +12,22 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
-from synergy.storage.mongodb.journaled import JournaledCollection, without_first
+from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of, without_first
 from synergy.storage.mongodb.paging import page
-from synergy.storage.mongodb.run_documents import (
-    FINISHED,
-    UNFINISHED,
-    document_of,
-    fields_of,
-    run_of,
-    told,
-)
 from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.nouns import RUN
 
 COUNTER = "run"  # gives runs their numbers
+
+_UNFINISHED = [state.value for state in RunState if not state.is_finished]
+_FINISHED = [state.value for state in RunState if state.is_finished]
+
+_run_of = RUN.reads_document(id="_id", rev="v")
+_fields_of = RUN.writes_document(id="_id", rev="v")
+_changes_of = RUN.writes_document(
+    "version state program group priority reason attempt owner not_before launched_at finished_at "
+    "request detail"
+)
 
 
 class MongoRuns:
@@ -32,7 +35,7 @@ class MongoRuns:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(database, "runs", journal, told)
+        self._telling = JournaledCollection(database, "runs", journal, told_of("run", "number"))
 
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
         if not runs:
@@ -40,14 +43,15 @@ class MongoRuns:
         unique: dict[str, Run] = {}
         for run in runs:
             unique.setdefault(run.id, run)
-        new = [document_of(run, who) for run in unique.values()]
+        documents = [_document(run, who) for run in unique.values()]
         with self._database.calling():
-            first = numbers.take(self._database, COUNTER, len(new))
-            new = [{**one, "number": number} for number, one in enumerate(new, first)]
-            created = insert_new(self._telling.collection, new)
-            self._telling.tell(one for one in new if one["_id"] in created)
+            first = numbers.take(self._database, COUNTER, len(documents))
+            for number, document in enumerate(documents, first):
+                document["number"] = number
+            created = insert_new(self._telling.collection, documents)
+            self._telling.tell(one for one in documents if one["_id"] in created)
             known = self._twins([run for run in runs if run.id not in created])
-        stored = {one["_id"]: run_of(one) for one in new if one["_id"] in created}
+        stored = {one["_id"]: _run_of(one) for one in documents if one["_id"] in created}
         return [stored[run.id] if run.id in stored else known[run.id] for run in runs]
 
     def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
@@ -76,10 +80,10 @@ class MongoRuns:
             wanted["state"] = state.value
         with self._database.calling():
             documents, following = page(self._telling.collection, wanted, "number", limit, cursor)
-        return [run_of(document) for document in documents], following
+        return [_run_of(document) for document in documents], following
 
     def unfinished(self) -> list[Run]:
-        return self._runs({"state": {"$in": UNFINISHED}})
+        return self._runs({"state": {"$in": _UNFINISHED}})
 
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
         wanted = {
@@ -90,10 +94,10 @@ class MongoRuns:
         with self._database.calling():
             found = self._telling.collection.find(wanted)
             newest = next(iter(found.sort([("launched_at", -1), ("number", -1)]).limit(1)), None)
-        return None if newest is None else run_of(newest)
+        return None if newest is None else _run_of(newest)
 
     def prune(self, before: datetime, limit: int) -> int:
-        wanted = {"state": {"$in": FINISHED}, "finished_at": {"$lt": micros(before)}}
+        wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
         with self._database.calling():
             runs = self._telling.collection
             found = runs.find(wanted, {"_id": 1}).sort("finished_at", 1).limit(limit)
@@ -110,7 +114,7 @@ class MongoRuns:
     def _runs(self, wanted: Doc) -> list[Run]:
         with self._database.calling():
             found = self._telling.collection.find(wanted).sort("number", 1)
-            return [run_of(document) for document in found]
+            return [_run_of(document) for document in found]
 
     def _twins(self, runs: Sequence[Run]) -> dict[str, Run]:
         """By the id that was wanted, the runs that are there: of that id, else of that key."""
@@ -118,13 +122,18 @@ class MongoRuns:
             return {}
         collection = self._telling.collection
         wanted = {"_id": {"$in": [run.id for run in runs]}}
-        found = {document["_id"]: run_of(document) for document in collection.find(wanted)}
+        found = {document["_id"]: _run_of(document) for document in collection.find(wanted)}
         for run in runs:  # an id is a function of the key: nobody but a test gets in here
             if run.id not in found:
                 twin = collection.find_one({"schedule": run.schedule, "key": run.key})
                 assert twin is not None, "what could not be created is there"
-                found[run.id] = run_of(twin)
+                found[run.id] = _run_of(twin)
         return found
+
+
+def _document(run: Run, who: str) -> Doc:
+    """A new run without its number, with a journal entry that has yet to be written."""
+    return {**_fields_of(run), **new(entry_document(entries.run_created(run, who)))}
 
 
 def _changed(change: RunChange, document: Doc) -> Swap | None:
@@ -134,4 +143,4 @@ def _changed(change: RunChange, document: Doc) -> Swap | None:
     before = RunState(document["state"])
     if before is not change.run.state:
         entry = entry_document(entries.run_changed(change, before))
-    return Swap(document["_id"], document["v"], fields_of(change.run), entry=entry)
+    return Swap(document["_id"], document["v"], _changes_of(change.run), entry=entry)

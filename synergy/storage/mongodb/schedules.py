@@ -17,16 +17,15 @@ from synergy.storage import entries
 from synergy.storage.encoding import instant, micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of
-from synergy.storage.mongodb.journaled import JournaledCollection, without_first
-from synergy.storage.mongodb.schedule_documents import document_of as new_document
+from synergy.storage.mongodb.journaled import JournaledCollection, told_of, without_first
 from synergy.storage.mongodb.schedule_documents import (
+    changes_of,
     edit_of,
-    fields_of,
     history_of,
     schedule_of,
-    told,
     version_of,
 )
+from synergy.storage.mongodb.schedule_documents import document_of as new_document
 from synergy.storage.mongodb.swap import Swap, insert_new
 
 HISTORY = "schedule_versions"
@@ -38,7 +37,9 @@ class MongoSchedules:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(database, "schedules", journal, told)
+        self._telling = JournaledCollection(
+            database, "schedules", journal, told_of("schedule", "birth")
+        )
 
     def create(self, schedules: Sequence[Schedule], who: str) -> list[str]:
         new: dict[str, Doc] = {}
@@ -164,7 +165,7 @@ def _changed(change: ScheduleChange, document: Doc) -> Swap | None:
     schedule = change.schedule
     if not _is_as_seen(document, schedule):
         return None
-    fields: dict[str, Any] = fields_of(schedule)
+    fields: dict[str, Any] = changes_of(schedule)
     version = document["version"]
     if schedule.version > version:
         fields |= edit_of(schedule, fields["changed_at"], change.who)

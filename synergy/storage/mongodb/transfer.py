@@ -6,6 +6,7 @@ in each timeperiod, whichever they had.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
@@ -16,28 +17,27 @@ import pymongo
 from pymongo.collection import Collection
 from pymongo.cursor import Cursor
 
-from synergy.model.schedule import ScheduleVersion
+from synergy.storage.codec import packed
 from synergy.storage.mongodb import operations, rows, runs, units
 from synergy.storage.mongodb.changes import Changes
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
-from synergy.storage.mongodb.messages import MongoMessages, counter_of
+from synergy.storage.mongodb.messages import FREE, MongoMessages, counter_of
 from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.payloads import MongoPayloads
 from synergy.storage.mongodb.record_documents import (
     COUNTERS,
     MARK,
     TABLES,
-    change_of,
-    lines_of,
-    message_document,
-    message_of,
+    logs_documents,
+    logs_record,
+    schedule_documents,
+    schedule_record,
 )
-from synergy.storage.mongodb.schedule_documents import copied, history_of, schedule_of, version_of
 from synergy.storage.mongodb.schedules import HISTORY, SEEN
 from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.protocol import Key, Record
-from synergy.storage.records import beginning, of_schedule, packed, unpacked
+from synergy.storage.records import beginning
 
 PATIENCE = 60  # seconds that a portion may take; nobody else waits for it
 
@@ -126,15 +126,17 @@ class MongoTransfer:
                 self._raise({_NUMBERED[kind]: records[-1]["number"]})
 
     def _write_logs(self, records: Sequence[Record]) -> None:
-        lines = [line for record in records for line in lines_of(record)]
+        lines = [line for record in records for line in logs_documents(record)]
         insert_new(self._database["unit_logs"], lines)
 
     def _write_marks(self, records: Sequence[Record]) -> None:
-        insert_new(self._database["changes"], [change_of(mark) for mark in records])
+        """As if the last write to each timeperiod had been a single one."""
+        changes = [{"_id": mark["high"], "is_newest": True, **mark} for mark in records]
+        insert_new(self._database["changes"], changes)
 
     def _write_bodies(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._payloads.put(unpacked(record["content"]))
+            self._payloads.put(b64decode(record["content"]))
 
     def _write_numbers(self, records: Sequence[Record]) -> None:
         self._raise({COUNTERS[record["name"]]: record["n"] for record in records})
@@ -159,30 +161,26 @@ class MongoTransfer:
     def _logs(self, after: Key) -> Iterator[Record]:
         order = dict(zip(("unit", "attempt"), after, strict=True))
         lines = self._following(self._database["unit_logs"], order)
-        for (unit, attempt), group in groupby(lines, itemgetter("unit", "attempt")):
-            ordered = sorted(group, key=_written)
-            texts = [[line["at"], line["level"], line["text"]] for line in ordered]
-            yield {"unit": unit, "attempt": attempt, "lines": texts}
+        for attempt, group in groupby(lines, itemgetter("unit", "attempt")):
+            yield logs_record(attempt, group)
 
     def _schedules(self, after: Key) -> Iterator[Record]:
         found = self._following(self._database["schedules"], {"_id": after[0]}, SEEN)
         while part := list(islice(found, _TOGETHER)):
             older = self._older([schedule["birth"] for schedule in part])
-            for schedule in part:
-                versions = [*older[schedule["birth"]], version_of(history_of(schedule))]
-                yield of_schedule(schedule_of(schedule), versions)
+            yield from (schedule_record(one, older[one["birth"]]) for one in part)
 
-    def _older(self, births: Sequence[str]) -> dict[str, list[ScheduleVersion]]:
+    def _older(self, births: Sequence[str]) -> dict[str, list[Doc]]:
         """The versions of schedules before the present ones, oldest first."""
-        versions: defaultdict[str, list[ScheduleVersion]] = defaultdict(list)
+        versions: defaultdict[str, list[Doc]] = defaultdict(list)
         with self._database.calling(), pymongo.timeout(PATIENCE):
             found = self._database[HISTORY].find({"birth": {"$in": births}}).sort("version", 1)
             for one in found:
-                versions[one["birth"]].append(version_of(one))
+                versions[one["birth"]].append(one)
         return versions
 
     def _write_schedules(self, records: Sequence[Record]) -> None:
-        made = [copied(record) for record in records]
+        made = [schedule_documents(record) for record in records]
         insert_new(self._database[HISTORY], [one for _, older in made for one in older])
         insert_new(self._database["schedules"], [schedule for schedule, _ in made])
 
@@ -230,11 +228,14 @@ class MongoTransfer:
             if queue >= str(last):
                 order = {"_id": seq if queue == last else 0}
                 for message in self._following(self._messages.queue(queue), order):
-                    yield message_of(queue, message)
+                    body = packed(message["body"])
+                    yield {"queue": queue, "seq": message["_id"], "body": body}
 
     def _write_messages(self, records: Sequence[Record]) -> None:
         for queue, group in groupby(records, lambda record: str(record["queue"])):
-            messages = [message_document(record) for record in group]
+            messages = [
+                {"_id": one["seq"], "body": b64decode(one["body"]), "taker": FREE} for one in group
+            ]
             self._messages.prepare(queue)
             insert_new(self._messages.queue(queue), messages)
             self._raise({counter_of(queue): messages[-1]["_id"]})
@@ -273,8 +274,3 @@ class MongoTransfer:
     def _next(self, found: Cursor[Doc]) -> list[Doc]:
         with self._database.calling(), pymongo.timeout(PATIENCE):
             return list(islice(found, _TOGETHER))
-
-
-def _written(line: Doc) -> tuple[bool, Any]:
-    """The order of an attempt's lines: those that were copied have words as ids, and are older."""
-    return not isinstance(line["_id"], str), line["_id"]

@@ -154,10 +154,7 @@ class MongoUnits:
             is_held = document["state"] not in (_REQUESTED, UnitState.INVALID.value)
             if is_held or document["attempt"] != attempt or document["end_id"] > end_id:
                 return None
-            key = key_of(
-                document["process"], document["timeperiod"], document["generation"],
-                document["start_id"], end_id,
-            )  # fmt: skip
+            key = key_of(document, end_id)
             state = UnitState(document["state"])
             told_ = entry(at, state.value, state, f"up to {end_id}", "scheduler", attempt)
             told_["event"] = "unit.extended"

@@ -8,9 +8,8 @@ from datetime import datetime
 from synergy.model.answer import Answer
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.operation_rows import answer, answer_row
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch_one
+from synergy.storage.sqlite.rows import answer, answer_row, fetch_one
 
 _SQL = queries("answers")
 

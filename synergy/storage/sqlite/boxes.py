@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.storage.encoding import instant_or_none, micros, micros_or_none
+from synergy.storage.encoding import micros
 from synergy.storage.entries import box_switched
+from synergy.storage.nouns import ASSIGNMENT, BOX, OBSERVED
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_entries
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, fetch, fetch_each, fetch_one
+from synergy.storage.sqlite.rows import fetch, fetch_each, fetch_one
 
 _SQL = queries("boxes")
+
+_assignment = ASSIGNMENT.reads_row("box process is_on")
+_OBSERVED = "process instance state marker pid started boot_id since restarts"
+_observed = OBSERVED.reads_row(f"box {_OBSERVED}")
+_observed_row = OBSERVED.writes_row(_OBSERVED)
+_box = BOX.reads_row("id seen_at")
 
 
 class SqliteBoxes:
@@ -31,7 +38,7 @@ class SqliteBoxes:
     def assignments(self, box: str | None = None) -> list[Assignment]:
         with self._database.reading() as connection:
             rows = fetch(connection, _SQL["assignments"], {"box": box})
-        return [Assignment(box, process, bool(is_on)) for box, process, is_on in rows]
+        return [_assignment(row) for row in rows]
 
     def switch(
         self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
@@ -49,7 +56,9 @@ class SqliteBoxes:
         with self._database.writing() as connection:
             connection.execute(_SQL["seen"], (box, micros(now)))
             connection.execute(_SQL["forget_observed"], (box,))
-            connection.executemany(_SQL["observe"], [_row(box, process) for process in observed])
+            connection.executemany(
+                _SQL["observe"], [(box, *_observed_row(one)) for one in observed]
+            )
 
     def observed(self, box: str | None = None) -> list[ObservedProcess]:
         with self._database.reading() as connection:
@@ -59,19 +68,4 @@ class SqliteBoxes:
     def all(self) -> list[Box]:
         with self._database.reading() as connection:
             rows = fetch(connection, _SQL["all"])
-        return [Box(name, instant_or_none(seen)) for name, seen in rows]
-
-
-def _observed(row: Row) -> ObservedProcess:
-    box, process, instance, state, marker, pid, started, boot_id, since, restarts = row
-    return ObservedProcess(
-        box, process, instance, state, marker, pid, started, boot_id, instant_or_none(since),
-        restarts,
-    )  # fmt: skip
-
-
-def _row(box: str, seen: ObservedProcess) -> Row:
-    return (
-        box, seen.process, seen.instance, seen.state, seen.marker, seen.pid, seen.started,
-        seen.boot_id, micros_or_none(seen.since), seen.restarts,
-    )  # fmt: skip
+        return [_box(row) for row in rows]

@@ -6,12 +6,14 @@ from datetime import datetime
 
 from synergy.model.control import ProcessControl
 from synergy.storage.encoding import micros
+from synergy.storage.nouns import CONTROL
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import fetch, fetch_one
 
 _SQL = queries("controls")
+_control = CONTROL.reads_row("process is_on trigger_frequency")
 _WORDS = {None: "", 0: "off", 1: "on"}
 
 
@@ -24,10 +26,7 @@ class SqliteControls:
     def all(self) -> dict[str, ProcessControl]:
         with self._database.reading() as connection:
             rows = fetch(connection, _SQL["all"])
-        return {
-            process: ProcessControl(process, None if is_on is None else bool(is_on), trigger)
-            for process, is_on, trigger in rows
-        }
+        return {row[0]: _control(row) for row in rows}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
         with self._database.writing() as connection:

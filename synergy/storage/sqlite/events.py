@@ -10,8 +10,7 @@ from synergy.model.schedule import Event
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array, fetch, fetch_each, place
-from synergy.storage.sqlite.schedule_rows import event, event_row
+from synergy.storage.sqlite.rows import array, event, event_row, fetch, fetch_each, place
 
 _SQL = queries("events")
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synergy.model.lease import Lease
+from synergy.storage.nouns import LEASE
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import Row, fetch, fetch_each, fetch_one
 
 _SQL = queries("leases")
+
+_lease = LEASE.reads_row("name holder epoch seq released")
 
 
 class SqliteLeases:
@@ -53,8 +56,3 @@ class SqliteLeases:
 
 def _lease_or_none(row: Row | None) -> Lease | None:
     return None if row is None else _lease(row)
-
-
-def _lease(row: Row) -> Lease:
-    name, holder, epoch, seq, released = row
-    return Lease(name, holder, epoch, seq, bool(released))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from synergy.storage.encoding import instant, micros
+from synergy.storage.nouns import LINE
 from synergy.storage.protocol import LogLine
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import fetch
 
 _SQL = queries("logs")
+
+_line = LINE.reads_row("at attempt level text")
+_line_row = LINE.writes_row("at attempt level text")
 
 
 class SqliteLogs:
@@ -20,7 +23,7 @@ class SqliteLogs:
         self._database = database
 
     def append(self, unit: str, lines: Sequence[LogLine]) -> None:
-        rows = [(unit, micros(line.at), line.attempt, line.level, line.text) for line in lines]
+        rows = [(unit, *_line_row(line)) for line in lines]
         with self._database.writing() as connection:
             connection.executemany(_SQL["append"], rows)
 
@@ -28,7 +31,7 @@ class SqliteLogs:
         bindings = (unit, -1 if limit is None else limit, after)
         with self._database.reading() as connection:
             rows = fetch(connection, _SQL["of_unit"], bindings)
-        return [LogLine(instant(at), *line) for at, *line in rows]
+        return [_line(row) for row in rows]
 
     def count(self, unit: str) -> int:
         with self._database.reading() as connection:

@@ -8,13 +8,16 @@ from datetime import datetime
 
 import apsw
 
-from synergy.storage.encoding import instant, micros
+from synergy.storage.encoding import micros
+from synergy.storage.nouns import DEAD_MESSAGE
 from synergy.storage.protocol import DeadMessage, StoredMessage
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import array, fetch
 
 _SQL = queries("messages")
+
+_dead_message = DEAD_MESSAGE.reads_row("seq queue body reason at")
 
 
 class SqliteMessages:
@@ -45,10 +48,7 @@ class SqliteMessages:
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         with self._database.reading() as connection:
             rows = fetch(connection, _SQL["buried"], (before, limit))
-        return [
-            DeadMessage(seq, queue, body, reason, instant(at))
-            for seq, queue, body, reason, at in rows
-        ]
+        return [_dead_message(row) for row in rows]
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         with self._database.writing() as connection:

@@ -11,9 +11,15 @@ from synergy.storage import entries
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_entries
-from synergy.storage.sqlite.operation_rows import changing, operation, operation_row
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch, fetch_one, place
+from synergy.storage.sqlite.rows import (
+    fetch,
+    fetch_one,
+    operation,
+    operation_changes,
+    operation_row,
+    place,
+)
 
 _SQL = queries("operations")
 
@@ -39,7 +45,7 @@ class SqliteOperations:
             if present is None:
                 return None
             before = OperationState(present[0])
-            connection.execute(_SQL["change"], (*changing(operation_), operation_.id))
+            connection.execute(_SQL["change"], (*operation_changes(operation_), operation_.id))
             if operation_.state.is_finished and not before.is_finished:
                 record_entries(connection, [entries.operation_finished(operation_, before)])
         return replace(operation_, rev=operation_.rev + 1)

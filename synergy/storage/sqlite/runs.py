@@ -11,11 +11,22 @@ import apsw
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.storage import entries
 from synergy.storage.encoding import micros
+from synergy.storage.nouns import RUN_STATES
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_entries
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, array, fetch, fetch_each, fetch_one, place
-from synergy.storage.sqlite.schedule_rows import code, run, run_changing, run_row, state
+from synergy.storage.sqlite.rows import (
+    Row,
+    array,
+    fetch,
+    fetch_each,
+    fetch_one,
+    place,
+    run,
+    run_changes,
+    run_code,
+    run_row,
+)
 
 _SQL = queries("runs")
 
@@ -47,12 +58,12 @@ class SqliteRuns:
         with self._database.writing() as connection:
             present = {id_: row for id_, *row in fetch(connection, _SQL["present"], (ids,))}
             for change in changes:
-                number, rev, stored = present.pop(change.run.id, (0, None, 0))
+                number, rev, code = present.pop(change.run.id, (0, None, 0))
                 if rev != change.run.rev:
                     refused.append(change)
                     continue
-                rows.append((*run_changing(change.run), number))
-                before = state(stored)
+                rows.append((*run_changes(change.run), number))
+                before = RUN_STATES[code]
                 if before is not change.run.state:
                     told.append(entries.run_changed(change, before))
             connection.executemany(_SQL["change"], rows)
@@ -71,7 +82,7 @@ class SqliteRuns:
     ) -> tuple[list[Run], str | None]:
         bindings = {
             "schedule": schedule,
-            "state": None if state is None else code(state),
+            "state": None if state is None else run_code(state),
             "cursor": place(cursor),
             "limit": limit + 1,
         }
@@ -89,7 +100,7 @@ class SqliteRuns:
             rows = [
                 row
                 for state in set(states)
-                if (row := fetch_one(connection, _SQL["last"], (schedule, code(state))))
+                if (row := fetch_one(connection, _SQL["last"], (schedule, run_code(state))))
             ]
         newest = max(rows, key=_launch, default=None)
         return None if newest is None else run(newest)

@@ -14,10 +14,14 @@ from synergy.storage.encoding import instant, micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_entries
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, array, fetch, fetch_each, fetch_one
-from synergy.storage.sqlite.schedule_rows import (
-    changing,
+from synergy.storage.sqlite.rows import (
+    Row,
+    array,
+    fetch,
+    fetch_each,
+    fetch_one,
     schedule,
+    schedule_changes,
     schedule_row,
     version,
     version_row,
@@ -137,7 +141,7 @@ class _Accepted:
         return self.after > self.before
 
     def row(self) -> Row:
-        return (self.after, *changing(self.change.schedule), self._number)
+        return (self.after, *schedule_changes(self.change.schedule), self._number)
 
     def version(self) -> Row:
         schedule = self.change.schedule

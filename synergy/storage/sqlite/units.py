@@ -11,6 +11,7 @@ from synergy.errors import InvalidValue
 from synergy.lifecycle.transitions import ATTEMPT_ENDS
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
+from synergy.storage.nouns import UNIT_STATES, counts_text
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.documents import Replacement
 from synergy.storage.sqlite.journal import record
@@ -18,16 +19,13 @@ from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import (
     Row,
     array,
-    code,
-    counts,
     fetch,
     fetch_each,
     fetch_one,
     place,
-    state,
     unit,
+    unit_code,
     unit_row,
-    word,
 )
 
 _SQL = queries("units")
@@ -80,7 +78,7 @@ class SqliteUnits:
     ) -> tuple[list[UnitOfWork], str | None]:
         bindings = {
             "process": process,
-            "state": None if state is None else code(state),
+            "state": None if state is None else unit_code(state),
             "cursor": place(cursor),
             "limit": limit + 1,
         }
@@ -156,10 +154,11 @@ class SqliteUnits:
             row = fetch_one(connection, _SQL["extend"], (end_id, unit, attempt))
             if row is None:
                 return False
-            process, timeperiod, generation, present = row
+            process, timeperiod, generation, code = row
+            state = UNIT_STATES[code].value
             entry = (
-                micros(now), "unit.extended", process, timeperiod, timeperiod, word(present),
-                word(present), generation, f"up to {end_id}", "scheduler", unit, attempt,
+                micros(now), "unit.extended", process, timeperiod, timeperiod, state, state,
+                generation, f"up to {end_id}", "scheduler", unit, attempt,
             )  # fmt: skip
             record(connection, [entry])
         return True
@@ -173,7 +172,7 @@ class SqliteUnits:
     def counts(self) -> dict[tuple[str, UnitState], int]:
         with self._database.reading() as connection:
             rows = fetch(connection, _SQL["counts"])
-        return {(process, state(stored)): number for process, stored, number in rows}
+        return {(process, UNIT_STATES[code]): number for process, code, number in rows}
 
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.writing() as connection:
@@ -226,10 +225,10 @@ def _prepared(conclusion: Conclusion) -> list[Replacement]:
 
 def _ending(conclusion: Conclusion, at: int) -> Row:
     return (
-        code(conclusion.state),
+        unit_code(conclusion.state),
         micros_or_none(conclusion.not_before),
         at,
-        counts(conclusion.counts),
+        counts_text(conclusion.counts),
         conclusion.reason,
         conclusion.unit,
         conclusion.attempt,
@@ -249,8 +248,8 @@ def _concluded(conclusion: Conclusion, row: Row, at: int) -> Row:
 def _moving(move: UnitMove, at: int) -> dict[str, str | int | None]:
     return {
         "id": move.unit,
-        "before": code(move.before),
-        "after": code(move.after),
+        "before": unit_code(move.before),
+        "after": unit_code(move.after),
         "attempt": move.attempt,
         "heartbeat": move.heartbeat,
         "next_attempt": move.next_attempt,

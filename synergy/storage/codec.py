@@ -1,0 +1,236 @@
+"""One description of a type's fields, from which every stored form of its values follows.
+
+A `Kind` says how a field lies in a row of SQLite, in a document of MongoDB and in a record of
+`store copy`; a field without one is stored as it is. A `Codec` joins a type with the kinds of its
+fields, and makes the functions that an engine calls for each row or document. These are put
+together once, at import: they touch only the fields that have to be converted.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from operator import attrgetter, itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import orjson
+
+from synergy.errors import InvalidValue
+from synergy.storage.encoding import instant_or_none, micros_or_none
+
+Value = TypeVar("Value")
+Stored = TypeVar("Stored")
+
+Convert = Callable[[Any], Any]
+
+Steps = Sequence[tuple[int, Convert]]
+"""The conversions of a list of values, by place; values without one stay as they are."""
+
+
+class Form(NamedTuple):
+    """How a value is put into its stored form, and taken out of it; None: it is the same."""
+
+    put: Convert | None = None
+    take: Convert | None = None
+
+
+SAME = Form()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The stored forms of a field; `what` names it in a refusal, formatted with its owner."""
+
+    row: Form = SAME
+    document: Form = SAME
+    record: Form = SAME
+    what: str = ""
+
+
+AS_IS = Kind()
+
+
+def everywhere(put: Convert, take: Convert) -> Kind:
+    """A kind that is stored in one form, the same in rows, documents and records."""
+    form = Form(put, take)
+    return Kind(form, form, form)
+
+
+def word_of(states: type[Enum]) -> Kind:
+    """A state that is stored as its word."""
+    return everywhere(attrgetter("value"), {state.value: state for state in states}.__getitem__)
+
+
+def code_of(states: Sequence[Enum]) -> Kind:
+    """A state that is stored as its place among `states` in rows, and as its word elsewhere."""
+    codes = {state: code for code, state in enumerate(states)}
+    word = word_of(type(states[0]))
+    return Kind(Form(codes.__getitem__, states.__getitem__), word.document, word.record)
+
+
+def json_of(what: str) -> Kind:
+    """A mapping of no fixed shape: text, so that names of its fields are free."""
+    return Kind(Form(orjson.dumps, orjson.loads), Form(_text, orjson.loads), what=what)
+
+
+def _text(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def packed(content: bytes) -> str:
+    """Bytes as text, as records hold them."""
+    return b64encode(content).decode()
+
+
+def _optional(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _number(stored: int | None) -> int:
+    return stored or 0
+
+
+INSTANT = everywhere(micros_or_none, instant_or_none)
+"""An instant, or None."""
+
+FLAG = Kind(row=Form(None, _optional(bool)))
+"""True or false, or None."""
+
+BYTES = Kind(record=Form(_optional(packed), _optional(b64decode)))
+"""Bytes, or None; Base64 in records."""
+
+NUMBER = Kind(document=Form(None, _number))
+"""A number that documents may lack, which is 0 then."""
+
+
+class Codec(Generic[Value]):
+    """The fields of a dataclass, and the kinds of those that are not stored as they are."""
+
+    def __init__(self, type_: type[Value], /, **kinds: Kind) -> None:
+        own = fields(type_)  # type: ignore[arg-type]
+        self.names = tuple(field.name for field in own)
+        self.kinds: Mapping[str, Kind] = kinds
+        self._type = type_
+        self._is_keyword_only = own[0].kw_only
+
+    def reads_row(self, columns: str) -> Callable[[Sequence[Any]], Value]:
+        """A function that makes a value of a row; columns that are no fields are passed over."""
+        order = columns.split()
+        names = [name for name in self.names if name in order]
+        pick = itemgetter(*map(order.index, names))
+        steps = self._steps(names, lambda kind: kind.row.take)
+        make = self._maker(names)
+
+        def read(row: Sequence[Any]) -> Value:
+            values = list(pick(row))
+            for at, take in steps:
+                values[at] = take(values[at])
+            return make(*values)
+
+        return read
+
+    def writes_row(self, columns: str) -> Callable[[Value], tuple[Any, ...]]:
+        """A function that gives these columns of a value; raises InvalidValue if JSON cannot."""
+        return self._writer(columns.split(), lambda kind: kind.row.put, tuple)
+
+    def reads_document(self, **stored: str) -> Callable[[Mapping[str, Any]], Value]:
+        """A function that makes a value of a document; `stored` are fields of other names there."""
+        names = [stored.get(name, name) for name in self.names]
+        steps = self._steps(self.names, lambda kind: kind.document.take)
+        make = self._maker(self.names)
+
+        def read(document: Mapping[str, Any]) -> Value:
+            values = list(map(document.get, names))
+            for at, take in steps:
+                values[at] = take(values[at])
+            return make(*values)
+
+        return read
+
+    def writes_document(self, names: str = "", **stored: str) -> Callable[[Value], dict[str, Any]]:
+        """A function that gives these fields of a value; raises InvalidValue if JSON cannot."""
+        some = names.split() or list(self.names)
+        keys = [stored.get(name, name) for name in some]
+
+        def finish(values: Sequence[Any]) -> dict[str, Any]:
+            return dict(zip(keys, values, strict=True))
+
+        return self._writer(some, lambda kind: kind.document.put, finish)
+
+    def _writer(
+        self,
+        names: Sequence[str],
+        put_of: Callable[[Kind], Convert | None],
+        finish: Callable[[Sequence[Any]], Stored],
+    ) -> Callable[[Value], Stored]:
+        pick = attrgetter(*names)
+        steps = self._steps(names, put_of)
+
+        def write(value: Value) -> Stored:
+            values = list(pick(value))
+            try:
+                for at, put in steps:
+                    values[at] = put(values[at])
+            except orjson.JSONEncodeError as error:
+                what = self.kinds[names[at]].what.format(value)
+                raise InvalidValue(f"{what} cannot be stored: {error}") from error
+            return finish(values)
+
+        return write
+
+    def _steps(self, names: Sequence[str], of: Callable[[Kind], Convert | None]) -> Steps:
+        return steps_of(of(self.kinds.get(name, AS_IS)) for name in names)
+
+    def _maker(self, names: Sequence[str]) -> Callable[..., Value]:
+        if tuple(names) == self.names and not self._is_keyword_only:
+            return self._type
+        return lambda *values: self._type(**dict(zip(names, values, strict=True)))
+
+
+class RecordFields:
+    """The fields of a kind of records, and how they lie in a row or a document.
+
+    `names` are the fields; one that has another name there is `field=name`.
+    """
+
+    def __init__(
+        self, names: str, kinds: Mapping[str, Kind], form_of: Callable[[Kind], Form]
+    ) -> None:
+        pairs = [word.partition("=") for word in names.split()]
+        self.names = [field for field, _, _ in pairs]
+        self.stored = [name or field for field, _, name in pairs]
+        some = [kinds.get(field, AS_IS) for field in self.names]
+        self._from_stored = steps_of(_between(form_of(kind), kind.record) for kind in some)
+        self._from_record = steps_of(_between(kind.record, form_of(kind)) for kind in some)
+
+    def record(self, stored: Iterable[Any]) -> dict[str, Any]:
+        """The record of stored values, which come in the order of the fields."""
+        return dict(zip(self.names, _converted(stored, self._from_stored), strict=True))
+
+    def values(self, record: Mapping[str, Any]) -> list[Any]:
+        """The values of a record as they are stored, in the order of the fields."""
+        return _converted((record[name] for name in self.names), self._from_record)
+
+
+def steps_of(conversions: Iterable[Convert | None]) -> Steps:
+    """The places that have a conversion."""
+    return [(at, convert) for at, convert in enumerate(conversions) if convert]
+
+
+def _converted(values: Iterable[Any], steps: Steps) -> list[Any]:
+    found = list(values)
+    for at, convert in steps:
+        found[at] = convert(found[at])
+    return found
+
+
+def _between(source: Form, target: Form) -> Convert | None:
+    """What makes one stored form of another one; None if they are the same."""
+    if source == target:
+        return None
+    take, put = source.take, target.put
+    if take is None or put is None:
+        return take or put
+    return lambda stored: put(take(stored))

@@ -1,0 +1,163 @@
+"""The kinds of the fields of everything that is stored; what is not named is stored as it is.
+
+Rows, documents and records of `store copy` are derived from these descriptions (`codec`). The
+codes of states are those of existing stores: new states go to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from synergy.model.answer import Answer
+from synergy.model.box import Assignment, Box, ObservedProcess
+from synergy.model.control import ProcessControl
+from synergy.model.journal import JournalEntry
+from synergy.model.lease import Lease
+from synergy.model.operation import Operation, OperationState
+from synergy.model.schedule import Event, Origin, Run, RunState, Schedule, ScheduleVersion
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.storage.codec import (
+    BYTES,
+    FLAG,
+    INSTANT,
+    NUMBER,
+    Codec,
+    Form,
+    Kind,
+    code_of,
+    json_of,
+    word_of,
+)
+from synergy.storage.protocol import DeadMessage, LogLine
+
+UNIT_STATES = (
+    UnitState.REQUESTED,
+    UnitState.IN_PROGRESS,
+    UnitState.INVALID,
+    UnitState.PROCESSED,  # from here on, a unit is finished
+    UnitState.NOOP,
+    UnitState.CANCELED,
+)
+RUN_STATES = (
+    RunState.PENDING_CONSTRAINT,
+    RunState.PENDING_LAUNCH,
+    RunState.LAUNCHED,
+    RunState.PROCESSED,  # from here on, a run is finished
+    RunState.NOOP,
+    RunState.FAILED,
+    RunState.ABORTED,
+    RunState.SKIPPED,
+    RunState.CANCELED,
+)
+
+
+def counts_text(counts: Mapping[str, int]) -> str | None:
+    """What a unit counted, as JSON; None for nothing."""
+    return orjson.dumps(dict(counts)).decode() if counts else None
+
+
+def counts_list(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """What a unit counted; names are values, because not every name can be that of a field."""
+    return [{"name": name, "n": number} for name, number in counts.items()]
+
+
+def _counts(text: str | None) -> dict[str, int]:
+    return orjson.loads(text) if text else {}
+
+
+def _listed_counts(listed: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    return {count["name"]: count["n"] for count in listed}
+
+
+def _generations_text(pairs: Sequence[Sequence[int]]) -> str | None:
+    return orjson.dumps({str(job): number for job, number in pairs}).decode() if pairs else None
+
+
+def _generations(text: str | None) -> list[list[int]]:
+    found: dict[str, int] = orjson.loads(text) if text else {}
+    return sorted([int(job), number] for job, number in found.items())
+
+
+def _generations_list(pairs: Sequence[Sequence[int]]) -> list[dict[str, int]]:
+    return [{"job": job, "generation": number} for job, number in pairs]
+
+
+def _listed_generations(listed: Iterable[Mapping[str, int]]) -> list[list[int]]:
+    return sorted([one["job"], one["generation"]] for one in listed)
+
+
+COUNTS = Kind(Form(counts_text, _counts), Form(counts_list, _listed_counts), Form(dict, None))
+"""What a unit counted, by name."""
+
+GENERATIONS = Kind(
+    Form(_generations_text, _generations), Form(_generations_list, _listed_generations)
+)
+"""Pairs of a job's ordinal and its generation, of those that are not in generation 1."""
+
+KEYS = Kind(
+    Form(orjson.dumps, lambda text: tuple(orjson.loads(text))), Form(list, tuple), Form(list, tuple)
+)
+"""Several words."""
+
+DEFINITION = json_of("the definition of schedule {0.name!r}")
+
+UNIT = Codec(
+    UnitOfWork,
+    created_at=INSTANT,
+    state=code_of(UNIT_STATES),
+    not_before=INSTANT,
+    published_at=INSTANT,
+    started_at=INSTANT,
+    finished_at=INSTANT,
+    counts=COUNTS,
+    first_claimed_at=INSTANT,
+)
+ENTRY = Codec(JournalEntry, at=INSTANT, flags=NUMBER, seq=NUMBER)
+SCHEDULE = Codec(
+    Schedule,
+    definition=DEFINITION,
+    origin=word_of(Origin),
+    is_enabled=FLAG,
+    progress=json_of("the progress of schedule {0.name!r}"),
+    wake_at=INSTANT,
+    keys=KEYS,
+    created_at=INSTANT,
+    changed_at=INSTANT,
+)
+VERSION = Codec(ScheduleVersion, definition=DEFINITION, at=INSTANT)
+RUN = Codec(
+    Run,
+    due_at=INSTANT,
+    state=code_of(RUN_STATES),
+    created_at=INSTANT,
+    not_before=INSTANT,
+    launched_at=INSTANT,
+    finished_at=INSTANT,
+    request=json_of("the request of run {0.id}"),
+    detail=json_of("the detail of run {0.id}"),
+)
+EVENT = Codec(Event, timestamp=INSTANT, at=INSTANT, body=json_of("event {0.id!r}"))
+OPERATION = Codec(
+    Operation,
+    request=json_of("the request of operation {0.id}"),
+    created_at=INSTANT,
+    state=word_of(OperationState),
+    finished_at=INSTANT,
+)
+ANSWER = Codec(Answer, at=INSTANT, headers=json_of("the headers of an answer"), body=BYTES)
+CONTROL = Codec(ProcessControl, is_on=FLAG)
+LEASE = Codec(Lease, released=FLAG)
+BOX = Codec(Box, seen_at=INSTANT)
+ASSIGNMENT = Codec(Assignment, is_on=FLAG)
+OBSERVED = Codec(ObservedProcess, since=INSTANT)
+LINE = Codec(LogLine, at=INSTANT)
+DEAD_MESSAGE = Codec(DeadMessage, body=BYTES, at=INSTANT)
+
+# What is only transferred: kinds by field of the record.
+BLOCK = {"states": BYTES, "generations": GENERATIONS}
+DOCUMENT = {"body": Kind(row=Form(str.encode, bytes.decode))}
+MESSAGE = {"body": BYTES}
+PAYLOAD = {"content": BYTES}
