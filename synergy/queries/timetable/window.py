@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from synergy.lifecycle.decision import Gate
+from synergy.lifecycle.situations import unfinished_because
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
-from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.model.unit_of_work import UnitOfWork
+from synergy.queries.timetable.reasons import in_a_line
 from synergy.queries.timetable.tree_states import closed_before
 from synergy.queries.views import JobView, LevelView, Window, skip_cause
 from synergy.storage.protocol import StoreView
-from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place
 
 _EXPLAINED = (JobState.NOOP, JobState.SKIPPED, JobState.FAILED, JobState.GIVEN_UP)
-_ENOUGH = 20  # entries of a job among which the one about its end is
+_ENOUGH = 20  # entries of a job that are searched for the one about its end
 
 
 class LevelReader:
-    """Looks at one process of a timetable that was loaded."""
+    """Reads one process of a loaded timetable."""
 
     def __init__(self, store: StoreView, place: Place, now: datetime, *, is_on: bool) -> None:
         self._store = store
         self._place = place
-        self._is_on = is_on
+        self._gate = Gate(is_on)
         self._closed = closed_before(place.process, now)
         self._known: JournalEntry | None = None
 
@@ -86,17 +88,19 @@ class LevelReader:
         state = level.state(ordinal)
         if state is JobState.SKIPPED and level.is_acknowledged(ordinal):
             return self._said(ordinal, "job.acknowledged")
-        # Why a person skipped it says more than that its source changed since.
+        # The reason given for a skip says more than a later change of the source.
         if state.is_finished and level.is_stale(ordinal) and state is not JobState.SKIPPED:
             return self._said(ordinal, "job.stale")
         if state in _EXPLAINED:
             return self._said(ordinal, f"job.{state.word}")
         if state.is_finished or ordinal >= self._closed:
             return ""
-        return self._waits_for(ordinal, unit)
+        units = [] if unit is None else [unit]
+        reason = unfinished_because(self._place, ordinal, units, self._gate, is_closed=True)
+        return in_a_line(reason, self._place, ordinal, unit)
 
     def _said(self, ordinal: int, event: str) -> str:
-        """The reason in the journal; neighbours that moved in one step share the entry."""
+        """The reason in the journal; neighbours that moved together share the entry."""
         level = self._place.level
         name = level.timeperiod(ordinal)
         known = self._known
@@ -111,25 +115,9 @@ class LevelReader:
             self._known = known
         return "" if known is None else known.why
 
-    def _waits_for(self, ordinal: int, unit: UnitOfWork | None) -> str:
-        """What keeps a closed period from being finished, at first sight."""
-        if unit is not None and not unit.state.is_finished:
-            match unit.state:
-                case UnitState.INVALID:
-                    return f"its unit failed: {unit.reason}"
-                case UnitState.IN_PROGRESS:
-                    return "its unit is in progress"
-                case _:
-                    return "its unit waits for a worker"
-        if not self._is_on:
-            return "the process is switched off"
-        for blocker in blockers(self._place, ordinal, limit=1):
-            return f"waits for {blocker.relation.value} {blocker.process} {blocker.timeperiod}"
-        return "ready"
-
 
 def _neighbours(ordinals: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The first and the last of those that follow one another."""
+    """The first and the last ordinal of each run of consecutive ones."""
     first = last = None
     for ordinal in ordinals:
         if first is None or last is None:
