@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 QUALIFIER_HOURLY = "hourly"
@@ -141,6 +141,23 @@ def at(times: str) -> Written:
 def cron(*lines: str) -> Written:
     """Due when one of the cron lines is, in the schedule's zone."""
     return {"cron": lines[0] if len(lines) == 1 else list(lines)}
+
+
+def interval(start: str | datetime, **fields: Any) -> Written:
+    """Due from the start on, whenever so much time has elapsed: `interval(start, hours=36)`.
+
+    The fields are `weeks`, `days`, `hours`, `minutes`, `seconds`, `end` and `jitter`.
+    """
+    return {"interval": {"start": start, **fields}}
+
+
+def calendar_interval(start: str | date, **fields: Any) -> Written:
+    """Due at a time of day, every so many months or days: `calendar_interval(start, weeks=2)`.
+
+    The fields are `years` and `months`, or `weeks` and `days`; `day='last'`, `time`, `end` and
+    `jitter`.
+    """
+    return {"calendar_interval": {"start": start, **fields}}
 
 
 def once(instant: str | datetime) -> Written:

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import Enum
 
-from synergy.schedule import trigger as time_trigger
+from synergy.schedule.interval import TimeTrigger
 
 # Triggers
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Due at certain times: `every`, `at` or `cron`, in the schedule's zone."""
+    """Due at certain times, which repeat, in the schedule's zone."""
 
-    trigger: time_trigger.Trigger
+    trigger: TimeTrigger
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ A trigger matches local times; local times do not all exist, and some come twice
 - A *rhythm* (a cron line whose second, minute or hour begins with `*` or with Quartz's `a/n`)
   follows elapsed time: it is due whenever the clock shows a matching time. What the clock
   leaves out is not made up for, what it shows twice is due twice.
-- Anything *fixed* (`at`, other cron lines) is due once for each matching local time: the first
-  time that the clock shows it, or, if the clock leaves it out, at the first instant after the
-  gap. Several times that fall into one gap, or onto its end, are one due time.
+- Anything *fixed* (`at`, `calendar_interval`, other cron lines) is due once for each matching
+  local time: the first time that the clock shows it, or, if the clock leaves it out, at the first
+  instant after the gap. Several times that fall into one gap, or onto its end, are one due time.
 - A gap of more than three hours is no summer time but a day that a country skipped. What falls
   into it is not run, but reported as skipped, once for the gap.
-- `every` knows no clock.
+- `every` and `interval` know no clock.
+- A `jitter` delays what all this makes due.
 
 The search goes from one matching local time to the next and asks the zone about that time
 only, twice: before and after a possible change of the clock (PEP 495). So it cannot loop, and
@@ -28,7 +29,11 @@ from zoneinfo import ZoneInfo
 
 from synergy.errors import InvalidValue
 from synergy.schedule.cron.line import HORIZON, Cron
-from synergy.schedule.trigger import At, Every, Trigger
+from synergy.schedule.format.literals import told_duration
+from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger, delay
+from synergy.schedule.trigger import At, Every
+
+_Fixed = At | Cron | CalendarInterval
 
 _TICK = timedelta(seconds=1)
 _LONGEST_MOVE = timedelta(hours=3)
@@ -58,7 +63,7 @@ class _Change(NamedTuple):
     new: datetime  # naive; what it shows
 
 
-def next_due(trigger: Trigger, zone: ZoneInfo, after: datetime) -> Due | None:
+def next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | None:
     """The first due time strictly later than `after`.
 
     None if the trigger is not due in the next hundred years, as after the last year it names.
@@ -67,22 +72,49 @@ def next_due(trigger: Trigger, zone: ZoneInfo, after: datetime) -> Due | None:
 
 
 @lru_cache(10_000)
-def _next_due(trigger: Trigger, zone: ZoneInfo, after: datetime) -> Due | None:
+def _next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | None:
     """The same for an instant in UTC. Each is asked for several times, and by many schedules."""
-    if isinstance(trigger, Every):
-        at = trigger.next_after(after)
-        return Due(at, at.astimezone(zone), False, "")
-    wall = after.astimezone(zone)
-    if isinstance(trigger, Cron) and trigger.is_rhythm:
-        due = _rhythmic(trigger, zone, wall)
+    if isinstance(trigger, Interval | CalendarInterval) and trigger.jitter:
+        due = _delayed(trigger, zone, after)
     else:
-        due = _fixed(trigger, zone, wall)
+        due = _undelayed(trigger, zone, after)
     assert due is None or due.at > after  # or a schedule would never rest
     return due
 
 
+def _undelayed(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | None:
+    if isinstance(trigger, Every | Interval):
+        at = trigger.next_after(after)
+        return None if at is None else Due(at, at.astimezone(zone), False, "")
+    wall = after.astimezone(zone)
+    if isinstance(trigger, Cron) and trigger.is_rhythm:
+        return _rhythmic(trigger, zone, wall)
+    return _fixed(trigger, zone, wall)
+
+
+def _delayed(trigger: Interval | CalendarInterval, zone: ZoneInfo, after: datetime) -> Due | None:
+    """The earliest later than `after` once each is delayed; it may have to come before it."""
+    found: Due | None = None
+    due = _undelayed(trigger, zone, after - trigger.jitter)
+    while due is not None and (found is None or due.at < found.at):
+        late = due if due.is_skipped else _late(due, delay(trigger, due.at), zone)
+        if late.at > after and (found is None or late.at < found.at):
+            found = late
+        due = _undelayed(trigger, zone, due.at)
+    return found
+
+
+def _late(due: Due, by: timedelta, zone: ZoneInfo) -> Due:
+    if not by:
+        return due
+    assert due.local is not None
+    remark = f"jitter delays {_clock(due.local)} by {told_duration(by)}"
+    at = due.at + by
+    return Due(at, at.astimezone(zone), False, "; ".join(filter(None, (due.remark, remark))))
+
+
 def dues(
-    trigger: Trigger, zone: ZoneInfo, after: datetime, until: datetime, limit: int
+    trigger: TimeTrigger, zone: ZoneInfo, after: datetime, until: datetime, limit: int
 ) -> Iterator[Due]:
     """The due times in `(after, until]`, strictly increasing; the first `limit` of them."""
     for _ in range(limit):
@@ -93,26 +125,31 @@ def dues(
         after = due.at
 
 
-def require_due(trigger: Trigger, zone: ZoneInfo, now: datetime) -> Due:
+def require_due(trigger: TimeTrigger, zone: ZoneInfo, now: datetime) -> Due:
     """The next due time; raises InvalidValue if there is none, as when a year is over.
 
     For new and edited triggers. One that is already stored may well have come to its end.
     """
     due = next_due(trigger, zone, now)
     if due is None:
-        year = trigger.year if isinstance(trigger, Cron) else None
-        reason = f"the year {year.text} is over" if year else "its local time never comes"
-        raise InvalidValue(f"trigger '{trigger}' is never due in {zone.key}: {reason}")
+        raise InvalidValue(f"trigger '{trigger}' is never due in {zone.key}: {_why_never(trigger)}")
     return due
 
 
-def _next_local(trigger: At | Cron, start: datetime, last_year: int) -> datetime | None:
-    if isinstance(trigger, At):
-        return trigger.next_local(start)
-    return trigger.next_local(start, last_year)
+def _why_never(trigger: TimeTrigger) -> str:
+    if isinstance(trigger, Interval | CalendarInterval):
+        return "no due time is left before its end"
+    year = trigger.year if isinstance(trigger, Cron) else None
+    return f"the year {year.text} is over" if year else "its local time never comes"
 
 
-def _fixed(trigger: At | Cron, zone: ZoneInfo, wall: datetime) -> Due | None:
+def _next_local(trigger: _Fixed, start: datetime, last_year: int) -> datetime | None:
+    if isinstance(trigger, Cron):
+        return trigger.next_local(start, last_year)
+    return trigger.next_local(start)
+
+
+def _fixed(trigger: _Fixed, zone: ZoneInfo, wall: datetime) -> Due | None:
     start = _naive(wall)
     if wall.fold:
         start = _change(start, zone).old - _TICK  # all of the second pass is over already
@@ -126,7 +163,7 @@ def _fixed(trigger: At | Cron, zone: ZoneInfo, wall: datetime) -> Due | None:
     return _due(found, before, zone, remark)
 
 
-def _in_gap(trigger: At | Cron, found: datetime, gap: _Change, zone: ZoneInfo) -> Due:
+def _in_gap(trigger: _Fixed, found: datetime, gap: _Change, zone: ZoneInfo) -> Due:
     """The due time of all that falls into the gap, of which `found` is the first."""
     also_due = _next_local(trigger, gap.new, gap.new.year) == gap.new
     if gap.new - gap.old <= _LONGEST_MOVE:
@@ -137,7 +174,7 @@ def _in_gap(trigger: At | Cron, found: datetime, gap: _Change, zone: ZoneInfo) -
     return Due(gap.at, None, True, "no such local time")
 
 
-def _moved(trigger: At | Cron, found: datetime, gap: _Change, also_due: bool) -> str:
+def _moved(trigger: _Fixed, found: datetime, gap: _Change, also_due: bool) -> str:
     missing: list[str] = []
     local: datetime | None = found
     while local is not None and local < gap.new and len(missing) <= _NAMED:

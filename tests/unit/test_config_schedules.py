@@ -194,7 +194,9 @@ def test_schedules_are_kept_in_their_canonical_form(project: Path) -> None:
         "    schedule_name='nightly', process='Report', arguments={'a': (1, 2)},",
         "    trigger=any_of(cron('0  2 * * *'), all_of(timetable('Daily'),",
         "        event('FILE', '/in/', '1h'), program('Report', 'failed'), every(60),",
-        "        at('2:30'), once('2026-11-22 00:00'), elapsed(90), partition('d', 3))),",
+        "        at('2:30'), once('2026-11-22 00:00'), elapsed(90), partition('d', 3),",
+        "        interval('2026-11-22', hours=36, jitter='5m'),",
+        "        calendar_interval('2026-11-30', months=3, day='last', time='6:00'))),",
         "    constraints=[concurrency(1), delay('5m'), time_window('22:00', '6:00'),",
         "        since_last_run('1h', 'wait'), at_most(3, 'hour'), load(100, of='queue')],",
         "    zone='Europe/Berlin', from_='2026-11-21', priority=5, enabled=True)}",
@@ -219,6 +221,21 @@ def test_schedules_are_kept_in_their_canonical_form(project: Path) -> None:
                             {"once": "2026-11-22T00:00:00Z"},
                             {"elapsed": "90s"},
                             {"partition": {"dataset": "d", "n": 3}},
+                            {
+                                "interval": {
+                                    "hours": 36,
+                                    "start": "2026-11-22T00:00:00Z",
+                                    "jitter": "5m",
+                                }
+                            },
+                            {
+                                "calendar_interval": {
+                                    "months": 3,
+                                    "day": "last",
+                                    "time": "06:00",
+                                    "start": "2026-11-30",
+                                }
+                            },
                         ]
                     },
                 ]

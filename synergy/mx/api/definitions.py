@@ -52,6 +52,7 @@ FIELDS: dict[str, Any] = {
             {"type": "object", "minProperties": 1, "maxProperties": 1},
         ],
         "description": "`cron 0 2 * * *`, `every 60`, `at 02:30`, or an object of one kind such as "
+        "`{calendar_interval: {weeks, time, start, end, jitter}}` or "
         "`{timetable: {process, statuses, generations}}`",
     },
     "cron": {"oneOf": [_CRON, {"type": "array", "items": _CRON, "minItems": 1, "maxItems": 100}]},

@@ -6,9 +6,8 @@ first, exactly one of day of month and day of week is `?`, 1 is Sunday, and the 
 the year. What Quartz leaves open is fixed here: `31W` does not come in a month of 30 days, a
 range may pass the end of its field (`FRI-MON`), `L` and its kin may stand in lists.
 
-APScheduler's trigger is not used: it has no `W` and neither dialect's day rules, runs 02:30
-twice when clocks go back and leaves out a Santiago Sunday when they go forward, and takes 2 KB
-and up to 300 microseconds; a search over sets of numbers is smaller than what would mend that.
+APScheduler's cron trigger is not used: it follows the rules of neither dialect, and runs at times
+that do not exist or twice where clocks are set; `docs/decisions/0005-dependencies.md` has the list.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import time, timedelta
 
@@ -21,7 +20,7 @@ from synergy.schedule.definition import (
 )
 from synergy.schedule.format import literals
 from synergy.schedule.format.field_reader import MOMENT, FieldReader, Location, kind_of, reader_of
-from synergy.schedule.format.literals import shown, shown_clock
+from synergy.schedule.format.literals import shown
 
 MOST_CONSTRAINTS = 50
 MOST_RUNS = 1_000_000
@@ -33,7 +32,6 @@ _PER = {
     "day": timedelta(days=1),
     "week": timedelta(days=7),
 }
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
 def read_constraints(part: FieldReader, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
@@ -140,7 +138,7 @@ def _load(value: object, spot: Location) -> Load:
 def _time_window(value: object, spot: Location, zone: str) -> TimeWindow:
     part = reader_of(value, spot, like='{start: "22:00", end: "06:00"}')
     part.required("start", "end")
-    start, end = _clock(part, "start"), _clock(part, "end")
+    start, end = part.literal("start", literals.clock), part.literal("end", literals.clock)
     if start is not None and start == end:
         spot.mistake(f"start and end are both {start:%H:%M}: expected two times")
     found = TimeWindow(
@@ -149,18 +147,6 @@ def _time_window(value: object, spot: Location, zone: str) -> TimeWindow:
     )  # fmt: skip
     part.done()
     return found
-
-
-def _clock(part: FieldReader, name: str) -> time | None:
-    """A time of day, to the minute."""
-    value = part.get(name)
-    if value is None:
-        return None
-    found = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is not None:
-        return time(int(found[1]), int(found[2]))
-    part.mistake(name, f"expected a time such as '22:00' in quotes, not {shown_clock(value)}")
-    return None
 
 
 _KINDS: dict[str, Callable[[object, Location], Constraint]] = {

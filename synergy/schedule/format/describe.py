@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 from synergy.schedule.cron.days import FromEnd, LastWeekday, NearestWorkday, NthWeekday, Special
 from synergy.schedule.cron.fields import Field
 from synergy.schedule.cron.line import Cron
-from synergy.schedule.trigger import At, Every, Trigger
+from synergy.schedule.format.literals import spelled_instant, told_duration
+from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger
+from synergy.schedule.trigger import At, Every
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _WEEK = (1, 2, 3, 4, 5, 6, 0)  # in the order in which people say them
@@ -23,7 +25,7 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _MOST_TIMES = 6  # so many times of day are listed; more are told as a pattern
 
 
-def describe(trigger: Trigger, zone: ZoneInfo) -> str:
+def describe(trigger: TimeTrigger, zone: ZoneInfo) -> str:
     """As "at 02:30 on Monday to Friday, Europe/Berlin" or "every 5 minutes"."""
     match trigger:
         case Every():
@@ -33,6 +35,29 @@ def describe(trigger: Trigger, zone: ZoneInfo) -> str:
             return f"{_at(trigger)}, {zone.key}"
         case Cron():
             return f"{_cron(trigger)}, {zone.key}"
+        case Interval():
+            start, end = (
+                spelled_instant(trigger.start),
+                trigger.end and spelled_instant(trigger.end),
+            )
+            return f"{_interval(trigger)}{_bounds(start, end)}{_jitter(trigger)}"
+        case CalendarInterval():
+            day = " on the last day" if trigger.is_last_day else ""
+            words = f"at {trigger.at:%H:%M}{day} {_interval(trigger)}"
+            return f"{words}{_bounds(trigger.start, trigger.end)}{_jitter(trigger)}, {zone.key}"
+
+
+def _interval(trigger: Interval | CalendarInterval) -> str:
+    count, unit = trigger.count_and_unit
+    return _every(count, unit.removesuffix("s"))
+
+
+def _bounds(start: object, end: object) -> str:
+    return f" from {start} to {end}" if end else f" from {start}"
+
+
+def _jitter(trigger: Interval | CalendarInterval) -> str:
+    return f", up to {told_duration(trigger.jitter)} later" if trigger.jitter else ""
 
 
 def _at(trigger: At) -> str:

@@ -7,9 +7,9 @@ the values of a definition with mistakes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import Enum
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from synergy.schedule.format.literals import shown, suggestion
 from synergy.schedule.zones import zone
 
 Choice = TypeVar("Choice", bound=Enum)
+Read = TypeVar("Read")
 
 NO_TIME = timedelta(0)
 MOMENT = timedelta.resolution  # the shortest duration that is one
@@ -145,26 +146,20 @@ class FieldReader:
         return default
 
     def duration(self, name: str, default: timedelta, *, least: timedelta = MOMENT) -> timedelta:
-        value = self.get(name)
-        if value is None:
-            return default
-        try:
-            found = literals.duration(value)
-        except InvalidValue as error:
-            self.mistake(name, str(error))
-            return default
-        if found >= least:
-            return found
+        found = self.literal(name, literals.duration)
+        if found is None or found >= least:
+            return default if found is None else found
         limit = "more than 0" if least == MOMENT else f"at least {literals.spelled_duration(least)}"
-        self.mistake(name, f"expected {limit}, not {shown(value)}")
+        self.mistake(name, f"expected {limit}, not {shown(self.get(name))}")
         return default
 
-    def instant(self, name: str) -> datetime | None:
+    def literal(self, name: str, read: Callable[[object], Read]) -> Read | None:
+        """What `read`, a function of `literals`, makes of the field; None if it is not sound."""
         value = self.get(name)
         if value is None:
             return None
         try:
-            return literals.instant(value)
+            return read(value)
         except InvalidValue as error:
             self.mistake(name, str(error))
             return None
@@ -172,12 +167,7 @@ class FieldReader:
     def zone(self, name: str, default: str) -> str:
         """The name of a time zone that this machine knows."""
         text = self.text(name, default)
-        try:
-            zone(text)
-        except InvalidValue as error:
-            self.mistake(name, str(error))
-            return default
-        return text
+        return text if self.literal(name, lambda _: zone(text)) else default
 
     def choice(self, name: str, default: Choice) -> Choice:
         """A member of the default's enum, by its value."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from difflib import get_close_matches
 
 from synergy.errors import InvalidValue
@@ -20,6 +20,8 @@ _SENSELESS = 10**15  # seconds; no number, too, is not less
 _DURATION = re.compile(r"([0-9]{1,12})\s*([smhd])", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?", re.ASCII)
 _UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\d)"
     r"(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?\s?([Zz]|[+-]\d\d:?\d\d)?)?",
@@ -110,9 +112,42 @@ def instant(value: object) -> datetime:
         read = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidValue(f"there is no such instant as {shown(value)}") from None
-    if not _FIRST_YEAR <= read.year <= _LAST_YEAR:
-        raise InvalidValue(f"expected a year from {_FIRST_YEAR} to {_LAST_YEAR}, not {read.year}")
+    _check_year(read.year)
     return read
+
+
+def whole_second(value: object) -> datetime:
+    """An instant in UTC without a fraction."""
+    found = instant(value)
+    if found.microsecond:
+        raise InvalidValue(f"expected whole seconds, not {shown(value)}")
+    return found
+
+
+def calendar_date(value: object) -> date:
+    """A date, from a text such as '2026-11-22' or from a date."""
+    if isinstance(value, str) and _DATE.fullmatch(value.strip()):
+        try:
+            value = date.fromisoformat(value.strip())
+        except ValueError:
+            raise InvalidValue(f"there is no such date as {shown(value)}") from None
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise InvalidValue(f"expected a date such as '2026-11-22', not {shown(value)}")
+    _check_year(value.year)
+    return value
+
+
+def clock(value: object) -> time:
+    """A time of day, to the minute, from a text such as '22:00'."""
+    found = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise InvalidValue(f"expected a time such as '22:00' in quotes, not {shown_clock(value)}")
+    return time(int(found[1]), int(found[2]))
+
+
+def _check_year(year: int) -> None:
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise InvalidValue(f"expected a year from {_FIRST_YEAR} to {_LAST_YEAR}, not {year}")
 
 
 def spelled_instant(value: datetime) -> str:

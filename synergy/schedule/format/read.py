@@ -27,10 +27,12 @@ from synergy.schedule.definition import (
     Program,
     ProgramEnded,
     TimeoutPolicy,
+    Times,
     Trigger,
     WorkerProgram,
     leaves,
 )
+from synergy.schedule.format import literals
 from synergy.schedule.format.constraints import read_constraints
 from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
@@ -38,6 +40,7 @@ from synergy.schedule.format.programs import StoredDelivery, read_program
 from synergy.schedule.format.summary import words
 from synergy.schedule.format.triggers import read_trigger
 from synergy.schedule.format.write import write
+from synergy.schedule.interval import CalendarInterval
 from synergy.schedule.known import InvalidDefinition, Known
 
 __all__ = [
@@ -79,7 +82,12 @@ def read_enabled(data: Mapping[str, object]) -> bool | None:
 
 def warnings(definition: Definition) -> list[str]:
     """What is allowed, but probably not what was meant."""
-    return [*_about_template(definition), *_about_loops(definition), *_about_first_run(definition)]
+    return [
+        *_about_template(definition),
+        *_about_loops(definition),
+        *_about_first_run(definition),
+        *_about_months(definition),
+    ]
 
 
 def _read(part: FieldReader, known: Known) -> Definition | None:
@@ -103,7 +111,7 @@ def _read(part: FieldReader, known: Known) -> Definition | None:
         catchup=part.choice("catchup", CatchUp.ALL),
         catchup_max=part.integer("catchup_max", 60, 1, MOST_CAUGHT_UP),
         first_run=part.choice("first_run", FirstRun.ON_SCHEDULE),
-        start=part.instant("from"),
+        start=part.literal("from", literals.instant),
         budget=part.duration("budget", _FIVE_MINUTES),
         external_id=part.text("external_id", most=LONGEST_WORD),
         by=part.text("by", most=LONGEST_WORD),
@@ -187,3 +195,13 @@ def _about_loops(definition: Definition) -> list[str]:
 def _about_first_run(definition: Definition) -> list[str]:
     is_twice = definition.first_run is FirstRun.IMMEDIATELY and isinstance(definition.trigger, Once)
     return ["first_run: a one-off job runs immediately, and again when it is due"] * is_twice
+
+
+def _about_months(definition: Definition) -> list[str]:
+    times = [leaf.trigger for _, leaf in leaves(definition.trigger) if isinstance(leaf, Times)]
+    return [
+        f"trigger: months without a day {trigger.start.day} are left out; "
+        "`day: last` means the last day of each"
+        for trigger in times
+        if isinstance(trigger, CalendarInterval) and trigger.leaves_out_months
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 from synergy.errors import InvalidValue
 from synergy.schedule import trigger
@@ -30,6 +31,7 @@ from synergy.schedule.format.field_reader import (
     kind_of,
     reader_of,
 )
+from synergy.schedule.format.intervals import read_calendar_interval, read_interval
 from synergy.schedule.format.literals import shown, shown_clock, suggestion
 from synergy.schedule.known import Known
 
@@ -59,7 +61,7 @@ def read_trigger(part: FieldReader, known: Known) -> Trigger | None:
         return None
     (name,) = given
     value, spot = part.get(name), part.spot.at(name)
-    triggers = _Triggers(known)
+    triggers = _Triggers(known, seed=str(part.get("name") or part.get("schedule_name") or ""))
     match name:
         case "trigger":
             return triggers.any_kind(value, spot, 0)
@@ -72,15 +74,17 @@ def read_trigger(part: FieldReader, known: Known) -> Trigger | None:
 
 
 class _Triggers:
-    """Reads the triggers of one definition, and counts their legs."""
+    """Reads the triggers of one definition, and counts their legs; `seed` is its name."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Known, seed: str) -> None:
         self._known = known
         self._legs = 0
         self._kinds: dict[str, Callable[[object, Location], Trigger | None]] = {
             "cron": self.cron,
             "every": _every,
             "at": _at,
+            "interval": partial(read_interval, seed=seed),
+            "calendar_interval": partial(read_calendar_interval, seed=seed),
             "once": _once,
             "elapsed": _elapsed,
             "partition": _partition,

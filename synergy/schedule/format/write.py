@@ -36,6 +36,7 @@ from synergy.schedule.definition import (
 )
 from synergy.schedule.format.literals import spelled_duration, spelled_instant
 from synergy.schedule.format.programs import StoredDelivery
+from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger
 
 OPTIONAL = {
     "timeout": "timeout",
@@ -113,7 +114,7 @@ def _program(program: Program) -> dict[str, object]:
 def _trigger(trigger: Trigger) -> object:
     match trigger:
         case Times():
-            return str(trigger.trigger)
+            return _times(trigger.trigger)
         case Once():
             return {"once": spelled_instant(trigger.at)}
         case Elapsed():
@@ -133,6 +134,16 @@ def _trigger(trigger: Trigger) -> object:
             return {kind: [_trigger(leg) for leg in trigger.legs]}
         case _:
             assert_never(trigger)
+
+
+def _times(trigger: TimeTrigger) -> object:
+    match trigger:
+        case Interval():
+            return {"interval": trigger.fields}
+        case CalendarInterval():
+            return {"calendar_interval": trigger.fields}
+        case _:
+            return str(trigger)
 
 
 def _periods(trigger: PeriodFinished) -> dict[str, object]:

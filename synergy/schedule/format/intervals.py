@@ -1,0 +1,104 @@
+"""Reads the triggers `interval` and `calendar_interval`."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeVar
+
+from synergy.schedule.definition import Times
+from synergy.schedule.format import literals
+from synergy.schedule.format.field_reader import NO_TIME, FieldReader, Location, reader_of
+from synergy.schedule.format.literals import shown
+from synergy.schedule.interval import DAYS, MONTHS, SECONDS, CalendarInterval, Interval
+
+MOST_MONTHS = 120  # ten years, as durations
+
+Moment = TypeVar("Moment", date, datetime)
+
+_SHORTEST_MONTH = timedelta(days=28)
+
+
+def read_interval(value: object, spot: Location, seed: str) -> Times | None:
+    """So much time between due times; `seed` is the name of the schedule."""
+    part = reader_of(value, spot, like="{weeks: 2, start: 2026-01-05T08:00:00Z}")
+    part.required("start")
+    length = timedelta(seconds=_total(part, SECONDS, int(literals.LONGEST.total_seconds())))
+    if not any(map(part.has, SECONDS)):
+        part.spot.mistake("the length is missing: expected weeks, days, hours, minutes or seconds")
+    start = part.literal("start", literals.whole_second)
+    found = Interval(
+        length=length,
+        start=start or datetime(1970, 1, 1, tzinfo=UTC),
+        end=_end(part, start, part.literal("end", literals.whole_second)),
+        jitter=_jitter(part, length),
+        seed=seed,
+    )
+    part.done()
+    return Times(found) if length and start else None
+
+
+def read_calendar_interval(value: object, spot: Location, seed: str) -> Times | None:
+    """So many months, or days, at a time of day; `seed` is the name of the schedule."""
+    part = reader_of(value, spot, like="{months: 3, start: 2026-01-31}")
+    part.required("start")
+    months, days = _months_and_days(part)
+    start = part.literal("start", literals.calendar_date)
+    found = CalendarInterval(
+        months=months,
+        days=days,
+        at=part.literal("time", literals.clock) or time(),
+        start=start or date(1970, 1, 1),
+        end=_end(part, start, part.literal("end", literals.calendar_date)),
+        is_last_day=_is_last_day(part, months),
+        jitter=_jitter(part, months * _SHORTEST_MONTH + timedelta(days=days)),
+        seed=seed,
+    )
+    part.done()
+    return Times(found) if start and (months or days) else None
+
+
+def _months_and_days(part: FieldReader) -> tuple[int, int]:
+    """At most one of them is not 0: a date that both move is more than one can foresee."""
+    months = _total(part, MONTHS, MOST_MONTHS)
+    days = _total(part, DAYS, literals.LONGEST.days)
+    if not any(map(part.has, (*MONTHS, *DAYS))):
+        part.spot.mistake("the interval is missing: expected years, months, weeks or days")
+    elif months and days:
+        part.spot.mistake("expected years and months, or weeks and days, not both")
+    return months, 0 if months else days
+
+
+def _total(part: FieldReader, units: dict[str, int], most: int) -> int:
+    """The sum of the fields in the smallest of these units; 0 if it is not sound."""
+    total = sum(part.integer(unit, 0, 1, most // size) * size for unit, size in units.items())
+    if total > most:
+        part.spot.mistake("the interval is more than ten years")
+    return total if total <= most else 0
+
+
+def _end(part: FieldReader, start: Moment | None, end: Moment | None) -> Moment | None:
+    if start is not None and end is not None and end < start:
+        part.mistake("end", "it is before the start")
+    return end
+
+
+def _is_last_day(part: FieldReader, months: int) -> bool:
+    day = part.get("day")
+    if day is None:
+        return False
+    if day != "last":
+        part.mistake("day", f"expected last, not {shown(day)}: any other day is that of the start")
+    elif not months:
+        part.mistake("day", "the last day is one of a month: expected years or months")
+    return True
+
+
+def _jitter(part: FieldReader, length: timedelta) -> timedelta:
+    """At most half of the interval, so that no due time comes after the next one."""
+    jitter = part.duration("jitter", NO_TIME, least=NO_TIME)
+    if jitter.microseconds:
+        part.mistake("jitter", f"expected whole seconds, not {shown(part.get('jitter'))}")
+    elif length and jitter > length / 2:
+        most = literals.told_duration(length / 2)
+        part.mistake("jitter", f"expected at most half of the interval, {most}")
+    return jitter
