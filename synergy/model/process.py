@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import Enum
 
 from synergy.timeperiod import Qualifier
+
+_INSTANT = timedelta(microseconds=1)
 
 
 class StateMachine(Enum):
@@ -130,6 +133,18 @@ class ManagedProcess(WorkingProcess):
         if self.source is None or ":" in self.source or "/" in self.source:
             return None
         return self.source
+
+    def closes_at(self, ordinal: int) -> datetime:
+        """The time after which a period is closed: it has ended and settled."""
+        return self.qualifier.start(ordinal + 1) + timedelta(seconds=self.settle)
+
+    def closed_before(self, now: datetime) -> int:
+        """The first period that is not closed."""
+        return self.qualifier.at(now - timedelta(seconds=self.settle) - _INSTANT)
+
+    def late_before(self, now: datetime) -> int:
+        """The first period that is not late yet if it is unfinished."""
+        return self.closed_before(now - timedelta(seconds=self.resubmit_after))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.views import ScheduleView
 from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Cause
-from synergy.queries.timetable.tree_states import closed_before, late_count
+from synergy.queries.timetable.tree_states import late_count
 from synergy.queries.views import BoxView, CollectorView, QueueView
 from synergy.timetable.timetable import Timetable
 
@@ -143,7 +143,7 @@ def _waiting(reads: Reads, timetable: Timetable | None, now: datetime) -> list[W
     found: list[Waiting] = []
     for place in timetable.places.values() if timetable is not None else ():
         level, name = place.level, place.process.name
-        closed = min(closed_before(place.process, now), level.end)
+        closed = min(place.process.closed_before(now), level.end)
         if level.frontier < closed and len(found) < SHOWN:
             oldest = level.timeperiod(level.frontier)
             count = sum(1 for _ in level.unfinished(level.frontier, closed))

@@ -35,13 +35,7 @@ from synergy.queries.timetable.coverage import below, uncovered_below
 from synergy.queries.timetable.job_detail import JobDetail, job_detail
 from synergy.queries.timetable.job_list import JobList, JobPage, Wanted
 from synergy.queries.timetable.load import load_timetable
-from synergy.queries.timetable.tree_states import (
-    TreeProgress,
-    TreeRuns,
-    closed_before,
-    tree_progress,
-    tree_runs,
-)
+from synergy.queries.timetable.tree_states import TreeProgress, TreeRuns, tree_progress, tree_runs
 from synergy.queries.timetable.why import Why
 from synergy.queries.timetable.window import LevelReader
 from synergy.queries.views import (
@@ -185,7 +179,7 @@ class Reads:
         for at, first, end in below(place, ordinal):
             total += end - first
             if at.process.retry_failed is None:
-                closed = min(end, closed_before(at.process, now))
+                closed = min(end, at.process.closed_before(now))
                 failed += sum(1 for _ in at.level.failed(first, closed))
             finished += end - first - sum(1 for _ in at.level.unfinished(first, end))
         late = None

@@ -69,7 +69,7 @@ class ClockTicks:
             if isinstance(lane.trigger, Every):
                 for ordinal in lane.close(now):
                     lane.wake(ordinal)
-                dues.append(lane.closes_at() + timedelta(milliseconds=1))
+                dues.append(lane.process.closes_at(lane.closed) + timedelta(milliseconds=1))
             lane.wake_due_retries(now)
             if lane.retries:
                 dues.append(lane.retries[0][0])

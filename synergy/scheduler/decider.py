@@ -184,7 +184,7 @@ def _retry_due(lane: ProcessState, ordinal: int, last: UnitView, now: datetime) 
     if last.finished_at is None:
         return None
     dues = []
-    if ordinal < lane.closed and last.finished_at <= (close := lane.closed_at(ordinal)):
+    if ordinal < lane.closed and last.finished_at <= (close := lane.process.closes_at(ordinal)):
         dues.append(close)
     if (seconds := lane.process.retry_failed) is not None:
         dues.append(min(last.finished_at, now) + timedelta(seconds=seconds))

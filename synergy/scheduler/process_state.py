@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from synergy.lifecycle.decision import PASSES, Gate, UnitView
 from synergy.model.control import ProcessControl
@@ -13,8 +13,6 @@ from synergy.model.unit_of_work import UnitState
 from synergy.schedule.trigger import Trigger, parse
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
-
-_INSTANT = timedelta(microseconds=1)
 
 
 class ProcessState:
@@ -106,8 +104,7 @@ class ProcessState:
 
     def close(self, now: datetime) -> Iterator[int]:
         """Moves `closed` on to `now`; the unfinished periods that this has closed."""
-        settled = now - timedelta(seconds=self.process.settle) - _INSTANT
-        bound = min(self.process.qualifier.at(settled), self.level.end)
+        bound = min(self.process.closed_before(now), self.level.end)
         first, self.closed = self.closed, max(self.closed, bound)
         return self.level.unfinished(max(first, self.level.frontier), self.closed)
 
@@ -117,15 +114,6 @@ class ProcessState:
         self.close(now)
         self.wake_failed(closed_before, self.closed)
         self.tick()
-
-    def closes_at(self) -> datetime:
-        """The instant after which the next period is closed."""
-        return self.closed_at(self.closed)
-
-    def closed_at(self, ordinal: int) -> datetime:
-        """The instant after which a period is closed."""
-        end = self.process.qualifier.start(ordinal + 1)
-        return end + timedelta(seconds=self.process.settle)
 
     def tick(self) -> None:
         """Everything unfinished is looked at again; open periods may have an interim run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -198,6 +199,15 @@ def test_reasons_of_closed_jobs_say_what_they_wait_for(world, reads):
     assert "disk on fire" in jobs(reads, "Hour")["2015051801"].reason
     world.actions.switch_process("Day", False, OPERATOR, world.clock.now())
     assert jobs(reads, "Day")["2015051800"].reason == "the process is switched off"
+
+
+def test_what_waits_only_for_its_process_is_ready(world, reads):
+    for hour in range(24):
+        world.write("raw", f"20150518{hour:02}", hour)
+    world.schedule()  # eight of the hours are in flight
+    seen = jobs(reads, "Hour", "2015051800", "2015051900")
+    told = Counter(job.reason for job in seen.values())
+    assert told == {"its unit waits for a worker": 8, "ready": 16}
 
 
 def test_an_open_period_needs_no_reason(world, reads):

@@ -160,6 +160,11 @@ def test_max_active_bounds_the_periods_in_flight_oldest_first():
     world.schedule()
     flying = [unit.timeperiod for unit in world.store.units.unfinished()]
     assert flying == ["2015051700", "2015051701", "2015051702"]
+    cause = world.why("Hour", "2015051703")
+    assert cause.kind is Kind.NO_SLOT
+    assert cause.text == (
+        "ready; 3 periods are in flight and max_active is 3; the oldest is 2015051700"
+    )
     world.work("Hour", work=lambda _: Nothing())
     world.schedule()
     flying = [unit.timeperiod for unit in world.store.units.unfinished()]

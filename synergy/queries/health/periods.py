@@ -14,7 +14,6 @@ from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState, bytes_of
 from synergy.queries.health.situation import Held, Periods, ProcessPeriods
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.remedies import Remedy
-from synergy.queries.timetable.tree_states import closed_before, late_before
 from synergy.queries.timetable.why import Why
 from synergy.storage.protocol import StoreView
 from synergy.timetable.level import Level
@@ -47,7 +46,7 @@ class PeriodFacts:
 
     def _of(self, place: Place) -> ProcessPeriods:
         level = place.level
-        closed = _pending(level, min(closed_before(place.process, self._now), level.end))
+        closed = _pending(level, min(place.process.closed_before(self._now), level.end))
         late, held = self._behind(place, closed) if closed else (None, None)
         return ProcessPeriods(
             process=place.process.name,
@@ -67,8 +66,8 @@ class PeriodFacts:
     def _behind(self, place: Place, closed: int) -> tuple[Periods | None, Held | None]:
         """Of the closed periods: those that are late by themselves, and those that wait."""
         level, process = place.level, place.process
-        end = min(closed_before(process, self._now), level.end)
-        late_end = min(late_before(process, self._now), level.end)
+        end = min(process.closed_before(self._now), level.end)
+        late_end = min(process.late_before(self._now), level.end)
         late = _pending(level, late_end)
         own, waiting, of_it_late = 0, [], 0
         for ordinal in self._oldest(level, end):
@@ -95,8 +94,7 @@ class PeriodFacts:
 
     def _late(self, place: Place, first: int, count: int) -> Periods:
         process = place.process
-        patience = timedelta(seconds=process.settle + process.resubmit_after)
-        since = process.qualifier.start(first + 1) + patience
+        since = process.closes_at(first) + timedelta(seconds=process.resubmit_after)
         name = place.level.timeperiod(first)
         if not self._may_ask():
             return Periods(count, name, name, since, "", (remedies.why(process.name, name),))
@@ -128,7 +126,7 @@ class PeriodFacts:
 
     def _catches_up(self, place: Place) -> bool:
         """Whether late periods of a process were finished a moment ago."""
-        end = late_before(place.process, self._now)
+        end = place.process.late_before(self._now)
         for entry in self._store.journal.find(place.process.name, RECENT):
             if entry.at < self._now - CATCHING_UP:
                 return False

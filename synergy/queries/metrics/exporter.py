@@ -23,7 +23,7 @@ from synergy.queries.health.verdict import Verdict
 from synergy.queries.metrics.exposition import Labels, gauge
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit_standing import AuditResult, AuditStanding
-from synergy.queries.timetable.tree_states import closed_before, late_count
+from synergy.queries.timetable.tree_states import late_count
 from synergy.queries.views import BoxView
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
@@ -138,7 +138,7 @@ def _jobs(timetable: Timetable) -> Samples:
 def _oldest(timetable: Timetable, now: datetime) -> Samples:
     for name, place in timetable.places.items():
         process, frontier = place.process, place.level.frontier
-        if frontier < min(closed_before(process, now), place.level.end):
+        if frontier < min(process.closed_before(now), place.level.end):
             yield {"process": name}, process.qualifier.start(frontier).timestamp()
 
 

@@ -92,16 +92,13 @@ def audit(
     in_flight = {unit.process for unit in store.units.unfinished()}
     for done, place in enumerate(timetable.places.values()):
         progress(done, len(timetable.places))
-        level = place.level
-        settled = now - timedelta(seconds=place.process.settle, microseconds=1)
-        closed = max(level.start, min(place.process.qualifier.at(settled), level.end))
+        level, process = place.level, place.process
+        closed = max(level.start, min(process.closed_before(now), level.end))
         expected += closed - level.start
         open_jobs = list(level.unfinished(level.start, closed))
         unfinished += len(open_jobs)
-        if place.process.name not in in_flight and not why.waits_for_trigger(place.process):
-            seen = min(
-                place.process.qualifier.at(settled - JUST_CLOSED), _reached(store, place, now)
-            )
+        if process.name not in in_flight and not why.waits_for_trigger(process):
+            seen = min(process.closed_before(now - JUST_CLOSED), _reached(store, place, now))
             pending = [at for at in open_jobs if at < seen and level.state(at).is_pending]
             found = _unexplained(why, place, pending)
             wrong += _still_open(store, place, found)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from synergy.model.job import JobState
-from synergy.queries.timetable.tree_states import closed_before, late_before
 from synergy.timeperiod import Qualifier, covered
 from synergy.timetable.timetable import Place
 
@@ -196,8 +195,8 @@ class _Jobs:
 
     def __init__(self, place: Place, now: datetime) -> None:
         self._place = place
-        self._closed = closed_before(place.process, now)
-        self._late = late_before(place.process, now)
+        self._closed = place.process.closed_before(now)
+        self._late = place.process.late_before(now)
 
     def span(self, ordinal: int) -> tuple[int, int]:
         """The half-open range of periods that the job of this one covers."""

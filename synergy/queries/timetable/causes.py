@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 
 from synergy.model.job import JobState
@@ -82,7 +82,7 @@ class Job:
     @property
     def closes_at(self) -> datetime:
         """The time after which its period is closed: it has ended and settled."""
-        return self.ends_at + timedelta(seconds=self.process.settle)
+        return self.process.closes_at(self.ordinal)
 
     def cause(self, kind: Kind, text: str, *helps: Remedy, causes: tuple[Cause, ...] = ()) -> Cause:
         """A cause for which it is in its state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 
 from synergy.model.journal import JournalEntry
@@ -134,15 +134,14 @@ def job_detail(
     """All that belongs to a job of the timetable."""
     level, process = place.level, place.process
     name = level.timeperiod(ordinal)
-    ends_at = process.qualifier.start(ordinal + 1)
     units = store.units.newest(process.name, name, UNITS + 1)
     return JobDetail(
         job=job,
         tree=place.tree,
         qualifier=process.qualifier.value,
         begins_at=process.qualifier.start(ordinal),
-        ends_at=ends_at,
-        closes_at=ends_at + timedelta(seconds=process.settle),
+        ends_at=process.qualifier.start(ordinal + 1),
+        closes_at=process.closes_at(ordinal),
         source=_collection(store, process, process.source, level.reads(ordinal)),
         sink=_collection(store, process, process.sink, level.reads(ordinal)[:1]),
         inputs=tuple(_related(_inputs(place, ordinal))),

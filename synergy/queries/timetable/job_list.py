@@ -15,7 +15,6 @@ from itertools import islice
 from synergy.model.cursor import no_cursor
 from synergy.model.job import STALE_FLAG, JobState, bytes_of
 from synergy.model.switches import is_switched_on
-from synergy.queries.timetable.tree_states import late_before
 from synergy.queries.timetable.window import LevelReader
 from synergy.queries.views import JobView, SkipCause, Window, shown_word
 from synergy.storage.protocol import StoreView
@@ -127,7 +126,7 @@ class JobList:
             first, end = wanted.window.ordinals(place.process.qualifier)
             end = level.end if end is None else min(end, level.end)
             if wanted.is_late:
-                end = min(end, late_before(place.process, self._now))
+                end = min(end, place.process.late_before(self._now))
             first = begin if first is None else max(first, begin)
             for job in pattern.finditer(
                 level.states, first - level.start, max(end - level.start, 0)
@@ -142,7 +141,7 @@ class JobList:
             process = place.process
             is_on = is_switched_on(process, controls.get(process.name))
             reader = LevelReader(self._store, place, self._now, is_on=is_on)
-            end = late_before(process, self._now)
+            end = process.late_before(self._now)
             for ordinal, job in zip(ordinals, reader.jobs(ordinals), strict=True):
                 is_late = ordinal < end and place.level.state(ordinal).is_pending
                 yield ListedJob.of(process.name, job, is_late=is_late)

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from synergy.model.job import STALE_FLAG, STATE_MASK, JobState
 from synergy.queries.timetable.calendar import label
-from synergy.queries.timetable.tree_states import late_before
 from synergy.timeperiod import Qualifier
 from synergy.timetable.timetable import Place
 
@@ -48,7 +47,7 @@ def overview(places: Sequence[Place], now: datetime) -> list[OverviewYear]:
     unit = Qualifier.MONTHLY if finest.rank < Qualifier.MONTHLY.rank else Qualifier.YEARLY
     level = places[-1].level
     counted = [
-        (p, late_before(p.process, now)) for p in places if p.process.qualifier.rank <= unit.rank
+        (p, p.process.late_before(now)) for p in places if p.process.qualifier.rank <= unit.rank
     ]
     years: dict[int, list[OverviewCell]] = {}
     for ordinal in range(finest.up(level.start, unit), finest.up(level.end - 1, unit) + 1):

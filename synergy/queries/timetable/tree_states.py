@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from synergy.model.job import STALE_FLAG, JobState, bytes_of
-from synergy.model.process import ManagedProcess, Tree
+from synergy.model.process import Tree
 from synergy.queries.views import Window
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
@@ -26,7 +26,6 @@ _BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte i
 _ALIKE = [bytes(b for b, told in _BYTES.items() if told == one) for one in set(_BYTES.values())]
 _RUN = re.compile(b"|".join(b"[" + re.escape(some) + b"]+" for some in _ALIKE))
 _UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +87,9 @@ class TreeRuns:
     processes: tuple[Lane, ...]
 
 
-def closed_before(process: ManagedProcess, now: datetime) -> int:
-    """The first period that is not over and settled."""
-    settled = now - timedelta(seconds=process.settle)
-    return process.qualifier.at(settled - _MICROSECOND)
-
-
-def late_before(process: ManagedProcess, now: datetime) -> int:
-    """The first period that, if it is not finished, is not late yet."""
-    patient = timedelta(seconds=process.settle + process.resubmit_after)
-    return process.qualifier.at(now - patient - _MICROSECOND)
-
-
 def late_count(level: Level, now: datetime) -> int:
     """How many jobs are late; failed ones are not, because time alone will not finish them."""
-    begin, end = level.frontier - level.start, late_before(level.process, now) - level.start
+    begin, end = level.frontier - level.start, level.process.late_before(now) - level.start
     if end <= begin:
         return 0
     return sum(level.states.count(state, begin, end) for state in JobState if state.is_pending)
@@ -157,8 +144,8 @@ def _lane(level: Level, window: Window, now: datetime) -> Lane:
         late=progress.late,
         unseen=progress.unseen,
         time_grouping=process.time_grouping,
-        closed=name(closed_before(process, now)),
-        late_before=name(late_before(process, now)),
+        closed=name(process.closed_before(now)),
+        late_before=name(process.late_before(now)),
         begin=name(begin),
         runs=tuple(runs_of(states)),
     )

@@ -11,7 +11,6 @@ from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.timetable.reasons import in_a_line
-from synergy.queries.timetable.tree_states import closed_before
 from synergy.queries.views import JobView, LevelView, Window, skip_cause
 from synergy.storage.protocol import StoreView
 from synergy.timetable.timetable import Place
@@ -27,7 +26,7 @@ class LevelReader:
         self._store = store
         self._place = place
         self._gate = Gate(is_on)
-        self._closed = closed_before(place.process, now)
+        self._closed = place.process.closed_before(now)
         self._known: JournalEntry | None = None
 
     def view(self, window: Window | None) -> LevelView:
