@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from synergy.errors import ConfigurationError
 from synergy.runtime.masking import mask
+from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import suggestion
 
 __all__ = ["Findings", "suggestion"]
@@ -19,11 +21,19 @@ class Findings:
     warnings: list[str] = field(default_factory=list)
 
     def mistake(self, where: str, what: str) -> None:
-        """Something is wrong at `where`; `what` says what was expected."""
-        self.mistakes.append(mask(f"{where}: {what}"))
+        """Notes a mistake at `where`; `what` says what was expected."""
+        self.note(f"{where}: {what}")
+
+    def note(self, message: str) -> None:
+        """Notes a mistake, without the secrets that it may quote."""
+        self.mistakes.append(mask(message))
+
+    def fields(self, where: str, values: Mapping[str, object]) -> FieldReader:
+        """A reader of the fields of one entry, whose mistakes are noted here."""
+        return FieldReader(Location(self.note, f"{where}: ", repr), values)
 
     def warning(self, where: str, what: str) -> None:
-        """Something is allowed, but probably not what was meant."""
+        """Notes what is allowed, but probably not intended."""
         self.warnings.append(mask(f"{where}: {what}"))
 
     def raise_mistakes(self) -> None:

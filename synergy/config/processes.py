@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TypedDict
 
 from synergy.config import classes
 from synergy.config.context import Entry
-from synergy.config.fields import Fields
 from synergy.config.findings import Findings
 from synergy.config.settings import Settings
 from synergy.errors import InvalidValue
@@ -24,6 +24,7 @@ from synergy.model.process import (
     StateMachine,
 )
 from synergy.schedule import trigger
+from synergy.schedule.format.field_reader import MOMENT, NO_TIME, FieldReader
 from synergy.timeperiod import Qualifier, largest_grouping
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
@@ -51,11 +52,11 @@ def read_processes(
         where = f"process {key}"
         match entry:
             case Entry("managed", values):
-                processes[key] = _managed(key, Fields(where, values, findings), settings)
+                processes[key] = _managed(key, findings.fields(where, values), settings)
             case Entry("freerun", values):
-                processes[key] = _freerun(key, Fields(where, values, findings), settings)
+                processes[key] = _freerun(key, findings.fields(where, values), settings)
             case Entry("daemon", values):
-                processes[key] = _daemon(key, Fields(where, values, findings), settings)
+                processes[key] = _daemon(key, findings.fields(where, values), settings)
             case _:
                 processes[key] = None
                 kinds = ("managed", "freerun", "daemon")
@@ -90,7 +91,7 @@ class _Common(TypedDict):
     is_on: bool
 
 
-def _common(key: str, fields: Fields, settings: Settings) -> _Common:
+def _common(key: str, fields: FieldReader, settings: Settings) -> _Common:
     fields.required("process_name", "present_on_boxes")
     check_name(key, "process_name", fields)
     return _Common(
@@ -98,8 +99,8 @@ def _common(key: str, fields: Fields, settings: Settings) -> _Common:
         classname=_classname(fields),
         token=fields.text("token", key),
         present_on_boxes=_patterns(fields),
-        instances=fields.integer("instances", 1),
-        arguments=fields.mapping("arguments"),
+        instances=fields.integer("instances", 1, low=1),
+        arguments=_arguments(fields),
         is_on=_is_on(fields, settings),
     )
 
@@ -117,30 +118,30 @@ class _Working(_Common):
 
 
 def _working(
-    key: str, fields: Fields, settings: Settings, provided: Sequence[str], attempts: int
+    key: str, fields: FieldReader, settings: Settings, provided: Sequence[str], attempts: int
 ) -> _Working:
     """`provided` are the names that a command may hold, `attempts` how many there usually are."""
     common = _common(key, fields, settings)
     return _Working(
         **common,
         command=_command(fields, (*provided, *common["arguments"])),
-        max_attempts=fields.integer("max_attempts", attempts),
-        retry_backoff=fields.duration("retry_backoff", 60.0, zero=True),
-        heartbeat_timeout=fields.duration("heartbeat_timeout", 60.0),
-        resubmit_after=fields.duration("resubmit_after", 3600.0),
-        life_support=fields.duration("life_support", 48 * 3600.0),
-        timeout=fields.duration("timeout", 0.0) or None,
+        max_attempts=fields.integer("max_attempts", attempts, low=1),
+        retry_backoff=_seconds(fields, "retry_backoff", 60.0, least=NO_TIME),
+        heartbeat_timeout=_seconds(fields, "heartbeat_timeout", 60.0),
+        resubmit_after=_seconds(fields, "resubmit_after", 3600.0),
+        life_support=_seconds(fields, "life_support", 48 * 3600.0),
+        timeout=_seconds(fields, "timeout", 0.0) or None,
     )
 
 
-def _daemon(key: str, fields: Fields, settings: Settings) -> DaemonProcess:
+def _daemon(key: str, fields: FieldReader, settings: Settings) -> DaemonProcess:
     fields.required("classname")
     process = DaemonProcess(**_common(key, fields, settings))
     fields.done()
     return process
 
 
-def _freerun(key: str, fields: Fields, settings: Settings) -> FreerunProcess:
+def _freerun(key: str, fields: FieldReader, settings: Settings) -> FreerunProcess:
     frequency = _trigger(fields, "") if fields.has("trigger_frequency") else None
     process = FreerunProcess(
         **_working(key, fields, settings, _PROVIDED_TO_RUNS, 1),
@@ -150,11 +151,11 @@ def _freerun(key: str, fields: Fields, settings: Settings) -> FreerunProcess:
     return process
 
 
-def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | None:
+def _managed(key: str, fields: FieldReader, settings: Settings) -> ManagedProcess | None:
     fields.required("time_qualifier")
     working = _working(key, fields, settings, _PROVIDED, 3)
     qualifier = fields.choice("time_qualifier", Qualifier.DAILY)
-    grouping = fields.integer("time_grouping", 1, high=largest_grouping(qualifier))
+    grouping = fields.integer("time_grouping", 1, low=1, high=largest_grouping(qualifier))
     process = ManagedProcess(
         **working,
         qualifier=qualifier,
@@ -165,8 +166,8 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
         trigger_frequency=_trigger(fields, "every 600"),
         time_grouping=grouping,
         also_reads=_also_reads(fields),
-        settle=fields.duration("settle", 300.0, zero=True),
-        max_active=fields.integer("max_active", 8),
+        settle=_seconds(fields, "settle", 300.0, least=NO_TIME),
+        max_active=fields.integer("max_active", 8, low=1),
         late_data=fields.choice("late_data", LateData.REPROCESS),
         on_failure=fields.choice("on_failure", OnFailure.BLOCK),
         retry_failed=_retry_failed(fields),
@@ -178,12 +179,12 @@ def _managed(key: str, fields: Fields, settings: Settings) -> ManagedProcess | N
     return process if fields.get("time_qualifier") == qualifier.value else None
 
 
-def _retry_failed(fields: Fields) -> float | None:
+def _retry_failed(fields: FieldReader) -> float | None:
     """None where a failed period is not tried again by itself."""
-    return fields.duration("retry_failed", 0.0) if fields.has("retry_failed") else None
+    return _seconds(fields, "retry_failed", 0.0) if fields.has("retry_failed") else None
 
 
-def _refresh(fields: Fields) -> float | None:
+def _refresh(fields: FieldReader) -> float | None:
     """None where interim runs come with the trigger."""
     value = fields.get("refresh")
     if value == BY_TRIGGER:
@@ -191,10 +192,10 @@ def _refresh(fields: Fields) -> float | None:
     if isinstance(value, str) and not value[:1].isdigit():
         fields.mistake("refresh", f"expected a duration such as '60s' or 'trigger', not {value!r}")
         return REFRESH
-    return fields.duration("refresh", REFRESH)
+    return _seconds(fields, "refresh", REFRESH)
 
 
-def _also_reads(fields: Fields) -> tuple[int, ...]:
+def _also_reads(fields: FieldReader) -> tuple[int, ...]:
     """Distances to earlier periods; whole numbers below 0."""
     value = fields.get("also_reads")
     if value is None:
@@ -209,7 +210,21 @@ def _also_reads(fields: Fields) -> tuple[int, ...]:
     return tuple(sorted(set(value)))
 
 
-def check_name(key: str, field: str, fields: Fields) -> None:
+def _seconds(fields: FieldReader, name: str, default: float, least: timedelta = MOMENT) -> float:
+    return fields.duration(name, timedelta(seconds=default), least=least).total_seconds()
+
+
+def _arguments(fields: FieldReader) -> dict[str, object]:
+    found = fields.get("arguments")
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+        fields.mistake("arguments", f"expected a dictionary with texts as keys, not {found!r}")
+        return {}
+    return dict(found)
+
+
+def check_name(key: str, field: str, fields: FieldReader) -> None:
     """The name that an entry gives itself must be the one that it is filed under."""
     if not _NAME.fullmatch(key):
         fields.mistake(field, "expected letters, digits and . _ - only, at most 100")
@@ -218,7 +233,7 @@ def check_name(key: str, field: str, fields: Fields) -> None:
         fields.mistake(field, f"{name!r} differs from the key {key!r} that it is filed under")
 
 
-def _classname(fields: Fields) -> str | None:
+def _classname(fields: FieldReader) -> str | None:
     path = fields.text("classname")
     if not path:
         return None
@@ -230,17 +245,16 @@ def _classname(fields: Fields) -> str | None:
     return path
 
 
-def _command(fields: Fields, known: Sequence[str]) -> tuple[str, ...] | None:
+def _command(fields: FieldReader, known: Sequence[str]) -> tuple[str, ...] | None:
     """The command, in which these names may stand, or `classname`: one of them must be given."""
     if fields.has("command") == fields.has("classname"):
         both = fields.has("command")
-        fields.findings.mistake(
-            fields.where,
+        fields.spot.mistake(
             "expected classname or command, " + ("not both" if both else "and there is neither"),
         )
     if not fields.has("command"):
         return None
-    command = fields.texts("command")
+    command = fields.texts("command", may_be_lone=False)
     if not command:
         fields.mistake("command", "expected a program and its arguments, as a list of texts")
     for name in (name for item in command for name in _PLACEHOLDER.findall(item)):
@@ -250,7 +264,7 @@ def _command(fields: Fields, known: Sequence[str]) -> tuple[str, ...] | None:
     return command
 
 
-def _is_on(fields: Fields, settings: Settings) -> bool:
+def _is_on(fields: FieldReader, settings: Settings) -> bool:
     """True, False, or the name of the setting that says so."""
     value = fields.get("is_on")
     if value == "demo_stream":
@@ -261,8 +275,8 @@ def _is_on(fields: Fields, settings: Settings) -> bool:
     return fields.flag("is_on", default=True)
 
 
-def _patterns(fields: Fields) -> tuple[str, ...]:
-    patterns = fields.texts("present_on_boxes")
+def _patterns(fields: FieldReader) -> tuple[str, ...]:
+    patterns = fields.texts("present_on_boxes", may_be_lone=False)
     for pattern in patterns:
         try:
             re.compile(pattern)
@@ -271,7 +285,7 @@ def _patterns(fields: Fields) -> tuple[str, ...]:
     return patterns
 
 
-def _trigger(fields: Fields, default: str) -> str:
+def _trigger(fields: FieldReader, default: str) -> str:
     """The trigger in its canonical form."""
     text = fields.text("trigger_frequency", default)
     if not text:

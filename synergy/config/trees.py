@@ -7,10 +7,10 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from synergy.config.context import Entry
-from synergy.config.fields import Fields
 from synergy.config.findings import Findings, suggestion
 from synergy.config.processes import check_name
 from synergy.model.process import ManagedProcess, Process, Tree
+from synergy.schedule.format.field_reader import FieldReader
 
 
 def read_trees(
@@ -26,7 +26,7 @@ def read_trees(
     for key, entry in entries.items():
         match entry:
             case Entry("tree", values):
-                trees[key] = _tree(key, Fields(f"tree {key}", values, findings))
+                trees[key] = _tree(key, findings.fields(f"tree {key}", values))
             case _:
                 findings.mistake(f"tree {key}", "expected timetable_tree_entry(...)")
     for tree in trees.values():
@@ -38,15 +38,15 @@ def read_trees(
     return trees
 
 
-def _tree(key: str, fields: Fields) -> Tree:
+def _tree(key: str, fields: FieldReader) -> Tree:
     fields.required("tree_name", "enclosed_processes")
     check_name(key, "tree_name", fields)
     if fields.get("enclosed_processes") == []:
         fields.mistake("enclosed_processes", "expected at least one process")
     tree = Tree(
         name=key,
-        processes=fields.texts("enclosed_processes"),
-        dependent_on=tuple(dict.fromkeys(fields.texts("dependent_on"))),
+        processes=fields.texts("enclosed_processes", may_be_lone=False),
+        dependent_on=tuple(dict.fromkeys(fields.texts("dependent_on", may_be_lone=False))),
         mx_name=fields.text("mx_name", key),
         mx_page=fields.text("mx_page"),
     )

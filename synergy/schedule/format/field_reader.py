@@ -6,9 +6,10 @@ the values of a definition with mistakes.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from typing import TypeVar
@@ -31,22 +32,26 @@ _UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a definition, as messages name it, and the list that they go to."""
+    """A place in what people write, as messages name it.
 
-    mistakes: list[str]
+    `note` takes each message; `show` spells a value as it is written there.
+    """
+
+    note: Callable[[str], object]
     place: str = ""
+    show: Callable[[object], str] = shown
 
     def at(self, name: str) -> Location:
         """A place within this one."""
-        return Location(self.mistakes, f"{self.place}{name}: ")
+        return replace(self, place=f"{self.place}{name}: ")
 
     def item(self, number: int) -> Location:
         """An item of the list that this place is; the first is number 1."""
-        return Location(self.mistakes, f"{self.place.removesuffix(': ')} {number}: ")
+        return replace(self, place=f"{self.place.removesuffix(': ')} {number}: ")
 
     def mistake(self, what: str) -> None:
         """Something is wrong here."""
-        self.mistakes.append(f"{self.place}{what}")
+        self.note(f"{self.place}{what}")
 
 
 class FieldReader:
@@ -83,7 +88,7 @@ class FieldReader:
             if isinstance(name, str):
                 self.spot.mistake(f"unknown field {name:.60}: {suggestion(name, self._asked)}")
             else:
-                self.spot.mistake(f"the name of a field is a text, not {shown(name)}")
+                self.spot.mistake(f"the name of a field is a text, not {self.spot.show(name)}")
         if len(unknown) > _MOST_UNKNOWN:
             self.spot.mistake(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
 
@@ -92,15 +97,17 @@ class FieldReader:
         value = self.get(name)
         return default if value is None else checked_text(value, self.spot.at(name), most, default)
 
-    def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """A list of texts, or one text instead of a list of one."""
+    def texts(
+        self, name: str, default: tuple[str, ...] = (), *, may_be_lone: bool = True
+    ) -> tuple[str, ...]:
+        """A list of texts; with `may_be_lone` also one text instead of a list of one."""
         value = self.get(name)
         if value is None:
             return default
-        if isinstance(value, str):
+        if isinstance(value, str) and may_be_lone:
             value = [value]
-        if not isinstance(value, Sequence) or not value:
-            self.mistake(name, f"expected a list of texts, not {shown(value or None)}")
+        if not isinstance(value, Sequence) or isinstance(value, str) or (may_be_lone and not value):
+            self.mistake(name, f"expected a list of texts, not {self.spot.show(value or None)}")
             return default
         return tuple(
             checked_text(item, self.spot.at(name).item(number), 1000, "")
@@ -112,7 +119,7 @@ class FieldReader:
         if value is None:
             return {}
         if not isinstance(value, Mapping):
-            self.mistake(name, f"expected a mapping, not {shown(value)}")
+            self.mistake(name, f"expected a mapping, not {self.spot.show(value)}")
             return {}
         return value
 
@@ -125,13 +132,23 @@ class FieldReader:
             texts[key] = "" if value == "" else checked_text(value, spot.at(key), 10_000, "")
         return texts
 
-    def integer(self, name: str, default: int, low: int, high: int) -> int:
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.get(name)
+        if isinstance(value, bool | None):
+            return default if value is None else value
+        true, false, other = map(self.spot.show, (True, False, value))
+        self.mistake(name, f"expected {true} or {false}, not {other}")
+        return default
+
+    def integer(self, name: str, default: int, low: int, high: int | None = None) -> int:
         value = self.get(name)
         if value is None:
             return default
-        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+        highest = math.inf if high is None else high
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= highest:
             return value
-        self.mistake(name, f"expected a whole number, {low:,} to {high:,}, not {shown(value)}")
+        span = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+        self.mistake(name, f"expected a whole number, {span}, not {self.spot.show(value)}")
         return default
 
     def number(self, name: str, default: float) -> float:
@@ -142,7 +159,7 @@ class FieldReader:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, int | float) and is_number and 0.0 <= value <= _HIGHEST:
             return float(value)
-        self.mistake(name, f"expected a number from 0 to {_HIGHEST:,}, not {shown(value)}")
+        self.mistake(name, f"expected a number from 0 to {_HIGHEST:,}, not {self.spot.show(value)}")
         return default
 
     def duration(self, name: str, default: timedelta, *, least: timedelta = MOMENT) -> timedelta:
@@ -150,7 +167,7 @@ class FieldReader:
         if found is None or found >= least:
             return default if found is None else found
         limit = "more than 0" if least == MOMENT else f"at least {literals.spelled_duration(least)}"
-        self.mistake(name, f"expected {limit}, not {shown(self.get(name))}")
+        self.mistake(name, f"expected {limit}, not {self.spot.show(self.get(name))}")
         return default
 
     def literal(self, name: str, read: Callable[[object], Read]) -> Read | None:
@@ -178,7 +195,7 @@ class FieldReader:
         if isinstance(value, str) and value in members:
             return members[value]
         word = value if isinstance(value, str) else ""
-        self.mistake(name, f"unknown value {shown(value)}: {suggestion(word, members)}")
+        self.mistake(name, f"unknown value {self.spot.show(value)}: {suggestion(word, members)}")
         return default
 
 
@@ -193,7 +210,7 @@ def reader_of(value: object, spot: Location, short: str = "", like: str = "") ->
         return FieldReader(spot, {short: value})
     example = f" such as {like}" if like else ""
     spot.mistake(f"expected a mapping{example}, not {shown(value)}")
-    return FieldReader(Location([]), {})
+    return FieldReader(Location(lambda _message: None), {})
 
 
 def kind_of(value: object, spot: Location, what: str, kinds: Sequence[str]) -> tuple[str, object]:
@@ -220,7 +237,7 @@ def checked_text(value: object, spot: Location, most: int, default: str) -> str:
     """The value, if it is a text that can be written; else the default."""
     if not isinstance(value, str):
         quotes = "" if isinstance(value, Mapping | Sequence) else ": put it in quotes"
-        spot.mistake(f"expected a text, not {shown(value)}{quotes}")
+        spot.mistake(f"expected a text, not {spot.show(value)}{quotes}")
     elif not value.strip():
         spot.mistake("expected a text, not an empty one")
     elif len(value) > most:

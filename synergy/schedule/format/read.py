@@ -68,7 +68,7 @@ def read(data: Mapping[str, object], known: Known) -> Definition:
     mistakes: list[str] = []
     if not isinstance(data, Mapping):
         raise InvalidDefinition([f"expected a mapping of fields, not {shown(data)}"])
-    definition = _read(FieldReader(Location(mistakes), data), known)
+    definition = _read(FieldReader(Location(mistakes.append), data), known)
     if mistakes or definition is None:
         raise InvalidDefinition(mistakes)
     return definition if definition.name else replace(definition, name=_made_up(definition))
@@ -116,9 +116,7 @@ def _read(part: FieldReader, known: Known) -> Definition | None:
         external_id=part.text("external_id", most=LONGEST_WORD),
         by=part.text("by", most=LONGEST_WORD),
     )
-    enabled = part.get("enabled")
-    if not isinstance(enabled, bool | None):
-        part.mistake("enabled", f"expected true or false, not {shown(enabled)}")
+    part.flag("enabled", default=False)
     part.done()
     return definition if program is not None and trigger is not None else None
 
