@@ -171,7 +171,10 @@ def _signal_group(program: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 
 class _Tail:
-    """Reads a stream to its end in a thread of its own, and keeps the last lines."""
+    """Reads a stream to its end in a thread of its own, and keeps the last lines.
+
+    It is no service: it ends with the stream, and nothing can interrupt a read that blocks.
+    """
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         assert stream is not None

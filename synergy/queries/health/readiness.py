@@ -100,7 +100,11 @@ class Health:
 
 
 class Probe:
-    """Checks that are asked together, aside; whoever asks meanwhile shares the answer."""
+    """Checks that are asked together in a thread; callers in the meantime share the answer.
+
+    It is no service: the thread makes one look and ends. A look that hangs cannot be interrupted,
+    and is reported as such after a deadline; no other look begins meanwhile.
+    """
 
     def __init__(self, names: Sequence[str], ask: Ask, clock: Clock) -> None:
         self._names = names
