@@ -10,6 +10,7 @@ import orjson
 from synergy.model.answer import Answer
 from synergy.storage.encoding import micros
 from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.numbered import delete_oldest
 from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.nouns import ANSWER
 
@@ -45,13 +46,8 @@ class MongoAnswers:
             return self._answers.delete_one(_seen(answer)).deleted_count == 1
 
     def prune(self, before: datetime, limit: int) -> int:
-        wanted = {"at": {"$lt": micros(before)}}
         with self._database.calling():
-            found = self._answers.find(wanted, {"_id": 1}).sort("at", 1).limit(limit)
-            old = [one["_id"] for one in found]
-            if not old:
-                return 0
-            return self._answers.delete_many({"_id": {"$in": old}, **wanted}).deleted_count
+            return delete_oldest(self._answers, {"at": {"$lt": micros(before)}}, "at", limit)
 
 
 def answer_id(person: str, key: str) -> str:

@@ -9,7 +9,7 @@ from itertools import takewhile
 from synergy.model.schedule import Event
 from synergy.storage.encoding import micros
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.numbered import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.nouns import EVENT
 
@@ -22,6 +22,7 @@ class MongoEvents:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._events = NumberedCollection(database, "events", _event_of, "_id")
 
     def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
         wanted: dict[str, Doc] = {}
@@ -35,14 +36,10 @@ class MongoEvents:
         return [_given(event.id, known, new) for event in events]
 
     def since(self, seq: int, limit: int) -> list[Event]:
-        with self._database.calling():
-            found = self._database["events"].find({"_id": {"$gt": seq}}).sort("_id", 1)
-            return [_event_of(document) for document in found.limit(limit)]
+        return self._events.find({"_id": {"$gt": seq}}, 1, limit)
 
     def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
-        with self._database.calling():
-            documents, following = page(self._database["events"], {}, "_id", limit, cursor)
-        return [_event_of(document) for document in documents], following
+        return self._events.page({}, limit, cursor)
 
     def last_seq(self) -> int:
         with self._database.calling():

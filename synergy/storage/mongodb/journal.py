@@ -18,6 +18,7 @@ from typing import Any
 from synergy.model.journal import JournalEntry
 from synergy.storage.encoding import micros
 from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.numbered import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.nouns import ENTRY
 
@@ -30,6 +31,7 @@ class MongoJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._entries = NumberedCollection(database, "journal", entry_from, "_id")
         self._lock = threading.Lock()
         self._told: dict[str, None] = {}  # the newest origins that were told from here
 
@@ -82,19 +84,19 @@ class MongoJournal:
         wanted: dict[str, Any] = {"_id": {"$gt": seq}}
         if besides:
             wanted["who"] = {"$ne": besides}
-        return self._entries(wanted, 1, limit)
+        return self._entries.find(wanted, 1, limit)
 
     def of_job(
         self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
     ) -> list[JournalEntry]:
         span = {"first": {"$lte": timeperiod}, "last": {"$gte": timeperiod}}
-        return self._entries({"process": process, **span, **_below(before)}, -1, limit)
+        return self._entries.find({"process": process, **span, **_below(before)}, -1, limit)
 
     def find(
         self, process: str | None = None, limit: int = 128, before: int | None = None
     ) -> list[JournalEntry]:
         of = {} if process is None else {"process": process}
-        return self._entries({**of, **_below(before)}, -1, limit)
+        return self._entries.find({**of, **_below(before)}, -1, limit)
 
     def last_seq(self) -> int:
         with self._database.calling():
@@ -115,11 +117,6 @@ class MongoJournal:
             counters = self._database["counters"]
             counters.update_one({"_id": LAST}, {"$max": {"n": max(old)}}, upsert=True)
             return journal.delete_many({"_id": {"$in": old}}).deleted_count
-
-    def _entries(self, wanted: dict[str, Any], order: int, limit: int) -> list[JournalEntry]:
-        with self._database.calling():
-            found = self._database["journal"].find(wanted).sort("_id", order).limit(limit)
-            return [entry_from(document) for document in found]
 
 
 def _below(before: int | None) -> dict[str, Any]:

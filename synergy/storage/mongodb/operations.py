@@ -14,7 +14,7 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
 from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of
-from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
 from synergy.storage.mongodb.swap import Swap, insert_new
 from synergy.storage.nouns import OPERATION
 
@@ -36,6 +36,7 @@ class MongoOperations:
         self._telling = JournaledCollection(
             database, "operations", journal, told_of("operation", "number")
         )
+        self._operations = NumberedCollection(database, "operations", _operation_of)
 
     def accept(self, operation: Operation) -> Operation:
         entry = entry_document(entries.operation_accepted(operation))
@@ -62,23 +63,15 @@ class MongoOperations:
     def find(
         self, limit: int = 100, cursor: str | None = None
     ) -> tuple[list[Operation], str | None]:
-        with self._database.calling():
-            documents, following = page(self._telling.collection, {}, "number", limit, cursor)
-        return [_operation_of(document) for document in documents], following
+        return self._operations.page({}, limit, cursor)
 
     def unfinished(self) -> Sequence[Operation]:
-        with self._database.calling():
-            wanted = {"state": {"$in": _UNFINISHED}}
-            found = self._telling.collection.find(wanted).sort("number", 1)
-            return [_operation_of(document) for document in found]
+        return self._operations.find({"state": {"$in": _UNFINISHED}})
 
     def prune(self, before: datetime, limit: int) -> int:
         wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
         with self._database.calling():
-            operations = self._telling.collection
-            found = operations.find(wanted, {"_id": 1}).sort("finished_at", 1).limit(limit)
-            old = [one["_id"] for one in found]
-            return operations.delete_many({"_id": {"$in": old}}).deleted_count if old else 0
+            return delete_oldest(self._telling.collection, wanted, "finished_at", limit)
 
     def recover(self) -> int:
         """Tells the journal what writers had no time to."""

@@ -13,7 +13,7 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
 from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of, without_first
-from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
 from synergy.storage.mongodb.swap import Swap, insert_new
 from synergy.storage.nouns import RUN
 
@@ -36,6 +36,7 @@ class MongoRuns:
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
         self._telling = JournaledCollection(database, "runs", journal, told_of("run", "number"))
+        self._runs = NumberedCollection(database, "runs", _run_of)
 
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
         if not runs:
@@ -64,7 +65,7 @@ class MongoRuns:
         return without_first(changes, [one.run.id for one in changes], changed)
 
     def get(self, ids: Sequence[str]) -> list[Run]:
-        return self._runs({"_id": {"$in": list(ids)}})
+        return self._runs.find({"_id": {"$in": list(ids)}})
 
     def find(
         self,
@@ -78,12 +79,10 @@ class MongoRuns:
             wanted["schedule"] = schedule
         if state is not None:
             wanted["state"] = state.value
-        with self._database.calling():
-            documents, following = page(self._telling.collection, wanted, "number", limit, cursor)
-        return [_run_of(document) for document in documents], following
+        return self._runs.page(wanted, limit, cursor)
 
     def unfinished(self) -> list[Run]:
-        return self._runs({"state": {"$in": _UNFINISHED}})
+        return self._runs.find({"state": {"$in": _UNFINISHED}})
 
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
         wanted = {
@@ -99,22 +98,12 @@ class MongoRuns:
     def prune(self, before: datetime, limit: int) -> int:
         wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
         with self._database.calling():
-            runs = self._telling.collection
-            found = runs.find(wanted, {"_id": 1}).sort("finished_at", 1).limit(limit)
-            old = [run["_id"] for run in found]
-            if not old:
-                return 0
-            return runs.delete_many({"_id": {"$in": old}, **wanted}).deleted_count
+            return delete_oldest(self._telling.collection, wanted, "finished_at", limit)
 
     def recover(self) -> int:
         """Tells the journal what writers had no time to."""
         with self._database.calling():
             return self._telling.recover()
-
-    def _runs(self, wanted: Doc) -> list[Run]:
-        with self._database.calling():
-            found = self._telling.collection.find(wanted).sort("number", 1)
-            return [_run_of(document) for document in found]
 
     def _twins(self, runs: Sequence[Run]) -> dict[str, Run]:
         """By the id that was wanted, the runs that are there: of that id, else of that key."""

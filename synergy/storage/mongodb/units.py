@@ -17,7 +17,7 @@ from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journaled import Change, JournaledCollection
-from synergy.storage.mongodb.paging import page
+from synergy.storage.mongodb.numbered import NumberedCollection
 from synergy.storage.mongodb.results import Results
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new
 from synergy.storage.mongodb.unit_documents import (
@@ -39,6 +39,7 @@ class MongoUnits:
     def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
         self._database = database
         self._telling = JournaledCollection(database, "units", journal, told)
+        self._units = NumberedCollection(database, "units", unit_of)
         self._conclusions = Conclusions(database, results, journal)
 
     def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
@@ -56,13 +57,14 @@ class MongoUnits:
         return [unit_of(known[unit.id] if unit.id in known else new[unit.id]) for unit in units]
 
     def get(self, ids: Sequence[str]) -> list[UnitOfWork]:
-        return self._units({"_id": {"$in": list(ids)}}, 1)
+        return self._units.find({"_id": {"$in": list(ids)}})
 
     def of_jobs(self, process: str, first: str, last: str) -> list[UnitOfWork]:
-        return self._units({"process": process, "timeperiod": {"$gte": first, "$lte": last}}, -1)
+        wanted = {"process": process, "timeperiod": {"$gte": first, "$lte": last}}
+        return self._units.find(wanted, -1)
 
     def newest(self, process: str, timeperiod: str, limit: int) -> list[UnitOfWork]:
-        return self._units({"process": process, "timeperiod": timeperiod}, -1, limit)
+        return self._units.find({"process": process, "timeperiod": timeperiod}, -1, limit)
 
     def find(
         self,
@@ -76,12 +78,10 @@ class MongoUnits:
             wanted["process"] = process
         if state is not None:
             wanted["state"] = state.value
-        with self._database.calling():
-            documents, following = page(self._database["units"], wanted, "number", limit, cursor)
-        return [unit_of(document) for document in documents], following
+        return self._units.page(wanted, limit, cursor)
 
     def unfinished(self) -> list[UnitOfWork]:
-        return self._units({"state": {"$in": UNFINISHED}}, 1)
+        return self._units.find({"state": {"$in": UNFINISHED}})
 
     def claim(self, hints: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
         at = micros(now)
@@ -198,11 +198,6 @@ class MongoUnits:
         count = self._conclusions.recover()
         with self._database.calling():
             return count + self._telling.recover()
-
-    def _units(self, wanted: dict[str, Any], order: int, limit: int = 0) -> list[UnitOfWork]:
-        with self._database.calling():
-            found = self._database["units"].find(wanted).sort("number", order).limit(limit)
-            return [unit_of(document) for document in found]
 
     def _change(self, ids: Sequence[str], change: Change) -> list[Doc]:
         with self._database.calling():

@@ -30,16 +30,13 @@ class SqliteAnswers:
 
     def change(self, answer_: Answer) -> Answer | None:
         person, key, *fields = answer_row(answer_)
-        with self._database.writing() as connection:
-            changed = fetch_one(connection, _SQL["change"], (*fields, person, key, answer_.rev))
+        bindings = (*fields, person, key, answer_.rev)
+        changed = self._database.execute_one(_SQL["change"], bindings)
         return None if changed is None else replace(answer_, rev=answer_.rev + 1)
 
     def drop(self, answer_: Answer) -> bool:
         place = (answer_.person, answer_.key, answer_.rev)
-        with self._database.writing() as connection:
-            return fetch_one(connection, _SQL["drop"], place) is not None
+        return self._database.execute_one(_SQL["drop"], place) is not None
 
     def prune(self, before: datetime, limit: int) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["prune"], (micros(before), limit))
-            return connection.changes()
+        return self._database.execute(_SQL["prune"], (micros(before), limit))

@@ -12,7 +12,7 @@ from synergy.storage.nouns import ASSIGNMENT, BOX, OBSERVED
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_entries
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch, fetch_each, fetch_one
+from synergy.storage.sqlite.rows import fetch_each, fetch_one
 
 _SQL = queries("boxes")
 
@@ -36,9 +36,7 @@ class SqliteBoxes:
             return [row[0] for row in fetch_each(connection, _SQL["assign"], bindings)]
 
     def assignments(self, box: str | None = None) -> list[Assignment]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["assignments"], {"box": box})
-        return [_assignment(row) for row in rows]
+        return [_assignment(row) for row in self._database.fetch(_SQL["assignments"], {"box": box})]
 
     def switch(
         self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
@@ -61,11 +59,7 @@ class SqliteBoxes:
             )
 
     def observed(self, box: str | None = None) -> list[ObservedProcess]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["observed"], {"box": box})
-        return [_observed(row) for row in rows]
+        return [_observed(row) for row in self._database.fetch(_SQL["observed"], {"box": box})]
 
     def all(self) -> list[Box]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["all"])
-        return [_box(row) for row in rows]
+        return [_box(row) for row in self._database.fetch(_SQL["all"])]

@@ -10,7 +10,7 @@ from synergy.storage.nouns import CONTROL
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch, fetch_one
+from synergy.storage.sqlite.rows import fetch_one
 
 _SQL = queries("controls")
 _control = CONTROL.reads_row("process is_on trigger_frequency")
@@ -24,8 +24,7 @@ class SqliteControls:
         self._database = database
 
     def all(self) -> dict[str, ProcessControl]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["all"])
+        rows = self._database.fetch(_SQL["all"])
         return {row[0]: _control(row) for row in rows}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:

@@ -20,6 +20,7 @@ from synergy.errors import StorageUnavailable
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.gate import Gate, Patience
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import Bindings, Row, fetch, fetch_one, place
 
 OLDEST_SQLITE = (3, 51, 3)  # before it, several writers in WAL mode may corrupt the file
 
@@ -141,6 +142,35 @@ class Database:
         """The same, within the open batch or a transaction of its own."""
         with self.batch() as session, self._translating:
             yield session.connection
+
+    def fetch(self, query: str, bindings: Bindings = ()) -> list[Row]:
+        """All rows of a query that only reads."""
+        with self.reading() as connection:
+            return fetch(connection, query, bindings)
+
+    def fetch_one(self, query: str, bindings: Bindings = ()) -> Row | None:
+        """The only row of a query that only reads, if there is one."""
+        with self.reading() as connection:
+            return fetch_one(connection, query, bindings)
+
+    def page(
+        self, query: str, limit: int, cursor: str | None, **bindings: str | int | None
+    ) -> tuple[list[Row], str | None]:
+        """Rows from the newest on, whose first column is a number, and the next page's cursor."""
+        rows = self.fetch(query, {**bindings, "cursor": place(cursor), "limit": limit + 1})
+        found = rows[:limit]
+        return found, str(found[-1][0]) if len(rows) > limit and found else None
+
+    def execute(self, statement: str, bindings: Bindings = ()) -> int:
+        """Executes a statement that writes; returns how many rows it changed."""
+        with self.writing() as connection:
+            connection.execute(statement, bindings)
+            return connection.changes()
+
+    def execute_one(self, statement: str, bindings: Bindings = ()) -> Row | None:
+        """Executes a statement that writes; returns the only row that it gives back, if any."""
+        with self.writing() as connection:
+            return fetch_one(connection, statement, bindings)
 
     @contextmanager
     def batch(self) -> Iterator[Session]:

@@ -38,9 +38,8 @@ class SqliteDocuments:
         timeperiod, key, last = start, "", end or _ENDLESS
         rows = _full
         while len(rows) == _PAGE:
-            with self._database.reading() as connection:
-                page = (collection, timeperiod, key, last, _PAGE)
-                rows = fetch(connection, _SQL["page"], page)
+            page = (collection, timeperiod, key, last, _PAGE)
+            rows = self._database.fetch(_SQL["page"], page)
             if rows:
                 timeperiod, key, _ = rows[-1]
             yield from [decoded(row[2]) for row in rows]
@@ -62,25 +61,22 @@ class SqliteDocuments:
             return changes.flush()
 
     def bounds(self, collection: str, start: str, end: str) -> Bounds | None:
-        with self._database.reading() as connection:
-            found = fetch(connection, _SQL["bounds"], (collection, start, end or _ENDLESS))
+        found = self._database.fetch(_SQL["bounds"], (collection, start, end or _ENDLESS))
         low, high, rows = found[0]
         return None if low is None else Bounds(low, high, rows)
 
     def bounds_by_timeperiod(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
-        with self._database.reading() as connection:
-            bindings = (collection, start, end or _ENDLESS)
-            rows = fetch(connection, _SQL["bounds_by_timeperiod"], bindings)
+        bindings = (collection, start, end or _ENDLESS)
+        rows = self._database.fetch(_SQL["bounds_by_timeperiod"], bindings)
         return {timeperiod: Bounds(*bounds) for timeperiod, *bounds in rows}
 
     def changed_since(self, seq: int, limit: int) -> list[SourceChange]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["changed_since"], (seq, limit))
-        return [SourceChange(*row) for row in rows]
+        return [
+            SourceChange(*row) for row in self._database.fetch(_SQL["changed_since"], (seq, limit))
+        ]
 
     def collections(self) -> dict[str, int]:
-        with self._database.reading() as connection:
-            return dict(fetch(connection, _SQL["collections"]))
+        return dict(self._database.fetch(_SQL["collections"]))
 
 
 _full: list[Row] = [()] * _PAGE  # as if a full page had come before the first

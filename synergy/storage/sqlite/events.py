@@ -10,7 +10,7 @@ from synergy.model.schedule import Event
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array, event, event_row, fetch, fetch_each, place
+from synergy.storage.sqlite.rows import array, event, event_row, fetch, fetch_each
 
 _SQL = queries("events")
 
@@ -38,21 +38,14 @@ class SqliteEvents:
         return found
 
     def since(self, seq: int, limit: int) -> list[Event]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["since"], (seq, limit))
-        return [event(row) for row in rows]
+        return [event(row) for row in self._database.fetch(_SQL["since"], (seq, limit))]
 
     def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["find"], (place(cursor), limit + 1))
-        page = [event(row) for row in rows[:limit]]
-        return page, str(page[-1].seq) if len(rows) > limit and page else None
+        rows, following = self._database.page(_SQL["find"], limit, cursor)
+        return [event(row) for row in rows], following
 
     def last_seq(self) -> int:
-        with self._database.reading() as connection:
-            return int(connection.execute(_SQL["last_seq"]).get)
+        return int(self._database.fetch(_SQL["last_seq"])[0][0])
 
     def prune(self, before: datetime, limit: int) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["prune"], {"before": micros(before), "limit": limit})
-            return connection.changes()
+        return self._database.execute(_SQL["prune"], {"before": micros(before), "limit": limit})

@@ -13,7 +13,7 @@ from synergy.storage.blocks import Block, Blocks, Place, entry_of
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_jobs
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, array, entry_row, fetch, fetch_one
+from synergy.storage.sqlite.rows import Row, array, entry_row, fetch_one
 
 _SQL = queries("jobs")
 
@@ -25,11 +25,10 @@ class SqliteJobs:
         self._database = database
 
     def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
-        with self._database.reading() as connection:
-            if processes is None:
-                rows = fetch(connection, _SQL["load"])
-            else:
-                rows = fetch(connection, _SQL["load_some"], (array(processes),))
+        if processes is None:
+            rows = self._database.fetch(_SQL["load"])
+        else:
+            rows = self._database.fetch(_SQL["load_some"], (array(processes),))
         return (_block(number, *states).run(process) for process, number, *states in rows)
 
     def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:

@@ -11,7 +11,7 @@ from synergy.model.journal import JournalEntry
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, entry, entry_row, fetch
+from synergy.storage.sqlite.rows import Row, entry, entry_row
 
 _AFTER_ALL = 1 << 62  # higher than the number of any entry
 _SQL = queries("journal")
@@ -44,9 +44,7 @@ class SqliteJournal:
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         bindings = {"seq": seq, "limit": limit, "besides": besides}
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["since"], bindings)
-        return [entry(row) for row in rows]
+        return [entry(row) for row in self._database.fetch(_SQL["since"], bindings)]
 
     def of_job(
         self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
@@ -65,15 +63,11 @@ class SqliteJournal:
         self, query: str, wanted: dict[str, str], limit: int, before: int | None
     ) -> list[JournalEntry]:
         bindings = {**wanted, "limit": limit, "before": _AFTER_ALL if before is None else before}
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL[query], bindings)
-        return [entry(row) for row in rows]
+        return [entry(row) for row in self._database.fetch(_SQL[query], bindings)]
 
     def last_seq(self) -> int:
-        with self._database.reading() as connection:
-            return int(connection.execute(_SQL["last_seq"]).get or 0)
+        row = self._database.fetch_one(_SQL["last_seq"])
+        return int(row[0]) if row else 0
 
     def prune(self, before: datetime, limit: int) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["prune"], {"before": micros(before), "limit": limit})
-            return connection.changes()
+        return self._database.execute(_SQL["prune"], {"before": micros(before), "limit": limit})

@@ -8,7 +8,7 @@ from synergy.model.lease import Lease
 from synergy.storage.nouns import LEASE
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, fetch, fetch_each, fetch_one
+from synergy.storage.sqlite.rows import Row, fetch_each
 
 _SQL = queries("leases")
 
@@ -22,12 +22,10 @@ class SqliteLeases:
         self._database = database
 
     def read(self, name: str) -> Lease | None:
-        with self._database.reading() as connection:
-            return _lease_or_none(fetch_one(connection, _SQL["read"], (name,)))
+        return _lease_or_none(self._database.fetch_one(_SQL["read"], (name,)))
 
     def all(self, family: str) -> list[Lease]:
-        with self._database.reading() as connection:
-            return [_lease(row) for row in fetch(connection, _SQL["all"], (family,))]
+        return [_lease(row) for row in self._database.fetch(_SQL["all"], (family,))]
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         if seen is None:
@@ -45,13 +43,11 @@ class SqliteLeases:
             return [_lease(row) for row in fetch_each(connection, _SQL["renew"], held)]
 
     def release(self, lease: Lease) -> bool:
-        with self._database.writing() as connection:
-            held = (lease.name, lease.holder, lease.epoch)
-            return fetch_one(connection, _SQL["release"], held) is not None
+        held = (lease.name, lease.holder, lease.epoch)
+        return self._database.execute_one(_SQL["release"], held) is not None
 
     def _swap(self, query: str, bindings: Row) -> Lease | None:
-        with self._database.writing() as connection:
-            return _lease_or_none(fetch_one(connection, _SQL[query], bindings))
+        return _lease_or_none(self._database.execute_one(_SQL[query], bindings))
 
 
 def _lease_or_none(row: Row | None) -> Lease | None:

@@ -8,7 +8,6 @@ from synergy.storage.nouns import LINE
 from synergy.storage.protocol import LogLine
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch
 
 _SQL = queries("logs")
 
@@ -29,10 +28,7 @@ class SqliteLogs:
 
     def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
         bindings = (unit, -1 if limit is None else limit, after)
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["of_unit"], bindings)
-        return [_line(row) for row in rows]
+        return [_line(row) for row in self._database.fetch(_SQL["of_unit"], bindings)]
 
     def count(self, unit: str) -> int:
-        with self._database.reading() as connection:
-            return int(fetch(connection, _SQL["count"], (unit,))[0][0])
+        return int(self._database.fetch(_SQL["count"], (unit,))[0][0])

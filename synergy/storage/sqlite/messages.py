@@ -38,17 +38,13 @@ class SqliteMessages:
         return [StoredMessage(*row) for row in rows]
 
     def depths(self) -> dict[str, int]:
-        with self._database.reading() as connection:
-            return dict(fetch(connection, _SQL["depths"]))
+        return dict(self._database.fetch(_SQL["depths"]))
 
     def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["bury"], (queue, body, reason, micros(now)))
+        self._database.execute(_SQL["bury"], (queue, body, reason, micros(now)))
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["buried"], (before, limit))
-        return [_dead_message(row) for row in rows]
+        return [_dead_message(row) for row in self._database.fetch(_SQL["buried"], (before, limit))]
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         with self._database.writing() as connection:
@@ -64,17 +60,12 @@ class SqliteMessages:
         return dict(Counter(queue for _, queue, _ in rows))
 
     def purge(self, queue: str) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["purge"], (queue,))
-            return connection.changes()
+        return self._database.execute(_SQL["purge"], (queue,))
 
     def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
-        with self._database.writing() as connection:
-            if seqs is None:
-                connection.execute(_SQL["purge_buried"])
-            else:
-                connection.execute(_SQL["purge_some"], (array(seqs),))
-            return connection.changes()
+        if seqs is None:
+            return self._database.execute(_SQL["purge_buried"])
+        return self._database.execute(_SQL["purge_some"], (array(seqs),))
 
 
 def _put(connection: apsw.Connection, queue: str, bodies: Sequence[bytes]) -> None:

@@ -13,12 +13,10 @@ from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record_entries
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import (
-    fetch,
     fetch_one,
     operation,
     operation_changes,
     operation_row,
-    place,
 )
 
 _SQL = queries("operations")
@@ -51,24 +49,17 @@ class SqliteOperations:
         return replace(operation_, rev=operation_.rev + 1)
 
     def get(self, id_: str) -> Operation | None:
-        with self._database.reading() as connection:
-            row = fetch_one(connection, _SQL["get"], (id_,))
+        row = self._database.fetch_one(_SQL["get"], (id_,))
         return None if row is None else operation(row)
 
     def find(
         self, limit: int = 100, cursor: str | None = None
     ) -> tuple[list[Operation], str | None]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["find"], (place(cursor), limit + 1))
-        page = rows[:limit]
-        following = str(page[-1][0]) if len(rows) > limit and page else None
-        return [operation(row) for row in page], following
+        rows, following = self._database.page(_SQL["find"], limit, cursor)
+        return [operation(row) for row in rows], following
 
     def unfinished(self) -> Sequence[Operation]:
-        with self._database.reading() as connection:
-            return [operation(row) for row in fetch(connection, _SQL["unfinished"])]
+        return [operation(row) for row in self._database.fetch(_SQL["unfinished"])]
 
     def prune(self, before: datetime, limit: int) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["prune"], (micros(before), limit))
-            return connection.changes()
+        return self._database.execute(_SQL["prune"], (micros(before), limit))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from synergy.storage.payload import name_of
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array, fetch_one
+from synergy.storage.sqlite.rows import array
 
 _SQL = queries("payloads")
 
@@ -20,16 +20,12 @@ class SqlitePayloads:
 
     def put(self, content: bytes) -> str:
         name = name_of(content)
-        with self._database.writing() as connection:
-            connection.execute(_SQL["put"], (name, content))
+        self._database.execute(_SQL["put"], (name, content))
         return name
 
     def get(self, name: str) -> bytes | None:
-        with self._database.reading() as connection:
-            row = fetch_one(connection, _SQL["get"], (name,))
+        row = self._database.fetch_one(_SQL["get"], (name,))
         return None if row is None else row[0]
 
     def prune(self, kept: Sequence[str]) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["prune"], (array(kept),))
-            return connection.changes()
+        return self._database.execute(_SQL["prune"], (array(kept),))

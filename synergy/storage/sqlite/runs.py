@@ -21,7 +21,6 @@ from synergy.storage.sqlite.rows import (
     fetch,
     fetch_each,
     fetch_one,
-    place,
     run,
     run_changes,
     run_code,
@@ -80,40 +79,25 @@ class SqliteRuns:
         limit: int = 100,
         cursor: str | None = None,
     ) -> tuple[list[Run], str | None]:
-        bindings = {
-            "schedule": schedule,
-            "state": None if state is None else run_code(state),
-            "cursor": place(cursor),
-            "limit": limit + 1,
-        }
-        with self._database.reading() as connection:
-            rows = fetch(connection, _find(schedule, state), bindings)
-        page = rows[:limit]
-        following = str(page[-1][0]) if len(rows) > limit and page else None
-        return [run(row) for row in page], following
+        code = None if state is None else run_code(state)
+        query = _find(schedule, state)
+        rows, following = self._database.page(query, limit, cursor, schedule=schedule, state=code)
+        return [run(row) for row in rows], following
 
     def unfinished(self) -> list[Run]:
         return self._runs("unfinished", ())
 
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
-        with self._database.reading() as connection:
-            rows = [
-                row
-                for state in set(states)
-                if (row := fetch_one(connection, _SQL["last"], (schedule, run_code(state))))
-            ]
-        newest = max(rows, key=_launch, default=None)
+        codes = {run_code(state) for state in states}
+        found = (self._database.fetch_one(_SQL["last"], (schedule, code)) for code in codes)
+        newest = max(filter(None, found), key=_launch, default=None)
         return None if newest is None else run(newest)
 
     def prune(self, before: datetime, limit: int) -> int:
-        with self._database.writing() as connection:
-            connection.execute(_SQL["prune"], (micros(before), limit))
-            return connection.changes()
+        return self._database.execute(_SQL["prune"], (micros(before), limit))
 
     def _runs(self, query: str, bindings: Row) -> list[Run]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL[query], bindings)
-        return [run(row) for row in rows]
+        return [run(row) for row in self._database.fetch(_SQL[query], bindings)]
 
 
 def _find(schedule: str | None, state: RunState | None) -> str:

@@ -103,25 +103,20 @@ class SqliteSchedules:
         return self._schedules("due", (micros(until), limit))
 
     def next_wake(self) -> datetime | None:
-        with self._database.reading() as connection:
-            row = fetch_one(connection, _SQL["next_wake"])
+        row = self._database.fetch_one(_SQL["next_wake"])
         return None if row is None else instant(row[0])
 
     def listening(self, keys: Sequence[str]) -> list[Schedule]:
         return self._schedules("listening", (array(keys),))
 
     def versions(self, name: str) -> list[ScheduleVersion]:
-        with self._database.reading() as connection:
-            return [version(row) for row in fetch(connection, _SQL["versions"], (name,))]
+        return [version(row) for row in self._database.fetch(_SQL["versions"], (name,))]
 
     def count(self) -> int:
-        with self._database.reading() as connection:
-            return int(connection.execute(_SQL["count"]).get)
+        return int(self._database.fetch(_SQL["count"])[0][0])
 
     def _schedules(self, query: str, bindings: Row) -> list[Schedule]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL[query], bindings)
-        return [schedule(row) for row in rows]
+        return [schedule(row) for row in self._database.fetch(_SQL[query], bindings)]
 
 
 class _Accepted:

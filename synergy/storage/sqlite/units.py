@@ -22,7 +22,6 @@ from synergy.storage.sqlite.rows import (
     fetch,
     fetch_each,
     fetch_one,
-    place,
     unit,
     unit_code,
     unit_row,
@@ -76,17 +75,10 @@ class SqliteUnits:
         limit: int = 100,
         cursor: str | None = None,
     ) -> tuple[list[UnitOfWork], str | None]:
-        bindings = {
-            "process": process,
-            "state": None if state is None else unit_code(state),
-            "cursor": place(cursor),
-            "limit": limit + 1,
-        }
-        with self._database.reading() as connection:
-            rows = fetch(connection, _find(process, state), bindings)
-        page = rows[:limit]
-        following = str(page[-1][0]) if len(rows) > limit and page else None
-        return [unit(row) for row in page], following
+        code = None if state is None else unit_code(state)
+        query = _find(process, state)
+        rows, following = self._database.page(query, limit, cursor, process=process, state=code)
+        return [unit(row) for row in rows], following
 
     def unfinished(self) -> list[UnitOfWork]:
         return self._units("unfinished", ())
@@ -170,8 +162,7 @@ class SqliteUnits:
             connection.executemany(_SQL["published"], bindings)
 
     def counts(self) -> dict[tuple[str, UnitState], int]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL["counts"])
+        rows = self._database.fetch(_SQL["counts"])
         return {(process, UNIT_STATES[code]): number for process, code, number in rows}
 
     def prune(self, before: datetime, limit: int) -> int:
@@ -182,9 +173,7 @@ class SqliteUnits:
         return len(rows)
 
     def _units(self, query: str, bindings: Row) -> list[UnitOfWork]:
-        with self._database.reading() as connection:
-            rows = fetch(connection, _SQL[query], bindings)
-        return [unit(row) for row in rows]
+        return [unit(row) for row in self._database.fetch(_SQL[query], bindings)]
 
 
 def _find(process: str | None, state: UnitState | None) -> str:

@@ -11,7 +11,7 @@ SELECT event.* FROM json_each(?) AS wanted JOIN event ON event.id = wanted.value
 SELECT * FROM event WHERE seq > ? ORDER BY seq LIMIT ?;
 
 -- name: find
-SELECT * FROM event WHERE seq < ? ORDER BY seq DESC LIMIT ?;
+SELECT * FROM event WHERE seq < :cursor ORDER BY seq DESC LIMIT :limit;
 
 -- name: last_seq
 SELECT coalesce(max(seq), 0) FROM event;

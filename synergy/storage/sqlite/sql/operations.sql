@@ -18,7 +18,7 @@ WHERE id = ?;
 SELECT * FROM operation WHERE id = ?;
 
 -- name: find
-SELECT * FROM operation WHERE number < ? ORDER BY number DESC LIMIT ?;
+SELECT * FROM operation WHERE number < :cursor ORDER BY number DESC LIMIT :limit;
 
 -- name: unfinished
 SELECT * FROM operation WHERE finished_at IS NULL ORDER BY number;

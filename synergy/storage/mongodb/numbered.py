@@ -1,0 +1,53 @@
+"""Collections whose documents are numbered in the order of their creation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from pymongo.collection import Collection
+
+from synergy.model.cursor import number_of
+from synergy.storage.mongodb.database import Database, Doc
+
+Value = TypeVar("Value")
+
+
+class NumberedCollection(Generic[Value]):
+    """Reads values of a collection; `number` is the field that has their numbers."""
+
+    def __init__(
+        self, database: Database, name: str, read: Callable[[Doc], Value], number: str = "number"
+    ) -> None:
+        self._database = database
+        self._name = name
+        self._read = read
+        self._number = number
+
+    def find(self, wanted: Mapping[str, object], order: int = 1, limit: int = 0) -> list[Value]:
+        """The values that a query finds, oldest first, or with -1 newest first."""
+        with self._database.calling():
+            found = self._database[self._name].find(wanted).sort(self._number, order).limit(limit)
+            return [self._read(document) for document in found]
+
+    def page(
+        self, wanted: Mapping[str, object], limit: int, cursor: str | None
+    ) -> tuple[list[Value], str | None]:
+        """The page that begins below the cursor, newest first, and the next page's cursor."""
+        below = {} if cursor is None else {self._number: {"$lt": number_of(cursor)}}
+        with self._database.calling():
+            collection = self._database[self._name]
+            query = collection.find({**wanted, **below}).sort(self._number, -1)
+            documents = list(query.limit(limit + 1))
+        found = documents[:limit]
+        following = str(found[-1][self._number]) if len(documents) > limit and found else None
+        return [self._read(document) for document in found], following
+
+
+def delete_oldest(
+    collection: Collection[Doc], wanted: Mapping[str, object], field: str, limit: int
+) -> int:
+    """Deletes the first documents of a query in the order of a field; returns how many."""
+    found = collection.find(wanted, {"_id": 1}).sort(field, 1).limit(limit)
+    old = [document["_id"] for document in found]
+    return collection.delete_many({"_id": {"$in": old}, **wanted}).deleted_count if old else 0
