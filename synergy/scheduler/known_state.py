@@ -1,8 +1,7 @@
-"""What a scheduler knows: the states of all jobs, and the work in flight of those it decides.
+"""The state of a scheduler: the states of all jobs, and the work in flight of the trees it holds.
 
 All of it is a cache of rows. The states of every tree are followed, because jobs wait for jobs
-of other trees; units, periods to look at and the like are only kept for the trees that this
-scheduler holds.
+of other trees; units and candidates are kept only for the trees that this scheduler holds.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from synergy.timetable.timetable import Timetable
 
 
 class KnownState:
-    """The timetable with its lanes.
+    """The timetable with the state of each process (`lanes`).
 
-    `unsure` are the jobs of which it is not known what happened to them, or to their source:
-    they are to be looked at again. `started_over` are those that somebody started over, and
-    `widened` those that cover more than before, since what was made from them was last checked.
-    `unsent` are units, by queue, that nobody was told of yet. `time_due` is when the time that
-    passes changes anything. `free` are the free-run processes that are switched on: they have no
-    lanes, and of their units only the collector takes notice.
+    `unsure` are the jobs whose state, or whose source, may have changed unnoticed: they are to be
+    considered again. `started_over` are the jobs that were started over, and `widened` those that
+    cover more than before, since the jobs made from them were last checked. `unsent` are units, by
+    queue, that are not published yet. `time_due` is the next time at which the clock alone changes
+    something. `free` are the free-run processes that are switched on: only the collector handles
+    their units.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class KnownState:
         self._troubles = troubles
         now = clock.now()
         self.timetable = Timetable(deployment, start, now)
-        self.awake: dict[ProcessState, None] = {}  # in the order in which they woke
+        self.awake: dict[ProcessState, None] = {}  # in the order of waking
         self.lanes = {
             name: ProcessState(place, now, self.awake)
             for name, place in self.timetable.places.items()
@@ -77,13 +76,13 @@ class KnownState:
     # Which trees are held
 
     def hold(self, trees: Collection[str]) -> None:
-        """Takes trees up: what is in flight is read, everything unfinished is looked at."""
+        """Starts deciding about trees: reads the work in flight and wakes what is unfinished."""
         for tree in trees:
             if tree in self._doubtful:
                 self._load(tree)
             if tree not in self._doubtful:
                 self._hold(tree)
-        # Whoever held them may have ended before he looked what was made from these.
+        # The previous holder may have ended before it checked the jobs made from these.
         for lane in self.lanes.values():
             with self._troubles.of_tree(lane.place.tree):
                 self.started_over += [
@@ -109,7 +108,7 @@ class KnownState:
             self.held.add(tree)
 
     def drop(self, tree: str, *, in_doubt: bool = False) -> None:
-        """Lays a tree down; `in_doubt`: its rows are read before it is taken up again."""
+        """Stops deciding about a tree; `in_doubt`: its rows are read before it is held again."""
         self.held.discard(tree)
         for lane in self.trees[tree]:
             lane.drop()
@@ -117,7 +116,7 @@ class KnownState:
             self._doubtful.add(tree)
 
     def _load(self, tree: str) -> None:
-        """Reads all states of a tree; one that cannot be read stays in doubt."""
+        """Reads all states of a tree; a tree that cannot be read stays in doubt."""
         levels = {lane.process.name: lane.level for lane in self.trees[tree]}
         with self._troubles.of_tree(tree):
             for run in self._store.jobs.load(list(levels)):
@@ -126,7 +125,7 @@ class KnownState:
                 level.loaded()
             self._doubtful.discard(tree)
 
-    # What others ask of it
+    # Questions
 
     def switched_on(self) -> dict[str, WorkingProcess]:
         """The managed and free-run processes that are switched on."""
@@ -137,13 +136,13 @@ class KnownState:
         """Whether a unit's job is finished, or was started over since the unit was made."""
         return is_superseded_in(self.timetable, unit)
 
-    # What happened
+    # Events
 
     def take(
         self, lane: ProcessState, first: int, last: int, state: JobState, generation: int, *,
         flags: int = 0,
     ) -> None:  # fmt: skip
-        """Takes a change of jobs in, and wakes whoever may have waited for it."""
+        """Takes over a change of jobs, and wakes the jobs that may have waited for it."""
         level = lane.level
         is_over = state.is_finished or state is JobState.EMBRYO
         for ordinal in range(first, last + 1) if lane.units else ():
@@ -179,15 +178,15 @@ class KnownState:
             lane.wake(lane.level.frontier)
 
     def refuse(self, refused: Sequence[JobMove]) -> None:
-        """Some jobs are not as was thought: reads how they stand."""
+        """Reads the jobs again whose moves the store refused."""
         for name in dict.fromkeys(move.process for move in refused):
             moves = [move for move in refused if move.process == name]
             self.learn(self.lanes[name], {at for m in moves for at in range(m.first, m.last + 1)})
 
     def learn(self, lane: ProcessState, surprising: set[int]) -> None:
-        """Reads how a process stands, and has these jobs, and all that changed, looked at again.
+        """Reads the jobs of a process; these, and all that changed, are considered again.
 
-        Jobs that were closed by a clock that ran ahead, and was set back, are met so.
+        This also finds the jobs that were closed by a clock that ran ahead and was set back.
         """
         level = lane.level
         before = bytes(level.states)
@@ -219,11 +218,11 @@ class KnownState:
     def grow(self, now: datetime) -> None:
         """Adds the periods that have begun.
 
-        For somebody with another clock, or before this one was set back, they may have begun
-        earlier: what he did to them is in the store, and so is what was written to their source.
+        By another machine's clock, or before this one was set back, they may have begun earlier:
+        their states, and the writes to their source, are read from the store.
         """
         start = self._store.facts.get(TIMETABLE_START)
-        if start is not None:  # whoever extended it may not have lived to tell the journal
+        if start is not None:  # an extension may have crashed before it reached the journal
             self.extend(start)
         ends = {name: lane.level.end for name, lane in self.lanes.items()}
         self.timetable.grow(now)
@@ -246,7 +245,7 @@ class KnownState:
             lane.tick()
 
     def control(self, now: datetime) -> None:
-        """Takes over what operators set."""
+        """Takes over the operators' settings."""
         self.time_due = now
         controls = self._store.controls.all()
         for name, lane in self.lanes.items():

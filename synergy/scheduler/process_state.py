@@ -1,4 +1,4 @@
-"""What the scheduler keeps in memory about one managed process; all of it a cache of rows."""
+"""The scheduler's state of one managed process; all of it is a cache of rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from synergy.timetable.timetable import Place
 class ProcessState:
     """A level with its work in flight.
 
-    Only while its tree is held here does it have work, and put itself among the `awake` ones
-    whenever there may be something to decide; else nothing but its states is kept. `cursor`
-    is the first period that no pass has looked at since the last tick; `closed` the first
-    period that has not ended and settled; `candidates` the periods that something happened
-    to, with whether an interim run is due; `backlog` those that were ready to run while all
-    slots were taken; `head`, where order is strict, the period whose turn it is once what was
-    decided in this pass is done; `retries` a heap of the failed periods that are tried again by
-    themselves, each with the time for that.
+    While its tree is held here, it adds itself to `awake` whenever there may be something to
+    decide; otherwise only its job states are kept. `cursor` is the first period that was not
+    considered since the last tick; `closed` the first period that is not closed; `candidates` the
+    periods that an event concerns, each with whether an interim run is due; `busy` the periods in
+    flight; `head`, where order is strict, the period whose turn it is after the decisions of this
+    turn; `retries` a heap of the times at which failed periods are tried again automatically; the
+    backlog holds the periods that were ready while all slots were taken.
     """
 
     def __init__(self, place: Place, now: datetime, awake: dict[ProcessState, None]) -> None:
@@ -51,14 +50,14 @@ class ProcessState:
         self.close(now)
 
     def hold(self) -> None:
-        """Decisions about it are made here from now on: everything unfinished is looked at."""
+        """Starts deciding about it here: everything unfinished is to be considered."""
         self.is_held = True
         self.head = self.level.frontier
         self.tick()
         self.wake_failed(self.level.start, self.level.end)
 
     def drop(self) -> None:
-        """Decisions about it are made elsewhere from now on."""
+        """Stops deciding about it here, and forgets its work in flight."""
         self.is_held = False
         self._awake.pop(self, None)
         self.candidates.clear()
@@ -71,7 +70,7 @@ class ProcessState:
         self._in_backlog.clear()
 
     def control(self, control: ProcessControl | None, now: datetime) -> None:
-        """Takes over what an operator set; None means all as declared."""
+        """Takes over an operator's settings; None: everything as declared."""
         declared = self.process
         was_on = self.is_on
         self.is_on = declared.is_on if control is None or control.is_on is None else control.is_on
@@ -85,38 +84,38 @@ class ProcessState:
             self.wake_failed(self.level.start, self.level.end)
 
     def wake_failed(self, first: int, end: int) -> None:
-        """Has the failed periods of `[first, end)` looked at: no pass does so unasked."""
+        """Wakes the failed periods of `[first, end)`, which the cursor passes over."""
         for ordinal in self.level.failed(first, end):
             self.wake(ordinal)
 
     def retry_later(self, ordinal: int, due: datetime) -> None:
-        """Has a failed period looked at again at a time."""
+        """Schedules a retry of a failed period."""
         if self._retry_at.get(ordinal) != due:
             self._retry_at[ordinal] = due
             heapq.heappush(self.retries, (due, ordinal))
 
     def wake_due_retries(self, now: datetime) -> None:
-        """Has the failed periods looked at whose time for that has come."""
+        """Wakes the failed periods whose retry is due."""
         while self.retries and self.retries[0][0] <= now:
             _, ordinal = heapq.heappop(self.retries)
             self._retry_at.pop(ordinal, None)
             self.wake(ordinal)
 
     def close(self, now: datetime) -> Iterator[int]:
-        """Moves `closed` on to `now`; the unfinished periods that this has closed."""
+        """Advances `closed` to `now`; returns the unfinished periods that this closes."""
         bound = min(self.process.closed_before(now), self.level.end)
         first, self.closed = self.closed, max(self.closed, bound)
         return self.level.unfinished(max(first, self.level.frontier), self.closed)
 
     def look(self, now: datetime) -> None:
-        """What its trigger does: closes what is over, and looks at everything unfinished."""
+        """Acts on its trigger: closes periods, and has everything unfinished considered."""
         closed_before = self.closed
         self.close(now)
         self.wake_failed(closed_before, self.closed)
         self.tick()
 
     def tick(self) -> None:
-        """Everything unfinished is looked at again; open periods may have an interim run."""
+        """Has everything unfinished considered again; open periods may have an interim run."""
         if not self.is_held:
             return
         self.cursor = self.level.frontier
@@ -126,7 +125,7 @@ class ProcessState:
 
     @property
     def scan_end(self) -> int:
-        """The first period that is not to be looked at unasked."""
+        """The first period that the cursor does not reach."""
         if not self.is_on:
             return self.cursor
         continuous = self.process.state_machine is StateMachine.CONTINUOUS
@@ -134,13 +133,13 @@ class ProcessState:
 
     @property
     def need(self) -> int:
-        """How many periods there are to be looked at."""
+        """How many periods are to be considered."""
         unseen = max(self.scan_end - max(self.cursor, self.level.frontier), 0)
         return len(self.candidates) + len(self._backlog) + unseen
 
     @property
     def has_work(self) -> bool:
-        """Whether another pass may find something to decide."""
+        """Whether there may be something to decide in another turn."""
         if self.candidates:
             return True
         # Where periods are carried out strictly in order, only the frontier's turn can come.
@@ -149,7 +148,7 @@ class ProcessState:
 
     @property
     def free(self) -> int:
-        """How many more periods may be in flight."""
+        """The number of free slots."""
         return self.process.max_active - len(self.busy)
 
     @property
@@ -165,26 +164,26 @@ class ProcessState:
         return Gate(self.is_on, is_its_turn=is_its_turn, has_slot=self.free > 0)
 
     def wake(self, ordinal: int) -> None:
-        """Has the period looked at in this turn."""
+        """Makes the period a candidate of this turn."""
         if self.is_held and self.level.holds(ordinal):
             self.candidates.setdefault(ordinal, False)
             self._awake[self] = None
 
     def postpone(self, ordinal: int) -> None:
-        """Remembers a ready period until a slot is free."""
+        """Puts a ready period into the backlog until a slot is free."""
         if ordinal not in self._in_backlog:
             self._in_backlog.add(ordinal)
             heapq.heappush(self._backlog, ordinal)
 
     def resume(self) -> None:
-        """Wakes as many postponed periods, oldest first, as there are free slots."""
+        """Wakes as many periods of the backlog, oldest first, as there are free slots."""
         for _ in range(min(self.free, len(self._backlog))):
             ordinal = heapq.heappop(self._backlog)
             self._in_backlog.discard(ordinal)
             self.wake(ordinal)
 
     def set_units(self, ordinal: int, views: list[UnitView]) -> None:
-        """What is known of the units of a job's present generation, oldest first."""
+        """Sets the units of a job's present generation, oldest first."""
         self.units[ordinal] = views
         self.count(ordinal)
 
@@ -196,14 +195,14 @@ class ProcessState:
             self._release(ordinal)
 
     def cancel_units(self, ordinal: int) -> None:
-        """The job failed: those of its units that were still to be done are canceled with that."""
+        """Cancels the unfinished units of a job that failed."""
         for unit in self.units.get(ordinal, ()):
             if not unit.state.is_finished:
                 unit.follow(UnitState.CANCELED, None)
         self._release(ordinal)
 
     def forget(self, ordinal: int) -> None:
-        """The job is finished or was started over: its units are of no further interest."""
+        """Forgets the units of a job that was finished or started over."""
         self.units.pop(ordinal, None)
         self.refresh_at.pop(ordinal, None)
         self._release(ordinal)

@@ -124,12 +124,11 @@ def test_a_continuous_job_follows_its_open_period_and_ends_with_the_final_bounds
     assert len(world.units("Hour", "2015052012")) == 2  # the last one covered the final bounds
 
 
-def test_while_a_unit_runs_at_most_one_waits_behind_it_and_grows():
-    world = SchedulerHarness(
-        a_deployment(
-            {"t": [a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=CONTINUOUS)]}
-        )
-    )
+@pytest.mark.parametrize("slots", [8, 1])
+def test_while_a_unit_runs_at_most_one_waits_behind_it_in_the_same_slot_and_grows(slots):
+    fields = {"source": "raw", "sink": "hour", "state_machine": CONTINUOUS, "max_active": slots}
+    tree = [a_process("Hour", HOURLY, **fields)]
+    world = SchedulerHarness(a_deployment({"t": tree}), start="2015052012")
     world.write("raw", "2015052012", 1)
     world.schedule()
     seen = []

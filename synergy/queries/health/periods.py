@@ -1,8 +1,8 @@
-"""What the verdict has to know of the timetable: what failed, what is late, what waits for what.
+"""The facts of the timetable that the verdict needs: failed, late and waiting periods.
 
-Counts are those that levels keep, or counts of bytes; states are looked at one by one only for the
-oldest periods of a process that is behind. So the cost is that of the processes, not that of the
-history.
+Counts are kept by the levels, or are counts of bytes; single states are read only for the oldest
+periods of a process that is behind. The cost depends on the number of processes, not on the length
+of the history.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from synergy.timetable.level import Level
 from synergy.timetable.readiness import Blocker, blockers
 from synergy.timetable.timetable import Place, Timetable
 
-LOOKED_AT = 32  # periods of a process that is behind, the oldest
-TOLD = 10  # processes of which it is asked since when, and why
-RECENT = 50  # entries of a process among which its last finished jobs are looked for
-CATCHING_UP = timedelta(minutes=10)  # after its last late period a process does so no more
+LOOKED_AT = 32  # the oldest periods of a process that is behind
+TOLD = 10  # processes whose start and cause of trouble are looked up
+RECENT = 50  # entries of a process that are searched for its last finished jobs
+CATCHING_UP = timedelta(minutes=10)  # for so long after its last late period it is catching up
 
 _PENDING = [state for state in JobState if state.is_pending]
 _PENDING_BYTES = bytes_of(*_PENDING)
@@ -31,7 +31,7 @@ _DONE = ("job.processed", "job.noop")
 
 
 class PeriodFacts:
-    """Answers for one look at a timetable."""
+    """The facts of one look at a timetable."""
 
     def __init__(self, store: StoreView, timetable: Timetable, now: datetime) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class PeriodFacts:
         self._left = TOLD
 
     def all(self) -> Iterator[ProcessPeriods]:
-        """What is known of each process, in the order of the timetable."""
+        """The facts of each process, in the order of the timetable."""
         return map(self._of, self._timetable.places.values())
 
     def _of(self, place: Place) -> ProcessPeriods:
@@ -61,10 +61,10 @@ class PeriodFacts:
             catches_up=late is not None and self._catches_up(place),
         )
 
-    # What is behind
+    # Periods that are behind
 
     def _behind(self, place: Place, closed: int) -> tuple[Periods | None, Held | None]:
-        """Of the closed periods: those that are late by themselves, and those that wait."""
+        """The closed periods that are late on their own, and those that wait for other jobs."""
         level, process = place.level, place.process
         end = min(process.closed_before(self._now), level.end)
         late_end = min(process.late_before(self._now), level.end)
@@ -113,7 +113,7 @@ class PeriodFacts:
         return Held(count, late, name, root.process, root.timeperiod, root.state)
 
     def _root(self, behind: Blocker) -> Blocker:
-        """The job that holds another back and waits for none itself."""
+        """The blocker at the end of the chain: it waits for no other job."""
         for _ in self._timetable.places:
             place = self._timetable.place(behind.process)
             is_there = behind.state is not None and place.level.holds(behind.ordinal)
@@ -125,7 +125,7 @@ class PeriodFacts:
         return behind
 
     def _catches_up(self, place: Place) -> bool:
-        """Whether late periods of a process were finished a moment ago."""
+        """Whether late periods of a process were finished recently."""
         end = place.process.late_before(self._now)
         for entry in self._store.journal.find(place.process.name, RECENT):
             if entry.at < self._now - CATCHING_UP:
@@ -135,7 +135,7 @@ class PeriodFacts:
                 return True
         return False
 
-    # What failed
+    # Periods that failed
 
     def _in_state(self, place: Place, state: JobState) -> Periods | None:
         level, name = place.level, place.process.name
@@ -170,7 +170,7 @@ def _decide(process: str, state: JobState, first: str, end: str | None) -> tuple
 
 
 def _ends(level: Level, state: JobState) -> tuple[int, int]:
-    """The first and the last ordinal in a state that there is."""
+    """The first and the last ordinal in a state; there must be one."""
     wanted = [bytes((byte,)) for byte in bytes_of(state)]
     firsts = [at for byte in wanted if (at := level.states.find(byte)) >= 0]
     lasts = [level.states.rfind(byte) for byte in wanted]
@@ -180,7 +180,7 @@ def _ends(level: Level, state: JobState) -> tuple[int, int]:
 def _pending(level: Level, end: int) -> int:
     """How many periods before `end` are neither finished nor failed.
 
-    The level has counted all of them; those from `end` on are few.
+    The level counts all of them; the few from `end` on are subtracted.
     """
     after = max(end - level.start, 0)
     rest = sum(level.states.count(byte, after) for byte in _PENDING_BYTES)

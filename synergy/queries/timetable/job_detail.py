@@ -1,4 +1,4 @@
-"""One job with all that belongs to it: what it is made from, what is made from it, its story."""
+"""One job with its inputs, its outputs, its units and its journal."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from synergy.timetable.cascade import upwards
 from synergy.timetable.readiness import counterparts
 from synergy.timetable.timetable import Place
 
-SHOWN = 64  # jobs of a process that are named as inputs or outputs; the others are counted
-STORY = 128  # entries of the journal
-UNITS = 32  # the newest of what may be many thousands
+SHOWN = 64  # jobs of a process that are listed as inputs or outputs; the others are counted
+STORY = 128  # entries of the journal, the newest
+UNITS = 32  # units, the newest of possibly many thousands
 
 
 class Relation(Enum):
-    """What other jobs are to a job: the first two are its inputs, the others its outputs.
+    """The relation of another job to a job: the first two are its inputs, the others its outputs.
 
-    The checkpoint of a grouped process does the work of the periods before it.
+    The checkpoint of a grouped process covers the periods before it.
     """
 
     CHILD = "child"
@@ -39,9 +39,9 @@ class Relation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RelatedJob:
-    """A job that another one is made from, or goes into; `state` is None for one there is not.
+    """An input or an output of a job.
 
-    That is one that has not begun yet, or lies before the timetable's start.
+    `state` is None for a job outside the timetable: it has not begun yet, or lies before the start.
     """
 
     timeperiod: str
@@ -58,9 +58,9 @@ class RelatedJob:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """The jobs of a process that stand in one relation to a job, oldest first.
+    """The jobs of a process in one relation to a job, oldest first.
 
-    `counts` are all of them by state; `jobs` names the first.
+    `counts` counts all of them by state; `jobs` holds the first `SHOWN`.
     """
 
     relation: Relation
@@ -74,9 +74,9 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What a job reads, or writes: half-open ranges of timeperiods of a collection.
+    """The half-open ranges of timeperiods of a collection that a job reads or writes.
 
-    `rows` is how many it holds there; None if it lies outside the store.
+    `rows` is the number of rows there; None if the collection lies outside the store.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How far a job is from being done for good; see `Standing`."""
+    """How far a job is from being settled; see `Standing`."""
 
     is_settled: bool
     finished: int
@@ -104,12 +104,11 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class JobDetail:
-    """A job. `units` and `story` are newest first, units of all generations.
+    """A job with everything that belongs to it.
 
-    Of what is very long the newest are there; `has_older_units`: there are more.
-
-    Its period is `[begins_at, ends_at)`, and closes at `closes_at`, when it has settled. `source`
-    is None for a process that reads its children's results, or none; `sink` for one without.
+    Its period is `[begins_at, ends_at)`, and is closed after `closes_at`. `units`, of all
+    generations, and `story` hold the newest first; `has_older_units`: there are more. `source` is
+    None for a process that reads its children's results, or nothing; `sink` for one without.
     """
 
     job: ListedJob
@@ -131,7 +130,7 @@ class JobDetail:
 def job_detail(
     store: StoreView, place: Place, ordinal: int, job: ListedJob, standing: Standing
 ) -> JobDetail:
-    """All that belongs to a job of the timetable."""
+    """A job of the timetable with everything that belongs to it."""
     level, process = place.level, place.process
     name = level.timeperiod(ordinal)
     units = store.units.newest(process.name, name, UNITS + 1)

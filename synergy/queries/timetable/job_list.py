@@ -1,7 +1,7 @@
-"""Jobs of one process or of all, oldest first, picked by state, and a page at a time.
+"""Jobs of one process or of all, oldest first, selected by state, in pages.
 
-They are found among the bytes that a level keeps, so a state that is rare among ten years of
-hours is found as quickly as one that is not.
+They are searched in the bytes of a level, so that a state that is rare among ten years of hours is
+found as quickly as a frequent one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ALWAYS = Window()
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs: of a process, in a state, of periods that overlap a window.
+    """A selection of jobs: of a process, in a state, of periods that overlap a window.
 
-    None, and False, stand for all. SKIPPED stands for those alone that were not given up, or whose
-    being given up was acknowledged.
+    None and False select all. SKIPPED does not include jobs that were given up, unless that was
+    acknowledged.
     """
 
     process: str | None = None
@@ -39,7 +39,7 @@ class Wanted:
     is_stale: bool = False
 
     def pattern(self) -> re.Pattern[bytes]:
-        """What the bytes of such jobs look like."""
+        """The pattern of the stored bytes of such jobs."""
         states = [s for s in JobState if self.state in (None, s)]
         if self.is_late:
             states = [s for s in states if s.is_pending]
@@ -51,7 +51,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ListedJob:
-    """A job in a list; see `JobView`. One is late that waits or works long after it closed."""
+    """A job in a list; see `JobView`. It is late if it is pending long after its period closed."""
 
     process: str
     timeperiod: str
@@ -78,14 +78,14 @@ class ListedJob:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Jobs, by process and oldest first, and the cursor of the next page or None."""
+    """Jobs by process, oldest first, and the cursor of the next page or None."""
 
     items: tuple[ListedJob, ...]
     next: str | None
 
 
 class JobList:
-    """Lists the jobs of one look."""
+    """Lists the jobs of one look at the store."""
 
     def __init__(self, store: StoreView, timetable: Timetable, now: datetime) -> None:
         self._store = store
@@ -93,7 +93,7 @@ class JobList:
         self._now = now
 
     def page(self, wanted: Wanted, limit: int, cursor: str | None) -> JobPage:
-        """A page; raises NotFound for a process, InvalidValue for a cursor, that there is not."""
+        """A page; raises NotFound for an unknown process, InvalidValue for an unknown cursor."""
         found = list(islice(self._find(wanted, self._after(wanted, cursor)), limit + 1))
         following = None
         if len(found) > limit:
@@ -102,7 +102,7 @@ class JobList:
         return JobPage(tuple(self.read(found)), following)
 
     def _after(self, wanted: Wanted, cursor: str | None) -> dict[Place, int]:
-        """The places to look through, each with the period to begin at."""
+        """The places to search, each with the period to begin at."""
         timetable = self._timetable
         places = (
             list(timetable.places.values())
@@ -134,7 +134,7 @@ class JobList:
                 yield place, level.start + job.start()
 
     def read(self, found: Sequence[Node]) -> Iterator[ListedJob]:
-        """Some jobs, those of a process in rising order."""
+        """The jobs in question; those of one process are given in rising order."""
         controls = self._store.controls.all()
         for place in dict.fromkeys(place for place, _ in found):
             ordinals = [ordinal for at, ordinal in found if at is place]

@@ -1,4 +1,4 @@
-"""What would help: the command for it, and the request of the REST API that does the same."""
+"""Remedies: what an operator can do, as a command and as a request of the REST API."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ API = "/api/v1"
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to do, or with `GET` to look at; `label` is what a button says.
+    """One thing to do, or with `GET` to look at; `label` is the text of a button.
 
-    `method` and `path` are None for what can only be done by the command.
+    `method` and `path` are None if there is only a command.
     """
 
     command: str
@@ -32,7 +32,7 @@ def switch_on(process: str) -> Remedy:
 
 
 def trigger(process: str) -> Remedy:
-    """Has a process look now."""
+    """Triggers a process now."""
     return Remedy(
         f"launch.py process trigger {process}", "Have it look now",
         "POST", _path("processes", process, "trigger"), {},
@@ -40,7 +40,7 @@ def trigger(process: str) -> Remedy:
 
 
 def start(process: str, box: str | None) -> Remedy:
-    """Starts a process, on a `box` where it is switched off; None if there is no such box."""
+    """Starts a process, on the `box` where it is switched off; None: on no particular box."""
     command, label = f"launch.py process start {process}", "Start the process"
     if box is None:
         return Remedy(command, label)
@@ -49,7 +49,7 @@ def start(process: str, box: str | None) -> Remedy:
 
 
 def supervise() -> tuple[Remedy, ...]:
-    """Gets the supervisor of a box going, which starts schedulers."""
+    """Starts the supervisor of a box, which starts schedulers."""
     return (
         Remedy("launch.py supervisor status", "Look at the supervisor"),
         Remedy("launch.py supervisor start", "Start the supervisor"),
@@ -73,7 +73,7 @@ def retry_job(process: str, timeperiod: str) -> Remedy:
 
 
 def acknowledge(process: str, timeperiod: str) -> Remedy:
-    """Takes note that a job was given up; it needs a reason."""
+    """Acknowledges that a job was given up; a reason is required."""
     return Remedy(
         f"launch.py timetable acknowledge {process} {timeperiod} --reason '...'", "Acknowledge",
         "POST", _path("jobs", "acknowledge"), {"process": process, "from": timeperiod},
@@ -81,12 +81,12 @@ def acknowledge(process: str, timeperiod: str) -> Remedy:
 
 
 def retry_jobs(process: str, first: str, end: str | None) -> Remedy:
-    """Tries the failed ones of a range of jobs again, up to `end`; None: that job alone."""
+    """Tries the failed jobs of `[first, end)` again; `end` None: the first job only."""
     return _range("retry", "Try again", process, first, end)
 
 
 def acknowledge_jobs(process: str, first: str, end: str | None) -> Remedy:
-    """Takes note of those of a range of jobs that were given up; it needs a reason."""
+    """Acknowledges the given-up jobs of `[first, end)`; a reason is required."""
     return _range("acknowledge", "Acknowledge", process, first, end, " --reason '...'")
 
 
@@ -115,14 +115,14 @@ def extend(first_hour: str) -> Remedy:
 
 
 def unit_log(unit: str) -> Remedy:
-    """Looks at what the workers of a unit wrote."""
+    """Looks at the log of a unit."""
     return Remedy(
         f"launch.py unit log {unit}", "Look at the log", "GET", _path("units", unit, "log")
     )
 
 
 def retry(unit: str) -> Remedy:
-    """Hands a unit that failed out again at once."""
+    """Hands a failed unit out again at once."""
     return Remedy(
         f"launch.py unit retry {unit}", "Try again now",
         "POST", _path("units", unit, "retry"), {},
@@ -130,7 +130,7 @@ def retry(unit: str) -> Remedy:
 
 
 def cancel(unit: str, timeperiod: str) -> Remedy:
-    """Takes a unit from its worker, which has to let go of it."""
+    """Cancels a unit; its worker has to stop working on it."""
     return Remedy(
         f"launch.py unit cancel {unit}", f"Cancel the unit of {timeperiod}",
         "POST", _path("units", unit, "cancel"), {},
@@ -138,17 +138,17 @@ def cancel(unit: str, timeperiod: str) -> Remedy:
 
 
 def queues() -> Remedy:
-    """Looks at what waits."""
+    """Looks at the queues."""
     return Remedy("launch.py queue list", "Look at the queues", "GET", _path("queues"))
 
 
 def boxes() -> Remedy:
-    """Looks at all boxes and what runs there."""
+    """Looks at all boxes and their processes."""
     return Remedy("launch.py box list", "Look at the boxes", "GET", _path("boxes"))
 
 
 def collect(process: str) -> Remedy:
-    """Has the collector look at the units of a process now."""
+    """Runs the collector for the units of a process now."""
     return Remedy(
         f"launch.py gc run --process {process}", "Run the collector",
         "POST", _path("gc", "run"), {"process": process},
@@ -156,7 +156,7 @@ def collect(process: str) -> Remedy:
 
 
 def retry_run(run: str) -> Remedy:
-    """Launches a run that failed again."""
+    """Launches a failed run again."""
     return Remedy(
         f"launch.py schedule retry {run}", "Launch it again",
         "POST", _path("runs", run, "retry"), {},
@@ -164,7 +164,7 @@ def retry_run(run: str) -> Remedy:
 
 
 def retry_runs(schedule: str) -> Remedy:
-    """Launches all runs of a schedule again that failed."""
+    """Launches all failed runs of a schedule again."""
     return Remedy(
         f"launch.py schedule retry --all --schedule {schedule}", "Launch them again",
         "POST", _path("runs", "replay"), {"schedule": schedule},
@@ -190,14 +190,14 @@ def replay_dead() -> Remedy:
 
 
 def audit() -> Remedy:
-    """Accounts for every closed period."""
+    """Looks at the audit of all closed periods."""
     return Remedy("launch.py timetable audit", "Look at the audit", "GET", _path("audit"))
 
 
 def _range(
     verb: str, label: str, process: str, first: str, end: str | None, more: str = ""
 ) -> Remedy:
-    """Does something with the jobs `[first, end)`, or with the first one."""
+    """An action on the jobs `[first, end)`, or on the first one."""
     periods, body = first, {"process": process, "from": first}
     if end is not None:
         periods, body = f"{first}..{end}", {**body, "to": end}

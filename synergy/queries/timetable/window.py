@@ -1,4 +1,4 @@
-"""Jobs of one process, each with a reason short enough for a line."""
+"""Jobs of one process, each with its reason in one line."""
 
 from __future__ import annotations
 
