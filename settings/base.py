@@ -16,6 +16,7 @@ MX_NAMES = ""  # names by which MX is called besides this machine's: "synergy.ex
 MX_CERTIFICATE = None  # for TLS: the chain of certificates, and below the key; both, or none
 MX_KEY = None
 DEMO_STREAM = "off"  # whether made-up visits come in
+RETENTION = ""  # how long rows are kept, where not by default: "journal=60d, answers=12h"
 SCHEDULES_UPDATE = "create"  # schedules of the context: "create" missing ones, or "sync" all
 WEBHOOK_NETWORKS = ""  # private networks that webhooks may reach: "10.1.0.0/16, fd00::/8"
 WEBHOOK_SECRETS = ""  # to sign webhooks with: one, or "NEW,OLD"; better given in the environment

@@ -178,6 +178,7 @@ def workplace(
         home=settings.home,
         box=settings.box_id,
         start_timeperiod=settings.start_timeperiod,
+        retention=settings.retention,
         schedules_update=settings.schedules_update,
         webhook_networks=settings.webhook_networks,
         webhook_secrets=settings.webhook_secrets,

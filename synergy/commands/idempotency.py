@@ -18,9 +18,7 @@ from synergy.model.answer import Answer
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
-KEPT = timedelta(hours=24)
 ACTING = timedelta(minutes=10)  # that an answer may take
-AT_ONCE = 500  # answers that are forgotten in one step
 
 
 class UnderWay(Refused):
@@ -28,9 +26,13 @@ class UnderWay(Refused):
 
 
 class KeptAnswers:
-    """The kept answers of a deployment; `owner` is the incarnation of this process."""
+    """The kept answers of a deployment; `owner` is the incarnation of this process.
 
-    def __init__(self, store: Store, owner: str) -> None:
+    `kept` is how long the key of an answer is taken.
+    """
+
+    def __init__(self, store: Store, owner: str, kept: timedelta) -> None:
+        self._kept = kept
         self._answers = store.answers
         self._owner = owner
         self._left: deque[Callable[[], object]] = deque()  # what could not be written so far
@@ -46,7 +48,7 @@ class KeptAnswers:
         found, is_new = self._answers.begin(wanted)
         if is_new:
             return found, True
-        if _is_old(found, now):
+        if now - found.at >= self._kept:
             return self._take_over(found, wanted), True
         if found.fingerprint != fingerprint:
             raise InvalidValue(
@@ -74,10 +76,6 @@ class KeptAnswers:
         with suppress(StorageUnavailable):
             self._write_left()
 
-    def prune(self, now: datetime) -> int:
-        """Forgets the old ones; how many."""
-        return self._answers.prune(now - KEPT, AT_ONCE)
-
     def _write_left(self) -> None:
         while True:
             try:
@@ -95,10 +93,6 @@ class KeptAnswers:
         if taken is None:
             raise UnderWay("somebody else asks under this key just now: ask again in a moment")
         return taken
-
-
-def _is_old(answer: Answer, now: datetime) -> bool:
-    return now - answer.at >= KEPT
 
 
 def _is_abandoned(answer: Answer, now: datetime) -> bool:

@@ -24,12 +24,11 @@ from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
 from synergy.commands.jobs import Actor
 from synergy.errors import MessagingUnavailable, NotFound, StorageUnavailable, SynergyError
 from synergy.model.operation import Operation, OperationState
+from synergy.model.retention import spelled
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
 STILL = 60.0  # seconds; a step takes far less
-KEPT = timedelta(days=30)  # after the end
-AT_ONCE = 500  # operations that are forgotten in one step
 
 Going = Callable[[], bool]
 """Whether to go on; asked between two steps."""
@@ -56,8 +55,10 @@ class Operations:
     `on_accept` is called when an operation was accepted here.
     """
 
-    def __init__(self, store: Store, bulk: Bulk, clock: Clock, owner: str) -> None:
+    def __init__(self, store: Store, bulk: Bulk, clock: Clock, owner: str, kept: timedelta) -> None:
+        """`kept` is how long ended operations are found."""
         self._store = store
+        self._kept = kept
         self._bulk = bulk
         self._clock = clock
         self._owner = owner
@@ -85,7 +86,7 @@ class Operations:
         """The operation of that id; raises NotFound."""
         found = self._store.operations.get(id_)
         if found is None:
-            kept = f"those that ended are kept for {KEPT.days} days"
+            kept = f"those that ended are kept for {spelled(self._kept)}"
             raise NotFound("operation", id_, kept)
         return found
 
@@ -107,10 +108,6 @@ class Operations:
                 self._carry_out(taken, going)
                 return True
         return False
-
-    def prune(self, now: datetime) -> int:
-        """Forgets those that ended long ago; how many."""
-        return self._store.operations.prune(now - KEPT, AT_ONCE)
 
     def _is_free(self, operation: Operation) -> bool:
         """Whether nobody works on it; what is in this process's hands was broken off."""

@@ -15,12 +15,13 @@ from typing import TypeVar
 
 from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
-from synergy.config import mx, stores, webhooks
+from synergy.config import mx, retention, stores, webhooks
 from synergy.config.findings import Findings, suggestion
 from synergy.config.settings import NAMES, PREFIX, Settings
 from synergy.config.source import run_file
 from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
+from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT
 from synergy.timeperiod import Qualifier
 
@@ -119,6 +120,7 @@ class _Reading:
             mx_certificate=self._half_of_tls("mx_certificate", "mx_key"),
             mx_key=self._half_of_tls("mx_key", "mx_certificate"),
             demo_stream=self._demo_stream(),
+            retention=self._retention(),
             schedules_update=self._schedules_update(),
             webhook_networks=self._words("webhook_networks", webhooks.networks),
             webhook_secrets=self._words("webhook_secrets", webhooks.secrets),
@@ -267,6 +269,13 @@ class _Reading:
         except InvalidValue as error:
             self._mistake(name, str(error))
             return ()
+
+    def _retention(self) -> Retention:
+        try:
+            return retention.retention(self._text("retention", ""))
+        except InvalidValue as error:
+            self._mistake("retention", str(error))
+            return DEFAULT
 
     def _clock(self) -> Clock:
         text = self._text("clock", "")

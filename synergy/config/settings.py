@@ -8,6 +8,7 @@ from pathlib import Path
 from synergy.clock import Clock
 from synergy.config.webhooks import IpNetwork
 from synergy.engines import bus_engine, store_engine
+from synergy.model.retention import Retention
 
 PREFIX = "SYNERGY_"
 NAMES = (
@@ -24,6 +25,7 @@ NAMES = (
     "mx_certificate",
     "mx_key",
     "demo_stream",
+    "retention",
     "schedules_update",
     "webhook_networks",
     "webhook_secrets",
@@ -58,6 +60,7 @@ class Settings:
     mx_certificate: Path | None
     mx_key: Path | None
     demo_stream: bool
+    retention: Retention
     schedules_update: str
     webhook_networks: tuple[IpNetwork, ...]
     webhook_secrets: tuple[str, ...] = field(repr=False)

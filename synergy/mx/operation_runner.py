@@ -1,15 +1,13 @@
-"""Carries out the operations that take long, and removes what is past its retention."""
+"""Carries out the operations that take long."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from synergy.mx.services import Services
 from synergy.runtime.service import RetryRule, Service
 
 LOOK = 20.0  # seconds between two looks for operations that other processes accepted or left
-PRUNED_EVERY = timedelta(hours=1)
 RULE = RetryRule(waiting="operations.away", failing="operations.failed", longest=LOOK)
 
 
@@ -24,23 +22,13 @@ class OperationRunner(Service):
     def __init__(self, services: Services) -> None:
         super().__init__("operations", services.clock, RULE)
         self._services = services
-        self._pruned_at: datetime | None = None
         services.operations.on_accept = self.wake
 
     def run_once(self, now: datetime) -> float:
         """Carries out operations until none is free."""
         while self._is_going() and self._services.operations.work(self._is_going):
             pass
-        if self._pruned_at is None or now - self._pruned_at >= PRUNED_EVERY:
-            self._prune(self._services.operations.prune, now)
-            self._prune(self._services.answering.prune, now)
-            self._pruned_at = now
         return LOOK
-
-    def _prune(self, prune: Callable[[datetime], int], now: datetime) -> None:
-        """Removes all that is old enough; one step of `prune` has a limit."""
-        while self._is_going() and prune(now):
-            pass
 
     def _is_going(self) -> bool:
         return not self._stop.is_set

@@ -10,6 +10,7 @@ from pathlib import Path
 from synergy.clock import Clock
 from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment, Process
+from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
@@ -42,6 +43,7 @@ class Workplace:
     home: Path = Path()
     box: str = ""
     start_timeperiod: str | None = None
+    retention: Retention = DEFAULT
     schedules_update: str = "create"
     webhook_networks: tuple[IpNetwork, ...] = ()
     webhook_secrets: tuple[str, ...] = field(default=(), repr=False)

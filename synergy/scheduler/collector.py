@@ -2,7 +2,7 @@
 
 A run is six steps: finish what writers left half done, look at all unfinished units of known
 processes that are switched on, judge each, write the verdicts by compare-and-set, publish
-what is to be published, forget what is older than the retention time. A unit that changed
+what is to be published, delete what is past its retention (`pruner`). A unit that changed
 meanwhile keeps its change, and one odd unit never stops the run for the others.
 
 Units of free-run processes are of no job: whoever launched their runs follows the journal, and
@@ -15,7 +15,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from synergy.clock import Clock
@@ -29,15 +29,14 @@ from synergy.messaging.protocol import Bus
 from synergy.model.collector_counts import told
 from synergy.model.journal import JournalEntry
 from synergy.model.process import FreerunProcess, WorkingProcess
+from synergy.model.retention import Retention
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
 from synergy.runtime import identity
+from synergy.scheduler.pruner import Pruner
 from synergy.storage.protocol import Store
 
 EVERY = 60.0  # seconds between two runs
-JOURNAL_KEPT = timedelta(days=30)
-UNITS_KEPT = timedelta(days=7)  # those that newer ones of their job superseded
-FORGET_AT_MOST = 5000  # rows a run, so that no run holds others up
 _WHO = "collector"
 
 _Beat = tuple[int, int, str | None]
@@ -64,6 +63,7 @@ class Collector:
         clock: Clock,
         processes: Callable[[], Mapping[str, WorkingProcess]],
         is_superseded: Callable[[UnitOfWork], bool],
+        retention: Retention,
     ) -> None:
         """`processes` are those that are switched on, at the time of each run."""
         self._store = store
@@ -71,6 +71,7 @@ class Collector:
         self._clock = clock
         self._processes = processes
         self._is_superseded = is_superseded
+        self.pruner = Pruner(store, clock, retention)
         self._beats: dict[str, tuple[_Beat, float]] = {}
         self._running: dict[str, tuple[int, float]] = {}
         self._ran_at: float | None = None
@@ -104,8 +105,7 @@ class Collector:
                 log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
         counts = self._carry_out(judged, now)
         counts["recovered"] = recovered
-        counts["forgotten"] = self._store.units.prune(now - UNITS_KEPT, FORGET_AT_MOST)
-        counts["forgotten"] += self._store.journal.prune(now - JOURNAL_KEPT, FORGET_AT_MOST)
+        counts["forgotten"] = self.pruner.run_once(now)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
         return Collected({name: n for name, n in counts.items() if n}, min(dues, default=None))
 

@@ -212,7 +212,12 @@ class Scheduler(Daemon):
         self._collect_at = 0.0
         place, memory = self.workplace, managed.memory
         return Collector(
-            place.store, place.bus, place.clock, memory.switched_on, memory.is_superseded
+            place.store,
+            place.bus,
+            place.clock,
+            memory.switched_on,
+            memory.is_superseded,
+            place.retention,
         )
 
     def _collect(self, managed: TimetableLoop) -> tuple[bool, float]:
@@ -229,7 +234,11 @@ class Scheduler(Daemon):
                 if self._sharing.holds(COLLECTOR):
                     did = self._run(collector, asked[0] if asked else None)
                 del asked[:1]
-        return did or bool(asked), self._collect_at - clock.monotonic()
+        elif collector.pruner.sweep_due_in() <= 0:
+            with self._troubles.of(COLLECTOR):
+                did = self._sharing.holds(COLLECTOR) and collector.pruner.sweep(clock.now())
+        due_in = min(self._collect_at - clock.monotonic(), collector.pruner.sweep_due_in())
+        return did or bool(asked), due_in
 
     def _run(self, collector: Collector, asked: CollectionAsked | None) -> bool:
         flush, only = (asked.flush, asked.process) if asked is not None else (False, "")

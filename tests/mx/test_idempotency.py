@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from synergy.clock import SteppedClock
 from synergy.commands.idempotency import KeptAnswers
 from synergy.errors import InvalidValue, StorageUnavailable
+from synergy.model.retention import DEFAULT
 from synergy.mx.access import Person
 from synergy.mx.accounts.roles import Role
 from synergy.mx.failures import Failures
@@ -45,7 +46,7 @@ class Service:
         self._over(store, owner)
 
     def _over(self, store: Store, owner: str) -> None:
-        inner = Idempotency(self._answer, KeptAnswers(store, owner), self.clock)
+        inner = Idempotency(self._answer, KeptAnswers(store, owner, DEFAULT.answers), self.clock)
         self.transport = ASGITransport(Failures(_Identity(inner)))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,11 +7,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
-from synergy.commands import bulk, idempotency
+from synergy.commands import bulk
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.commands.jobs import Actor
 from synergy.errors import MessagingUnavailable, NotFound, StorageUnavailable
@@ -23,7 +22,7 @@ from synergy.mx.operation_runner import OperationRunner
 from synergy.mx.services import Services
 from synergy.runtime import identity
 from tests.contract.mongomock_engine import mongomock_store
-from tests.contract.operated import an_answer, an_operation
+from tests.contract.operated import an_operation
 from tests.deployments import site_and_client
 from tests.factories import a_move
 from tests.mx.asking import Client
@@ -387,23 +386,6 @@ def test_a_thread_that_was_never_started_is_stopped(world: SchedulerHarness) -> 
     assert stored(world, operation).state.value == "accepted"
 
 
-def test_what_ended_long_ago_is_forgotten_hourly(world: SchedulerHarness) -> None:
-    accept(world)
-    service, now = OperationRunner(some_services(world)), world.clock.now()
-    service.run_once(now)
-    world.store.answers.begin(an_answer(at=now))
-    waiting = world.store.operations.accept(an_operation("waits", owner="x", state=RUNNING))
-    service.run_once(now + timedelta(days=30, minutes=59))
-    ids = [one.id for one in world.store.operations.find()[0]]
-    assert ids == ["waits"]
-    assert waiting.rev == 1
-    assert world.store.answers.begin(an_answer())[1]
-    world.store.answers.prune(now + timedelta(days=1), 10)
-    world.store.answers.begin(an_answer(at=now))
-    service.run_once(now + timedelta(days=30, minutes=60))
-    assert not world.store.answers.begin(an_answer())[1]  # it is not an hour later yet
-
-
 # REST
 
 
@@ -528,15 +510,3 @@ def test_the_same_key_is_accepted_once(
     assert (again.status_code, again.json()) == (202, first.json())
     assert again.headers["location"] == first.headers["location"]
     assert len(world.store.operations.find()[0]) == 1
-
-
-def test_of_what_is_old_nothing_is_left_however_much_it_is(
-    world: SchedulerHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(idempotency, "AT_ONCE", 2)
-    now = world.clock.now()
-    for number in range(5):
-        world.store.answers.begin(an_answer(key=f"k{number}", at=now))
-    service = OperationRunner(some_services(world))
-    service.run_once(now + timedelta(days=1, minutes=1))
-    assert world.store.answers.prune(now + timedelta(days=2), 10) == 0

@@ -21,6 +21,7 @@ from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.process import Deployment
+from synergy.model.retention import DEFAULT
 from synergy.model.schedule import RunState
 from synergy.scheduler.collector import Collector
 from synergy.storage.mongodb import MongoStore
@@ -51,7 +52,7 @@ def a_store(disturbed: Callable[[object], object]) -> MongoStore:
 def announce(yard: AgentHarness) -> None:
     """Tells the workers of all units that nobody has taken."""
     processes = yard.deployment.freerun
-    collector = Collector(yard.store, yard.bus, yard.clock, processes, lambda _: False)
+    collector = Collector(yard.store, yard.bus, yard.clock, processes, lambda _: False, DEFAULT)
     collector.run_once(flush=True)
 
 

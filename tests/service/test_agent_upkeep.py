@@ -1,4 +1,4 @@
-"""What agents count, what they forget, and what they decide ahead."""
+"""What agents count, and what they decide ahead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from synergy.model.schedule import RunState
 from synergy.queries.metrics import agents
 from synergy.runtime import agent_counters
 from synergy.runtime.leaders import AGENTS
-from synergy.storage.protocol import Store
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
 
 DAY = 86_400
@@ -81,103 +80,6 @@ def test_an_agent_writes_its_counts_now_and_then(yard: AgentHarness):
     yard.advance(member, 15)
     assert agent_counters.collected(yard.store).total("job_executed_total") == 2
     assert 'synergy_runs_unfinished{state="pending"} 0' in "\n".join(agents.lines(yard.store))
-
-
-# Forgetting
-
-
-def advance_to(yard: AgentHarness, member, seconds: float) -> None:
-    """Time passes without anything in between."""
-    yard.clock.advance(seconds)
-    member.rest()
-
-
-def test_old_runs_and_events_are_forgotten(yard: AgentHarness):
-    yard.add("job", when=NOW.isoformat())
-    yard.event("TABLE", "t", NOW)
-    member = yard.member()
-    member.rest()
-    yard.event("TABLE", "t", NOW)
-    advance_to(yard, member, 7 * DAY - 1)
-    assert len(yard.store.events.find()[0]) == 2
-    advance_to(yard, member, 3601)
-    assert len(yard.store.events.find()[0]) == 1  # the newest is kept
-    assert len(yard.runs()) == 1
-    advance_to(yard, member, 23 * DAY - 3600 - 3600)
-    assert len(yard.runs()) == 1
-    advance_to(yard, member, 2 * 3600 + 1)
-    assert not yard.runs()
-
-
-def stored(store: Store, *names: str) -> list[bool]:
-    return [store.payloads.get(name) is not None for name in names]
-
-
-def test_bodies_that_nothing_refers_to_are_forgotten(yard: AgentHarness):
-    yard.add("kept", cron="0 0 1 1 *", payload="a" * 70_000)
-    yard.add("removed", cron="0 0 1 1 *", payload="b" * 70_000)
-    yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
-    names = [
-        str(row.definition["payload"]["stored"])
-        for row in sorted(yard.store.schedules.get(["kept", "removed", "failed"]),
-                          key=lambda row: ["kept", "removed", "failed"].index(row.name))
-    ]  # fmt: skip
-    member = yard.member(receiver=lambda _: _refused())
-    yard.advance(member, 60)
-    assert yard.states() == {RunState.FAILED: 1}
-    for name in ("removed", "failed"):
-        yard.actions.remove(name, OPERATOR, yard.clock.now())
-    member.rest()
-    assert stored(yard.store, *names) == [True, True, True]
-    advance_to(yard, member, 3601)
-    assert stored(yard.store, *names) == [True, False, True]  # what failed may be sent again
-
-
-def _refused():
-    from synergy.delivery.request import Response
-
-    return Response(ok=False, outcome="refused", may_retry=False, status=400, error="no")
-
-
-def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(yard: AgentHarness, monkeypatch):
-    member = yard.member()
-    member.rest()
-    prune = yard.store.payloads.prune
-    find = yard.store.runs.find
-
-    def find_and_add(**asked):
-        if not yard.store.schedules.get(["late"]):
-            yard.add("late", cron="0 0 1 1 *", payload="x" * 70_000)
-        return find(**asked)
-
-    monkeypatch.setattr(yard.store.runs, "find", find_and_add)
-    pruned = []
-    monkeypatch.setattr(
-        yard.store.payloads, "prune", lambda kept: pruned.append(prune(kept)) or pruned[-1]
-    )
-    advance_to(yard, member, 3601)
-    assert pruned == [0]
-    (row,) = yard.store.schedules.get(["late"])
-    assert stored(yard.store, row.definition["payload"]["stored"]) == [True]
-
-
-def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(yard: AgentHarness, monkeypatch):
-    yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
-    member = yard.member(receiver=lambda _: _refused())
-    member.rest()
-    yard.actions.remove("failed", OPERATOR, yard.clock.now())
-    (run,) = yard.runs()
-    assert run.state is RunState.FAILED
-    find = yard.store.runs.find
-
-    def send_anew_and_find(**asked):
-        if asked.get("state") is RunState.FAILED and not asked.get("cursor"):
-            yard.actions.retry(run.id, OPERATOR, yard.clock.now())
-        return find(**asked)
-
-    monkeypatch.setattr(yard.store.runs, "find", send_anew_and_find)
-    advance_to(yard, member, 3601)
-    assert stored(yard.store, str(run.request["payload"])) == [True]
 
 
 # Deciding ahead

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from synergy import compose
 from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.clock import SteppedClock
 from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
+from synergy.model.retention import Retention
 from synergy.runtime import identity
 from synergy.runtime.logs import JsonLines
 from synergy.runtime.stop import Stop
@@ -44,6 +45,7 @@ ENVIRON = {
     "SYNERGY_BOX_ID": "box-7",
     "SYNERGY_CLOCK": "2026-11-21T13:00Z",
     "SYNERGY_START_TIMEPERIOD": "2026112000",
+    "SYNERGY_RETENTION": "events=14d",
 }
 
 
@@ -131,6 +133,7 @@ def test_a_workplace_has_all_that_a_process_works_with(begun: compose.Project) -
         assert place.deployment is begun.deployment
         assert (place.instance, place.box, place.home) == (2, "box-7", begun.path / "var")
         assert place.start_timeperiod == "2026112000"
+        assert place.retention == Retention(events=timedelta(days=14))
         assert place.stop is stop
         assert isinstance(place.clock, SteppedClock)
         assert place.clock.now() == datetime(2026, 11, 21, 13, tzinfo=UTC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from synergy.clock import SteppedClock, SystemClock
 from synergy.config.loader import check, load_settings
 from synergy.config.settings import NAMES, Settings
 from synergy.errors import ConfigurationError
+from synergy.model.retention import Retention
 from synergy.runtime.masking import mask
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -60,6 +62,7 @@ def test_the_defaults_are_those_of_the_interface() -> None:
     assert (settings.mx_host, settings.mx_port) == ("127.0.0.1", 5000)
     assert settings.mx_users_file is None
     assert settings.demo_stream is True
+    assert settings.retention == Retention()
     assert isinstance(settings.clock, SystemClock)
 
 
@@ -89,6 +92,11 @@ def test_a_variable_wins_over_the_environments_file_and_that_over_base(project: 
     settings = load(project, {"SYNERGY_MX_PORT": "1003"})
     assert (settings.mx_port, settings.box_id, settings.context) == (1003, "dev", "base")
     assert load(project, {"SYNERGY_ENV": "prod"}).mx_port == 1001
+
+
+def test_the_retention_of_each_kind_is_set(project: Path) -> None:
+    settings = load(project, {"SYNERGY_RETENTION": "units=36h"})
+    assert settings.retention == Retention(units=timedelta(hours=36))
 
 
 def test_an_empty_variable_is_none(project: Path) -> None:
@@ -172,6 +180,8 @@ def test_or_the_store_is_a_database(project: Path, url: str) -> None:
         ("SYNERGY_BUS", f"amqps://h/v?keyfile={__file__}", "keyfile without certfile"),
         ("SYNERGY_BUS", "rabbit://h/v", "expected store:"),
         ("SYNERGY_BUS", "store", "expected store:"),
+        ("SYNERGY_RETENTION", "jurnal=3d", "did you mean journal?"),
+        ("SYNERGY_RETENTION", "journal=3", "expected days or hours"),
         ("SYNERGY_BOX_ID", "a box", "expected at most 64 letters"),
         ("SYNERGY_BOX_ID", "x" * 65, "expected at most 64 letters"),
         ("SYNERGY_BOX_ID", "../x", "expected at most 64 letters"),

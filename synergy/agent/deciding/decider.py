@@ -22,7 +22,6 @@ from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.outbox import Outbox
 from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
-from synergy.agent.retention import Retention
 from synergy.commands.schedule_rows import superseded
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.moves import advance
@@ -37,6 +36,7 @@ DUE_AT_ONCE = 500  # schedules decided about in one batch
 GROUPS = 4  # of these in one turn
 JUDGED_AT_ONCE = 500
 STANDING_EVERY = 10.0  # seconds
+LONGEST_WAIT_SECONDS = 3600.0  # where nothing is due
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,6 @@ class AgentDecider:
         self._feed = Feed(
             kit, self._book, self._deciding, ending, self._learn, self._forget, self._end
         )
-        self._retention = Retention(kit.store, kit.clock)
         self._failure: MessagingUnavailable | None = None
         self._standing_at = 0.0
         self._stood = ""
@@ -93,7 +92,6 @@ class AgentDecider:
         self._tell_standing()
         if self._failure is not None:
             raise self._failure
-        is_more |= self._retention.work(now)
         return 0.0 if is_more else self._idle_for(now, may_fire=may_fire)
 
     def _follow(self, now: datetime) -> bool:
@@ -221,7 +219,7 @@ class AgentDecider:
             self._store.facts.set(RUN_COUNTS, text)
 
     def _idle_for(self, now: datetime, *, may_fire: bool) -> float:
-        waits = [self._outbox.due_in(), self._retention.due_in()]
+        waits = [LONGEST_WAIT_SECONDS, self._outbox.due_in()]
         if may_fire:
             wakes = self._store.schedules.next_wake()
             self._deciding.look_ahead(wakes, now)

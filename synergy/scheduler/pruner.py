@@ -1,58 +1,76 @@
-"""What is forgotten, hourly: old runs, old events, bodies that nothing refers to any more."""
+"""Deletes what is past its retention: the one place where age deletes anything from the store.
+
+Every kind of row has an age in `Retention`. Payloads have none: they are deleted when no schedule
+and no run that may still be sent refers to them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from synergy.clock import Clock
+from synergy.model.retention import Retention
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.storage.protocol import Store
 
-EVERY = 3600.0  # seconds
-RUNS_KEPT = timedelta(days=30)
-EVENTS_KEPT = timedelta(days=7)
-AT_ONCE = 2000  # rows in one turn, so that nothing is held up
+AT_MOST = 5000  # rows of a kind in one run, so that no run delays others
+SWEEP_EVERY_SECONDS = 3600.0
+AT_ONCE = 2000  # rows that one step of a sweep reads or deletes
 
 
-class Retention:
-    """Forgets step by step, one in a turn."""
+class Pruner:
+    """Deletes units and journal entries in runs, and all the rest in sweeps of short steps.
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    Runs are frequent and limited, because jobs leave units and entries all the time; a sweep
+    deletes everything that is due.
+    """
+
+    def __init__(self, store: Store, clock: Clock, retention: Retention) -> None:
         self._store = store
         self._clock = clock
-        self._next = clock.monotonic() + EVERY
+        self._retention = retention
+        self._next = clock.monotonic() + SWEEP_EVERY_SECONDS
         self._steps: Iterator[None] | None = None
 
-    def due_in(self) -> float:
-        """Seconds until there is something to forget."""
+    def run_once(self, now: datetime) -> int:
+        """Deletes old units and journal entries; returns how many."""
+        units = self._store.units.prune(now - self._retention.units, AT_MOST)
+        return units + self._store.journal.prune(now - self._retention.journal, AT_MOST)
+
+    def sweep_due_in(self) -> float:
+        """Seconds until the next step of a sweep."""
         return 0.0 if self._steps is not None else max(0.0, self._next - self._clock.monotonic())
 
-    def work(self, now: datetime) -> bool:
-        """One step, if it is time; whether there are more."""
+    def sweep(self, now: datetime) -> bool:
+        """Takes one step, if it is due; returns whether more follow."""
         if self._steps is None:
             if self._clock.monotonic() < self._next:
                 return False
-            self._next = self._clock.monotonic() + EVERY
-            self._steps = self._forget(now)
+            self._next = self._clock.monotonic() + SWEEP_EVERY_SECONDS
+            self._steps = self._sweep(now)
         if next(self._steps, self) is self:
             self._steps = None
         return self._steps is not None
 
-    def _forget(self, now: datetime) -> Iterator[None]:
-        while self._store.runs.prune(now - RUNS_KEPT, AT_ONCE) == AT_ONCE:
+    def _sweep(self, now: datetime) -> Iterator[None]:
+        store, kept = self._store, self._retention
+        for prune, age in (
+            (store.runs.prune, kept.runs),
+            (store.events.prune, kept.events),
+            (store.operations.prune, kept.operations),
+            (store.answers.prune, kept.answers),
+        ):
+            while prune(now - age, AT_ONCE) == AT_ONCE:
+                yield
             yield
-        yield
-        while self._store.events.prune(now - EVENTS_KEPT, AT_ONCE) == AT_ONCE:
-            yield
-        yield
-        yield from self._forget_payloads()
+        yield from self._sweep_payloads()
 
-    def _forget_payloads(self) -> Iterator[None]:
-        """Those that no schedule and no run that may still be sent refers to.
+    def _sweep_payloads(self) -> Iterator[None]:
+        """Deletes the payloads that no schedule and no run that may still be sent refers to.
 
-        A schedule that came, or a run that was sent anew, while the others were looked at is told
-        of by the journal; what is written after that look waits for the end of the batch.
+        The journal names the schedules that were created, and the runs that were sent again, since
+        the sweep began; what is written after it was read waits for the end of the batch.
         """
         seq = self._store.journal.last_seq()
         kept: set[str] = set()
