@@ -1,14 +1,14 @@
 """Copying a store into another one, of whatever engine.
 
 All records of the source are written into the target, kind by kind and a portion at a time. How
-far it got is a fact of the target: whoever copies the same source again goes on from there.
+far it got is a fact of the target, from which a repeated copy of the same source goes on.
 Writing a portion twice is as good as once, so that fact may lag behind what was written. At the
-end both stores are read, record by record, and only if all are equal may the target be used;
-until then whoever opens it for work is refused.
+end both stores are read, record by record, and the target may be used only if all are equal;
+until then it cannot be opened for work.
 
-Nobody may work with the source meanwhile: who does is found at the beginning (`presence`), and
-what changed nevertheless at the end. A lease of the target keeps others from copying into it at
-the same time, and a copy that was paused from writing into a store that is used by now.
+The source may not be used meanwhile: processes that use it are found at the beginning
+(`store_usage`), and changes at the end. A lease of the target keeps out a second copy, and stops
+a copy that was paused from writing into a store that has come into use.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from synergy.storage.protocol import Record, Store
 from synergy.storage.records import KINDS, PORTION, beginning, key_of, line, portion
 
 Show = Callable[[int, int], None]
-"""Is told how many records are done, of how many."""
+"""Called with the number of records done, and of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """That a store is a copy of the one at `source`, and how far it got.
+    """The progress of a store that is a copy of the one at `source`.
 
     All records of the kinds before `kind` are there, and of this one those up to `after`;
-    `done` is how many these are.
+    `done` is their number.
     """
 
     source: str
@@ -52,7 +52,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the stores has of a kind."""
+    """The records of a kind in one of the stores."""
 
     records: int
     checksum: str
@@ -73,7 +73,7 @@ class Compared:
 
 
 def state_of(store: Store) -> State | None:
-    """How far the copy got that the store is; None if it is none."""
+    """The progress of a store that is a copy; None if it is none."""
     text = store.facts.get(STORE_COPY)
     return None if text is None else State(**orjson.loads(text))
 
@@ -89,7 +89,7 @@ def refuse_unfinished(store: Store) -> None:
 
 
 def standing(target: Store, place: str, source: str) -> State | None:
-    """How far a copy of `source` got in the target at `place`; None if it did not begin.
+    """The progress of a copy of `source` in the target at `place`; None if it did not begin.
 
     Raises Refused if the target holds anything else.
     """
@@ -108,9 +108,9 @@ def standing(target: Store, place: str, source: str) -> State | None:
 
 
 class StoreCopy:
-    """A copy from one store into another; to be used as a context, which keeps others out.
+    """A copy from one store into another; as a context, it holds the lease of the target.
 
-    `places` are where source and target are.
+    `places` are the places of source and target.
     """
 
     def __init__(self, source: Store, target: Store, places: tuple[str, str], clock: Clock) -> None:
@@ -133,7 +133,7 @@ class StoreCopy:
             self._leadership.resign()
 
     def copy(self, show: Show) -> int:
-        """Writes what the target does not have yet; returns how many records that were."""
+        """Writes what the target does not have yet; returns the number of records."""
         source, target = self._places
         for _ in range(2):  # what dead writers left half done shows at the second look
             self._source.recover()
@@ -195,7 +195,7 @@ class StoreCopy:
         return Compared(kind, source.side(), target.side(), differs)
 
     def _hold(self) -> None:
-        """Keeps the right to write into the target; raises Refused if it was lost."""
+        """Renews the lease of the target; raises Refused if it was lost."""
         if self._leadership.due_in() <= 0:
             self._leadership.tick()
         if not self._leadership.is_held(STORE_COPY):
@@ -213,13 +213,13 @@ class _Sum:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def add(self, record: Record | None) -> None:
-        """One more; None is no record."""
+        """Adds a record; None is no record."""
         if record is not None:
             self.records += 1
             self._hash.update(line(record))
 
     def side(self) -> Side:
-        """What was added."""
+        """The count and checksum of what was added."""
         return Side(self.records, self._hash.hexdigest())
 
 
@@ -228,5 +228,5 @@ def _records(store: Store, kind: str) -> Iterator[Record]:
 
 
 def _copied(kind: str, records: Iterable[Record]) -> Iterator[Record]:
-    """Without what a store says of itself."""
+    """The records, without the fact that tells of the copy."""
     return (one for one in records if not (kind == "facts" and one["name"] == STORE_COPY))

@@ -1,9 +1,9 @@
-"""Who works with a store, as far as it shows; which processes nobody runs.
+"""Finds out whether a store is in use.
 
-Schedulers and supervisors hold leases, which they release when they end; of a lease that was
-not released, the holder is looked for if he was of this machine, else listened for: one that
-stands still for so long is nobody's. Processes that lost their supervisor are found by what it
-reported last, on this machine.
+Schedulers and supervisors hold leases, which they release when they end. Of a lease that was not
+released, the holder is looked up among the processes if it was of this machine; else the lease is
+watched: one that is not renewed for long enough has lost its holder. Processes that lost their
+supervisor are found on this machine by its last report.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Show = Callable[[int, int], None]
 def refuse_while_in_use(
     store: Store, place: str, show: Show | None = None, pause: Pause = _never.wait
 ) -> None:
-    """Raises Refused if somebody works with the store at `place`.
+    """Raises Refused if the store at `place` is in use.
 
-    It may have to wait to know; then `show` is told of its looks, and how many there will be.
+    It may have to watch leases; then `show` is called with the number of looks done, and of all.
     """
     for seen in store.boxes.observed():
         is_of_here = seen.pid is not None and seen.boot_id == identity.boot_id()

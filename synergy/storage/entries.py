@@ -1,4 +1,4 @@
-"""What the journal says of boxes, schedules, runs and operations, the same whatever the engine."""
+"""Journal entries of boxes, schedules, runs and operations, the same in every engine."""
 
 from __future__ import annotations
 

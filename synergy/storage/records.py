@@ -2,8 +2,8 @@
 
 A record is what JSON can hold, and has all numbers that units and people refer to: of journal
 entries, of units, of writes to documents, of messages. Records of a kind are unique by their
-key, and ordered by it. What belongs to processes that run now, leases and what supervisors
-observed, is no record.
+key, and ordered by it. What belongs to running processes, leases and observed processes, is no
+record.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def beginning(kind: str) -> Key:
 
 
 def key_of(kind: str, record: Record) -> Key:
-    """What a record is unique and ordered by."""
+    """The key that a record is unique and ordered by."""
     return tuple(record[field] for field in KINDS[kind])
 
 
 def line(record: Record) -> bytes:
-    """A record as bytes, equal for equal records: what checksums are made of."""
+    """A record as bytes, equal for equal records; checksums are made of them."""
     return orjson.dumps(record, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -1,4 +1,4 @@
-"""Boxes: assignments, and what was observed, which is a part of its box's document."""
+"""Boxes: assignments, and observed processes, which are parts of their box's document."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What was written to which timeperiod of a collection, numbered.
 
 Each write of documents is announced after it was made, by a document that says which numbers
-it got and what its timeperiod holds since (`changes`, see `sequence`). So who has seen a
+it got and what its timeperiod holds since (`changes`, see `sequence`). So a reader that has seen a
 number sees the rows it stands for. Only the newest change of a timeperiod counts; those that
 it replaces stay for a while, because a number that is free again could be given twice.
 """
@@ -65,7 +65,7 @@ class Changes:
                 changes.update_many(old, {"$set": {"is_newest": False}})
 
     def forget(self) -> None:
-        """Forgets replaced changes that are so old that nobody takes their numbers for free."""
+        """Deletes replaced changes so old that no writer takes their numbers for free."""
         now = self._clock.monotonic()
         self._looks.append((now, self._last()))
         seen = 0

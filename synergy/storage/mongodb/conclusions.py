@@ -1,14 +1,14 @@
 """Concluding units, result and all.
 
 A result may be many rows, and there is no transaction. So a conclusion that changes rows goes
-in steps, each of which is a compare-and-set or can be repeated by anybody:
+in steps, each of which is a compare-and-set or can be repeated by any process:
 
-1. the rows are staged, unseen;
-2. `ending` is set on the unit, if the attempt is still its owner's: the commit point;
+1. the rows are staged, hidden;
+2. `ending` is set on the unit, if the attempt still holds it: the commit point;
 3. the rows are shown and announced;
-4. the unit gets its new state, and the journal is told.
+4. the unit gets its new state, and its journal entry is written.
 
-Until step 4 the unit is in progress for everybody, and nobody may move it. A worker that dies
+Until step 4 the unit counts as in progress, and may not be moved. A worker that dies
 after step 2 leaves a unit with an `ending`, which `recover` carries out.
 """
 

@@ -1,4 +1,4 @@
-"""The connection, and batches: the ground on which the nouns stand.
+"""The connection, and batches: what all nouns are built on.
 
 There are no transactions: each write is durable, on most members of a replica set, when the
 call that made it returns. A batch only promises that nothing is written after a write in it

@@ -1,7 +1,7 @@
 """Documents: read, merged, and numbered as they change.
 
 A result of a unit is staged, and shown once its unit's conclusion is committed (`results`), so
-a worker that wakes up late may write what it likes. Merges are shown at once (`merging`). See
+a late worker changes nothing that is shown. Merges are shown at once (`merging`). See
 `rows` for how either is done, and `changes` for the numbers.
 """
 

@@ -112,7 +112,7 @@ class MongoStore:
         )
 
     def recover(self) -> int:
-        """Does what writers did not live to do; harmless beside live ones."""
+        """Completes what writers that died had begun; harmless beside live ones."""
         parts = (
             self.jobs, self.units, self.documents, self.messages, self.schedules, self.runs,
             self.operations, self.payloads,

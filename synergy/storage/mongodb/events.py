@@ -32,7 +32,7 @@ class MongoEvents:
             known = self._known(wanted)
             new = self._insert([one for id_, one in wanted.items() if id_ not in known])
             lost = [id_ for id_ in wanted if id_ not in known and id_ not in new]
-            known |= self._known(lost) if lost else {}  # somebody else was faster with these
+            known |= self._known(lost) if lost else {}  # another writer was faster with these
         return [_given(event.id, known, new) for event in events]
 
     def since(self, seq: int, limit: int) -> list[Event]:
@@ -57,7 +57,7 @@ class MongoEvents:
             return events.delete_many({"_id": {"$in": forgotten}}).deleted_count
 
     def _insert(self, documents: Sequence[Doc]) -> dict[str, Doc]:
-        """Inserts those whose ids nobody else brings meanwhile; returns these by id."""
+        """Inserts those whose ids no other writer brings meanwhile; returns these by id."""
         rest, given = list(documents), list[Doc]()
         new: list[Doc] = []
 
@@ -84,7 +84,7 @@ class MongoEvents:
 
 
 def _given(id_: str, known: dict[str, Doc], new: dict[str, Doc]) -> tuple[Event, bool]:
-    """The event of that id, which is new only to who asks first."""
+    """The event of that id, and whether it is new, which only the first call says."""
     if id_ in known:
         return _event_of(known[id_]), False
     known[id_] = new[id_]

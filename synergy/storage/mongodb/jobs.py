@@ -3,8 +3,8 @@
 A move may touch several blocks and must apply to all of its jobs or to none. So moves are
 taken by compare-and-set on the head of their process, which lists the newest ones (`open`):
 they count from then on. After that they are written into their blocks and told to the
-journal. Whoever moves next, or recovers, does what is left of that first, so that only the
-newest can be left undone; a block's `v` is that of the head when it was last written.
+journal. The next move, or `recover`, completes what is left of that first, so that only the
+newest moves can be incomplete; a block's `v` is that of the head when it was last written.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MongoJobs:
         return [moves[at] for at in sorted(refused)]
 
     def recover(self) -> int:
-        """Does what movers did not live to do; returns for how many processes."""
+        """Completes moves that their writers did not; returns for how many processes."""
         with self._database.calling():
             heads = [head for head in self._database["job_heads"].find() if head["open"]]
             left = [head for head in heads if self._is_open(head)]
@@ -197,7 +197,7 @@ class MongoJobs:
     def _write(self, blocks: Sequence[tuple[Place, Block, int]], known: Container[Place]) -> None:
         """Writes blocks as of a version; those that are written as of a newer one stay.
 
-        Those that are not `known` may have been made by somebody else meanwhile.
+        Those that are not `known` may have been made by another writer meanwhile.
         """
         documents = [(block[0], _block_document(*block)) for block in blocks]
         collection = self._database["job_blocks"]

@@ -2,8 +2,8 @@
 
 A change of a document carries what the journal has yet to be told of it, in the same
 compare-and-set (`untold`). Each such entry has an `origin`, made of the document and its
-version, which is unique in the journal: whoever finds an untold entry may tell it, at any
-time, and it is told once.
+version, which is unique in the journal: any process may write an untold entry at any time,
+and it is there once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Documents whose changes the journal is told of: compare-and-set on all that have versions.
+"""Documents whose changes are journaled: compare-and-set on their versions.
 
-Such a document has `v`, which rises with each change, and the `mark` of who made the last one
-(see `swap`); `untold`, the entries that the journal may not have yet, each with the version
-that it came with; and `is_told`, that there are none (see `journal`).
+Such a document has `v`, which rises with each change, and the `mark` of the group of changes that
+made the last one (see `swap`); `untold`, the entries that the journal may not have yet, each with
+the version that it came with; and `is_told`, that there are none (see `journal`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_ONCE = 2_000  # documents whose entries are told together
 _ROUNDS = 50  # of these, at most, in one go
 
 Asked = TypeVar("Asked")
-"""What somebody asked for, of which at most one a document is done."""
+"""A change that was asked for; at most one of them is made for each document."""
 
 Change = Callable[[Doc], Swap | None]
 """What is to be done to a document; None if it is not as it should be."""
@@ -36,7 +36,7 @@ Told = Callable[[Doc, Doc], tuple[str, JournalEntry]]
 
 
 def told_of(noun: str, field: str) -> Told:
-    """How whole entries are told, of documents that `field` tells apart for ever."""
+    """Gives entries that are complete; their origin is made of a field that is never used again."""
     return lambda document, entry: (
         f"{noun}:{document[field]}:{entry['v']}",
         entry_from(entry),
@@ -44,17 +44,17 @@ def told_of(noun: str, field: str) -> Told:
 
 
 def new(entry: Doc) -> Doc:
-    """The fields of a new document, whose journal entry is untold."""
+    """The fields of a new document, with a journal entry that has yet to be written."""
     return {"v": 1, "mark": "", "untold": [{**entry, "v": 1}], "is_told": False}
 
 
 def copied(v: int = 1) -> Doc:
-    """The fields of a document that has told everything, long ago."""
+    """The fields of a document whose journal entries are all written."""
     return {"v": v, "mark": "", "untold": [], "is_told": True}
 
 
 class JournaledCollection:
-    """A collection of such documents. To be used where the driver may be called."""
+    """Changes such documents and journals that; for use within `Database.calling`."""
 
     def __init__(
         self, database: Database, collection: str, journal: MongoJournal, told: Told
@@ -90,11 +90,11 @@ class JournaledCollection:
         return [one for one, _ in changed]
 
     def tell(self, documents: Iterable[Doc]) -> None:
-        """Tells the journal the newest entry of each."""
+        """Writes the newest entry of each into the journal."""
         self._journal.tell(self._told(one, one["untold"][-1]) for one in documents)
 
     def tell_all(self, documents: Sequence[Doc]) -> int:
-        """Tells the journal what it does not have yet of these; returns how much that was."""
+        """Writes the entries of these that the journal lacks; returns how many."""
         entries = [self._told(one, entry) for one in documents for entry in one["untold"]]
         known = self._journal.known(origin for origin, _ in entries)
         left = [entry for entry in entries if entry[0] not in known]
@@ -102,7 +102,7 @@ class JournaledCollection:
         return len(left)
 
     def recover(self) -> int:
-        """Tells the journal what writers had no time to; returns how much that was."""
+        """Writes the journal entries that writers did not get to; returns how many."""
         count = 0
         for _ in range(_ROUNDS):
             documents = list(self.collection.find({"is_told": False}).limit(_AT_ONCE))
@@ -114,7 +114,7 @@ class JournaledCollection:
         return count
 
     def _forget_told(self, documents: Sequence[Doc]) -> None:
-        """Takes what the journal knows out of those that did not change meanwhile.
+        """Removes written entries from documents that did not change meanwhile.
 
         One statement for each version, of which most have one of a few.
         """

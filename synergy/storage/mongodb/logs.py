@@ -1,4 +1,4 @@
-"""What workers wrote while they carried out units.
+"""Lines that workers logged while they carried out units.
 
 One process carries out an attempt, and the ids that its driver gives to its lines rise: no
 number has to be counted to keep them in order.

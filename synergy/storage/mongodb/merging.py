@@ -1,4 +1,4 @@
-"""Merging documents one by one, whoever else does the same."""
+"""Merging documents one by one, beside other writers of the same documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VERSIONS = 64  # that a page lists before all its rows are written anew as one
 
 
 class Merging:
-    """A group of merges: computed first, then shown where nobody else wrote in between."""
+    """A group of merges: computed first, then shown where no other write came in between."""
 
     def __init__(
         self, database: Database, collection: str, keys: Sequence[tuple[str, str]], merge: Merge
@@ -152,8 +152,8 @@ class Merging:
     def _remove(self, done: set[str], staged: Mapping[str, Sequence[Doc]]) -> None:
         """Takes away what is not shown any more, and what was staged in vain.
 
-        What others had staged, unseen, on a page that changed since is in vain too: their
-        compare-and-set fails. What units staged is left to them.
+        Rows that other merges staged on a page that changed since are in vain too: their
+        compare-and-set fails. Rows that units staged are left to the units.
         """
         void = [row["_id"] for at, rows in staged.items() if at not in done for row in rows]
         for at in done:

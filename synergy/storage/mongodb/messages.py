@@ -1,7 +1,7 @@
 """Messages at rest, for the bus that lives in the store: a collection for each queue.
 
 A message that is taken within a batch is marked with its taker, and deleted at the end of the
-batch; it is free again if the batch fails. Those of a taker that did not live to the end of
+batch; it is free again if the batch fails. Those of a taker that died before the end of
 its batch are freed by `recover`, so that each message is handled at least once.
 """
 

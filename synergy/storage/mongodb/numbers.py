@@ -16,7 +16,7 @@ def upsert(
 ) -> Doc | None:
     """Changes the document of that key, or makes it; as it was before, or as it is `after`.
 
-    Of two who make the same document at the same time, one is told that it is there already.
+    Of two callers that make the same document at the same time, one finds it there already.
     """
     which = ReturnDocument.AFTER if after else ReturnDocument.BEFORE
     try:
@@ -28,9 +28,9 @@ def upsert(
 
 
 def take(database: Database, name: str, count: int) -> int:
-    """The first of `count` numbers that nobody else is given; they begin with 1.
+    """The first of `count` numbers that no other caller is given; they begin with 1.
 
-    Who takes lower numbers may use them later than others use theirs.
+    Lower numbers may be used later than higher ones, by another caller.
     """
     with database.calling():
         counter = upsert(database["counters"], name, {"$inc": {"n": count}}, after=True)

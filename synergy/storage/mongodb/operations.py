@@ -33,7 +33,7 @@ class MongoOperations:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(
+        self._journaled = JournaledCollection(
             database, "operations", journal, told_of("operation", "number")
         )
         self._operations = NumberedCollection(database, "operations", _operation_of)
@@ -43,8 +43,8 @@ class MongoOperations:
         document: Doc = {**_fields_of(operation), **new(entry)}
         with self._database.calling():
             document["number"] = numbers.take(self._database, COUNTER, 1)
-            if insert_new(self._telling.collection, [document]):
-                self._telling.tell([document])
+            if insert_new(self._journaled.collection, [document]):
+                self._journaled.tell([document])
                 return replace(operation, rev=1)
         stored = self.get(operation.id)
         assert stored is not None, "what could not be stored is there"
@@ -52,12 +52,12 @@ class MongoOperations:
 
     def change(self, operation: Operation) -> Operation | None:
         with self._database.calling():
-            changed = self._telling.change([operation.id], lambda one: _changed(operation, one))
+            changed = self._journaled.change([operation.id], lambda one: _changed(operation, one))
         return replace(operation, rev=operation.rev + 1) if changed else None
 
     def get(self, id_: str) -> Operation | None:
         with self._database.calling():
-            found = self._telling.collection.find_one({"_id": id_})
+            found = self._journaled.collection.find_one({"_id": id_})
         return None if found is None else _operation_of(found)
 
     def find(
@@ -71,12 +71,12 @@ class MongoOperations:
     def prune(self, before: datetime, limit: int) -> int:
         wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
         with self._database.calling():
-            return delete_oldest(self._telling.collection, wanted, "finished_at", limit)
+            return delete_oldest(self._journaled.collection, wanted, "finished_at", limit)
 
     def recover(self) -> int:
-        """Tells the journal what writers had no time to."""
+        """Writes missing journal entries; returns how many."""
         with self._database.calling():
-            return self._telling.recover()
+            return self._journaled.recover()
 
 
 def _changed(operation: Operation, document: Doc) -> Swap | None:

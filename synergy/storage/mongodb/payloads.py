@@ -1,8 +1,8 @@
 """Bodies too long for a row.
 
 A document holds at most 16 MiB with all that is around them, so a body lies in parts, which have
-words as ids. The document of its name is written last and says which parts are its: so whoever
-finds it finds all, whoever else puts or forgets the same.
+words as ids. The document of its name is written last and lists its parts: so a reader that
+finds it finds all of them, even if another writer puts or forgets the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.payload import name_of
 
 PART = 8 << 20  # bytes
-PATIENCE = 60  # seconds that a body may take; nobody else waits for it
+PATIENCE = 60  # seconds that a body may take; nothing else waits for it
 
 _PARTS = "payload_parts"
 

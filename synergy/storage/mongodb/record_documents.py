@@ -1,8 +1,8 @@
-"""Between records and the documents that hold them, kind by kind.
+"""Conversions between records and the documents that hold them, kind by kind.
 
-What is made of a record is as if the engine itself had made it long ago: units and blocks have
-told the journal all there is. Documents that have no key of their own in this engine get one
-of the record's, so that they exist once.
+A document made of a record is as if the engine itself had made it long ago: its journal entries
+are all written. Documents that have no key of their own in this engine get one of the record's,
+so that they exist once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from synergy.storage.records import KINDS
 
 
 class Table:
-    """A collection whose documents are the records of a kind, ordered by `key`.
+    """The collection of a kind of records, each of which is a document, ordered by `key`.
 
     `names` are those of `RecordFields`; `more` gives the fields of a document that follow from
     the others.
@@ -40,7 +40,6 @@ class Table:
         kinds: Mapping[str, Kind] | None = None,
         more: Callable[[Doc], Doc] = lambda _: {},
     ) -> None:
-        self.collection = kind
         self._fields = RecordFields(names, kinds or {}, lambda kind: kind.document)
         by_field = dict(zip(self._fields.names, self._fields.stored, strict=True))
         self.key = tuple(by_field[field] for field in KINDS[kind])
@@ -124,9 +123,9 @@ def schedule_record(document: Doc, older: Sequence[Doc]) -> Record:
 
 
 def schedule_documents(record: Record) -> tuple[Doc, list[Doc]]:
-    """A schedule that has told the journal everything, and its older versions.
+    """The documents of a schedule and of its older versions, with nothing left to be journaled.
 
-    Its `birth` is always the same, so that it is copied once, and none that another one has.
+    Its `birth` is a function of the record, so that it is copied once, and unique.
     """
     *older, newest = [
         {

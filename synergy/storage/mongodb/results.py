@@ -1,4 +1,4 @@
-"""Results of units: staged as rows that nobody sees, shown once their unit is concluded."""
+"""Results of units: staged as hidden rows, shown once their unit is concluded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Page:
 
     `v` is that of the page when it was looked at, 0 if there was none. `count` is
     how many rows differ, `rows` how many there are afterwards, `removes` the versions that
-    nobody needs then.
+    are obsolete then.
     """
 
     unit: str
@@ -74,7 +74,7 @@ class Page:
 
 
 class Results:
-    """What units made of their sources, on its way to where it is seen."""
+    """Stages and shows the rows that units made."""
 
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
@@ -83,7 +83,7 @@ class Results:
     def stage(self, results: Mapping[str, tuple[str, Sequence[Result]]]) -> dict[str, list[Page]]:
         """Writes what differs from what is shown, unseen; returns the pages to show, by unit.
 
-        `results` says for each unit the version of its rows, which nobody else uses, and its
+        `results` has for each unit the version of its rows, which no other write uses, and its
         results. Versions of one process begin alike, up to `#`.
         """
         wanted = [result for _, some in results.values() for result in some]
@@ -112,8 +112,8 @@ class Results:
     def show(self, pages: Sequence[Page], is_open: Callable[[Page], bool]) -> None:
         """Shows staged rows, and announces them.
 
-        Where a page is not as it was when the result was staged, somebody else came between:
-        then `is_open` tells whether the unit's conclusion is still to be carried out.
+        Where a page is not as it was when the result was staged, another write came between:
+        then `is_open` says whether the unit's conclusion is still to be carried out.
         """
         if not pages:
             return
@@ -150,7 +150,7 @@ class Results:
         return [page for page in pages if page.id not in done]
 
     def _turn_over(self, page: Page, is_open: Callable[[Page], bool]) -> None:
-        """Shows the page's version unless somebody did so, or the unit is concluded by now.
+        """Shows the page's version unless it is shown, or the unit is concluded by now.
 
         The page is read before the unit: what a later unit shows then makes the swap fail.
         """

@@ -2,7 +2,7 @@
 
 A row never changes: it belongs to a version, which is the word of one write. The page of a
 timeperiod says which versions are shown there; of two rows with the same key the one of the
-later version counts. So a write is staged as rows that nobody sees, and shown by one
+later version counts. So a write is staged as hidden rows, and shown by one
 compare-and-set on the page.
 
 Each collection of documents is a collection of the database, `documents.<name>`. It gets its

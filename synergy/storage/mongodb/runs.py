@@ -35,7 +35,7 @@ class MongoRuns:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(database, "runs", journal, told_of("run", "number"))
+        self._journaled = JournaledCollection(database, "runs", journal, told_of("run", "number"))
         self._runs = NumberedCollection(database, "runs", _run_of)
 
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
@@ -49,8 +49,8 @@ class MongoRuns:
             first = numbers.take(self._database, COUNTER, len(documents))
             for number, document in enumerate(documents, first):
                 document["number"] = number
-            created = insert_new(self._telling.collection, documents)
-            self._telling.tell(one for one in documents if one["_id"] in created)
+            created = insert_new(self._journaled.collection, documents)
+            self._journaled.tell(one for one in documents if one["_id"] in created)
             known = self._twins([run for run in runs if run.id not in created])
         stored = {one["_id"]: _run_of(one) for one in documents if one["_id"] in created}
         return [stored[run.id] if run.id in stored else known[run.id] for run in runs]
@@ -58,7 +58,7 @@ class MongoRuns:
     def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
         wanted = {change.run.id: change for change in reversed(changes)}
         with self._database.calling():
-            changed = self._telling.change(
+            changed = self._journaled.change(
                 [change.run.id for change in changes],
                 lambda document: _changed(wanted[document["_id"]], document),
             )
@@ -91,28 +91,28 @@ class MongoRuns:
             "launched_at": {"$ne": None},
         }
         with self._database.calling():
-            found = self._telling.collection.find(wanted)
+            found = self._journaled.collection.find(wanted)
             newest = next(iter(found.sort([("launched_at", -1), ("number", -1)]).limit(1)), None)
         return None if newest is None else _run_of(newest)
 
     def prune(self, before: datetime, limit: int) -> int:
         wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
         with self._database.calling():
-            return delete_oldest(self._telling.collection, wanted, "finished_at", limit)
+            return delete_oldest(self._journaled.collection, wanted, "finished_at", limit)
 
     def recover(self) -> int:
-        """Tells the journal what writers had no time to."""
+        """Writes missing journal entries; returns how many."""
         with self._database.calling():
-            return self._telling.recover()
+            return self._journaled.recover()
 
     def _twins(self, runs: Sequence[Run]) -> dict[str, Run]:
         """By the id that was wanted, the runs that are there: of that id, else of that key."""
         if not runs:
             return {}
-        collection = self._telling.collection
+        collection = self._journaled.collection
         wanted = {"_id": {"$in": [run.id for run in runs]}}
         found = {document["_id"]: _run_of(document) for document in collection.find(wanted)}
-        for run in runs:  # an id is a function of the key: nobody but a test gets in here
+        for run in runs:  # an id is a function of the key: only tests get here
             if run.id not in found:
                 twin = collection.find_one({"schedule": run.schedule, "key": run.key})
                 assert twin is not None, "what could not be created is there"

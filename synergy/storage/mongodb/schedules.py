@@ -1,9 +1,9 @@
 """Schedules. Every change is a compare-and-set on the version that it was decided on.
 
 A version is kept in the history when it is followed by another: before that, because its
-content is certain as long as it is the present one, and whoever is cut off leaves nothing that
-is wrong. A schedule is removed in steps: it is hidden by compare-and-set, the journal is told,
-and it is deleted; `recover`, or who wants the name, goes on from there.
+content is certain as long as it is the present one, and a writer that is cut off leaves nothing
+wrong. A schedule is removed in steps: it is hidden by compare-and-set, the journal entry is
+written, and it is deleted; `recover`, or a new schedule of the name, goes on from there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MongoSchedules:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(
+        self._journaled = JournaledCollection(
             database, "schedules", journal, told_of("schedule", "birth")
         )
 
@@ -58,13 +58,13 @@ class MongoSchedules:
     def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
         wanted = {change.schedule.name: change for change in reversed(changes)}
         with self._database.calling():
-            decided = self._telling.decide(
+            decided = self._journaled.decide(
                 [change.schedule.name for change in changes],
                 lambda document: _changed(wanted[document["_id"]], document),
             )
             edited = [history_of(document) for document, made in decided if "version" in made.set]
             insert_new(self._database[HISTORY], edited)
-            changed = self._telling.carry_out(decided)
+            changed = self._journaled.carry_out(decided)
         return without_first(changes, [one.schedule.name for one in changes], changed)
 
     def remove(self, schedule: Schedule, why: str, who: str, now: datetime) -> bool:
@@ -77,7 +77,7 @@ class MongoSchedules:
             return Swap(document["_id"], document["v"], fields, entry=entry)
 
         with self._database.calling():
-            hidden = self._telling.change([schedule.name], hide)
+            hidden = self._journaled.change([schedule.name], hide)
             self._delete(hidden)
         return bool(hidden)
 
@@ -99,7 +99,7 @@ class MongoSchedules:
     def next_wake(self) -> datetime | None:
         with self._database.calling():
             wanted = {"wake_at": {"$ne": None}}
-            found = self._telling.collection.find(wanted, {"wake_at": 1}).sort("wake_at", 1)
+            found = self._journaled.collection.find(wanted, {"wake_at": 1}).sort("wake_at", 1)
             document = next(iter(found.limit(1)), None)
         return None if document is None else instant(document["wake_at"])
 
@@ -108,7 +108,7 @@ class MongoSchedules:
 
     def versions(self, name: str) -> list[ScheduleVersion]:
         with self._database.calling():
-            present = self._telling.collection.find_one({"_id": name, **SEEN})
+            present = self._journaled.collection.find_one({"_id": name, **SEEN})
             if present is None:
                 return []
             older = {"birth": present["birth"], "version": {"$lt": present["version"]}}
@@ -117,18 +117,18 @@ class MongoSchedules:
 
     def count(self) -> int:
         with self._database.calling():
-            return self._telling.collection.count_documents(SEEN)
+            return self._journaled.collection.count_documents(SEEN)
 
     def recover(self) -> int:
-        """Tells the journal what writers had no time to, and deletes what was removed."""
+        """Writes missing journal entries, and deletes what was removed; returns how many."""
         with self._database.calling():
-            count = self._telling.recover()
-            hidden = list(self._telling.collection.find({"is_removed": True}))
+            count = self._journaled.recover()
+            hidden = list(self._journaled.collection.find({"is_removed": True}))
             return count + self._finish(hidden)
 
     def _insert(self, documents: Sequence[Doc]) -> set[str]:
         """Inserts those whose names are free, or were removed; returns their names."""
-        schedules = self._telling.collection
+        schedules = self._journaled.collection
         created = insert_new(schedules, documents)
         refused = [document for document in documents if document["_id"] not in created]
         if refused:
@@ -137,12 +137,12 @@ class MongoSchedules:
             self._finish(hidden)
             free = {document["_id"] for document in hidden}
             created |= insert_new(schedules, [one for one in refused if one["_id"] in free])
-        self._telling.tell(document for document in documents if document["_id"] in created)
+        self._journaled.tell(document for document in documents if document["_id"] in created)
         return created
 
     def _finish(self, hidden: Sequence[Doc]) -> int:
-        """What the one who removed them had no time to do; returns how much was told."""
-        count = self._telling.tell_all(hidden) if hidden else 0
+        """Completes removals; returns how many journal entries were written."""
+        count = self._journaled.tell_all(hidden) if hidden else 0
         self._delete(hidden)
         return count
 
@@ -151,11 +151,11 @@ class MongoSchedules:
         if hidden:
             births = {"birth": {"$in": [document["birth"] for document in hidden]}}
             self._database[HISTORY].delete_many(births)
-            self._telling.collection.delete_many({**births, "is_removed": True})
+            self._journaled.collection.delete_many({**births, "is_removed": True})
 
     def _schedules(self, wanted: Doc, order: str | None = None, limit: int = 0) -> list[Schedule]:
         with self._database.calling():
-            found = self._telling.collection.find({**wanted, **SEEN}).limit(limit)
+            found = self._journaled.collection.find({**wanted, **SEEN}).limit(limit)
             if order is not None:
                 found = found.sort(order, 1)
             return [schedule_of(document) for document in found]

@@ -1,11 +1,11 @@
 """Numbered documents without gaps, which become visible in the order of their numbers.
 
 There are no transactions to rely on. A number is taken by inserting the document that has it:
-the next number is tried only after the one before it was seen, and of two writers who try the
-same one, the unique index on `_id` lets one through. So who reads number n has missed none
+the next number is tried only after the one before it was seen, and of two writers that try the
+same one, the unique index on `_id` lets one through. So a reader of number n has missed none
 below it. A counter would not do: a number taken early could become visible late.
 
-A number must not become free again while somebody may still be about to try it: so only old
+A number must not become free again while a writer may still be about to try it: so only old
 documents may ever be deleted, far behind the newest.
 
 A document spans the numbers `_id` to `high` (alone `_id`, if it has no `high`).
@@ -27,9 +27,9 @@ that are left, numbered from the next."""
 
 
 def extend(collection: Collection[Doc], last: Callable[[], int], numbered: Numbered) -> None:
-    """Inserts documents in order, however many others do so at the same time.
+    """Inserts documents in order, however many writers do so at the same time.
 
-    `numbered` is asked again whenever somebody else was faster.
+    `numbered` is called again whenever another writer was faster.
     """
     inserted = 0
     while documents := numbered(last(), inserted):

@@ -39,7 +39,7 @@ from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.protocol import Key, Record
 from synergy.storage.records import beginning
 
-PATIENCE = 60  # seconds that a portion may take; nobody else waits for it
+PATIENCE = 60  # seconds that a portion may take; nothing else waits for it
 
 _AT_ONCE = 1_000  # documents that a server sends together
 _TOGETHER = 100  # of these, that are looked at together: bodies may be long
@@ -49,6 +49,10 @@ _NUMBERED = {  # by counters of their own
     "operations": operations.COUNTER,
 }
 _VERSION = "+copy"  # of rows, written by no unit
+
+
+Read = Callable[[Key], Iterator[Record]]
+Write = Callable[[Sequence[Record]], None]
 
 
 class MongoTransfer:
@@ -67,35 +71,25 @@ class MongoTransfer:
         self._journal = journal
         self._messages = messages
         self._payloads = payloads
-        self._readers: Mapping[str, Callable[[Key], Iterator[Record]]] = {
-            "unit_logs": self._logs,
-            "schedules": self._schedules,
-            "payloads": self._bodies,
-            "marks": self._marks,
-            "documents": self._documents,
-            "messages": self._rest,
-            "numbers": self._numbers,
-        }
-        self._writers: Mapping[str, Callable[[Sequence[Record]], None]] = {
-            "unit_logs": self._write_logs,
-            "schedules": self._write_schedules,
-            "payloads": self._write_bodies,
-            "marks": self._write_marks,
-            "documents": self._write_documents,
-            "messages": self._write_messages,
-            "numbers": self._write_numbers,
+        self._special: Mapping[str, tuple[Read, Write]] = {
+            "unit_logs": (self._logs, self._write_logs),
+            "schedules": (self._schedules, self._write_schedules),
+            "payloads": (self._bodies, self._write_bodies),
+            "marks": (self._marks, self._write_marks),
+            "documents": (self._documents, self._write_documents),
+            "messages": (self._rest, self._write_messages),
+            "numbers": (self._numbers, self._write_numbers),
         }
 
     def counts(self) -> dict[str, int]:
         attempts = {"$group": {"_id": {"unit": "$unit", "attempt": "$attempt"}}}
         with self._database.calling(), pymongo.timeout(PATIENCE):
             counts = {
-                kind: self._database[table.collection].estimated_document_count()
-                for kind, table in TABLES.items()
+                kind: self._database[kind].estimated_document_count()
+                for kind in (*TABLES, "payloads")
             }
             counts["unit_logs"] = len(list(self._database["unit_logs"].aggregate([attempts])))
             counts["schedules"] = self._database["schedules"].count_documents(SEEN)
-            counts["payloads"] = self._database["payloads"].estimated_document_count()
             counts["marks"] = self._database["changes"].count_documents({"is_newest": True})
             counts["messages"] = sum(
                 self._messages.queue(queue).estimated_document_count()
@@ -106,22 +100,19 @@ class MongoTransfer:
         return counts
 
     def read(self, kind: str, after: Key) -> Iterator[Record]:
-        if kind in self._readers:
-            return self._readers[kind](after)
-        table = TABLES[kind]
-        order = dict(zip(table.key, after, strict=True))
-        return map(table.record, self._following(self._database[table.collection], order))
+        if kind in self._special:
+            return self._special[kind][0](after)
+        order = dict(zip(TABLES[kind].key, after, strict=True))
+        return map(TABLES[kind].record, self._following(self._database[kind], order))
 
     def write(self, kind: str, records: Sequence[Record]) -> None:
         if not records:
             return
         with self._database.calling(), pymongo.timeout(PATIENCE):
-            if kind in self._writers:
-                self._writers[kind](records)
+            if kind in self._special:
+                self._special[kind][1](records)
                 return
-            table = TABLES[kind]
-            documents = [table.document(record) for record in records]
-            insert_new(self._database[table.collection], documents)
+            insert_new(self._database[kind], [TABLES[kind].document(one) for one in records])
             if kind in _NUMBERED:
                 self._raise({_NUMBERED[kind]: records[-1]["number"]})
 

@@ -38,7 +38,7 @@ class MongoUnits:
 
     def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
         self._database = database
-        self._telling = JournaledCollection(database, "units", journal, told)
+        self._journaled = JournaledCollection(database, "units", journal, told)
         self._units = NumberedCollection(database, "units", unit_of)
         self._conclusions = Conclusions(database, results, journal)
 
@@ -52,7 +52,7 @@ class MongoUnits:
             in_order = [new[id_] for id_ in dict.fromkeys(unit.id for unit in units)]
             created = insert_new(self._database["units"], in_order)
             self._supersede([new[id_] for id_ in created])
-            self._telling.tell([new[id_] for id_ in new if id_ in created][::-1])
+            self._journaled.tell([new[id_] for id_ in new if id_ in created][::-1])
             known = self._twins([new[unit.id] for unit in units if unit.id not in created])
         return [unit_of(known[unit.id] if unit.id in known else new[unit.id]) for unit in units]
 
@@ -194,14 +194,14 @@ class MongoUnits:
         return len(old)
 
     def recover(self) -> int:
-        """Ends what was concluded, and tells the journal what its writers had no time to."""
+        """Completes conclusions, and writes missing journal entries; returns how many."""
         count = self._conclusions.recover()
         with self._database.calling():
-            return count + self._telling.recover()
+            return count + self._journaled.recover()
 
     def _change(self, ids: Sequence[str], change: Change) -> list[Doc]:
         with self._database.calling():
-            return self._telling.change(ids, change)
+            return self._journaled.change(ids, change)
 
     def _supersede(self, documents: Sequence[Doc]) -> None:
         """Marks the older units of the jobs of new ones."""

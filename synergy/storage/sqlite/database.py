@@ -1,7 +1,7 @@
-"""Connections and transactions: the ground on which the nouns stand.
+"""Connections and transactions: what all nouns are built on.
 
-A file is opened once by each thread, so that readers never wait; whoever writes passes the
-gate and takes SQLite's write lock at the beginning of his transaction, never in the midst of
+A file is opened once by each thread, so that readers never wait; a writer passes the
+gate and takes SQLite's write lock at the beginning of its transaction, never in the midst of
 it. A store in memory has one connection, which threads use in turns.
 """
 
@@ -205,7 +205,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
-        """A connection that sees one state of the store, whatever others write meanwhile."""
+        """A connection that sees one state of the store, whatever is written meanwhile."""
         if self.path is None:
             with self.reading() as connection:
                 yield connection

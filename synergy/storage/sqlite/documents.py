@@ -34,7 +34,7 @@ class SqliteDocuments:
         self._database = database
 
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
-        """In pages, so that a slow reader keeps no lock and nobody's log from being emptied."""
+        """Reads pages, so that a slow reader holds no lock and the log can be emptied."""
         timeperiod, key, last = start, "", end or _ENDLESS
         rows = _full
         while len(rows) == _PAGE:

@@ -92,7 +92,7 @@ class SqliteStore:
 
     @classmethod
     def _open_file(cls, path: Path) -> Self:
-        """One opener at a time prepares the file; who is alone with a log had a crash before."""
+        """Prepares the file, one opener at a time; a log without an opener is left by a crash."""
         log = Path(f"{path}-wal")
         opening = Gate(path)
         try:

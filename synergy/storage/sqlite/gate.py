@@ -1,4 +1,4 @@
-"""The file beside the store through which processes agree who comes next.
+"""The file beside the store through which processes agree which one writes next.
 
 SQLite lets the process that has just written write again at once, while others that look
 only now and then whether the lock is free may starve for a second and more (its own blocking
@@ -25,7 +25,7 @@ from pathlib import Path
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
 
-PATIENCE = 5.0  # seconds that anybody waits for a lock
+PATIENCE = 5.0  # seconds of waiting for a lock
 STEP = 0.0003  # seconds between two looks at a lock
 
 _GATE, _OPENERS = 0, 1  # the bytes of the file that are locked
@@ -80,7 +80,7 @@ class Gate:
         self._lock(fcntl.F_UNLCK, _GATE)
 
     def is_alone(self) -> bool:
-        """Whether nobody else has the store open; from now on, this opening counts as well."""
+        """Whether no other opening has the store open; from now on, this one counts as well."""
         alone = self._lock(fcntl.F_WRLCK, _OPENERS)
         self._lock(fcntl.F_RDLCK, _OPENERS)
         return alone

@@ -1,4 +1,4 @@
-"""What workers wrote while they carried out units."""
+"""Lines that workers logged while they carried out units."""
 
 from __future__ import annotations
 
