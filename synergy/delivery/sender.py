@@ -1,8 +1,8 @@
-"""Sends requests to where they go, many at a time, and tells what came of each.
+"""Sends requests to their destinations, many at a time, and reports the outcome of each.
 
 One thread runs an event loop. Webhooks and AMQP are awaited in it; SQS and SNS, whose client
 blocks, have a few threads each. Every kind has its own limit of what is under way, and every
-destination its own within it (`lanes`), so that one that hangs delays only itself.
+destination its own within it (`fair_queue`), so that one that hangs delays only itself.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Transport(Protocol):
 
 
 class Sender:
-    """Begins to work, in a thread of its own, with the first request.
+    """Begins to work with the first request, in the thread of an event loop.
 
-    Callbacks run in that thread, and everything waits for them: they should only note things.
+    Callbacks run in that thread, and hold up all requests: they should only note things.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Sender:
             return self._lanes[_kind(destination)].room(destination, now)
 
     def close(self, patience: float) -> None:
-        """Waits for what is under way, `patience` seconds at most; the rest is `stopped`.
+        """Waits at most `patience` seconds for the requests under way; the others are `stopped`.
 
         Not to be called by a callback.
         """
@@ -122,10 +122,10 @@ class Sender:
     # In the loop
 
     def _begin(self) -> None:
-        """Begins a few: what is under way gets on before more do.
+        """Begins a few requests: those under way progress before more begin.
 
-        If all that may begin did so at once, a thousand that are due together would wait for each
-        other, past the limits of quick receivers.
+        If all began at once, a thousand that are due together would wait for each other, past the
+        limits of quick receivers.
         """
         now = self._clock.monotonic()
         with self._lock:
@@ -147,7 +147,7 @@ class Sender:
             self._begin_soon()
 
     async def _carry(self, request: Request, done: Done) -> None:
-        """One request from its beginning to its end: whatever happens, `done` is called once."""
+        """Carries one request from beginning to end: whatever happens, `done` is called once."""
         began = self._clock.monotonic()
         told: list[Response] = []
 
@@ -163,7 +163,7 @@ class Sender:
         except SynergyError as error:
             tell(failed(mask(str(error)), may_retry=False))
         except Exception as error:  # the boundary of the thread: it must go on
-            log.exception("a delivery fails", extra={"event": "delivery.failed"})
+            log.exception("a delivery failed", extra={"event": "delivery.failed"})
             tell(failed(mask(f"{request.target.destination}: {error!r}")))
 
     def _way(self, kind: TargetKind) -> Transport:
@@ -185,7 +185,7 @@ class Sender:
         try:
             done(answer)
         except Exception:
-            log.exception("who waits for a delivery fails", extra={"event": "delivery.failed"})
+            log.exception("a callback of a delivery failed", extra={"event": "delivery.failed"})
 
     async def _wind_up(self, patience: float) -> None:
         with self._lock:

@@ -1,13 +1,15 @@
-"""Waking somebody who waits, within a process or across the processes of a box.
+"""Wakes waiting threads, within a process or across the processes of a box.
 
-A bell is a datagram socket. Ringing sends a byte to each bell of a topic without ever
-blocking: what came before the wait began stays in the socket, so nothing is lost between
-looking and waiting, and a bell whose socket is full has been rung already. A ring carries
-nothing and may get lost; whoever waits looks by himself from time to time.
+A bell is a datagram socket. Ringing sends a byte to each bell of a topic and never blocks. A
+ring before the wait stays in the socket, so none is lost between a look and the wait after it; a
+bell whose socket is full was rung already. A ring carries nothing and may get lost, so waiting
+parts also look without being woken.
 
 Across processes, bells are socket files in one directory. They are reached through the
-directory's descriptor, because a socket's path must be short and a home's need not be. What
-a killed process leaves behind is removed by the next one that rings in vain.
+directory's descriptor, because the path of a socket must be short and that of a home need not be.
+The socket file of a killed process is removed by the next process that rings it in vain.
+
+There is no thread here: waiting and ringing take place in the threads of the callers.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _RING = b"!"
 
 
 class Wakeups(Protocol):
-    """All bells that a process can hear and ring."""
+    """The bells that a process can wait for and ring."""
 
     def bell(self, topic: str) -> Waiter:
         """A new bell of the topic, for one waiter."""
@@ -67,7 +69,7 @@ class Wakeup:
         return True
 
     def interrupt(self) -> None:
-        """Rings one's own bell, which a signal handler may do as well."""
+        """Rings this bell; a signal handler may do so as well."""
         with suppress(OSError):
             self._ring()
 
@@ -105,7 +107,7 @@ class LocalWakeups:
                 _press(button)
 
     def close(self) -> None:
-        """Nothing is held but what belongs to the waiters."""
+        """Does nothing: each waiter closes its own bell."""
 
 
 class SocketWakeups:
@@ -147,9 +149,9 @@ class SocketWakeups:
         try:
             self._sender.sendto(_RING, self._path(name))
         except ConnectionRefusedError:
-            self._remove(name)  # nobody has it open any more
+            self._remove(name)  # its process has ended
         except OSError:
-            pass  # full: rung already; gone: nobody waits
+            pass  # full: rung already; gone: its waiter was closed
 
     def _remove(self, name: str) -> None:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What isn't well with the deployment, for all pages to say."""
+"""What is wrong with the deployment, for the banner of all pages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import threading
 from synergy.clock import Clock
 from synergy.queries.health.readiness import Health
 
-FRESH = 5.0  # seconds for which an answer is shown again
+FRESH_SECONDS = 5.0  # for which an answer is shown again
 
 
 class VerdictCache:
-    """The health of the deployment as it was a moment ago; for several threads.
+    """The health of the deployment as of a moment ago; for several threads.
 
-    So a page costs no look at it, and one that hangs is waited for once and not by each page.
+    Pages share one look, so one that hangs delays only the first of them.
     """
 
     def __init__(self, health: Health, clock: Clock) -> None:
@@ -24,9 +24,12 @@ class VerdictCache:
         self._found: tuple[str, ...] = ()
 
     def lately(self) -> tuple[str, ...]:
-        """What is wrong, in words; nothing if all is well."""
+        """What is wrong, in words; empty if all is well."""
         with self._lock:
-            if self._looked_at is None or self._clock.monotonic() - self._looked_at >= FRESH:
+            if (
+                self._looked_at is None
+                or self._clock.monotonic() - self._looked_at >= FRESH_SECONDS
+            ):
                 checks = self._health.look().checks
                 self._found = tuple(f"{one.name}: {one.detail}" for one in checks if not one.ok)
                 self._looked_at = self._clock.monotonic()

@@ -67,7 +67,7 @@ class Scheduler(Daemon):
             self._forget()
 
     def run_once(self) -> float:
-        """One turn of the loop; returns the seconds that nothing is due by itself."""
+        """One turn of the loop; returns the seconds until something is due by itself."""
         is_changed = self._share()
         managed = self._managed
         if managed is None or is_changed:
@@ -77,7 +77,7 @@ class Scheduler(Daemon):
                 return self._sharing.due_in()
             managed = self._managed = managed or self._build()
             self._hold(managed, mine)
-        elif len(managed.held) < self._won:  # one of them rested, or lost its right for a moment
+        elif len(managed.held) < self._won:  # one rested, or its lease had lapsed
             self._hold(managed, self._sharing.mine)
         idle, failure = self._turn(managed)
         self._lay_down(managed)
@@ -85,12 +85,12 @@ class Scheduler(Daemon):
         if failure is not None:
             raise failure
         if is_collected:
-            return 0.0  # jobs of units that it gave up have to be told
+            return 0.0  # the jobs of units that it gave up change
         waits = [idle, collects_in, self._sharing.due_in(), self._troubles.rest_ends_in()]
         return max(0.0, min(waits))
 
     def _turn(self, managed: TimetableLoop) -> tuple[float, MessagingUnavailable | None]:
-        """Seconds that nothing is due, and why not all messages left: that stops nothing else."""
+        """Seconds until something is due, and the failure of messages, which stops nothing else."""
         try:
             return managed.turn(), None
         except MessagingUnavailable as error:
@@ -104,7 +104,7 @@ class Scheduler(Daemon):
     # What it holds
 
     def _share(self) -> bool:
-        """Renews, takes and gives up, when that is due; whether it was."""
+        """Renews, takes and gives up leases, when that is due; whether it was."""
         is_released = self._managed is not None and self._managed.feed.is_released
         if self._sharing.due_in() > 0 and not is_released:
             return False
@@ -116,7 +116,7 @@ class Scheduler(Daemon):
         return True
 
     def _give_up(self, parts: list[str]) -> None:
-        """Finishes with some parts, then releases them; others may be waiting for that."""
+        """Finishes some parts, then releases them; other schedulers may be waiting for them."""
         managed = self._managed
         if managed is not None:
             managed.note()
@@ -135,7 +135,7 @@ class Scheduler(Daemon):
         self._sharing.resign()
 
     def _hold(self, managed: TimetableLoop, mine: list[str]) -> None:
-        """Takes up what was won, lays down what was lost."""
+        """Begins with the parts that were won, ends with those that were lost."""
         for tree in managed.held:
             if part_of_tree(tree) not in mine:
                 managed.drop(tree)
@@ -159,7 +159,7 @@ class Scheduler(Daemon):
             self._journal("scheduler.leads", won)
 
     def _lay_down(self, managed: TimetableLoop) -> None:
-        """What something went wrong with rests; what is known of it is read again then."""
+        """Lets the parts that failed rest; their states are read again afterwards."""
         failed, self._troubles.failed = self._troubles.failed, set()
         for part in failed:
             if part in self._trees:
@@ -221,11 +221,11 @@ class Scheduler(Daemon):
         )
 
     def _collect(self, managed: TimetableLoop) -> tuple[bool, float]:
-        """Runs the collector if that is due; whether it did anything, and when it is due next."""
+        """Runs the collector if it is due; whether it did anything, and when it is due next."""
         collector, clock = self._collector, self.workplace.clock
         asked = managed.feed.collections
         if collector is None:
-            asked.clear()  # somebody else has read of them too
+            asked.clear()  # the scheduler that collects has read them too
         if collector is None or self._troubles.rests(COLLECTOR):
             return False, EVERY
         did = False

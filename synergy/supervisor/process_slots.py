@@ -29,7 +29,7 @@ from synergy.supervisor.watch import Watch
 logger = logging.getLogger(__name__)
 
 Record = Callable[[Mapping[Slot, str]], bool]
-"""Writes down what runs, and the markers of what is about to; False if that is not possible."""
+"""Records what runs, and the markers of what is about to; False if the store is unreachable."""
 
 
 class ProcessSlots:
@@ -65,7 +65,7 @@ class ProcessSlots:
             )
 
     def close(self) -> None:
-        """Lets go of the processes, which are left as they are."""
+        """Closes the handles of the processes, which keep running."""
         for slot in list(self.groups):
             self._release(slot)
 

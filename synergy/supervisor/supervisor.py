@@ -110,7 +110,7 @@ class Supervisor:
         self._watch.wait(min(at_most, self._until_due()))
 
     def close(self) -> None:
-        """Lets go of everything; the processes themselves are left as they are."""
+        """Closes all handles; the processes keep running."""
         self._slots.close()
         self._watch.close()
 

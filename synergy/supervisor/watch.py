@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 class Watch:
-    """A set of file descriptors to wait on, and a bell that ends the wait."""
+    """A set of file descriptors to wait for, and a wake-up that ends the wait."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -18,17 +18,17 @@ class Watch:
         self._selector.register(self._ear, selectors.EVENT_READ)
 
     def add(self, fd: int) -> None:
-        """Waits on `fd` too, until it is dropped."""
+        """Waits for `fd` too, until it is dropped."""
         self._selector.register(fd, selectors.EVENT_READ)
 
     def drop(self, fd: int) -> None:
-        """Does not wait on `fd` any longer; nothing happens if it never did."""
+        """Waits for `fd` no longer; does nothing if it never did."""
         with suppress(KeyError):
             self._selector.unregister(fd)
 
     def ring(self) -> None:
         """Ends the present or the next wait; from any thread or signal handler."""
-        with suppress(OSError):  # full: the wait ends anyway; closed: nobody waits any more
+        with suppress(OSError):  # full: the wait ends anyway; closed: there is no wait
             self._bell.send(b"1")
 
     def wait(self, timeout: float) -> None:
@@ -39,7 +39,7 @@ class Watch:
                 pass
 
     def readable(self) -> set[int]:
-        """Those that can be read now."""
+        """The descriptors that can be read now."""
         return {key.fd for key, _ in self._selector.select(0)}
 
     def close(self) -> None:

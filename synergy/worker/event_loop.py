@@ -1,7 +1,7 @@
 """How a daemon consumes events: take, handle and commit in one step.
 
-Where the queue lives in the store, the events leave it exactly when their effect becomes
-durable. Where it does not, they may come twice, and `handle` gives the same result.
+If the queue lives in the store, the events leave it exactly when their effect becomes durable. If
+not, an event may come twice, and `handle` gives the same result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def handle_some(workplace: Workplace, consumer: Consumer, handle: Handle) -> int
         return _handle(workplace, consumer, handle, GROUP, [])
     except (StorageUnavailable, MessagingUnavailable):
         raise
-    except Exception:  # noqa: BLE001 - found out below which message it was
+    except Exception:  # noqa: BLE001 - the message that causes it is found below
         log.debug("A group of messages failed; they are handled one by one")
     taken: list[Delivery] = []
     try:
@@ -70,7 +70,7 @@ def _bury(
 ) -> None:
     """Puts the failed message into quarantine, if it is still the next one in the queue.
 
-    Another instance may have taken it meanwhile, and found out for itself.
+    Another instance may have taken it meanwhile, and then does the same.
     """
     bodies = {delivery.body for delivery in failed}
     with suppress(_NotTheSame), workplace.store.batch() as batch:

@@ -1,9 +1,11 @@
 """Ends the process when work holds the interpreter and lets no other thread run.
 
-A pattern that backtracks without end, or a sort of far too much, keeps the lock of the interpreter:
-no thread of Python can look after such work, nor does the worker's heart beat. The kernel can: it
-measures the processor time of the thread that works, and ends the process by a signal once that
-has used so much of it without another thread having had a turn. Who is paused uses none.
+A regular expression that backtracks without end, or a very large sort, keeps the lock of the
+interpreter: no other thread of Python runs, so none can send heartbeats or end such work. The
+kernel can. It measures the processor time of the working thread, and ends the process by a signal
+once the thread has used too much without a turn of another one. A paused process uses none.
+
+A kernel timer does this, so there is no thread here.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ import threading
 import time
 from typing import Final
 
-SIGNAL: Final = signal.SIGVTALRM  # whose default is the end, without a core dump
+SIGNAL: Final = signal.SIGVTALRM  # by default it ends the process, without a core dump
 
 log = logging.getLogger(__name__)
 
 
 class _Event(ctypes.Structure):
-    """`struct sigevent`: what a timer does when it is due; 0 is to send a signal."""
+    """`struct sigevent`: what an expired timer does; `notify` 0 sends a signal."""
 
     _fields_ = (
         ("value", ctypes.c_void_p),
@@ -38,10 +40,10 @@ class _Times(ctypes.Structure):
 
 
 class Watchdog:
-    """Of the thread that makes it; any thread may renew it."""
+    """Watches the thread that makes it; any thread may renew it."""
 
     def __init__(self, seconds: float) -> None:
-        """`seconds` of processor time that the thread may use between two renewals."""
+        """`seconds` of processor time may be used between two renewals."""
         self._seconds = seconds
         self._lock = threading.Lock()
         self._is_armed = False
@@ -62,25 +64,25 @@ class Watchdog:
             log.warning("Work that holds the interpreter will not be ended here")
 
     def arm(self) -> None:
-        """From now on the thread has to be seen to let others have a turn."""
+        """Begins to watch."""
         with self._lock:
             self._is_armed = True
             self._set(self._seconds)
 
     def renew(self) -> None:
-        """Another thread has had its turn."""
+        """Starts the count anew, because another thread had a turn."""
         with self._lock:
             if self._is_armed:
                 self._set(self._seconds)
 
     def disarm(self) -> None:
-        """The thread may use what it likes."""
+        """Stops watching."""
         with self._lock:
             self._is_armed = False
             self._set(0.0)
 
     def close(self) -> None:
-        """Lets go of the timer."""
+        """Deletes the timer."""
         with self._lock:
             if self._is_there:
                 self._libc.timer_delete(self._timer)

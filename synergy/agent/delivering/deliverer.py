@@ -1,13 +1,12 @@
-"""Carries launched runs to where they go.
+"""Delivers launched runs to their destinations.
 
 A run is claimed by compare-and-set (owner, attempt + 1), sent, and its outcome written. Many go
-together: one commit claims a group and takes its messages, another one writes whatever was
-answered meanwhile. What an agent holds when it is killed is sent again by another one, with the
-same key. Nothing in memory is needed: runs are rows, and what is forgotten here the deciding
-agent tells of again.
+together: one commit claims a group and takes its messages, another writes all outcomes that have
+come. The runs that an agent holds when it is killed are sent again by another one, with the same
+key. Memory is expendable: runs are rows, and the deciding agent sends messages for them again.
 
-The deciding half of the same agent claims what there is room for in the step that launches it, and
-gives it to this half.
+The deciding half of the same agent claims the runs there is room for in the step that launches
+them, and hands them to this half.
 """
 
 from __future__ import annotations
