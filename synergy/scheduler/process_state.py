@@ -158,10 +158,11 @@ class ProcessState:
 
     def gate(self, ordinal: int) -> Gate:
         """Whether the process has room for another unit of the job; the tree is held here."""
-        if ordinal in self.busy:
-            return PASSES
         is_its_turn = not self.is_strict or ordinal == self.head
-        return Gate(self.is_on, is_its_turn=is_its_turn, has_slot=self.free > 0)
+        has_slot = self.free > 0
+        if ordinal in self.busy or (self.is_on and is_its_turn and has_slot):
+            return PASSES
+        return Gate(self.is_on, is_its_turn=is_its_turn, has_slot=has_slot)
 
     def wake(self, ordinal: int) -> None:
         """Makes the period a candidate of this turn."""
