@@ -1,8 +1,8 @@
-"""Answers that are kept, so that what is asked twice under one key is done once.
+"""Answers kept by idempotency key, so that a repeated request is carried out once.
 
-Who asks under a new key begins to act; who asks the same while he acts is put off, and who asks
-it later is answered the same again. Of one who is dead, or takes far too long, the key is taken
-over, and what was asked for is acted on again: it is not known how far he came.
+The first request under a key is carried out. The same request is refused while that goes on, and
+gets the same answer afterwards. If the process that carries it out has died, or takes far too
+long, the key is taken over and the request is carried out again: its progress is unknown.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from synergy.model.answer import Answer
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
-ACTING = timedelta(minutes=10)  # that an answer may take
+ACTING = timedelta(minutes=10)  # that a request may take
 
 
 class UnderWay(Refused):
-    """The same is being done just now."""
+    """The same request is being carried out."""
 
 
 class KeptAnswers:
     """The kept answers of a deployment; `owner` is the incarnation of this process.
 
-    `kept` is how long the key of an answer is taken.
+    `kept` is how long a repeated request gets the same answer.
     """
 
     def __init__(self, store: Store, owner: str, kept: timedelta) -> None:
         self._kept = kept
         self._answers = store.answers
         self._owner = owner
-        self._left: deque[Callable[[], object]] = deque()  # what could not be written so far
+        self._left: deque[Callable[[], object]] = deque()  # writes that failed so far
 
     def begin(self, person: str, key: str, fingerprint: str, now: datetime) -> tuple[Answer, bool]:
-        """An answer, and whether it is still to be found: then the caller acts.
+        """The answer under a key, and whether the caller has to carry out the request.
 
-        Raises InvalidValue if the key was used for something else, UnderWay if the same is
-        being done.
+        Raises InvalidValue if the key was used for another request, UnderWay if the same one is
+        being carried out.
         """
         self._write_left()
         wanted = Answer(person, key, fingerprint, self._owner, now)
@@ -61,9 +61,9 @@ class KeptAnswers:
         return self._take_over(found, wanted), True
 
     def keep(self, begun: Answer, status: int, headers: dict[str, str], body: bytes | None) -> None:
-        """What was answered; not, if it was taken over meanwhile. No body: it is too long.
+        """Stores an answer, unless its key was taken over; `body` is None if it is too long.
 
-        While the store is away it is kept in mind, and written before the next one begins.
+        While the store is unavailable it stays in memory, and is written before the next begins.
         """
         answer = replace(begun, status=status, headers=headers, body=body)
         self._left.append(lambda: self._answers.change(answer))
@@ -71,7 +71,7 @@ class KeptAnswers:
             self._write_left()
 
     def drop(self, begun: Answer) -> None:
-        """Whoever asks the same again is to be answered anew; written as an answer is."""
+        """Frees the key, so that the same request is carried out again; written like an answer."""
         self._left.append(lambda: self._answers.drop(begun))
         with suppress(StorageUnavailable):
             self._write_left()

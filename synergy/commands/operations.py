@@ -1,13 +1,13 @@
-"""What is too long for an answer: accepted at once, worked off in steps, and survives its worker.
+"""Operations: requests too long for one answer, carried out in steps that survive a crash.
 
-An operation is a row of the store. Whoever works on it writes after each step how far it is, by
-compare-and-set on `rev`, together with the step itself where the store has transactions. So of
-a worker that dies another one goes on where it was; at most the step under way is done twice,
-which does no harm (`bulk`).
+An operation is a row of the store. After each step its owner writes the progress, by
+compare-and-set on `rev`, together with the step itself where the store has transactions. If the
+owner dies, another process continues from there; at most the step under way is done twice, which
+is harmless (`bulk`).
 
-A worker is known to be dead if its process is gone from this machine; on others, if the row
-stands still for `STILL` seconds on the observer's own clock. Who was only slow finds that his
-`rev` is not the stored one any more, and leaves the operation to the other.
+An owner is dead if its process is gone from this machine; on another machine, if the row does not
+change for `STILL` seconds on the observer's clock. An owner that was only slow finds that its `rev`
+is not the stored one any more, and leaves the operation to the other.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from synergy.storage.protocol import Store
 STILL = 60.0  # seconds; a step takes far less
 
 Going = Callable[[], bool]
-"""Whether to go on; asked between two steps."""
+"""Returns whether to continue; called between two steps."""
 
 log = logging.getLogger(__name__)
 
 
 class _Lost(Exception):
-    """Somebody else works on the operation by now."""
+    """Another process has taken the operation over."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An operation in the hands of somebody else, and since when (monotonic) it is like this."""
+    """The `rev` of an operation of another process, and since when (monotonic) it is the same."""
 
     rev: int
     since: float
@@ -66,7 +66,7 @@ class Operations:
         self.on_accept: Callable[[], object] = lambda: None
 
     def accept(self, request: BulkRequest, actor: Actor, now: datetime) -> Operation:
-        """Takes it down, to be done soon. Raises NotFound for what is not there."""
+        """Stores a request, to be carried out soon. Raises NotFound for an unknown process."""
         processes = {each.process for each in request.ranges}
         operation = Operation(
             id=uuid.uuid4().hex,
@@ -97,9 +97,9 @@ class Operations:
         return self._store.operations.find(limit, cursor)
 
     def work(self, going: Going) -> bool:
-        """Works on the oldest one that nobody else works on; False if there is none.
+        """Carries out the oldest operation without an owner; False if there is none.
 
-        Raises StorageUnavailable or MessagingUnavailable; the next call takes it up again.
+        Raises StorageUnavailable or MessagingUnavailable; the next call continues with it.
         """
         unfinished = self._store.operations.unfinished()
         self._forget_but({operation.id for operation in unfinished})
@@ -110,7 +110,7 @@ class Operations:
         return False
 
     def _is_free(self, operation: Operation) -> bool:
-        """Whether nobody works on it; what is in this process's hands was broken off."""
+        """Whether it has no live owner; one that this process owns was interrupted."""
         if operation.owner in (None, self._owner):
             return True
         holder = identity.parse(operation.owner or "")
@@ -152,7 +152,7 @@ class Operations:
                 hand.give_back()
 
     def _steps(self, hand: _Hand, going: Going) -> bool:
-        """Whether all of it is done; False if it is not to go on."""
+        """Carries out the remaining steps; False if it was asked not to continue."""
         operation = hand.operation
         request = _read(operation.kind, operation.request)
         actor = Actor(operation.who, operation.why)
@@ -168,19 +168,19 @@ class Operations:
 
 
 class _Hand:
-    """An operation in the hands of this process."""
+    """An operation that this process owns."""
 
     def __init__(self, store: Store, operation: Operation) -> None:
         self._store = store
         self.operation = operation
 
     def progress(self, done: int, total: int, touched: int) -> None:
-        """Notes that a step is done."""
+        """Writes the progress after a step."""
         touched += self.operation.touched
         self._keep(replace(self.operation, done=done, total=total, touched=touched))
 
     def give_back(self) -> None:
-        """Lets whoever comes first go on."""
+        """Gives up ownership, so that any process may continue."""
         self._store.operations.change(replace(self.operation, owner=None))
 
     def end(self, state: OperationState, detail: str, now: datetime) -> None:

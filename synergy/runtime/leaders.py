@@ -1,7 +1,7 @@
-"""Who schedules what: the parts that schedulers share, and who leads each.
+"""The parts of the work that schedulers share, and the leader of each.
 
-A part is a tree, or the collector; each has a lease of its own. Besides, every scheduler that
-is at work holds one as a member, so that the others know how many they are.
+A part is a tree, or the collector; each has a lease of its own. Every running scheduler also
+holds a lease as a member, from which the others count how many there are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def member(number: int) -> str:
 
 
 def is_member(name: str) -> bool:
-    """Whether the lease is that of a member."""
+    """Whether a lease is that of a member."""
     return name.startswith(f"{FAMILY}member/")
 
 
@@ -62,24 +62,24 @@ class PartView:
 
 
 def leaders(store: StoreView, deployment: Deployment) -> list[PartView]:
-    """Who leads each part, as far as can be seen from this machine."""
+    """The leader of each part, as far as this machine can tell."""
     leases = {lease.name: lease for lease in store.leases.all(FAMILY)}
     return [_view(part, leases.get(lease_of(part))) for part in parts_of(deployment)]
 
 
 def is_led(store: StoreView, part: str) -> bool:
-    """Whether somebody leads a part, as far as can be seen from this machine."""
+    """Whether a part has a leader, as far as this machine can tell."""
     return is_lease_led(store, lease_of(part))
 
 
 def is_lease_led(store: StoreView, name: str) -> bool:
-    """Whether somebody holds a lease, as far as can be seen from this machine."""
+    """Whether a lease is held, as far as this machine can tell."""
     lease = store.leases.read(name)
     return lease is not None and _is_live(lease)
 
 
 def is_process_led(store: StoreView, deployment: Deployment, process: str) -> bool:
-    """Whether somebody leads the tree of a process, as far as can be seen from this machine."""
+    """Whether the tree of a process has a leader, as far as this machine can tell."""
     trees = [tree.name for tree in deployment.trees.values() if process in tree.processes]
     return any(is_led(store, part_of_tree(tree)) for tree in trees)
 
