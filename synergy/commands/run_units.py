@@ -19,7 +19,8 @@ from synergy.lifecycle.transitions import RunMove
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.process import FreerunProcess
-from synergy.model.schedule import Run, Schedule, run_id
+from synergy.model.run_detail import RunDetail
+from synergy.model.schedule import Run, RunKind, Schedule, run_id
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
@@ -115,7 +116,7 @@ def _run_by_hand(
 ) -> Run:
     of = "" if schedule is None else schedule.name
     definition = schedule.definition if schedule is not None else {}
-    key = f"trigger:{secrets.token_hex(8)}"
+    key = RunKind.TRIGGER.key(secrets.token_hex(8))
     run = Run(
         id=run_id(of, key),
         schedule=of,
@@ -126,6 +127,6 @@ def _run_by_hand(
         created_at=now,
         group=str(definition.get("group", "")),
         request={"process": process.name, "arguments": definition.get("arguments", {})},
-        detail={"cause": {"remark": remark}},
+        detail=RunDetail(cause={"remark": remark}),
     )
     return advance(run, RunMove.LAUNCH, now)

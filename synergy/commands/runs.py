@@ -25,7 +25,8 @@ from synergy.lifecycle.moves import advance, move_unit
 from synergy.lifecycle.transitions import RunMove, UnitMoveName
 from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment
-from synergy.model.schedule import Run, RunChange, RunState, Schedule, run_id
+from synergy.model.run_detail import RunDetail
+from synergy.model.schedule import Run, RunChange, RunKind, RunState, Schedule, run_id
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
@@ -112,7 +113,7 @@ class RunCommands:
         again = self._again(run, actor, now)
         if again is None:
             raise Refused(f"run {id_} was launched again already, as {successor_id(run)}")
-        if "process" in run.request:
+        if run.is_of_worker:
             self._refuse_if_off(run.program)
         if not dry_run and self._launch([(run, again)], actor, now):
             raise Refused(f"run {id_} was changed meanwhile; look again")
@@ -177,13 +178,12 @@ class RunCommands:
     ) -> list[tuple[Run, Run]]:
         taken_up = successors(self._store, runs)
         remark = _remark("launched again", actor)
-        programs = {run.program for run in runs if "process" in run.request}
+        programs = {run.program for run in runs if run.is_of_worker}
         off = set() if is_any else {name for name in programs if self._why_off(name)}
         return [
             (run, launched_again(run, remark, now))
             for run in runs
-            if successor_id(run) not in taken_up
-            and not ("process" in run.request and run.program in off)
+            if successor_id(run) not in taken_up and not (run.is_of_worker and run.program in off)
         ]
 
     def _launch(self, pairs: Sequence[tuple[Run, Run]], actor: Actor, now: datetime) -> list[Run]:
@@ -218,7 +218,7 @@ class RunCommands:
         """Gives launched runs to their workers; the others an agent gives to who sends them."""
         by_process: dict[str, list[Run]] = {}
         for run in runs:
-            if "process" in run.request:
+            if run.is_of_worker:
                 by_process.setdefault(run.program, []).append(run)
         for name, some in by_process.items():
             process = self._deployment.freerun()[name]
@@ -267,7 +267,7 @@ class RunCommands:
 
 
 def _by_hand(schedule: Schedule, definition: Definition, actor: Actor, now: datetime) -> Run:
-    key = f"trigger:{secrets.token_hex(8)}"
+    key = RunKind.TRIGGER.key(secrets.token_hex(8))
     run = Run(
         id=run_id(schedule.name, key),
         schedule=schedule.name,
@@ -278,7 +278,7 @@ def _by_hand(schedule: Schedule, definition: Definition, actor: Actor, now: date
         created_at=now,
         group=definition.group,
         priority=definition.priority,
-        detail={"cause": {"remark": _remark("by hand", actor)}},
+        detail=RunDetail(cause={"remark": _remark("by hand", actor)}),
     )
     launched = advance(run, RunMove.LAUNCH, now)
     return replace(launched, request=request_of(run, definition))

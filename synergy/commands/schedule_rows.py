@@ -19,7 +19,8 @@ from synergy.errors import InvalidValue
 from synergy.lifecycle.moves import advance
 from synergy.lifecycle.transitions import RunMove
 from synergy.model.process import Deployment
-from synergy.model.schedule import Run, Schedule, run_id
+from synergy.model.run_detail import RunDetail
+from synergy.model.schedule import Run, RunKind, Schedule, run_id
 from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
@@ -190,7 +191,7 @@ def _undecided(schedule: Schedule, reason: str, now: datetime) -> list[Run]:
         return []
     try:
         definition = read(schedule.definition, Known())
-        made = [one for one in _passed(schedule, definition, now) if one.key.startswith("due:")]
+        made = [one for one in _passed(schedule, definition, now) if one.kind is RunKind.DUE]
         ended = [
             replace(one, ended_by=RunMove.SKIP, reason=reason) if one.ended_by is None else one
             for one in made
@@ -221,7 +222,7 @@ def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...
         return ()
     if collecting is None:
         return ()
-    key = f"events:{collecting.number}"
+    key = RunKind.EVENTS.key(collecting.number)
     run = Run(
         id=run_id(schedule.name, key),
         schedule=schedule.name,
@@ -231,7 +232,7 @@ def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...
         program=program,
         created_at=collecting.since,
         group=str(schedule.definition.get("group", "")),
-        detail={"cause": dict(collecting.cause)},
+        detail=RunDetail(cause=dict(collecting.cause)),
     )
     return (advance(run, RunMove.ABORT, now, reason),)
 
@@ -254,7 +255,7 @@ def run_of(schedule: Schedule, definition: Definition, made: Made, now: datetime
         created_at=made.created_at,
         group=definition.group,
         priority=definition.priority,
-        detail={"cause": dict(made.cause), "waits": [], "in_turn": made.in_turn},
+        detail=RunDetail(cause=dict(made.cause), in_turn=made.in_turn),
     )
     return run if made.ended_by is None else advance(run, made.ended_by, now, made.reason)
 

@@ -33,7 +33,15 @@ from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.errors import Refused
 from synergy.lifecycle.moves import advance
 from synergy.lifecycle.transitions import RunMove
-from synergy.model.schedule import Run, RunChange, RunState, Schedule, ScheduleChange, run_id
+from synergy.model.schedule import (
+    Run,
+    RunChange,
+    RunKind,
+    RunState,
+    Schedule,
+    ScheduleChange,
+    run_id,
+)
 from synergy.queries.schedules.redaction import kept
 from synergy.schedule.definition import Definition, Once
 from synergy.schedule.format.read import InvalidDefinition, Known, read, read_enabled
@@ -225,7 +233,7 @@ class ScheduleCommands(RunCommands):
         if runs or not job.progress.get("done"):
             return runs[0] if runs else None
         found, _ = self._store.runs.find(job.name)
-        return next((run for run in found if run.key.startswith("due:")), None)
+        return next((run for run in found if run.kind is RunKind.DUE), None)
 
     def _change(
         self, name: str, make: Callable[[Schedule], Row], event: str, actor: Actor, now: datetime,

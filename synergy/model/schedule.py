@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from synergy.model.run_detail import RunDetail
+
 
 class Origin(Enum):
     """Who declared a schedule."""
@@ -78,15 +80,42 @@ class RunState(Enum):
 _PENDING = frozenset({RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH})
 
 
+class RunKind(Enum):
+    """What made a run; its key begins with the value."""
+
+    DUE = "due"  # a due time: `due:<instant>`
+    FIRST = "first"  # `first_run: immediately`: `first`, or `first/<version>`
+    EVENTS = "events"  # events, or ends of runs and jobs: `events:<number>`
+    PERIODS = "periods"  # the record of old periods that trigger nothing: `periods:<from>-<to>`
+    TRIGGER = "trigger"  # by hand: `trigger:<word>`
+    RETRY = "retry"  # takes up a failed run of a worker: `retry:<run>`
+
+    @staticmethod
+    def of(key: str) -> RunKind | None:
+        """The kind of the run with this key; None for a key that is not one of these."""
+        return _KINDS.get(key.partition(":")[0].partition("/")[0])
+
+    def key(self, rest: str) -> str:
+        """The key of a run of this kind."""
+        return f"{self.value}:{rest}"
+
+    @property
+    def is_by_time(self) -> bool:
+        """Whether time alone made the run."""
+        return self in (RunKind.DUE, RunKind.FIRST)
+
+
+_KINDS = {kind.value: kind for kind in RunKind}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One run of a schedule, from the due time (or the events) that caused it to its end.
 
-    `key` makes it unique within its schedule: `due:<instant>` for a due time, `events:<number>`
-    for what events triggered, `trigger:<word>` by hand. `schedule` is empty for a process that
-    was triggered without one. `due_at` is its nominal instant. `program` is the process that
-    carries it out, or the destination that it is sent to (`https://example.com:443`); `group` is
-    what group concurrency counts by. `version` is the schedule's when it was decided.
+    `key` makes it unique within its schedule, and tells its `kind`. `schedule` is empty for a
+    process that was triggered without one. `due_at` is its nominal instant. `program` is the
+    process that carries it out, or the destination that it is sent to (`https://example.com:443`);
+    `group` is what group concurrency counts by. `version` is the schedule's when it was decided.
 
     `created_at` is when the pending job began, `not_before` when it is next to be looked at or
     sent, `owner` the incarnation of the agent that sends it just now, `attempt` how often it was
@@ -111,8 +140,23 @@ class Run:
     launched_at: datetime | None = None
     finished_at: datetime | None = None
     request: Mapping[str, object] = field(default_factory=dict)
-    detail: Mapping[str, object] = field(default_factory=dict)
+    detail: RunDetail = field(default_factory=RunDetail)
     rev: int = 0
+
+    @property
+    def kind(self) -> RunKind | None:
+        """What made it."""
+        return RunKind.of(self.key)
+
+    @property
+    def is_delivery(self) -> bool:
+        """Whether it was launched to be sent to a destination."""
+        return "target" in self.request
+
+    @property
+    def is_of_worker(self) -> bool:
+        """Whether it was launched to be carried out by a worker."""
+        return "process" in self.request
 
 
 def run_id(schedule: str, key: str) -> str:

@@ -21,7 +21,7 @@ from datetime import datetime
 from enum import Enum
 from typing import assert_never
 
-from synergy.model.schedule import Run
+from synergy.model.schedule import Run, RunKind
 from synergy.schedule import time_window
 from synergy.schedule.definition import (
     AtMost,
@@ -95,7 +95,7 @@ class _Unmet:
 
 def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judgement:
     """Whether a pending job is launched, waits, or comes to nothing."""
-    if run.key.startswith("trigger:"):
+    if run.kind is RunKind.TRIGGER:
         return Judgement(Verdict.MET)
     ends_at = run.created_at + definition.timeout
     if now >= ends_at:
@@ -103,7 +103,7 @@ def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judg
             return Judgement(Verdict.MET)
         reason = f"timed out: not launched within {told_duration(definition.timeout)}"
         return Judgement(Verdict.ABORT, (reason,))
-    if run.detail.get("in_turn") and facts.active_of_schedule:
+    if run.detail.in_turn and facts.active_of_schedule:
         awaits = frozenset({f"schedule:{run.schedule}"})
         return Judgement(Verdict.WAIT, ("the run before it is under way",), ends_at, awaits)
     unmet = [*_one_at_a_time(definition, run, facts), *_unmet(definition, run, facts, now)]
@@ -123,7 +123,7 @@ def _one_at_a_time(definition: Definition, run: Run, facts: Facts) -> Iterator[_
     if has_own or not isinstance(definition.program, WorkerProgram):
         return
     if facts.active_of_schedule:
-        is_by_time = run.key.startswith(("due:", "first"))
+        is_by_time = run.kind is not None and run.kind.is_by_time
         when = WhenUnmet.ABORT if is_by_time else WhenUnmet.WAIT
         yield _Unmet(when, UNDER_WAY, awaits=frozenset({f"schedule:{run.schedule}"}))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from synergy.model.schedule import Run
 from synergy.schedule.definition import Definition, DeliveryProgram, WorkerProgram
 from synergy.schedule.format.read import StoredDelivery
@@ -46,6 +44,5 @@ def _body(program: DeliveryProgram, run: Run, definition: Definition) -> dict[st
 
 def _period(run: Run) -> dict[str, str]:
     """What is known of the period that triggered the run."""
-    cause = run.detail.get("cause")
-    found = cause if isinstance(cause, Mapping) else {}
+    found = run.detail.cause
     return {name: str(found[told]) for name, told in OF_PERIODS.items() if found.get(told)}

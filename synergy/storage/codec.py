@@ -75,6 +75,20 @@ def json_of(what: str) -> Kind:
     return Kind(Form(orjson.dumps, orjson.loads), Form(_text, orjson.loads), what=what)
 
 
+def json_by(to_json: Convert, from_json: Convert, what: str) -> Kind:
+    """A value that is made a mapping by these; it is stored as `json_of` stores the mapping."""
+
+    def take(stored: bytes | str) -> Any:
+        return from_json(orjson.loads(stored))
+
+    return Kind(
+        Form(lambda value: orjson.dumps(to_json(value)), take),
+        Form(lambda value: _text(to_json(value)), take),
+        Form(to_json, from_json),
+        what=what,
+    )
+
+
 def _text(value: object) -> str:
     return orjson.dumps(value).decode()
 

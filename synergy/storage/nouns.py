@@ -17,6 +17,7 @@ from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
 from synergy.model.lease import Lease
 from synergy.model.operation import Operation, OperationState
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Event, Origin, Run, RunState, Schedule, ScheduleVersion
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.storage.codec import (
@@ -28,6 +29,7 @@ from synergy.storage.codec import (
     Form,
     Kind,
     code_of,
+    json_by,
     json_of,
     word_of,
 )
@@ -137,7 +139,7 @@ RUN = Codec(
     launched_at=INSTANT,
     finished_at=INSTANT,
     request=json_of("the request of run {0.id}"),
-    detail=json_of("the detail of run {0.id}"),
+    detail=json_by(RunDetail.to_json, RunDetail.from_json, "the detail of run {0.id}"),
 )
 EVENT = Codec(Event, timestamp=INSTANT, at=INSTANT, body=json_of("event {0.id!r}"))
 OPERATION = Codec(

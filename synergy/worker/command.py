@@ -119,8 +119,7 @@ def _ending(task: Task) -> dict[str, str]:
 
 
 def _cause(task: Task) -> Mapping[str, object]:
-    cause = task.run.detail.get("cause") if task.run is not None else None
-    return cause if isinstance(cause, Mapping) else {}
+    return task.run.detail.cause if task.run is not None else {}
 
 
 def _filled(item: str, values: Mapping[str, object]) -> str:

@@ -82,7 +82,7 @@ def runs(module_homes, receivers, tmp_path_factory):
 @pytest.mark.parametrize("name", BEHAVIOURS)
 def test_how_its_run_ends(runs, name):
     run = runs[name]
-    last = run.detail["answers"][-1]
+    last = run.detail.answers[-1]
     assert (run.state, last["status"], last["outcome"]) == ENDS[name]
     assert len(last["body"]) <= 4096
     if run.state is RunState.FAILED:
@@ -98,7 +98,7 @@ def test_it_was_asked_with_one_key_as_often_as_the_run_tells(runs, receivers, na
 
 
 def test_a_redirect_is_asked_again_like_any_failure_and_never_followed(runs):
-    answers = runs["redirects"].detail["answers"]
+    answers = runs["redirects"].detail.answers
     assert len(answers) > 1
     assert {answer["status"] for answer in answers} == {302}
 

@@ -10,6 +10,7 @@ import pytest
 
 from synergy.errors import InvalidValue
 from synergy.model.journal import JournalEntry
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunState
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes, in_threads
@@ -19,6 +20,11 @@ from tests.factories import NOW
 TICK = timedelta(microseconds=1)
 LATER = NOW + timedelta(minutes=1)
 FINISHED = [state for state in RunState if state.is_finished]
+
+NO_JSON = [
+    pytest.param({"request": {"x": object()}}, id="request"),
+    pytest.param({"detail": RunDetail(cause={"x": object()})}, id="detail"),
+]
 
 
 def create(store: Store, *runs: Run) -> list[Run]:
@@ -54,7 +60,16 @@ def test_every_field_is_kept(store: Store) -> None:
         launched_at=NOW + 4 * TICK,
         finished_at=NOW + 5 * TICK,
         request={"target": "https://example.com/é", "headers": {"X.Y": "$1"}, "body": "x" * 70_000},
-        detail={"cause": {"events": ["e-1"]}, "answers": [], "n": 2.5, "none": None},
+        detail=RunDetail(
+            cause={"events": ["e-1"], "n": 2.5, "none": None, "$": {"x.y": []}},
+            waits=("é",),
+            in_turn=True,
+            answers=({"status": 500, "body": "$1"},),
+            first_attempt=3,
+            first_attempt_at=NOW + TICK,
+            again="ü",
+            retry_of="r",
+        ),
     )
     assert create(store, run) == [replace(run, rev=1)]
     assert store.runs.get([run.id]) == [replace(run, rev=1)]
@@ -118,9 +133,10 @@ def test_a_run_without_a_schedule_is_told_of_its_program(store: Store) -> None:
     assert [entry.event for entry in store.journal.find("Cleaner")] == ["run.pending_constraint"]
 
 
-@pytest.mark.parametrize("field", ["request", "detail"])
-def test_what_is_no_json_is_refused_before_anything_is_written(store: Store, field: str) -> None:
-    wrong: dict[str, Any] = {field: {"x": object()}}
+@pytest.mark.parametrize("wrong", NO_JSON)
+def test_what_is_no_json_is_refused_before_anything_is_written(
+    store: Store, wrong: dict[str, Any]
+) -> None:
     bad = a_run("bad", **wrong)
     with pytest.raises(InvalidValue, match=bad.id):
         create(store, a_run("good"), bad)
@@ -160,7 +176,7 @@ def test_a_change_writes_all_but_what_makes_a_run_this_one(store: Store) -> None
         launched_at=LATER + TICK,
         finished_at=LATER + 2 * TICK,
         request={"process": "Sweeper"},
-        detail={"waits": ["a", "b"]},
+        detail=RunDetail(waits=("a", "b")),
         rev=1,
     )
     other = replace(wanted, schedule="x", key="y", due_at=LATER, created_at=LATER)
@@ -194,7 +210,7 @@ def test_each_change_stands_for_itself(store: Store) -> None:
 
 def test_the_journal_is_told_of_states_only(store: Store) -> None:
     (run,) = create(store, a_run())
-    store.runs.change([a_run_change(run, detail={"waits": ["load"]})])
+    store.runs.change([a_run_change(run, detail=RunDetail(waits=("load",)))])
     run = the_run(store, run)
     launched = a_run_change(run, state=RunState.LAUNCHED, attempt=1, launched_at=LATER)
     store.runs.change([launched])
@@ -214,12 +230,12 @@ def test_a_failed_run_may_be_launched_again(store: Store) -> None:
     assert events(store) == ["run.failed", "run.launched"]
 
 
-@pytest.mark.parametrize("field", ["request", "detail"])
+@pytest.mark.parametrize("wrong", NO_JSON)
 def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
-    store: Store, field: str
+    store: Store, wrong: dict[str, Any]
 ) -> None:
     good, bad = create(store, a_run("good"), a_run("bad"))
-    changes = [a_run_change(good, reason="1"), a_run_change(bad, **{field: {"x": object()}})]
+    changes = [a_run_change(good, reason="1"), a_run_change(bad, **wrong)]
     with pytest.raises(InvalidValue, match=bad.id):
         store.runs.change(changes)
     assert the_run(store, good) == good

@@ -12,6 +12,7 @@ import pytest
 
 from synergy.model.job import JobState
 from synergy.model.operation import OperationState
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from synergy.storage import records
@@ -167,7 +168,11 @@ def _fill_schedules(store: Store) -> None:
     store.runs.change([a_run_change(gone, finished_at=NOW - timedelta(days=1))])
     assert store.runs.prune(NOW, 10) == 1
     waiting = a_run_change(
-        stored[0], request={"x.y": "é"}, detail={"$": [None]}, owner="a", launched_at=NOW
+        stored[0],
+        request={"x.y": "é"},
+        detail=RunDetail(cause={"$": [None]}),
+        owner="a",
+        launched_at=NOW,
     )
     store.runs.change([waiting])
     store.events.append([an_event(f"{n}", body={"$": n}, at=NOW) for n in range(MANY)])

@@ -373,7 +373,7 @@ def test_an_event_counts_once_whatever_crashes(yard):
     assert not yard.runs()
     yard.event("PARTITION", "orders", NOW, "two")
     other.rest()
-    assert [run.detail["cause"]["events"] for run in yard.runs()] == [["one", "two"]]
+    assert [run.detail.cause["events"] for run in yard.runs()] == [["one", "two"]]
 
 
 def test_a_page_of_events_makes_one_change_of_each_schedule(yard):
@@ -484,7 +484,7 @@ def test_a_definition_that_was_stored_without_these_fields_means_the_usual(facto
     finish_jobs(factory, "2026030100", "2026030100", JobState.SKIPPED)
     finish_jobs(factory, "2026030200", "2026030200")
     member.rest()
-    assert [run.detail["cause"]["timeperiod"] for run in factory.runs("old")] == ["2026030200"]
+    assert [run.detail.cause["timeperiod"] for run in factory.runs("old")] == ["2026030200"]
 
 
 def test_b_runs_after_a(factory):

@@ -70,16 +70,16 @@ def test_why_a_job_waits_is_told(factory):
     once(factory, "b", process="Export", constraints=[WAITS, {"delay": "1h"}])
     member.rest()
     (run,) = factory.runs("b")
-    assert len(run.detail["waits"]) == 2
+    assert len(run.detail.waits) == 2
     rev = run.rev
     factory.advance(member, 60)
     assert factory.runs("b")[0].rev == rev  # nothing new to tell
     work(factory, "Export")
     member.rest()
-    assert len(factory.runs("b")[0].detail["waits"]) == 1
+    assert len(factory.runs("b")[0].detail.waits) == 1
     factory.advance(member, 3600)
     (run,) = factory.runs("b")
-    assert (run.state, run.detail["waits"]) == (RunState.LAUNCHED, [])
+    assert (run.state, run.detail.waits) == (RunState.LAUNCHED, ())
 
 
 def test_a_group_shares_its_places(factory):

@@ -58,7 +58,7 @@ def test_what_is_accepted_is_processed_and_its_answer_kept(yard):
     member.rest()
     (run,) = yard.runs()
     assert (run.state, run.attempt, run.owner) == (RunState.PROCESSED, 1, None)
-    (answer,) = run.detail["answers"]
+    (answer,) = run.detail.answers
     assert (answer["status"], answer["body"], answer["outcome"]) == (201, "thanks", "sent")
     (request,) = member.sender.requests
     assert (request.body, request.headers, request.key) == (b'{"a": 1}', {"X-Mine": "1"}, run.id)
@@ -70,7 +70,7 @@ def test_what_fails_is_sent_again_with_the_same_key_until_it_is_taken(yard):
     yard.advance(member, 10)
     (run,) = yard.runs()
     assert (run.state, run.attempt) == (RunState.PROCESSED, 3)
-    assert [answer["status"] for answer in run.detail["answers"]] == [500, 503, None]
+    assert [answer["status"] for answer in run.detail.answers] == [500, 503, None]
     assert {request.key for request in member.sender.requests} == {run.id}
     assert [request.attempt for request in member.sender.requests] == [1, 2, 3]
 
@@ -83,7 +83,7 @@ def test_after_the_budget_it_has_failed_for_good(yard):
     assert (run.state, run.reason) == (RunState.FAILED, "answered 500")
     assert run.finished_at <= NOW + 61 * SECOND
     assert 5 <= run.attempt <= 10
-    assert len(run.detail["answers"]) <= 10
+    assert len(run.detail.answers) <= 10
     assert len(member.sender.requests) == run.attempt
 
 
@@ -384,7 +384,7 @@ def test_what_a_lost_agent_is_told_afterwards_changes_nothing(yard):
     lost.sender.answer()
     lost.deliver()
     (run,) = yard.runs()
-    assert (run.owner, run.attempt, run.detail.get("answers")) == ("agent-2", 2, None)
+    assert (run.owner, run.attempt, run.detail.answers) == ("agent-2", 2, ())
 
 
 def test_an_agent_that_is_at_work_keeps_what_it_holds(yard):

@@ -15,6 +15,7 @@ from synergy.clock import SystemClock
 from synergy.config.loader import check
 from synergy.lifecycle.moves import outcome_of
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.run_detail import RunDetail
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time
 from synergy.supervisor.proctable import MARKER
@@ -162,7 +163,7 @@ def test_a_program_is_told_its_run(tmp_path, monkeypatch):
 def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
     command = ("${timeperiod}", "${start}..${end}", "${days}")
     cause = {"timeperiod": "2015051900", "start": "2015051900", "end": "2015052000", "days": 9}
-    _, argv, environment = told(tmp_path, command, {"days": 7}, {}, detail={"cause": cause})
+    _, argv, environment = told(tmp_path, command, {"days": 7}, {}, detail=RunDetail(cause=cause))
     assert argv == ["2015051900", "2015051900..2015052000", "7"]
     assert environment["SYNERGY_TIMEPERIOD"] == "2015051900"
 
@@ -170,7 +171,7 @@ def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
 def test_a_program_is_told_how_the_period_ended_and_in_which_generation(tmp_path):
     command = ("${state}", "${generation}")
     cause = {"timeperiod": "2015051900", "status": "given_up", "generation": 2}
-    _, argv, _ = told(tmp_path, command, {}, {}, detail={"cause": cause})
+    _, argv, _ = told(tmp_path, command, {}, {}, detail=RunDetail(cause=cause))
     assert argv == ["given_up", "2"]
 
 
@@ -182,7 +183,7 @@ def test_without_a_period_there_is_no_state_and_no_generation(tmp_path):
 def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
     cause = {"timeperiod": "2015051900", "status": "processed", "generation": 2}
     _, argv, _ = told(
-        tmp_path, ("${state}",), {"state": "Bavaria"}, {}, detail={"cause": cause}
+        tmp_path, ("${state}",), {"state": "Bavaria"}, {}, detail=RunDetail(cause=cause)
     )  # fmt: skip
     assert argv == ["Bavaria"]
 

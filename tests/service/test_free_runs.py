@@ -21,6 +21,7 @@ from synergy.errors import (
 from synergy.lifecycle.moves import outcome_of
 from synergy.lifecycle.transitions import RunMove
 from synergy.model.job import JobState
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import RunState, Schedule
 from synergy.model.unit_of_work import Hint, UnitMove, UnitState
 from synergy.queries.reads import Reads
@@ -527,7 +528,7 @@ def test_a_trigger_counts_as_a_run_of_the_process_own_schedule(world):
     run = trigger(world)
     assert (run.schedule, run.version, run.group) == ("Report", 3, "nightly")
     assert run.request == {"process": "Report", "arguments": {"days": 1}}
-    assert run.detail == {"cause": {"remark": "by hand, me: to see"}}
+    assert run.detail == RunDetail(cause={"remark": "by hand, me: to see"})
 
 
 def test_a_trigger_that_no_message_follows_is_a_run_all_the_same(world, monkeypatch):

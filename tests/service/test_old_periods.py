@@ -75,7 +75,7 @@ def accounted(runs: list[Run]) -> Counter[str]:
     """How often each hour was run for, or is on record."""
     found: Counter[str] = Counter()
     for run in runs:
-        cause = run.detail["cause"]
+        cause = run.detail.cause
         if run.state is not RunState.SKIPPED:
             found[cause["timeperiod"]] += 1
             continue

@@ -277,7 +277,7 @@ def test_an_edit_is_a_version_and_begins_anew(yard):
     (record,) = yard.runs("loads")
     assert (record.state, record.key) == (RunState.ABORTED, "events:e1")
     assert record.reason == "superseded by version 2"
-    assert record.detail["cause"]["count"] == 1
+    assert record.detail.cause["count"] == 1
 
 
 def test_an_edit_drops_what_waits_of_the_version_before(yard):

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunState, run_id
 from synergy.storage.sqlite import SqliteStore
 from tests.service.commands import NOW
@@ -74,8 +75,8 @@ def a_failed_run(store: SqliteStore, schedule: str = "hourly", **fields: object)
         "version": 1, "state": RunState.FAILED, "program": "sqs:jobs", "created_at": NOW,
         "launched_at": NOW, "finished_at": NOW, "reason": "nobody answered",
         "request": {"target": "sqs:jobs", "body": "b"},
-        "detail": {"answers": [{"at": "2015-05-20T12:00:00Z", "status": None, "outcome":
-                                "timeout", "error": "nobody answered", "body": "", "seconds": 3}]},
+        "detail": RunDetail(answers=({"at": "2015-05-20T12:00:00Z", "status": None, "outcome":
+                             "timeout", "error": "nobody answered", "body": "", "seconds": 3},)),
         **fields,
     }  # fmt: skip
     (run,) = store.runs.create([Run(**given)], "an agent")

@@ -91,7 +91,7 @@ def test_triggered_it_is_sent_at_once_whatever_holds_it_back(yard, is_enabled):
     assert request.body.decode() == (
         f'{{"at": "2026-03-10T12:00:00.000Z", "of": "hook", "is": "{id_}", "${{x}}": 1}}'
     )
-    assert "alice@services: for the audit" in run.detail["cause"]["remark"]
+    assert "alice@services: for the audit" in run.detail.cause["remark"]
 
 
 def test_two_triggers_in_one_second_are_two_runs(yard):
@@ -156,8 +156,8 @@ def test_a_delivery_that_failed_is_sent_again_with_its_key_and_a_fresh_budget(ya
     assert (run.state, run.attempt, run.reason) == (RunState.FAILED, 2, "no")
     again = yard.actions.retry(id_, ALICE, yard.clock.now())
     assert (again.id, again.state) == (id_, RunState.LAUNCHED)
-    assert "first_attempt_at" not in again.detail
-    assert len(again.detail["answers"]) == 2
+    assert again.detail.first_attempt_at is None
+    assert len(again.detail.answers) == 2
     member.rest()
     run = run_of(yard, id_)
     assert (run.state, run.attempt, run.reason) == (RunState.PROCESSED, 3, "")
@@ -170,7 +170,7 @@ def test_a_worker_s_run_that_failed_is_taken_up_once_by_another_run(yard):
     again = yard.actions.retry(run.id, ALICE, NOW + timedelta(hours=1))
     assert again.id != run.id
     assert (again.schedule, again.due_at, again.attempt) == ("report", NOW, 0)
-    assert again.detail["retry_of"] == run.id
+    assert again.detail.retry_of == run.id
     assert run_of(yard, run.id) == run
     (unit,) = yard.store.units.get([again.id])
     assert unit.timeperiod == "20260310120000"
@@ -226,7 +226,7 @@ def test_all_that_failed_is_launched_again_of_one_schedule_or_of_all(yard, monke
     assert {run.id for run in again} == {run.id for run in hooks}
     assert yard.states("hook") == {RunState.LAUNCHED: 7, RunState.PROCESSED: 1}
     again = yard.actions.replay(None, ALICE, NOW)
-    assert {run.detail["retry_of"] for run in again} == {run.id for run in reports[1:]}
+    assert {run.detail.retry_of for run in again} == {run.id for run in reports[1:]}
     assert yard.states("report") == {RunState.FAILED: 4, RunState.LAUNCHED: 4}
     assert yard.actions.replay(None, ALICE, NOW) == []
     assert failed_runs(yard.store) == []
@@ -361,7 +361,7 @@ def test_what_is_launched_again_without_a_broker_is_launched(yard):
     again = yard.actions.retry(failed_[0].id, ALICE, NOW)
     assert run_of(yard, again.id).state is RunState.LAUNCHED
     launched = yard.actions.replay(None, ALICE, NOW)
-    assert [run_of(yard, run.id).detail["retry_of"] for run in launched] == [failed_[1].id]
+    assert [run_of(yard, run.id).detail.retry_of for run in launched] == [failed_[1].id]
 
 
 def test_what_the_broker_refuses_before_the_commit_is_not_launched(yard, monkeypatch):

@@ -13,6 +13,7 @@ from synergy.agent.membership import DECIDER
 from synergy.cli import schedule_tables
 from synergy.commands.run_units import unit_of
 from synergy.config.loader import check
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunState, Schedule, run_id
 from synergy.model.unit_of_work import Hint
 from tests.service.commands import NOW
@@ -55,7 +56,7 @@ def a_run(store, **fields: object) -> Run:
         "id": run_id("nightly", "due:x"), "schedule": "nightly", "key": "due:x", "due_at": NOW,
         "version": 1, "state": RunState.FAILED, "program": "Report", "created_at": NOW,
         "launched_at": NOW, "finished_at": NOW, "attempt": 1, "reason": "exit code 3",
-        "request": {"process": "Report", "arguments": {}}, "detail": {}, **fields,
+        "request": {"process": "Report", "arguments": {}}, **fields,
     }  # fmt: skip
     (run,) = store.runs.create([Run(**given)], "an agent")
     return run
@@ -78,7 +79,7 @@ def test_where_no_agent_is_at_work_what_waits_for_one_says_so(home, deployed, fi
 
 
 def test_a_run_that_failed_says_where_its_output_is_and_how_to_launch_it_again(home, deployed):
-    run = a_run(deployed.store, detail={"cause": {"remark": "by hand, me"}})
+    run = a_run(deployed.store, detail=RunDetail(cause={"remark": "by hand, me"}))
     shown = home.ok("schedule", "run", run.id)
     assert f"launch.py unit log {run.id}" in home.err
     assert f"launch.py schedule retry {run.id}" in home.err
@@ -100,7 +101,7 @@ def test_how_far_a_worker_is_with_a_run(home, deployed):
 
 
 def test_what_a_run_waited_for_is_not_what_it_waits_for(home, deployed):
-    waits = {"waits": ["outside of 02:00-03:00 UTC"]}
+    waits = RunDetail(waits=("outside of 02:00-03:00 UTC",))
     ended = a_run(deployed.store, state=RunState.ABORTED, detail=waits)
     assert "waited for  outside of 02:00" in home.ok("schedule", "run", ended.id)
     state = RunState.PENDING_CONSTRAINT
@@ -112,7 +113,7 @@ def test_what_a_run_waited_for_is_not_what_it_waits_for(home, deployed):
 
 def test_a_refused_address_names_the_setting_that_allows_it(home, deployed):
     answer = {"at": "2015-05-20T12:00:00Z", "outcome": "blocked", "error": "10.0.0.1 is private"}
-    home.ok("schedule", "run", a_run(deployed.store, detail={"answers": [answer]}).id)
+    home.ok("schedule", "run", a_run(deployed.store, detail=RunDetail(answers=(answer,))).id)
     assert "SYNERGY_WEBHOOK_NETWORKS" in home.err
 
 
@@ -131,7 +132,7 @@ def test_a_run_that_is_done_has_nothing_to_be_told(home, deployed):
 
 def test_what_caused_a_run(home, deployed):
     cause = {"process": "Import", "status": "failed", "timeperiod": "2015052000"}
-    run = a_run(deployed.store, detail={"cause": {**cause, "events": ["a", "b"], "count": 7}})
+    run = a_run(deployed.store, detail=RunDetail(cause={**cause, "events": ["a", "b"], "count": 7}))
     shown = home.ok("schedule", "run", run.id)
     assert "caused by  Import 2015052000 failed; events a, b (the newest of 7)\n" in shown
 
@@ -338,7 +339,7 @@ def test_what_programs_and_receivers_wrote_stays_on_its_line(home, deployed):
     reason = "failed: no disk\n\tat all \x1b[31mred" + "!" * 200
     answer = {"at": "2015-05-20T12:00:00Z", "outcome": "failed", "status": 500, "seconds": 1.5,
               "error": "no\x1b[2J", "body": "a\nb"}  # fmt: skip
-    run = a_run(deployed.store, reason=reason, detail={"answers": [answer]})
+    run = a_run(deployed.store, reason=reason, detail=RunDetail(answers=(answer,)))
     listed = home.ok("schedule", "runs")
     assert listed.count("\n") == 2
     assert r"failed: no disk at all \x1b[31mred!" in listed

@@ -82,7 +82,7 @@ class Launcher:
         return replace(
             advance(run, RunMove.LAUNCH, now),
             request=request_of(run, definition),
-            detail={**run.detail, "waits": []},
+            detail=replace(run.detail, waits=()),
         )
 
     def hand_out(
@@ -94,7 +94,7 @@ class Launcher:
         for run in runs:
             if run.state is not RunState.LAUNCHED or run.owner is not None:
                 continue
-            if "target" in run.request:
+            if run.is_delivery:
                 deliveries.append(run)
             elif run.program in self._processes:
                 workers[run.program].append(run)

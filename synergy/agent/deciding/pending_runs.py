@@ -180,7 +180,7 @@ class PendingRuns:
     def _verdict(self, run: Run, definition: Definition, now: datetime) -> Judgement:
         if run.state is RunState.PENDING_LAUNCH:
             return Judgement(Verdict.MET, (), None, frozenset())
-        before = self._book.before(run) if run.detail.get("in_turn") else None
+        before = self._book.before(run) if run.detail.in_turn else None
         ends_at = run.created_at + definition.timeout
         if before is not None and now < ends_at:
             why = f"comes after the run that is due at {before:%Y-%m-%dT%H:%M:%SZ}"
@@ -194,8 +194,8 @@ class PendingRuns:
         gone.append((run, reason))
 
     def _tell(self, run: Run, reasons: tuple[str, ...], judged: Judged) -> None:
-        if list(reasons) != run.detail.get("waits"):
-            judged.told.append(replace(run, detail={**run.detail, "waits": list(reasons)}))
+        if reasons != run.detail.waits:
+            judged.told.append(replace(run, detail=replace(run.detail, waits=reasons)))
 
     # What constraints look at
 
@@ -272,7 +272,7 @@ class PendingRuns:
 def _line(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
     """Whoever waits for a place under the same rules as others waits behind them."""
     alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
-    if alike and not run.detail.get("in_turn"):
+    if alike and not run.detail.in_turn:
         return (definition.constraints, run.program, run.group, awaits)
     return run.id
 

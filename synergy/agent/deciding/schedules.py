@@ -117,7 +117,7 @@ class ScheduleDecisions:
             decided = self._pass_time(row, at)
             # Whether a worker is free is seen when it is due, and so is what disables a schedule.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
-            is_sent = all("process" not in run.request for run in decided.runs)
+            is_sent = not any(run.is_of_worker for run in decided.runs)
             return decided if is_sound and is_sent else None
 
         self._ahead.look(self._store.schedules.due(at, LOOKED_AHEAD), at, decide)

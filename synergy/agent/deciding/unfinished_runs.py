@@ -44,7 +44,7 @@ class UnfinishedRuns:
             self.pending[run.id] = run
         elif run.state is RunState.LAUNCHED:
             launched = Launched(
-                run.id, run.schedule, run.program, run.group, run.due_at, "target" in run.request
+                run.id, run.schedule, run.program, run.group, run.due_at, run.is_delivery
             )
             self.launched[run.id] = launched
             self.active.update(keys_of(launched))
@@ -89,7 +89,7 @@ class UnfinishedRuns:
 
     def has_turns(self, schedule: str) -> bool:
         """Whether runs of the schedule wait until the one before them has ended."""
-        return any(run.detail.get("in_turn") for run in self.pending_of(schedule))
+        return any(run.detail.in_turn for run in self.pending_of(schedule))
 
     def pending_of(self, schedule: str) -> list[Run]:
         """The pending runs of a schedule."""

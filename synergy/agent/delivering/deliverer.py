@@ -306,6 +306,6 @@ class Deliverer:
 
 def _is_free(row: Run, now: datetime, *, is_our_turn: bool) -> bool:
     """Whether a run waits to be sent. Our own clock tells when it is our turn to try again."""
-    if row.state is not RunState.LAUNCHED or row.owner is not None or "target" not in row.request:
+    if row.state is not RunState.LAUNCHED or row.owner is not None or not row.is_delivery:
         return False
     return is_our_turn or row.not_before is None or row.not_before <= now

@@ -70,7 +70,7 @@ class Outbox:
         else:
             self._look_in(EVERY)
             is_waiting = run.owner is None and run.not_before is None
-            if is_waiting and run.id not in self._told and "target" in run.request:
+            if is_waiting and run.id not in self._told and run.is_delivery:
                 self._unsent[run.id] = None
 
     def forget(self, run: str) -> None:

@@ -19,16 +19,14 @@ from synergy.schedule.template import fill
 from synergy.storage.protocol import Payloads
 
 ANSWERS_KEPT = 10
-FIRST_ATTEMPT = "first_attempt"  # the number of the first attempt since the launch
-FIRST_ATTEMPT_AT = "first_attempt_at"
 
 
 def claimed(run: Run, owner: str, now: datetime) -> Run:
     """The run in the hands of an agent, for its next attempt."""
-    detail = dict(run.detail)
-    begun = detail.get(FIRST_ATTEMPT_AT)
-    if not isinstance(begun, str) or _is_of_an_earlier_launch(run, begun):
-        detail |= {FIRST_ATTEMPT_AT: now.isoformat(), FIRST_ATTEMPT: run.attempt + 1}
+    detail = run.detail
+    begun = detail.first_attempt_at
+    if begun is None or _is_of_an_earlier_launch(run, begun):
+        detail = replace(detail, first_attempt=run.attempt + 1, first_attempt_at=now)
     return replace(run, owner=owner, attempt=run.attempt + 1, not_before=None, detail=detail)
 
 
@@ -56,9 +54,9 @@ def target_of(url: str) -> Target:
 
 def answered(run: Run, answer: Response, now: datetime, random: Random) -> Run:
     """The run after an attempt: ended, or to be sent again later."""
-    kept = run.detail.get("answers")
-    answers = [*(kept if isinstance(kept, list) else ()), _written(answer, now)][-ANSWERS_KEPT:]
-    run = replace(run, owner=None, not_before=None, detail={**run.detail, "answers": answers})
+    answers = (*run.detail.answers, _written(answer, now))[-ANSWERS_KEPT:]
+    detail = replace(run.detail, answers=answers)
+    run = replace(run, owner=None, not_before=None, detail=detail)
     if answer.outcome == SendOutcome.STOPPED:
         return run
     if answer.ok:
@@ -70,12 +68,10 @@ def answered(run: Run, answer: Response, now: datetime, random: Random) -> Run:
 
 
 def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime | None:
-    first = run.detail.get(FIRST_ATTEMPT)
-    begun = run.detail.get(FIRST_ATTEMPT_AT)
     budget = run.request.get("budget")
     return next_attempt(
-        run.attempt - (first if isinstance(first, int) else 1) + 1,
-        datetime.fromisoformat(begun) if isinstance(begun, str) else now,
+        run.attempt - (run.detail.first_attempt or 1) + 1,
+        run.detail.first_attempt_at or now,
         now,
         answer,
         float(budget) if isinstance(budget, int | float) else BUDGET,
@@ -83,10 +79,10 @@ def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime
     )
 
 
-def _is_of_an_earlier_launch(run: Run, begun: str) -> bool:
+def _is_of_an_earlier_launch(run: Run, begun: datetime) -> bool:
     """Somebody had it sent anew, with a budget of its own."""
     slack = timedelta(milliseconds=1)  # what instants lose on their way
-    return run.launched_at is not None and datetime.fromisoformat(begun) + slack < run.launched_at
+    return run.launched_at is not None and begun + slack < run.launched_at
 
 
 def _body(asked: Mapping[str, object], payloads: Payloads) -> bytes:

@@ -277,14 +277,14 @@ class SituationReader:
                 )  # fmt: skip
 
     def _not_made_good(self, schedule: str, runs: Sequence[Run]) -> list[Run]:
-        if not schedule or not any("process" in run.request for run in runs):
+        if not schedule or not any(run.is_of_worker for run in runs):
             return list(runs)
         last = self._store.runs.last(schedule, _SUCCEEDED)
         good_at = None if last is None else last.launched_at
         return [
             run
             for run in runs
-            if "process" not in run.request
+            if not run.is_of_worker
             or good_at is None
             or (run.launched_at or run.created_at) > good_at
         ]

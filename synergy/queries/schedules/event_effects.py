@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from synergy.model.schedule import Event, Run
@@ -73,6 +73,5 @@ def _caused(store: StoreView, schedules: Sequence[str], ids: set[str]) -> list[R
 
 def causes(run: Run) -> frozenset[str]:
     """The ids of the events that caused a run."""
-    cause = run.detail.get("cause")
-    events = cause.get("events") if isinstance(cause, Mapping) else None
+    events = run.detail.cause.get("events")
     return frozenset(map(str, events)) if isinstance(events, list | tuple) else frozenset()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import groupby, islice
 
-from synergy.model.schedule import run_id
+from synergy.model.schedule import RunKind, run_id
 from synergy.queries.schedules.views import DueView, Preview
 from synergy.schedule.cron.line import Cron
 from synergy.schedule.definition import Definition, DeliveryProgram, Elapsed, Once, Times, leaves
@@ -141,7 +141,7 @@ def _body(definition: Definition, program: DeliveryProgram, at: datetime) -> str
         at,
         zone(definition.template_zone),
         scheduleName=definition.name,
-        runId=run_id(definition.name, f"due:{spelled_instant(at)}"),
+        runId=run_id(definition.name, RunKind.DUE.key(spelled_instant(at))),
     )
     body = fill(program.payload, known)
     return body if len(body) <= SHOWN else f"{body[:SHOWN]}..."

@@ -10,7 +10,7 @@ from synergy.delivery.definition_checks import known
 from synergy.errors import NotFound
 from synergy.model.cursor import no_cursor
 from synergy.model.process import Deployment
-from synergy.model.schedule import Event, Run, RunState, Schedule
+from synergy.model.schedule import Event, Run, RunKind, RunState, Schedule
 from synergy.queries.schedules.event_effects import Effects, Taken, effects
 from synergy.queries.schedules.legs import BY_TIME, legs_of, missing
 from synergy.queries.schedules.listing import failing, matching
@@ -283,7 +283,7 @@ def _collecting(schedule: Schedule, now: datetime) -> RunView | None:
     return RunView(
         id="",
         schedule=schedule.name,
-        key=f"events:{progress.collecting.number}",
+        key=RunKind.EVENTS.key(progress.collecting.number),
         due_at=progress.collecting.since,
         state=PENDING_TRIGGER,
         program=str(schedule.definition.get("process") or "delivery"),

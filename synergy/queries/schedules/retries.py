@@ -13,12 +13,10 @@ from datetime import datetime
 
 from synergy.lifecycle.moves import advance
 from synergy.lifecycle.transitions import RunMove
-from synergy.model.schedule import Run, RunState, run_id
+from synergy.model.schedule import Run, RunKind, RunState, run_id
 from synergy.storage.protocol import StoreView
 
 PAGE = 500  # runs that are looked at, or launched again, in one step
-
-_OF_A_TRY = ("first_attempt", "first_attempt_at", "waits")  # what a fresh budget forgets
 
 
 def failed_runs(store: StoreView, schedule: str | None = None, limit: int = PAGE) -> list[Run]:
@@ -50,27 +48,27 @@ def successors(store: StoreView, runs: Sequence[Run]) -> set[str]:
 
 def why_again(run: Run) -> str:
     """Why a run that `launched_again` made was launched, for the journal."""
-    cause = run.detail.get("again")
-    return str(cause or "launched again")
+    return run.detail.again or "launched again"
 
 
 def successor_id(run: Run) -> str:
     """The id of the run that takes up a failed one; its own, if it was sent."""
-    if "process" not in run.request:
+    if not run.is_of_worker:
         return run.id
     return run_id(run.schedule, _successor_key(run))
 
 
 def _successor_key(run: Run) -> str:
-    return f"retry:{run.id}"
+    return RunKind.RETRY.key(run.id)
 
 
 def launched_again(run: Run, remark: str, now: datetime) -> Run:
     """A failed run as it is launched again."""
-    detail = {name: value for name, value in run.detail.items() if name not in _OF_A_TRY}
-    detail["again"] = remark
+    detail = replace(
+        run.detail, waits=(), first_attempt=None, first_attempt_at=None, again=remark
+    )  # a fresh budget
     launched = replace(advance(run, RunMove.RETRY, now), detail=detail)
-    if "process" not in run.request:
+    if not run.is_of_worker:
         return launched
     return replace(
         launched,
@@ -79,5 +77,5 @@ def launched_again(run: Run, remark: str, now: datetime) -> Run:
         created_at=now,
         attempt=0,
         rev=0,
-        detail={**detail, "retry_of": run.id},
+        detail=replace(detail, retry_of=run.id),
     )

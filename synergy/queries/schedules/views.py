@@ -180,17 +180,16 @@ def run_view(run: Run) -> RunView:
 
 def run_detail(run: Run, again: str = "") -> RunDetail:
     """A run by itself, and the id of the one that took it up."""
-    cause, answers = run.detail.get("cause"), run.detail.get("answers")
     secrets = secrets_of(run.request)  # some receivers send back what they were sent
     return RunDetail(
         **_fields(run),
         again=again,
         request=shown(run.request),
-        cause=cause if isinstance(cause, Mapping) else {},
+        cause=run.detail.cause,
         events=tuple(sorted(causes(run))),
         answers=tuple(
             told
-            for answer in (answers if isinstance(answers, list | tuple) else ())
+            for answer in run.detail.answers
             if isinstance(told := without(secrets, answer), Mapping)
         ),
     )
@@ -202,7 +201,6 @@ def version_view(version: ScheduleVersion) -> VersionView:
 
 
 def _fields(run: Run) -> dict[str, Any]:
-    waits = run.detail.get("waits")
     return {
         "id": run.id,
         "schedule": run.schedule,
@@ -215,7 +213,7 @@ def _fields(run: Run) -> dict[str, Any]:
         "version": run.version,
         "attempt": run.attempt,
         "reason": run.reason,
-        "waits": tuple(map(str, waits)) if isinstance(waits, list | tuple) else (),
+        "waits": run.detail.waits,
         "created_at": run.created_at,
         "not_before": run.not_before,
         "launched_at": run.launched_at,

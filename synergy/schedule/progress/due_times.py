@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.schedule import RunKind
 from synergy.schedule import catchup
 from synergy.schedule.definition import (
     Definition,
@@ -25,7 +26,7 @@ from synergy.schedule.progress.run_building import run, run_if_met
 from synergy.schedule.progress.state import Collecting, Made, Met, ProgressState, Step
 from synergy.schedule.zones import zone
 
-FIRST = "first"  # the key of the run that `first_run: immediately` asks for
+FIRST = RunKind.FIRST.value  # the key of the run that `first_run: immediately` asks for
 
 _TICK = timedelta(microseconds=1)
 
@@ -75,7 +76,7 @@ def _settle(
     definition: Definition, progress: ProgressState, decided: catchup.DueDecision, now: datetime
 ) -> Step:
     """The run, or the record, of a due time."""
-    key = f"due:{spelled_instant(decided.at)}"
+    key = RunKind.DUE.key(spelled_instant(decided.at))
     cause = {"remark": decided.remark} if decided.remark else {}
     if decided.is_run:
         return run(
@@ -96,7 +97,8 @@ def run_elapsed(definition: Definition, progress: ProgressState, now: datetime) 
     at = _elapsed_at(definition, progress)
     if at is None or now < at:
         return Step(progress)
-    return run(definition, progress, now, key=f"due:{spelled_instant(at)}", due_at=at, cause={})
+    key = RunKind.DUE.key(spelled_instant(at))
+    return run(definition, progress, now, key=key, due_at=at, cause={})
 
 
 def latch(definition: Definition, progress: ProgressState, now: datetime) -> Step:
@@ -157,7 +159,7 @@ def first_key(life: int) -> str:
 
 def once_key(at: datetime, version: int) -> str:
     """The key of what is due once, at an instant."""
-    return f"due:{spelled_instant(at)}" + (f"/{version}" if version > 1 else "")
+    return RunKind.DUE.key(spelled_instant(at)) + (f"/{version}" if version > 1 else "")
 
 
 def once_keys(definition: Definition, version: int) -> list[str]:

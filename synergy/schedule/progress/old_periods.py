@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from heapq import nlargest
 
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.schedule import RunKind
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.progress import event_matching
 from synergy.schedule.progress.ended_periods import Ended, Range, joined, without
@@ -60,7 +61,7 @@ class _Left:
         which = f"stands for {count:,}, {told}" if count > 1 else told
         begin, end = one.number(first[1][0][0]), last[0].number(last[1][-1][1])
         return Made(
-            key=f"periods:{begin}-{end}",
+            key=RunKind.PERIODS.key(f"{begin}-{end}"),
             due_at=now,
             ended_by=RunMove.SKIP,
             reason=f"more than {limit:,} old periods {ended} within a day: {which}",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.schedule import RunKind
 from synergy.schedule.definition import (
     Definition,
     Elapsed,
@@ -49,7 +50,7 @@ def run_if_met(
         return Step(progress)
     collecting = progress.collecting
     made = Made(
-        key=f"events:{collecting.number if collecting else number}",
+        key=RunKind.EVENTS.key(collecting.number if collecting else number),
         due_at=due_at,
         created_at=collecting.since if collecting else now,
         cause=_naming(cause, [*_alive(definition, progress, at), *_events(cause)]),
@@ -64,7 +65,7 @@ def time_out(definition: Definition, progress: ProgressState, now: datetime) -> 
         return Step(progress)
     reason = f"timed out: not triggered within {told_duration(definition.timeout)}"
     made = Made(
-        key=f"events:{collecting.number}", due_at=now, created_at=collecting.since,
+        key=RunKind.EVENTS.key(collecting.number), due_at=now, created_at=collecting.since,
         cause={**collecting.cause, "remark": reason},
     )  # fmt: skip
     if definition.timeout_policy is TimeoutPolicy.FORCE:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.schedule import RunKind
 from synergy.schedule.format.literals import spelled_instant
 
 
@@ -210,6 +211,11 @@ class Made:
     created_at: datetime
     cause: Mapping[str, object] = field(default_factory=dict)
     in_turn: bool = False
+
+    @property
+    def kind(self) -> RunKind | None:
+        """What made it."""
+        return RunKind.of(self.key)
 
 
 @dataclass(frozen=True, slots=True)

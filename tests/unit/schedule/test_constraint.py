@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunState
 from synergy.schedule.constraint import UNDER_WAY, Facts, Verdict, judge
 from synergy.schedule.definition import (
@@ -255,7 +256,7 @@ def test_deliveries_are_not_held_to_one_at_a_time():
 @pytest.mark.parametrize("program", [WEB, a_schedule(HOURLY).program])
 def test_in_turn_waits_for_the_one_before_and_is_asked_nothing_else(program):
     definition = of(Concurrency(1), SinceLastRun(MINUTE), program=program)
-    run = a_run(detail={"in_turn": True})
+    run = a_run(detail=RunDetail(in_turn=True))
     known = facts(active_of_schedule=1, active_of_program=1)
     found = judge(definition, run, known, NOON)
     assert (found.verdict, found.awaits, found.again_at) == (WAIT, {"schedule:s"}, TOMORROW)
@@ -306,7 +307,7 @@ def test_who_waits_is_looked_at_again_when_time_changes_the_answer_and_not_befor
 ):
     fields = {} if is_worker else {"program": WEB}
     definition = a_schedule(HOURLY, constraints=tuple(constraints), timeout_policy=policy, **fields)
-    run = a_run(key, detail={"in_turn": in_turn})
+    run = a_run(key, detail=RunDetail(in_turn=in_turn))
     now = NOON + minutes * MINUTE
     found = judge(definition, run, known, now)
     if found.verdict is not WAIT:

@@ -1,0 +1,95 @@
+"""Runs say what they are, and what is known beside them is read as it was stored."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from synergy.model.run_detail import RunDetail
+from synergy.model.schedule import Run, RunKind
+from tests.factories import NOW
+
+# As the version before wrote it: with what is empty, instants as text, in no order.
+STORED = """{
+    "in_turn": false, "waits": [], "cause": {"due": "x", "events": ["e-1"], "count": 1},
+    "first_attempt_at": "2026-11-21T12:00:00.000001+00:00", "first_attempt": 4,
+    "answers": [{"status": 500, "error": "HTTP 500"}], "again": "by hand, me", "retry_of": "r"
+}"""
+DETAIL = RunDetail(
+    cause={"due": "x", "events": ["e-1"], "count": 1},
+    first_attempt=4,
+    first_attempt_at=datetime(2026, 11, 21, 12, 0, 0, 1, tzinfo=UTC),
+    answers=({"status": 500, "error": "HTTP 500"},),
+    again="by hand, me",
+    retry_of="r",
+)
+
+
+def a_run(key="due:1", **fields):
+    return Run(
+        id="r", schedule="s", key=key, due_at=NOW, version=1, program="P", created_at=NOW, **fields
+    )
+
+
+def test_what_the_version_before_stored_is_read():
+    assert RunDetail.from_json(json.loads(STORED)) == DETAIL
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [DETAIL, RunDetail(), RunDetail(waits=("a", "b"), in_turn=True), RunDetail(first_attempt=1)],
+)
+def test_a_detail_survives_its_store(detail):
+    assert RunDetail.from_json(json.loads(json.dumps(detail.to_json()))) == detail
+
+
+def test_what_is_empty_is_not_stored():
+    assert RunDetail().to_json() == {}
+    assert RunDetail(cause={"remark": "by hand"}).to_json() == {"cause": {"remark": "by hand"}}
+
+
+@pytest.mark.parametrize(
+    "stored", [{"cause": None}, {"waits": None, "answers": None}, {"of": "a later version"}]
+)
+def test_what_makes_no_sense_is_passed_over(stored):
+    assert RunDetail.from_json(stored) == RunDetail()
+
+
+def test_workers_read_the_cause_by_its_name():
+    assert DETAIL["cause"] == DETAIL.cause
+    with pytest.raises(KeyError):
+        DETAIL["reason"]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("due:2026-11-21T12:00:00Z", RunKind.DUE),
+        ("due:2026-11-21T12:00:00Z/2", RunKind.DUE),
+        ("first", RunKind.FIRST),
+        ("first/3", RunKind.FIRST),
+        ("events:j8.0", RunKind.EVENTS),
+        ("periods:j8.0-j9.1", RunKind.PERIODS),
+        ("trigger:0a1b", RunKind.TRIGGER),
+        ("retry:r", RunKind.RETRY),
+        ("duet:1", None),
+        ("", None),
+    ],
+)
+def test_a_run_tells_what_made_it(key, kind):
+    assert a_run(key).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({}, (False, False)),
+        ({"target": "https://example.com/"}, (True, False)),
+        ({"process": "P", "arguments": {"target": "x"}}, (False, True)),
+    ],
+)
+def test_a_launched_run_is_a_delivery_or_of_a_worker(request_, told):
+    run = a_run(request=request_)
+    assert (run.is_delivery, run.is_of_worker) == told
