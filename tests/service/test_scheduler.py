@@ -170,6 +170,18 @@ def test_max_active_bounds_the_periods_in_flight_oldest_first():
     assert flying == ["2015051703", "2015051704", "2015051705"]
 
 
+@pytest.mark.parametrize(("slots", "kind"), [(1, Kind.BLOCKED), (2, Kind.NO_SLOT)])
+def test_why_says_what_holds_back_a_period_that_has_data(slots, kind):
+    process = a_process("Hour", HOURLY, source="raw", sink="hour", max_active=slots)
+    world = SchedulerHarness(a_deployment({"t": [process]}))
+    for hour in range(4):
+        world.write("raw", f"201505170{hour}", 1)
+    world.schedule()
+    cause = world.why("Hour", "2015051703")
+    assert (cause.kind, cause.text.split(";")[0]) == (kind, "ready")
+    assert {leaf.timeperiod for leaf in cause.causes} == ({"2015051700"} if slots == 1 else set())
+
+
 def test_one_slot_means_strictly_in_order_even_when_a_period_fails():
     world = SchedulerHarness(
         a_deployment({"t": [a_process("Hour", HOURLY, max_active=1, retry_backoff=60.0)]}),
