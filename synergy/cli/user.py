@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from synergy.mx.accounts.users import UserBook, Users
+    from synergy.mx.accounts.users import Users, UsersFile
 
 ROLES = ("viewer", "operator", "admin")
 SCOPES = ("events", *ROLES)
@@ -200,7 +200,7 @@ def run_list(arguments: argparse.Namespace) -> None:
         )  # fmt: skip
 
 
-def _book() -> tuple[UserBook, datetime]:
+def _book() -> tuple[UsersFile, datetime]:
     """The users file of the settings, which need not be there yet, and the present instant.
 
     The context is not looked at, nor anything else that a start would need.
@@ -210,16 +210,16 @@ def _book() -> tuple[UserBook, datetime]:
     from synergy.compose import HERE
     from synergy.config.loader import load_settings
     from synergy.errors import Refused
-    from synergy.mx.accounts.users import UserBook
+    from synergy.mx.accounts.users import UsersFile
 
     settings = load_settings(HERE, os.environ)
     if settings.mx_users_file is None:
         raise Refused(NO_FILE)
-    return UserBook(settings.mx_users_file), settings.clock.now()
+    return UsersFile(settings.mx_users_file), settings.clock.now()
 
 
 def _change(
-    book: UserBook, arguments: argparse.Namespace, change: Callable[[Users], Users]
+    book: UsersFile, arguments: argparse.Namespace, change: Callable[[Users], Users]
 ) -> None:
     if not arguments.dry_run:
         book.change(change)

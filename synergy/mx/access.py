@@ -1,6 +1,7 @@
-"""Who asks, and what he may: the argument by which every handler says who is let in.
+"""The sender of a request and its role: the argument by which each handler says what it needs.
 
-Who somebody is was found out before (`security/`), and stands in the request's state.
+The sender was authenticated before routing (`protection.auth_middleware`) and is in the request's
+state.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from starlette.requests import HTTPConnection
 
 from synergy.commands.jobs import Actor
 from synergy.mx.accounts.roles import LOCAL, Role
-from synergy.mx.problems import Forbidden, Unknown
+from synergy.mx.problems import Forbidden, Unauthenticated
 
 __all__ = [
     "Admin",
@@ -23,17 +24,19 @@ __all__ = [
     "Person",
     "Role",
     "Viewer",
-    "is_still",
+    "is_still_authenticated",
     "person_of",
 ]
+
+LOG_IN = "authentication required: log in, or send a token"
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who was let in. `csrf` is what his pages send back with what they ask for.
+    """The authenticated sender of a request.
 
-    `name` is "" for whoever sits at this machine while nobody has to say who he is. `csrf` is
-    "" for who has no session, and so needs none.
+    `name` is "" for local access without login. `csrf` is the token that pages of the session send
+    back; "" without a session, which needs none.
     """
 
     name: str
@@ -41,26 +44,26 @@ class Person:
     csrf: str = ""
 
     def asks(self, reason: str = "") -> Actor:
-        """He, as the one who asks for a change; both words go into the journal."""
+        """The actor of a change, with its reason, for the journal."""
         return Actor(f"{self.name or LOCAL} (mx)", reason)
 
 
 def person_of(request: HTTPConnection) -> Person | None:
-    """Who asks; None if he did not say."""
+    """The authenticated sender; None for a request without credentials."""
     return cast("Person | None", getattr(request.state, "person", None))
 
 
-def is_still(request: HTTPConnection) -> bool:
-    """Whether who asked would still be let in; for answers that go on for long."""
-    ask = cast("Callable[[], bool] | None", getattr(request.state, "is_still", None))
-    return ask is None or ask()
+def is_still_authenticated(request: HTTPConnection) -> bool:
+    """Whether the sender would be authenticated again; for responses that take long."""
+    check = cast("Callable[[], bool] | None", getattr(request.state, "is_still", None))
+    return check is None or check()
 
 
 def _needs(role: Role) -> Callable[[HTTPConnection], Awaitable[Person]]:
     async def check(request: HTTPConnection) -> Person:
         person = person_of(request)
         if person is None:
-            raise Unknown("say who you are: log in, or send a token")
+            raise Unauthenticated(LOG_IN)
         if not person.role.may(role):
             raise Forbidden(f"this needs the role {role.value}; yours is {person.role.value}")
         return person
@@ -72,4 +75,4 @@ Viewer = Annotated[Person, Depends(_needs(Role.VIEWER))]
 Operator = Annotated[Person, Depends(_needs(Role.OPERATOR))]
 Admin = Annotated[Person, Depends(_needs(Role.ADMIN))]
 EventPublisher = Annotated[Person, Depends(_needs(Role.EVENTS))]
-"""Somebody who may tell that something happened."""
+"""A sender that may publish events."""

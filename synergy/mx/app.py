@@ -1,4 +1,4 @@
-"""The web application: routes, and what stands before all of them."""
+"""The web application: routes, middleware, and the services that run beside them."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount
 
-from synergy.mx import failures, openapi
+from synergy.mx import error_responses, openapi
 from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.api import ROUTERS as API
 from synergy.mx.api import health, metrics
 from synergy.mx.assets import Assets
+from synergy.mx.health_cache import HealthCache
 from synergy.mx.idempotency import Idempotency
 from synergy.mx.operation_runner import OperationRunner
 from synergy.mx.pages import router as pages
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.protection.auth_middleware import AuthMiddleware
 from synergy.mx.protection.csrf import CsrfProtection
 from synergy.mx.protection.head_method import HeadMethod
-from synergy.mx.protection.headers import StrictHeaders
-from synergy.mx.protection.hosts import Hosts
+from synergy.mx.protection.headers import SecurityHeaders
+from synergy.mx.protection.hosts import HostCheck
 from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.services import Services
 from synergy.mx.traffic import Counting
-from synergy.mx.verdict_cache import VerdictCache
 
 PREFIX = "/api/v1"
-ANYWHERE = (400, 401, 403, 414, 422, 429, 431, 503)  # what any request to the API may come to
+COMMON_ERRORS = (400, 401, 403, 414, 422, 429, 431, 503)  # of any request to the API
 THREADS = 16  # for handlers; each opens a connection of its own to an embedded store
-COMPRESSED = 1024  # bytes from which on answers are compressed
+COMPRESSED = 1024  # bytes from which responses are compressed
 
 
-def create_app(services: Services, guard: Authenticator | None = None) -> FastAPI:
-    """The application over a services; without a guard, everybody at this machine is let in."""
-    guard = guard or Authenticator()
+def create_app(services: Services, authenticator: Authenticator | None = None) -> FastAPI:
+    """The application; without an authenticator, local access needs no login."""
+    authenticator = authenticator or Authenticator()
+    shutdown = ShutdownSignal()
     app = FastAPI(
         title="Synergy",
         summary="A timetable for time-partitioned data processing",
@@ -52,47 +53,47 @@ def create_app(services: Services, guard: Authenticator | None = None) -> FastAP
         redirect_slashes=False,
         routes=_routes(),
         lifespan=_life,
-        middleware=_middleware(services, guard, ending := ShutdownSignal()),
+        middleware=_middleware(services, authenticator, shutdown),
     )
     app.state.services = services
-    app.state.troubles = VerdictCache(services.health, services.clock)
-    app.state.guard = guard
-    app.state.ending = ending
-    failures.install(app)
+    app.state.health = HealthCache(services.health, services.clock)
+    app.state.authenticator = authenticator
+    app.state.shutdown = shutdown
+    error_responses.install(app)
     openapi.install(app)
     return app
 
 
 @cache
 def _routes() -> list[BaseRoute]:
-    """All routes, whatever the services.
+    """All routes.
 
-    FastAPI works out what a route takes when a request first comes near it, which takes a hundred
-    times as long as most answers: that is done once for all applications of a process.
+    FastAPI analyses a route at its first request, which takes a hundred times as long as most
+    responses: that is done once for all applications of a process.
     """
     router = APIRouter()
     for each in API:
-        router.include_router(each, prefix=PREFIX, responses=answers(*ANYWHERE))
+        router.include_router(each, prefix=PREFIX, responses=errors(*COMMON_ERRORS))
     for each in (openapi.router, health.router, metrics.router, pages):
         router.include_router(each, include_in_schema=False)
     return [*router.routes, Mount("/static", Assets(), name="static")]
 
 
 def _middleware(
-    services: Services, guard: Authenticator, ending: ShutdownSignal
+    services: Services, authenticator: Authenticator, shutdown: ShutdownSignal
 ) -> list[Middleware]:
-    """What each request passes, in this order."""
+    """The middleware, outermost first."""
     return [
         Middleware(Counting, traffic=services.traffic, clock=services.clock),
         Middleware(RequestLog, clock=services.clock),
-        Middleware(StrictHeaders),
+        Middleware(SecurityHeaders),
         Middleware(GZipMiddleware, minimum_size=COMPRESSED, compresslevel=5),
-        Middleware(failures.Failures),
-        Middleware(StreamShutdown, ending=ending),
+        Middleware(error_responses.ErrorMiddleware),
+        Middleware(StreamShutdown, shutdown=shutdown),
         Middleware(HeadMethod),
         Middleware(HeaderLimit),
-        Middleware(Hosts, names=guard.names),
-        Middleware(AuthMiddleware, guard=guard),
+        Middleware(HostCheck, names=authenticator.names),
+        Middleware(AuthMiddleware, authenticator=authenticator),
         Middleware(CsrfProtection),
         Middleware(BodyLimit),
         Middleware(Idempotency, answering=services.answering, clock=services.clock),

@@ -1,9 +1,9 @@
-"""The files that pages need: scripts, styles, the icon.
+"""Static files: scripts, styles, the icon.
 
-Their addresses name their version (`/static/@1f2e3d/app.js`), so that browsers keep them and ask
-for none twice; what scripts import lies beside them, so it has the same version. Without a
-version they are asked for again by ETag. They are few and small, and a page asks for thirty of
-them at once: they are kept in memory, and compressed once.
+Their addresses contain a version (`/static/@1f2e3d/app.js`), so that browsers cache them for good;
+imports of scripts are relative, so they have the same version. Without a version browsers
+revalidate them by ETag. They are few and small, and a page loads thirty of them: they are kept in
+memory, and compressed once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from synergy.mx.protection.headers import FOREVER
 
 FOLDER = Path(__file__).resolve().parent / "static"
 _PLACE = "/static/"
-_LEVEL = 9  # of compression, which happens once
+_LEVEL = 9  # of compression
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file, with its compressed form."""
+    """A file, plain and compressed."""
 
     media_type: str
     etag: str
@@ -48,7 +48,7 @@ _FILES = {path.name: _File.read(path) for path in sorted(FOLDER.iterdir()) if pa
 
 
 def _version() -> str:
-    """The version of all files together: a hash of what is in them."""
+    """A hash of all files."""
     digest = hashlib.blake2b(digest_size=6)
     for name, file in _FILES.items():
         digest.update(name.encode() + b"\0" + file.plain)
@@ -56,14 +56,14 @@ def _version() -> str:
 
 
 VERSION = _version()
-ADDRESS = f"{_PLACE}{VERSION}"  # of the present files
+ADDRESS = f"{_PLACE}{VERSION}"  # of the current files
 
 
 class Assets:
-    """The files, with their version in the path or without.
+    """Serves the files, with or without a version in the path.
 
-    Of other versions the present files are answered, and not kept: a page may be older than the
-    process that it asks.
+    For another version the current file is served, not cached: a page may be older than the
+    process.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

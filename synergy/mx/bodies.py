@@ -1,4 +1,4 @@
-"""What requests and answers have in common."""
+"""Common parts of requests and responses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ TIMEPERIOD = r"^[0-9]{10}$"
 _MONTH, _DAY, _HOUR = "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3])"
 _YEAR = "(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])"
 SPELLED: dict[str, Any] = {"pattern": f"^{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))$"}
-"""What OpenAPI says of a timeperiod; who reads it says in words what is wrong with one."""
+"""The OpenAPI pattern of a timeperiod; its parser has the better messages."""
 
-MOST = 1000  # items of a page, and as many as there are of a list that is short by nature
+MOST = 1000  # items of a page; the default for lists that are short by nature
 Limit = Annotated[int, Query(ge=1, le=MOST, description="how many at most")]
 
 
-def _cursor(**told: str) -> Any:
-    """`told` is for OpenAPI alone: whoever reads a cursor says what is wrong with one."""
+def _cursor(**schema: str) -> Any:
+    """A cursor; `schema` is for OpenAPI alone, since the parser has the better messages."""
     return Query(
         max_length=512,
-        description="`next` of the page before; none for the first",
-        json_schema_extra={**told},
+        description="`next` of the previous page; none for the first",
+        json_schema_extra={**schema},
     )
 
 
@@ -57,16 +57,16 @@ To = Annotated[
 
 
 class Page(BaseModel, Generic[Item]):
-    """A part of a list, and the cursor of the next one or null."""
+    """A page of a list, and the cursor of the next page or null."""
 
     items: list[Item]
     next: str | None
 
 
 def page_of(items: Sequence[object], limit: int, cursor: str | None) -> dict[str, Any]:
-    """A page of a list that is made as a whole; its cursor is the place where the next begins.
+    """A page of a list that is in memory; the cursor is the index where the next page begins.
 
-    Raises InvalidValue for what is no cursor.
+    Raises InvalidValue for an invalid cursor.
     """
     begin = 0 if cursor is None else number_of(cursor)
     end = begin + limit
@@ -78,26 +78,26 @@ def _whole(value: object) -> object:
 
 
 WHOLE = BeforeValidator(_whole)
-"""Makes an int a whole number as JSON has it, where 3.0 is one; stands behind its bounds."""
+"""Accepts whole numbers as JSON has them, such as 3.0; has to follow the bounds of a field."""
 
 
 class Body(BaseModel):
-    """A body of a request; a field that is not known is refused."""
+    """The body of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Asked(Body):
-    """What every action takes: why, for the journal, and whether only to say what it would do."""
+    """The fields of every action: the reason, for the journal, and whether it is a dry run."""
 
     reason: str = Field("", max_length=1000)
     dry_run: bool = False
 
 
 class Touched(BaseModel, Generic[Item]):
-    """What an action touched, or with `dry_run` would touch.
+    """What an action changed, or with `dry_run` would change.
 
-    `count` is all of it; of very much, `touched` names only the first.
+    `count` is the total; a long `touched` lists only the first.
     """
 
     dry_run: bool

@@ -1,13 +1,13 @@
-"""What is asked twice under one `Idempotency-Key` is done once.
+"""Idempotency keys: requests with the same `Idempotency-Key` are carried out once.
 
-For every POST of the API that has the header: the answer is kept for 24 hours by person and
-key, and given again to the same request (method, path, query, body), as long as he may do what
-he might then. Another request under the key is refused with 422; the same one, while the first is
-still acted on, with 409 and `Retry-After`. Failures of the service, and answers that are not about
-what was asked (who asks, how much, in which form), are not kept: the key is free again.
+The response to a POST of the API with this header is kept for 24 hours by person and key, and
+returned again for the same request (method, path, query, body, role). Another request with the key
+is refused with 422; the same one, while the first is still running, with 409 and `Retry-After`.
+Server errors, and responses about the form of a request (credentials, size, type), are not kept:
+the key is free again.
 
-If MX dies between acting and keeping, nobody knows whether it acted: who asks again is acted
-for again. That is told by the journal, and actions look first whether there is anything to do.
+If MX dies between acting and keeping the response, the request is carried out again when it is
+repeated. The journal shows both, and actions do only what is still to be done.
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ from synergy.commands.idempotency import KeptAnswers, UnderWay
 from synergy.errors import InvalidValue
 from synergy.model.answer import Answer
 from synergy.mx.access import Role, person_of
-from synergy.mx.problems import answers, problem
+from synergy.mx.middleware import HttpMiddleware
+from synergy.mx.problems import errors, problem
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 LONGEST_KEY: Final = 255
-LONGEST_BODY: Final = 1 << 20  # bytes of an answer that is kept
-AGAIN: Final = "1"  # seconds after which the first one has probably been answered
+LONGEST_BODY: Final = 1 << 20  # bytes of a body that is kept
+RETRY_AFTER: Final = "1"  # seconds after which the first request has probably been answered
 NOT_KEPT: Final = frozenset([401, 403, 408, 413, 415, 429])
-HEADERS: Final = ("content-type", "location")  # of an answer, that are its own
+HEADERS: Final = ("content-type", "location")  # that are kept
 
 
-class Idempotency:
-    """Keeps answers, and gives them again. Who asks must be known by now."""
+class Idempotency(HttpMiddleware):
+    """Keeps responses, and returns them again. Comes after authentication."""
 
     def __init__(self, app: ASGIApp, answering: KeptAnswers, clock: Clock) -> None:
-        self.app = app
+        super().__init__(app)
         self._answering = answering
         self._clock = clock
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         person = person_of(HTTPConnection(scope)) if _is_concerned(scope) else None
         keys = Headers(scope=scope).getlist(HEADER) if person is not None else []
         if person is None or not keys:
@@ -70,10 +71,10 @@ class Idempotency:
         try:
             return self._answering.begin(person, key, fingerprint, self._clock.now())
         except UnderWay as error:
-            raise HTTPException(409, str(error), {"Retry-After": AGAIN}) from error
+            raise HTTPException(409, str(error), {"Retry-After": RETRY_AFTER}) from error
 
     async def _act(self, begun: Answer, scope: Scope, receive: Receive, send: Send) -> None:
-        """The answer is kept before it is sent, so that whoever has it is never acted for again."""
+        """Keeps the response before sending it: a client that has it never causes a second run."""
         messages: list[Message] = []
 
         async def collected(message: Message) -> None:
@@ -99,22 +100,22 @@ class Idempotency:
 
 
 def describe(operation: dict[str, Any]) -> None:
-    """Adds to what OpenAPI says of a POST what holds for all of them."""
+    """Adds the header to the OpenAPI description of a POST."""
     key = {
         "name": HEADER,
         "in": "header",
-        "description": "a word of your own for this request: the same request under the same key "
-        "is done once, and answered the same for 24 hours",
+        "description": "a key of your choice: the same request with the same key is carried out "
+        "once, and gets the same response for 24 hours",
         "schema": {
             "type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$",
         },
     }  # fmt: skip
     operation.setdefault("parameters", []).append(key)
     responses = operation["responses"]
-    for status, response in answers(409).items():
+    for status, response in errors(409).items():
         responses.setdefault(str(status), response)
     replayed = {
-        "description": "`true` if this is the kept answer of an earlier request",
+        "description": "`true` if this is the response to an earlier request",
         "schema": {"type": "string", "enum": ["true"]},
     }
     for status, response in responses.items():
@@ -123,11 +124,7 @@ def describe(operation: dict[str, Any]) -> None:
 
 
 def _is_concerned(scope: Scope) -> bool:
-    return (
-        scope["type"] == "http"
-        and scope["method"] == "POST"
-        and str(scope["path"]).startswith("/api/")
-    )
+    return scope["method"] == "POST" and str(scope["path"]).startswith("/api/")
 
 
 def _checked(keys: Sequence[str]) -> str:
@@ -135,13 +132,13 @@ def _checked(keys: Sequence[str]) -> str:
     is_visible = all("!" <= character <= "~" for character in key)
     if more or not 0 < len(key) <= LONGEST_KEY or not is_visible:
         raise InvalidValue(
-            f"{HEADER} has to be one word of 1 to {LONGEST_KEY} visible ASCII characters"
+            f"{HEADER} must be 1 to {LONGEST_KEY} visible ASCII characters without spaces"
         )
     return key
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, whose length is limited before; None if the client leaves."""
+    """The whole body, which is limited already; None if the client disconnects."""
     parts = []
     while True:
         message = await receive()
@@ -153,7 +150,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was received once more, and then whatever follows it."""
+    """Receives a body again that was received before, then whatever follows it."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def given() -> Message:
@@ -163,7 +160,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _fingerprint(scope: Scope, body: bytes, role: Role) -> str:
-    """A word that is different for different requests; its parts cannot run into one another."""
+    """A hash of a request; lengths keep its parts from running into one another."""
     path = str(scope["path"]).encode()
     found = hashlib.blake2b(digest_size=16)
     asked = (scope["method"].encode(), path, scope["query_string"], body)
@@ -173,14 +170,14 @@ def _fingerprint(scope: Scope, body: bytes, role: Role) -> str:
 
 
 def _kept(answer: Answer) -> Response:
-    """An answer that was given before."""
+    """The response that was kept."""
     assert answer.status is not None
     if answer.body is None:
         phrase = HTTPStatus(answer.status).phrase
         again = problem(
             answer.status,
-            f"this was answered before ({answer.status} {phrase}); the answer was too long to be "
-            "kept: look at what there is now",
+            f"this request was answered before ({answer.status} {phrase}), but the response was "
+            "too long to keep: check the current state",
         )
         if "location" in answer.headers:
             again.headers["location"] = answer.headers["location"]

@@ -1,4 +1,4 @@
-"""What OpenAPI says of all routes alike, and where it is found."""
+"""The OpenAPI description of the REST API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from synergy.mx.access import Viewer
 from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.idempotency import describe
-from synergy.mx.problems import Problem, answers
+from synergy.mx.problems import Problem, errors
 
 router = APIRouter()
 
@@ -19,20 +19,20 @@ _SCHEMES = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "a token, made by `launch.py user token`",
+        "description": "a token, created by `launch.py user token`",
     },
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
         "name": "synergy_session",
-        "description": "the session of a browser; `__Host-synergy_session` where MX has TLS",
+        "description": "the session of a browser; `__Host-synergy_session` with TLS",
     },
 }
-_BODIES = answers(408, 413, 415)
+_BODIES = errors(408, 413, 415)
 
 
 def install(app: FastAPI) -> None:
-    """Has the app describe its routes, with what holds for all of them."""
+    """Adds the description, with the common parts of all routes, to an application."""
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -59,7 +59,7 @@ def _completed(found: dict[str, Any]) -> dict[str, Any]:
     mistakes = schemas.pop("$defs")
     components.setdefault("schemas", {}).update({**mistakes, "Problem": schemas})
     for path, operations in found["paths"].items():
-        without: list[dict[str, list[str]]] = [{}] if path in OPEN else []  # from this machine
+        without: list[dict[str, list[str]]] = [{}] if path in OPEN else []  # on this machine
         for operation in operations.values():
             operation["security"] = [*({name: []} for name in _SCHEMES), *without]
             if "requestBody" in operation:

@@ -1,7 +1,7 @@
-"""What is answered when something is not as it should be: problem+json (RFC 9457).
+"""Error responses as problem+json (RFC 9457).
 
-`detail` is written for the person who has to act on it. It names no path, no secret, and
-nothing of what is inside.
+`detail` is written for the person who has to act on it. It names no path, no secret and no
+internals.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ from synergy.errors import (
 from synergy.runtime.masking import mask
 
 MEDIA_TYPE = "application/problem+json"
-AGAIN = "5"  # seconds after which somebody who was put off may ask again
+RETRY_AFTER = "5"  # seconds
 LONGEST = 1000  # characters of a text
-LOOKED_AT = 4 * LONGEST  # characters of a text in which secrets are looked for
+SEARCHED = 4 * LONGEST  # characters of a text that are searched for secrets
 URL = 1400  # characters of one up to the end of its password, as `mask` knows them
-MOST = 50  # mistakes that are told
+MOST = 50  # mistakes that are listed
 
 log = logging.getLogger(__name__)
 
-_UNREADABLE = "There was an error parsing the body"  # as FastAPI says it of any
-_CLASS = re.compile(r"(?:[A-Z][a-z]+)+")  # of a body; no field is called so
+_UNREADABLE = "There was an error parsing the body"  # FastAPI's detail for any unreadable body
+_CLASS = re.compile(r"(?:[A-Z][a-z]+)+")  # of a body; no field has such a name
 _FIELD = re.compile(r"(\w+)(?:(?: \d+)?: | is missing)")  # payload: ..., constraints 1: ...
 
 
-class Unknown(SynergyError):
-    """Nobody said who asks, or it was not believed."""
+class Unauthenticated(SynergyError):
+    """Credentials are missing or invalid."""
 
 
 class Forbidden(SynergyError):
-    """Who asks may not do this."""
+    """The role of the sender does not allow this."""
 
 
-class Closed(SynergyError):
-    """Nobody can be let in: users or sessions cannot be read. The message is for the log."""
+class AuthenticationUnavailable(SynergyError):
+    """Users or sessions cannot be read. The message is for the log."""
 
 
 class Mistake(BaseModel):
-    """One thing that is wrong with what was sent."""
+    """One mistake in a request."""
 
     where: str
     detail: str
 
 
 class Problem(BaseModel):
-    """What is wrong, and what would help."""
+    """What is wrong, and what helps."""
 
     type: str = "about:blank"
     title: str
@@ -77,42 +77,42 @@ STATUS: dict[type[SynergyError], int] = {
     ConfigurationError: 422,
     NotFound: 404,
     Refused: 409,
-    Unknown: 401,
+    Unauthenticated: 401,
     Forbidden: 403,
     StorageUnavailable: 503,
     MessagingUnavailable: 503,
     Unreachable: 503,
-    Closed: 503,
+    AuthenticationUnavailable: 503,
 }
-_PUT_OFF = {
-    StorageUnavailable: "the store does not answer: try again; /readyz says what is not well",
-    Closed: "nobody can be let in now; the log of MX says why",
-    MessagingUnavailable: "the bus does not answer: try again; /readyz says what is not well",
+_UNAVAILABLE = {
+    StorageUnavailable: "the store does not answer: try again later; /readyz has details",
+    AuthenticationUnavailable: "authentication is unavailable; see the MX log",
+    MessagingUnavailable: "the bus does not answer: try again later; /readyz has details",
 }
 
 
 def problem(status: int, detail: str, errors: Sequence[Mistake] = ()) -> Response:
-    """An answer that says what is wrong."""
-    return answer(_problem(status, detail, errors))
+    """A response that says what is wrong."""
+    return response(_problem(status, detail, errors))
 
 
-def answer(found: Problem) -> Response:
-    """A problem as the answer to a request."""
+def response(found: Problem) -> Response:
+    """A problem as a response."""
     return Response(found.model_dump_json(), found.status, headers(found.status), MEDIA_TYPE)
 
 
 def headers(status: int) -> dict[str, str]:
-    """What goes with a status, whatever the body is."""
+    """Headers that belong to a status, whatever the body is."""
     match status:
         case 401:
             return {"WWW-Authenticate": "Bearer"}
         case 503:
-            return {"Retry-After": AGAIN}
+            return {"Retry-After": RETRY_AFTER}
     return {}
 
 
-def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of these problems, for `responses=` of a route or router."""
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of these problems, for `responses=` of a route or router."""
     return {
         status: {
             "description": HTTPStatus(status).phrase,
@@ -123,16 +123,16 @@ def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def problem_of(error: Exception) -> Problem:
-    """What is told of an error; what nobody expected goes into the log, and is not told."""
+    """The problem for an error; details of an unexpected one go to the log only."""
     match error:
         case SynergyError():
             return _known(error)
         case RequestValidationError():
             return _invalid(error)
         case HTTPException(status_code=404, detail="Not Found"):
-            return _problem(404, "there is nothing at this address")
+            return _problem(404, "nothing found at this address")
         case HTTPException(detail=detail) if detail == _UNREADABLE:
-            return _problem(400, "the body cannot be read: it is no JSON in UTF-8, or too deep")
+            return _problem(400, "the body cannot be read: not JSON in UTF-8, or nested too deeply")
         case HTTPException():
             return _problem(error.status_code, str(error.detail))
     return _unexpected(error)
@@ -140,20 +140,20 @@ def problem_of(error: Exception) -> Problem:
 
 def _problem(status: int, detail: str, errors: Sequence[Mistake] = ()) -> Problem:
     title = HTTPStatus(status).phrase
-    return Problem(title=title, status=status, detail=_told(detail), errors=list(errors[:MOST]))
+    return Problem(title=title, status=status, detail=_shown(detail), errors=list(errors[:MOST]))
 
 
 def _mistake(where: str, detail: str) -> Mistake:
-    return Mistake(where=_told(where), detail=_told(detail))
+    return Mistake(where=_shown(where), detail=_shown(detail))
 
 
-def _told(text: str) -> str:
-    """Without secrets, and bounded: what was sent may be quoted in it, and may be anything."""
-    shown = mask(text[:LOOKED_AT])
-    if len(text) > LOOKED_AT:
-        shown = shown[:-URL]  # of which the password may end behind what was looked at
+def _shown(text: str) -> str:
+    """Text without secrets, and bounded: it may quote anything that was sent."""
+    shown = mask(text[:SEARCHED])
+    if len(text) > SEARCHED:
+        shown = shown[:-URL]  # a URL whose password ends behind what was searched
     shown = shown.encode(errors="replace").decode()
-    is_whole = len(text) <= LOOKED_AT and len(shown) <= LONGEST
+    is_whole = len(text) <= SEARCHED and len(shown) <= LONGEST
     return shown if is_whole else f"{shown[:LONGEST]} ..."
 
 
@@ -162,7 +162,9 @@ def _known(error: SynergyError) -> Problem:
     if kind is None:
         return _unexpected(error)
     status = STATUS[kind]
-    detail = next((_PUT_OFF[kind] for kind in type(error).__mro__ if kind in _PUT_OFF), str(error))
+    detail = next(
+        (_UNAVAILABLE[kind] for kind in type(error).__mro__ if kind in _UNAVAILABLE), str(error)
+    )
     if status >= 500:
         log.warning("A request failed: %s", error, extra={"event": "mx.unavailable"})
     mistakes = map(str, getattr(error, "mistakes", ()))
@@ -170,7 +172,7 @@ def _known(error: SynergyError) -> Problem:
 
 
 def _where(mistake: str) -> str:
-    """The field of the body that is wrong, as definitions and events name it; "" if none is."""
+    """The field of the body that a mistake names; "" if it names none."""
     found = _FIELD.match(mistake)
     return f"body.{found[1]}" if found is not None else ""
 
@@ -180,12 +182,12 @@ def _invalid(error: RequestValidationError) -> Problem:
     mistakes = [_mistake(_place(each), each["msg"]) for each in found[:MOST]]
     if any(each["type"] == "json_invalid" for each in found):
         return _problem(400, "the body is not JSON", mistakes)
-    said = "; ".join(f"{each.where}: {each.detail}" for each in mistakes)
-    return _problem(422, said, mistakes)
+    detail = "; ".join(f"{each.where}: {each.detail}" for each in mistakes)
+    return _problem(422, detail, mistakes)
 
 
 def _place(error: dict[str, Any]) -> str:
-    """Where in a request something is; without the classes of which a body may be one."""
+    """The place of a mistake, without the class where a body may be one of several."""
     where = [str(part) for part in error["loc"]]
     is_of_class = len(where) > 1 and _CLASS.fullmatch(where[1]) is not None
     if is_of_class and not (error["type"] == "extra_forbidden" and len(where) == 2):
@@ -195,4 +197,4 @@ def _place(error: dict[str, Any]) -> str:
 
 def _unexpected(error: Exception) -> Problem:
     log.error("A request failed", exc_info=error, extra={"event": "mx.failed"})
-    return _problem(500, "something went wrong here; the log of MX says what")
+    return _problem(500, "internal error; see the MX log")

@@ -1,4 +1,4 @@
-"""MX as a process: a web server that runs until it is asked to stop."""
+"""MX as a process: a web server that runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from synergy.mx.protection.timeouts import ConnectionTimeouts
 from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
 
-GRACE = 3  # seconds for requests under way when the process is to end
-CONNECTIONS = 500  # at once; more are put off
-HEAD = 32 * 1024  # bytes that the head of a request may have before it is even looked at
-PROXIES = ["127.0.0.1", "::1"]  # who is believed when he says for whom he asks
+GRACE_SECONDS = 3  # for requests under way when the process stops
+CONNECTIONS = 500  # at once; more are answered 503
+HEAD = 32 * 1024  # bytes of the head of a request that are buffered
+PROXIES = ["127.0.0.1", "::1"]  # addresses whose X-Forwarded-For is trusted
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process, which makes them its wish to stop."""
+    """Leaves signals to the process."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -38,21 +38,21 @@ class _Server(uvicorn.Server):
 class MX(Daemon):
     """The REST API and the pages of a deployment.
 
-    Making it takes the port, so that it is not said to be ready before people can reach it, and
-    raises Refused where it must not or cannot run: nobody could log in, or everybody could.
+    Making it takes the port, so that the process is ready only once it can be reached. Raises
+    Refused if no user could log in, or if everybody could.
     """
 
     def __init__(self, workplace: Workplace) -> None:
         super().__init__(workplace)
-        doors = None
+        accounts = None
         if workplace.mx_users_file is not None:
-            doors = Accounts(workplace.mx_users_file, workplace.home, workplace.clock)
-            doors.check()
+            accounts = Accounts(workplace.mx_users_file, workplace.home, workplace.clock)
+            accounts.check()
         names = own_names((workplace.mx_address[0].strip("[]"), *workplace.mx_names))
-        app = create_app(Services.at(workplace), Authenticator(doors, names))
-        self._ending: ShutdownSignal = app.state.ending
+        app = create_app(Services.at(workplace), Authenticator(accounts, names))
+        self._shutdown: ShutdownSignal = app.state.shutdown
         self._server = _Server(_config(app, workplace.mx_tls))
-        self._listening = _listen(*workplace.mx_address, is_guarded=doors is not None)
+        self._listening = _listen(*workplace.mx_address, has_login=accounts is not None)
 
     def start(self) -> None:
         with closing(self._listening):
@@ -62,7 +62,7 @@ class MX(Daemon):
         loop = asyncio.get_running_loop()
 
         def end() -> None:
-            self._ending.wish()
+            self._shutdown.set()
             self._server.should_exit = True
 
         def stop() -> None:
@@ -87,7 +87,7 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
         server_header=False,
         forwarded_allow_ips=PROXIES,
         limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=HEAD,
         ssl_certfile=certificate,
         ssl_keyfile=key,
@@ -99,17 +99,15 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
     return config
 
 
-def _listen(host: str, port: int, *, is_guarded: bool) -> socket.socket:
-    """A socket at the address that a host has; guarded means that people have to log in."""
+def _listen(host: str, port: int, *, has_login: bool) -> socket.socket:
+    """A socket at the address of a host; raises Refused for a public one without login."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise Refused(f"MX cannot listen on {host}: {error.strerror}") from error
     family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
-    if not is_guarded and not is_loopback(str(address[0])):
-        raise Refused(
-            f"{host} is {address[0]}, which can be reached from outside: set mx_users_file"
-        )
+    if not has_login and not is_loopback(str(address[0])):
+        raise Refused(f"{host} is {address[0]}, which other machines can reach: set mx_users_file")
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -118,6 +116,6 @@ def _listen(host: str, port: int, *, is_guarded: bool) -> socket.socket:
     except OSError as error:
         listening.close()
         why = f"MX cannot listen on {host} port {port}: {error.strerror}"
-        other = ": set SYNERGY_MX_PORT to another" if error.errno == errno.EADDRINUSE else ""
+        other = ": set SYNERGY_MX_PORT to another port" if error.errno == errno.EADDRINUSE else ""
         raise Refused(f"{why}{other}") from error
     return listening

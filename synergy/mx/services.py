@@ -1,6 +1,6 @@
-"""What the handlers of MX work with: one place to look, one place to ask.
+"""The services that handlers of MX use: queries, commands, logs.
 
-MX reads the store, not the memory of any scheduler, so it runs alone, twice, or not at all.
+MX reads the store, not the memory of a scheduler, so any number of MX may run, or none.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from synergy.runtime.workplace import Workplace
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """An open deployment, as MX sees it. All of it may be used by several threads.
+    """Queries and commands of an open deployment; may be used by several threads.
 
-    `home` is the folder that holds the logs of this box.
+    `home` is the folder with the logs of this box.
     """
 
     reads: Reads
@@ -63,7 +63,7 @@ class Services:
 
     @staticmethod
     def at(place: Workplace) -> Services:
-        """A services at a workplace; store and bus stay the workplace's, which closes them."""
+        """The services of a workplace, which keeps and closes store and bus."""
         store, bus, deployment, clock = place.store, place.bus, place.deployment, place.clock
         following = TimetableFollower(store, deployment, clock)
         bulk = Bulk(store, bus, deployment, following.timetable)

@@ -1,6 +1,6 @@
-"""A tree with the states of its jobs as JSON: what the API answers, and what its page holds.
+"""A tree with the states of its jobs as JSON, for the API and the page.
 
-Written by hand: of ten years of hours there may be more runs than a model makes quickly.
+Without pydantic, which is slow for the runs of ten years of hours.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from synergy.queries.timetable.tree_states import Lane, TreeRuns
 
 
 def lanes_of(found: TreeRuns) -> bytes:
-    """Its processes, which is all that may change of it."""
+    """The processes of a tree, the part that changes."""
     return orjson.dumps([_lane(lane) for lane in found.processes])
 
 
 def body_of(found: TreeRuns, lanes: bytes) -> bytes:
-    """All of it; `lanes` are those of `lanes_of`."""
+    """The whole tree; `lanes` is the result of `lanes_of`."""
     body = {
         "name": found.name,
         "mx_name": found.mx_name,

@@ -16,7 +16,7 @@ import pytest
 
 from synergy.clock import SystemClock
 from synergy.mx.access import Role
-from synergy.mx.accounts.users import UserBook, new_user
+from synergy.mx.accounts.users import UsersFile, new_user
 from synergy.runtime.leaders import COLLECTOR, lease_of, part_of_tree
 from tests.acceptance import inside
 from tests.acceptance.api_client import Client
@@ -52,7 +52,7 @@ def running(module_homes, tmp_path_factory):
     """A home with a user, for all tests that leave it as it was."""
     users = tmp_path_factory.mktemp("users") / "users.json"
     now = SystemClock().now()
-    UserBook(users).change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
+    UsersFile(users).change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
     home = a_home(module_homes, mx_users_file=str(users))
     inside.wait_for(home, "CopyDaily", DAY)
     return home

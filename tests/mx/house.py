@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from synergy.mx.access import Role
 from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.authenticator import Authenticator
-from synergy.mx.accounts.users import UserBook, new_token, new_user
+from synergy.mx.accounts.users import UsersFile, new_token, new_user
 from synergy.mx.app import create_app
 from synergy.mx.services import Services
 from tests.mx.asking import Client
@@ -25,13 +25,13 @@ ELSEWHERE = ("203.0.113.9", 50000)
 
 
 class House:
-    """An application with doors. `vera` is a viewer, `otto` an operator, `ada` an admin."""
+    """An application with accounts. `vera` is a viewer, `otto` an operator, `ada` an admin."""
 
     def __init__(self, world: SchedulerHarness, folder: Path) -> None:
         self.world = world
         self.file = folder / "users.json"
         self.sessions = folder / "mx" / "sessions.json"
-        self.book = UserBook(self.file)
+        self.book = UsersFile(self.file)
         for name, role in (("vera", Role.VIEWER), ("otto", Role.OPERATOR), ("ada", Role.ADMIN)):
             self.add(name, role)
         self.folder = folder
@@ -40,9 +40,9 @@ class House:
     def another(self) -> FastAPI:
         """MX over the same files, as after a restart."""
         place = self.world.workplace("", "mx")
-        doors = Accounts(self.file, self.folder, self.world.clock)
-        guard = Authenticator(doors, frozenset({"localhost", "ops.example.com"}))
-        self.app = create_app(Services.at(place), guard)
+        accounts = Accounts(self.file, self.folder, self.world.clock)
+        authenticator = Authenticator(accounts, frozenset({"localhost", "ops.example.com"}))
+        self.app = create_app(Services.at(place), authenticator)
         return self.app
 
     def add(self, name: str, role: Role) -> None:

@@ -14,7 +14,7 @@ from synergy.delivery.request import Request, Response, failed, sent
 from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.mx.access import Role
-from synergy.mx.accounts.users import UserBook, new_token, new_user
+from synergy.mx.accounts.users import UsersFile, new_token, new_user
 from synergy.mx.server import MX
 from synergy.mx.services import Services
 from synergy.names import process_memory
@@ -104,7 +104,7 @@ def served(place: Workplace) -> Iterator[int]:
 
 def a_token(world: SchedulerHarness, file: Path) -> str:
     """The secret of a token of an admin, in a users file that is made for him."""
-    book, now, secrets = UserBook(file), world.clock.now(), []
+    book, now, secrets = UsersFile(file), world.clock.now(), []
     book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
 
     def add(users):

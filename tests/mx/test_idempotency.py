@@ -20,7 +20,7 @@ from synergy.errors import InvalidValue, StorageUnavailable
 from synergy.model.retention import DEFAULT
 from synergy.mx.access import Person
 from synergy.mx.accounts.roles import Role
-from synergy.mx.failures import Failures
+from synergy.mx.error_responses import ErrorMiddleware
 from synergy.mx.idempotency import LONGEST_BODY, Idempotency
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_threads, open_store
@@ -47,7 +47,7 @@ class Service:
 
     def _over(self, store: Store, owner: str) -> None:
         inner = Idempotency(self._answer, KeptAnswers(store, owner, DEFAULT.answers), self.clock)
-        self.transport = ASGITransport(Failures(_Identity(inner)))
+        self.transport = ASGITransport(ErrorMiddleware(_Identity(inner)))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -237,7 +237,7 @@ def test_of_an_answer_that_is_too_long_only_the_status_is_kept(service: Service)
     again = service.post()
     assert (again.status_code, again.headers[REPLAYED]) == (201, "true")
     assert again.headers["location"] == "/x/1"
-    assert "too long to be kept" in again.json()["detail"]
+    assert "too long to keep" in again.json()["detail"]
     assert len(service.asked) == 2
 
 

@@ -194,7 +194,7 @@ def test_a_skipped_job_with_late_data_says_so_and_a_reprocess_brings_it_in(world
 def test_rows_of_an_earlier_generation_are_marked(world, client):
     move(world, 3, 3, JobState.FAILED, stale=True)
     page = get(client, "/jobs/Hour/2015051903")
-    assert "The rows that it holds are stale" in page.text
+    assert "Its rows are stale" in page.text
 
 
 def test_relatives_have_the_colour_of_their_state(world, client):
@@ -248,16 +248,16 @@ def declared(**fields):
 def test_a_process_says_what_becomes_of_its_failures():
     plain = declared()
     assert "on_failure: block" in plain["A failed period"]
-    assert plain["Is tried again"] == "when somebody asks for it, or its source grows"
+    assert plain["Is tried again"] == "on request, or when its source grows"
     assert plain["Interim runs"] == "none"
-    assert declared(retry_failed=3600.0)["Is tried again"] == "by itself after 1h"
+    assert declared(retry_failed=3600.0)["Is tried again"] == "automatically after 1h"
     skipping = declared(on_failure=OnFailure.SKIP)
     assert "on_failure: skip" in skipping["A failed period"]
-    assert skipping["Is tried again"] == "when somebody reprocesses it"
+    assert skipping["Is tried again"] == "when it is reprocessed"
     live = declared(state_machine=StateMachine.CONTINUOUS, refresh=30.0)
     assert live["Interim runs"].startswith("30s apart at least")
     by_trigger = declared(state_machine=StateMachine.CONTINUOUS, refresh=None)
-    assert by_trigger["Interim runs"].startswith("when it looks")
+    assert by_trigger["Interim runs"].startswith("when it is triggered")
 
 
 # The audit

@@ -64,7 +64,7 @@ def test_the_filters_are_in_the_address(shop):
     assert ">nightly<" in text
     assert ">hook<" not in text
     assert 'value="ni"' in text
-    assert "No schedule is like that" in page(shop, "/schedules?q=x")
+    assert "No schedule matches" in page(shop, "/schedules?q=x")
 
 
 def test_the_next_page_keeps_the_filters(shop):
@@ -152,11 +152,11 @@ def test_a_run_tells_its_request_and_answers_without_secrets(shop):
     )
     assert "Launch all again" in page(shop, "/runs?state=dead")
     assert "Launch all again" in page(shop, "/runs?state=dead&schedule=hook")
-    assert "Nothing is dead" in page(shop, "/runs?state=dead&schedule=another")
+    assert "No dead runs" in page(shop, "/runs?state=dead&schedule=another")
 
 
 def test_runs_of_nobody_are_none(shop):
-    assert "There is no such run" in page(shop, "/runs?schedule=nobody")
+    assert "No runs" in page(shop, "/runs?schedule=nobody")
     assert shop.client.get("/runs?state=sleeping").status_code == 422
     assert shop.client.get("/runs/nothing").status_code == 404
     assert shop.client.get("/schedules/nobody").status_code == 404

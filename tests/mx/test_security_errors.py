@@ -77,7 +77,7 @@ def test_a_page_that_cannot_be_shown_is_a_problem_all_the_same(client, monkeypat
     def broken(*_args, **_values):
         raise StorageUnavailable(INSIDE)
 
-    monkeypatch.setattr("synergy.mx.failures.page", broken)
+    monkeypatch.setattr("synergy.mx.error_responses.page", broken)
     answer = client.get("/nothing", headers={"Accept": "text/html"})
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
@@ -143,7 +143,7 @@ def test_users_that_cannot_be_read_let_nobody_in_and_are_not_told(house, caplog)
     house.file.chmod(0o644)
     answer = client.get("/api/openapi.json")
     assert answer.status_code == 503
-    assert answer.json()["detail"] == "nobody can be let in now; the log of MX says why"
+    assert answer.json()["detail"] == "authentication is unavailable; see the MX log"
     assert str(house.file) not in answer.text
     assert str(house.file) in caplog.text
     house.file.chmod(0o600)

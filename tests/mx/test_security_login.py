@@ -38,7 +38,7 @@ def test_the_api_says_that_it_knows_nobody(house):
     answer = house.client().get("/api/v1/trees", headers={"Accept": "text/html"})
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
-    assert answer.json()["detail"] == "say who you are: log in, or send a token"
+    assert answer.json()["detail"] == "authentication required: log in, or send a token"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_api_says_that_it_knows_nobody(house):
 def test_what_is_wrong_is_not_told(house, name, password):
     answer = log_in(house.client(), name, password)
     assert answer.status_code == 401
-    assert "This name and password do not belong together." in answer.text
+    assert "Name or password is incorrect." in answer.text
     assert "synergy_session" not in answer.headers.get("set-cookie", "")
     assert PASSWORD not in answer.text
     assert NEW not in answer.text
@@ -336,9 +336,9 @@ def test_a_new_password_ends_all_other_sessions(house):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"current": NEW}, "The present password is another."),
-        ({"again": "something else"}, "The two new passwords differ."),
-        ({"new": "short", "again": "short"}, "a password has 12 to 1,024 characters"),
+        ({"current": NEW}, "Current password is incorrect."),
+        ({"again": "something else"}, "The new passwords do not match."),
+        ({"new": "short", "again": "short"}, "a password must have 12 to 1,024 characters"),
         ({"new": "vera" * 4, "again": "vera" * 4}, "too simple"),
     ],
 )

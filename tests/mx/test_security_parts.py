@@ -106,8 +106,8 @@ async def endless():
 def streamed(on_message, method="GET", wrap=None, **state):
     """What an endless stream sends; `on_message` is told how many messages there were."""
     sent = []
-    ending = ShutdownSignal()
-    app = StreamShutdown(StreamingResponse(endless(), media_type="text/event-stream"), ending)
+    shutdown = ShutdownSignal()
+    app = StreamShutdown(StreamingResponse(endless(), media_type="text/event-stream"), shutdown)
 
     async def receive():
         if sent:
@@ -116,7 +116,7 @@ def streamed(on_message, method="GET", wrap=None, **state):
 
     async def send(message):
         sent.append(message)
-        on_message(len(sent), ending)
+        on_message(len(sent), shutdown)
 
     async def run():
         scope = {"type": "http", "method": method, "headers": [], "state": state,
@@ -130,7 +130,7 @@ def streamed(on_message, method="GET", wrap=None, **state):
 
 @pytest.mark.parametrize("at", [1, 7])
 def test_when_mx_ends_streams_end_whole(at):
-    sent = streamed(lambda number, ending: ending.wish() if number == at else None)
+    sent = streamed(lambda number, shutdown: shutdown.set() if number == at else None)
     assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
     assert [each.get("more_body") for each in sent[1:]].count(False) == 1
 

@@ -78,7 +78,7 @@ def test_a_name_that_a_setting_gives_is_fine(house):
 def test_another_site_changes_nothing_even_where_nobody_logs_in(client, headers):
     answer = client.post("/api/v1/size", json={}, headers=headers)
     assert answer.status_code == 403
-    assert "another site" in answer.json()["detail"]
+    assert "cross-site" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_form_is_small(house):
 def test_bodies_of_the_api_are_json(client, kind):
     answer = client.post("/api/v1/size", content=b"{}", headers={"Content-Type": kind})
     assert answer.status_code == 415
-    assert answer.json()["detail"].startswith("expected a body of the type application/json")
+    assert answer.json()["detail"].startswith("expected a body of type application/json")
 
 
 def test_bodies_of_the_api_are_not_packed(client):

@@ -20,7 +20,7 @@ from synergy.mx.access import Role
 from synergy.mx.accounts import passwords, private_file
 from synergy.mx.accounts.sessions import AHEAD, IDLE, LIFE, Session, Sessions
 from synergy.mx.accounts.throttle import FREE, LONGEST_NAME, MOST, Throttle
-from synergy.mx.accounts.users import UserBook
+from synergy.mx.accounts.users import UsersFile
 from synergy.mx.app import THREADS
 from synergy.mx.pages.render import island
 from synergy.mx.protection import limits
@@ -115,27 +115,27 @@ def test_a_browser_that_is_known_guesses_no_more_than_others(house):
 
 @pytest.mark.parametrize("mark", ["", ".", "x", "x.y", "é.ü"])
 def test_a_mark_that_is_made_up_is_none(house, mark):
-    doors = house.app.state.guard.doors
-    assert doors.marked("ada", mark) == doors.marked("nobody", mark) == ""
+    accounts = house.app.state.authenticator.accounts
+    assert accounts.device_of("ada", mark) == accounts.device_of("nobody", mark) == ""
 
 
 def test_a_mark_is_for_one_user_and_one_password(house):
-    doors = house.app.state.guard.doors
-    mark = doors.mark("ada")
-    assert doors.marked("ada", mark) == mark.partition(".")[0] != ""
-    assert doors.marked("otto", mark) == doors.marked("nobody", mark) == ""
-    doors.set_password("ada", WRONG)
-    assert doors.marked("ada", mark) == ""
+    accounts = house.app.state.authenticator.accounts
+    mark = accounts.device_cookie("ada")
+    assert accounts.device_of("ada", mark) == mark.partition(".")[0] != ""
+    assert accounts.device_of("otto", mark) == accounts.device_of("nobody", mark) == ""
+    accounts.set_password("ada", WRONG)
+    assert accounts.device_of("ada", mark) == ""
 
 
 def test_who_waits_for_his_password_to_be_compared_takes_no_threads_from_others(house, monkeypatch):
-    line = passwords._IN_LINE
+    line = passwords._PENDING
     assert line._value < THREADS / 2
     assert log_in(house.client(), "ada").status_code == 303
-    monkeypatch.setattr(passwords, "_IN_LINE", threading.Semaphore(0))
+    monkeypatch.setattr(passwords, "_PENDING", threading.Semaphore(0))
     answer = log_in(house.client(), "ada")
     assert answer.status_code == 503
-    assert "too many log in at this moment" in answer.text
+    assert "too many logins at this moment" in answer.text
     assert line._value == 6
 
 
@@ -144,17 +144,17 @@ def test_of_those_in_line_two_take_their_memory(monkeypatch):
 
     class Watched:
         def hash(self, _password):
-            free.append(passwords._AT_ONCE._value)
+            free.append(passwords._RUNNING._value)
             return QUICK
 
         def verify(self, _hash, _password):
-            free.append(passwords._AT_ONCE._value)
+            free.append(passwords._RUNNING._value)
 
     monkeypatch.setattr(passwords, "_hasher", Watched())
     passwords.hashed("x")
-    assert passwords.is_right("x", QUICK)
+    assert passwords.is_correct("x", QUICK)
     assert free == [1, 1]
-    assert passwords._AT_ONCE._value == 2
+    assert passwords._RUNNING._value == 2
 
 
 # Clocks
@@ -165,10 +165,10 @@ def session(created, seen):
 
 
 def test_a_clock_that_was_ahead_makes_no_session_that_lasts():
-    assert session(NOW + timedelta(days=400), NOW).is_over(NOW)
-    assert session(NOW - IDLE, NOW + LIFE).is_over(NOW)
-    assert not session(NOW + AHEAD, NOW + AHEAD).is_over(NOW)
-    assert session(NOW - LIFE, NOW).is_over(NOW)
+    assert session(NOW + timedelta(days=400), NOW).has_ended(NOW)
+    assert session(NOW - IDLE, NOW + LIFE).has_ended(NOW)
+    assert not session(NOW + AHEAD, NOW + AHEAD).has_ended(NOW)
+    assert session(NOW - LIFE, NOW).has_ended(NOW)
 
 
 # The files
@@ -187,10 +187,10 @@ def deep(path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (garbage, "is not understood"),
-        (deep, "is not understood"),
-        (os.mkdir, "is no file"),
-        (os.mkfifo, "is no file"),
+        (garbage, "cannot be parsed"),
+        (deep, "cannot be parsed"),
+        (os.mkdir, "is not a regular file"),
+        (os.mkfifo, "is not a regular file"),
     ],
 )
 def test_whatever_lies_there_instead_of_users_lets_nobody_in(house, spoil, said):
@@ -199,13 +199,13 @@ def test_whatever_lies_there_instead_of_users_lets_nobody_in(house, spoil, said)
     spoil(house.file)
     assert client.get("/api/v1/trees").status_code == 503
     with pytest.raises(Refused, match=said):
-        _ = UserBook(house.file).users
+        _ = UsersFile(house.file).users
 
 
 def test_a_file_that_cannot_be_written_is_said_to_be_so(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(Refused, match=r"users\.json cannot be written"):
-        UserBook(tmp_path / "file" / "users.json").change(lambda users: users)
+        UsersFile(tmp_path / "file" / "users.json").change(lambda users: users)
     with pytest.raises(Refused, match=r"sessions\.json cannot be written"):
         Sessions(tmp_path / "file" / "sessions.json").end("x")
 
@@ -218,10 +218,10 @@ def test_a_file_of_somebody_else_is_not_believed(tmp_path, monkeypatch, owner, r
     monkeypatch.setattr(os, "geteuid", lambda: reader)
     found = os.stat_result((0o100600, 1, 1, 1, owner, owner, 2, 0, 0, 0))
     if is_fine:
-        private_file._trust(tmp_path, found)
+        private_file._check_permissions(tmp_path, found)
     else:
-        with pytest.raises(Refused, match="belongs to somebody else"):
-            private_file._trust(tmp_path, found)
+        with pytest.raises(Refused, match="belongs to another user"):
+            private_file._check_permissions(tmp_path, found)
 
 
 # Secrets
@@ -295,7 +295,7 @@ def test_of_very_many_unknown_fields_the_first_are_named():
     assert found[-1] == "99,980 more unknown fields"
 
 
-LOOKED_THROUGH = problems.LOOKED_AT
+LOOKED_THROUGH = problems.SEARCHED
 
 
 @pytest.mark.parametrize("before", [0, 900, LOOKED_THROUGH - 30, LOOKED_THROUGH, 10**6])
@@ -303,7 +303,7 @@ def test_in_a_long_text_no_secret_is_told(before, monkeypatch):
     lengths = []
     monkeypatch.setattr(problems, "mask", lambda text: lengths.append(len(text)) or mask(text))
     text = "x" * before + " amqp://u:geheim" + "s" * 1000 + "@host " + "a://:" * 200_000
-    told = problems._told(text)
+    told = problems._shown(text)
     assert "geheim" not in told
     assert len(told) <= problems.LONGEST + 4
     assert told.endswith(" ...")
@@ -312,7 +312,7 @@ def test_in_a_long_text_no_secret_is_told(before, monkeypatch):
 
 def test_what_hides_much_hides_the_rest_too():
     urls = " amqp://u:" + "s" * 900 + "@h"
-    told = problems._told(urls * 4 + " amqp://u:geheim" + "s" * 900 + "@h")
+    told = problems._shown(urls * 4 + " amqp://u:geheim" + "s" * 900 + "@h")
     assert "geheim" not in told
 
 
@@ -346,7 +346,7 @@ class Line:
 
 def read(line, size):
     """Reads so much of a body."""
-    body = limits._Bounded(line.receive, 10 * limits.MIB)
+    body = limits._LimitedBody(line.receive, 10 * limits.MIB)
 
     async def whole():
         while line.taken < size:

@@ -14,7 +14,7 @@ import pytest
 
 from synergy.errors import Refused
 from synergy.mx.access import Role, Viewer
-from synergy.mx.accounts.users import UserBook, new_user
+from synergy.mx.accounts.users import UsersFile, new_user
 from synergy.mx.protection import limits, timeouts
 from synergy.mx.server import MX
 from synergy.runtime.stop import Stop
@@ -76,14 +76,14 @@ def test_it_answers_here(place):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_without_users_it_is_reached_from_this_machine_only(place, host):
-    with pytest.raises(Refused, match="can be reached from outside: set mx_users_file"):
+    with pytest.raises(Refused, match="which other machines can reach: set mx_users_file"):
         MX(replace(place, mx_address=(host or "0.0.0.0", 0)))
 
 
 def test_a_name_is_what_it_resolves_to(place, monkeypatch):
     outside = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("203.0.113.9", 0))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_kwargs: outside)
-    with pytest.raises(Refused, match=r"localhost is 203\.0\.113\.9, which can be reached"):
+    with pytest.raises(Refused, match=r"localhost is 203\.0\.113\.9, which other"):
         MX(replace(place, mx_address=("localhost", 0)))
 
 
@@ -93,7 +93,7 @@ def test_a_name_that_is_none_is_refused(place):
 
 
 def test_with_users_it_may_be_reached_from_elsewhere(place, tmp_path):
-    book = UserBook(tmp_path / "users.json")
+    book = UsersFile(tmp_path / "users.json")
     book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, place.clock.now()))
     place = replace(place, mx_address=("0.0.0.0", 0), mx_users_file=book.path)
     with running(place) as (_, port):
@@ -123,7 +123,7 @@ def test_a_second_one_at_the_same_port_ends_and_the_first_does_not_notice(place)
 
 
 def test_who_never_says_what_he_wants_is_not_waited_for(place, monkeypatch):
-    monkeypatch.setattr(timeouts, "HEAD_WITHIN", 0.1)
+    monkeypatch.setattr(timeouts, "HEAD_SECONDS", 0.1)
     with running(place) as (_, port):
         assert raw(port, b"") == b""
         assert raw(port, b"GET / HTTP/1.1\r\nHost: loc") == b""
@@ -132,7 +132,7 @@ def test_who_never_says_what_he_wants_is_not_waited_for(place, monkeypatch):
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(place, monkeypatch):
-    monkeypatch.setattr(limits, "PATIENCE", 0.1)
+    monkeypatch.setattr(limits, "CHUNK_SECONDS", 0.1)
     head = (
         b"POST /api/v1/jobs/reprocess HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
@@ -217,7 +217,7 @@ def test_being_asked_to_end_twice_does_no_harm(place):
 def test_by_tls_cookies_are_for_tls_only(place, tmp_path):
     authority = Authority(tmp_path, "authority")
     files = authority.sign("mx")
-    book = UserBook(tmp_path / "users.json")
+    book = UsersFile(tmp_path / "users.json")
     book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, place.clock.now()))
     context = ssl.create_default_context(cafile=str(authority.cacertfile))
     with running(replace(place, mx_tls=files, mx_users_file=book.path)) as (_, port):

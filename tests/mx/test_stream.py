@@ -346,7 +346,7 @@ def test_over_http_the_end_of_mx_ends_the_answer_at_once(world):
     async def visit():
         visit = Visit(app)
         await visit.until(b": listening")
-        app.state.ending.wish()
+        app.state.shutdown.set()
         async with asyncio.timeout(10):
             await visit.task
 

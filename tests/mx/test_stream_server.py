@@ -38,7 +38,7 @@ def until(connection, text):
 
 
 def test_who_reads_nothing_is_let_go_of_and_others_are_told(world, place, monkeypatch, lost):
-    monkeypatch.setattr(timeouts, "READ_WITHIN", 0.1)
+    monkeypatch.setattr(timeouts, "READ_SECONDS", 0.1)
     with running(place) as (_, port):
         deaf = socket.create_connection(("127.0.0.1", port), LIMIT)
         deaf.sendall(REQUEST)

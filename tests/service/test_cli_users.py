@@ -12,8 +12,8 @@ import pytest
 from argon2 import PasswordHasher
 
 from synergy.mx.accounts import passwords
-from synergy.mx.accounts.passwords import is_right
-from synergy.mx.accounts.users import UserBook
+from synergy.mx.accounts.passwords import is_correct
+from synergy.mx.accounts.users import UsersFile
 from tests.service.commands import NOW
 
 PASSWORD = "six tall blue herons"
@@ -50,7 +50,7 @@ def add(commands, typed, name="anna", role="operator"):
 
 
 def users(file):
-    return UserBook(file).users
+    return UsersFile(file).users
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_first_user_is_made_from_nothing(commands, file, typed):
     assert add(commands, typed) == "anna may log in as operator\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert is_right(PASSWORD, users(file).user("anna").password)
+    assert is_correct(PASSWORD, users(file).user("anna").password)
     assert not commands.home.exists()
 
 
@@ -134,7 +134,7 @@ def test_a_user_from_beginning_to_end(commands, file, typed):
     add(commands, typed)
     typed("nine quiet green otters\n")
     commands.ok("user", "password", "anna", "--password-stdin")
-    assert is_right("nine quiet green otters", users(file).user("anna").password)
+    assert is_correct("nine quiet green otters", users(file).user("anna").password)
     assert commands.ok("user", "role", "anna", "viewer") == "anna is viewer now\n"
     (shown,) = commands.json("user", "list")["users"]
     assert (shown["name"], shown["role"]) == ("anna", "viewer")

@@ -1,4 +1,4 @@
-"""What there is where people have to say who they are: users, sessions, and their limits."""
+"""Users, their sessions and their login attempts, where MX has a users file."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from synergy.mx.access import Person
 from synergy.mx.accounts import passwords
 from synergy.mx.accounts.sessions import Sessions, csrf_of
 from synergy.mx.accounts.throttle import Throttle
-from synergy.mx.accounts.users import User, UserBook, Users
-from synergy.mx.problems import Closed, Unknown
+from synergy.mx.accounts.users import User, Users, UsersFile
+from synergy.mx.problems import AuthenticationUnavailable, Unauthenticated
 
 
 class Accounts:
-    """Users, their sessions, and how often somebody may try to log in.
+    """Users, their sessions, and the throttle of login attempts.
 
-    Everything but `check` raises Closed where a file cannot be trusted: nobody is let in then.
+    All methods but `check` raise AuthenticationUnavailable if a file cannot be trusted.
     """
 
     def __init__(self, users_file: Path, home: Path, clock: Clock) -> None:
         self.throttle = Throttle(clock)
-        self._book = UserBook(users_file)
+        self._file = UsersFile(users_file)
         self._sessions = Sessions(home / "mx" / "sessions.json")
         self._clock = clock
 
     def check(self) -> None:
-        """Raises Refused where nobody could log in."""
-        if not self._book.users.people:
+        """Raises Refused if no user could log in."""
+        if not self._file.users.people:
             raise Refused(
-                f"nobody could log in: {self._book.path} names no user; "
-                "launch.py user add NAME --role admin makes the first"
+                f"nobody could log in: {self._file.path} has no users; "
+                "add the first with launch.py user add NAME --role admin"
             )
         self._sessions.check()
 
@@ -48,71 +48,72 @@ class Accounts:
 
     @property
     def users(self) -> Users:
-        with _closed():
-            return self._book.users
+        with _unavailable():
+            return self._file.users
 
     def by_token(self, secret: str) -> Person:
-        """Whose token it is; raises Unknown for one that is not valid."""
+        """The owner of a token; raises Unauthenticated for one that is not valid."""
         found = self.users.bearer(secret, self.now)
         if found is None:
-            raise Unknown("this token is unknown, or over, or may do nothing any more")
+            raise Unauthenticated("token is unknown, expired or revoked")
         user, role = found
         return Person(user.name, role)
 
     def by_session(self, secret: str) -> Person | None:
-        """Whose session it is; None if it is over."""
-        with _closed():
-            user = self._sessions.user_of(secret, self._book.users, self.now)
+        """The user of a session; None if it has ended."""
+        with _unavailable():
+            user = self._sessions.user_of(secret, self._file.users, self.now)
         return None if user is None else Person(user.name, user.role, csrf_of(secret))
 
-    def knows(self, name: str, password: str) -> bool:
-        """Whether somebody has this name and password; takes as long for any name."""
+    def is_password(self, name: str, password: str) -> bool:
+        """Whether a user has this password; takes as long for a name that no user has."""
         user = self.users.people.get(name)
-        return passwords.is_right(password, None if user is None else user.password)
+        return passwords.is_correct(password, None if user is None else user.password)
 
-    def mark(self, name: str) -> str:
-        """What a browser keeps in which a user has logged in; void with another password."""
-        number = secrets.token_urlsafe(16)
-        return f"{number}.{_signed(self.users.user(name), number)}"
+    def device_cookie(self, name: str) -> str:
+        """A cookie for a browser in which a user has logged in; void after a password change."""
+        device = secrets.token_urlsafe(16)
+        return f"{device}.{_signature(self.users.user(name), device)}"
 
-    def marked(self, name: str, mark: str) -> str:
-        """The number of a mark that this user was given; "" for any other."""
-        number, _, signature = mark.partition(".")
+    def device_of(self, name: str, cookie: str) -> str:
+        """The id in a device cookie that this user was given; "" for any other cookie."""
+        device, _, signature = cookie.partition(".")
         user = self.users.people.get(name)
-        if user is None or not compare_digest(signature.encode(), _signed(user, number).encode()):
+        if user is None:
             return ""
-        return number
+        is_signed = compare_digest(signature.encode(), _signature(user, device).encode())
+        return device if is_signed else ""
 
-    def open(self, name: str) -> str:
-        """A new session of a user; the id for his browser."""
-        with _closed():
-            return self._sessions.open(self._book.users.user(name), self.now)
+    def open_session(self, name: str) -> str:
+        """The id of a new session, for the user's browser."""
+        with _unavailable():
+            return self._sessions.open(self._file.users.user(name), self.now)
 
-    def end(self, secret: str) -> None:
+    def end_session(self, secret: str) -> None:
         """Ends a session; there need not be one."""
-        with _closed():
+        with _unavailable():
             self._sessions.end(secret)
 
     def set_password(self, name: str, password: str) -> None:
-        """Gives a user another password, which ends all his sessions; raises InvalidValue."""
+        """Changes a password, which ends all sessions of the user; raises InvalidValue."""
         hash_ = passwords.hashed(passwords.checked(password, name))
-        with _closed():
-            self._book.change(lambda all_: all_.with_user(replace(all_.user(name), password=hash_)))
+        with _unavailable():
+            self._file.change(lambda all_: all_.with_user(replace(all_.user(name), password=hash_)))
 
-    def revoke(self, id_: str, name: str) -> None:
-        """Makes a token of a user worthless; raises NotFound if he has none of this id."""
-        with _closed():
-            self._book.change(lambda all_: all_.without_token(id_, name))
+    def revoke_token(self, id_: str, name: str) -> None:
+        """Revokes a token of a user; raises NotFound if the user has no token with this id."""
+        with _unavailable():
+            self._file.change(lambda all_: all_.without_token(id_, name))
 
 
-def _signed(user: User, number: str) -> str:
-    text = f"mark {number}".encode(errors="replace")
+def _signature(user: User, device: str) -> str:
+    text = f"mark {device}".encode(errors="replace")
     return hmac.new(user.stamp.encode(), text, "sha256").hexdigest()
 
 
 @contextmanager
-def _closed() -> Iterator[None]:
+def _unavailable() -> Iterator[None]:
     try:
         yield
     except Refused as error:
-        raise Closed(str(error)) from error
+        raise AuthenticationUnavailable(str(error)) from error

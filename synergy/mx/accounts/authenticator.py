@@ -1,4 +1,4 @@
-"""Who is let in: at this machine everybody, or those whom the users file names."""
+"""Authentication of a request: by token, by session, or by the address that it comes from."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from synergy.mx.access import Person
 from synergy.mx.accounts import cookies
 from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.roles import Role
-from synergy.mx.problems import Unknown
+from synergy.mx.problems import Unauthenticated
 from synergy.mx.protection.hosts import is_loopback, own_names
 
-_WATCHED = ("/healthz", "/livez", "/readyz", "/metrics")  # each is of the API as well
-OPEN = frozenset({"/api/openapi.json", *_WATCHED, *(f"/api/v1{path}" for path in _WATCHED)})
-"""What everybody at this machine may look at, also where people have to say who they are."""
+_MONITORING = ("/healthz", "/livez", "/readyz", "/metrics")  # each is in the API as well
+OPEN = frozenset({"/api/openapi.json", *_MONITORING, *(f"/api/v1{path}" for path in _MONITORING)})
+"""Paths that need no login on this machine, even if MX has users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Tells who asks. `names` are those by which MX may be called.
+    """Authenticates requests. `names` are the host names of MX.
 
-    Without doors everybody at this machine is let in, and nobody else.
+    Without accounts, requests from this machine have the role admin, and others none.
     """
 
-    doors: Accounts | None = None
+    accounts: Accounts | None = None
     names: frozenset[str] = field(default_factory=own_names)
 
-    def who(self, request: HTTPConnection) -> Person | None:
-        """Who asks; None for a stranger. Raises Unknown for proofs that prove nothing."""
-        is_here = request.client is not None and is_loopback(request.client.host)
-        if self.doors is None:
-            return Person("", Role.ADMIN) if is_here else None
-        if (said := request.headers.get("authorization")) is not None:
-            scheme, _, secret = said.partition(" ")
+    def person(self, request: HTTPConnection) -> Person | None:
+        """The sender; None without credentials. Raises Unauthenticated for invalid ones."""
+        is_local = request.client is not None and is_loopback(request.client.host)
+        if self.accounts is None:
+            return Person("", Role.ADMIN) if is_local else None
+        if (header := request.headers.get("authorization")) is not None:
+            scheme, _, secret = header.partition(" ")
             if scheme.lower() != "bearer":
-                raise Unknown("expected Authorization: Bearer TOKEN")
-            return self.doors.by_token(secret.strip())
+                raise Unauthenticated("expected Authorization: Bearer TOKEN")
+            return self.accounts.by_token(secret.strip())
         if secret := cookies.read(request, cookies.SESSION) or "":
-            person = self.doors.by_session(secret)
+            person = self.accounts.by_session(secret)
             if person is not None:
                 return person
-        return Person("", Role.VIEWER) if is_here and request.url.path in OPEN else None
+        return Person("", Role.VIEWER) if is_local and request.url.path in OPEN else None

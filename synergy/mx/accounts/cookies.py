@@ -1,4 +1,4 @@
-"""Cookies: no script reads them, no other site sends them."""
+"""Cookies of MX: scripts cannot read them, other sites cannot have them sent."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from starlette.responses import Response
 
 SESSION = "synergy_session"
 LOGIN = "synergy_login"
-KNOWN = "synergy_known"
+DEVICE = "synergy_known"
 
 
 def read(request: HTTPConnection, name: str) -> str | None:
-    """The value of a cookie; None where there is none, or several that contradict."""
-    whole = _named(request, name)
+    """The value of a cookie; None without one, or with several of different values."""
+    full_name = _full_name(request, name)
     values = {
         value.strip()
         for header in request.headers.getlist("cookie")
         for key, equals, value in (part.partition("=") for part in header.split(";"))
-        if equals and key.strip() == whole
+        if equals and key.strip() == full_name
     }
     return values.pop() if len(values) == 1 else None
 
 
 def put(request: HTTPConnection, answer: Response, name: str, value: str, seconds: int) -> None:
-    """Has the browser keep a value for so many seconds; 0 makes it forget."""
+    """Sets a cookie for so many seconds; 0 deletes it."""
     answer.set_cookie(
-        _named(request, name),
+        _full_name(request, name),
         value,
         max_age=seconds,
         path="/",
@@ -35,8 +35,8 @@ def put(request: HTTPConnection, answer: Response, name: str, value: str, second
     )
 
 
-def _named(request: HTTPConnection, name: str) -> str:
-    """By TLS with the prefix that keeps other hosts of the domain from setting it."""
+def _full_name(request: HTTPConnection, name: str) -> str:
+    """With TLS, the prefix that keeps other hosts of the domain from setting the cookie."""
     return f"__Host-{name}" if _is_secure(request) else name
 
 

@@ -1,4 +1,4 @@
-"""Passwords: which are good enough, and how one is compared with its hash."""
+"""Passwords: their rules, their hashes, and their comparison."""
 
 from __future__ import annotations
 
@@ -19,68 +19,68 @@ LONGEST = 1024
 DIFFERENT = 5  # characters that are not the same
 _COMMON = ("password", "passwort", "kennwort", "qwerty", "qwertz", "letmein", "welcome", "synergy",
            "admin", "secret", "iloveyou", "changeme", "default")  # fmt: skip
-_AT_ONCE = threading.Semaphore(2)  # each takes 64 MiB: strangers must not take all there is
-_IN_LINE = threading.Semaphore(6)  # with those: who waits takes a thread that others need
+_RUNNING = threading.Semaphore(2)  # each takes 64 MiB, and needs no login
+_PENDING = threading.Semaphore(6)  # including the running ones; each takes a thread
 
 _hasher = PasswordHasher()
 
 
 def checked(password: str, name: str) -> str:
-    """A password that is not guessed at once; raises InvalidValue, which says what is wrong."""
+    """The password; raises InvalidValue for one that is easily guessed."""
     if not SHORTEST <= len(password) <= LONGEST:
-        raise InvalidValue(f"a password has {SHORTEST} to {LONGEST:,} characters")
+        raise InvalidValue(f"a password must have {SHORTEST} to {LONGEST:,} characters")
     plain = password.casefold()
-    if len(set(plain)) < DIFFERENT or _is_counted(plain):
-        raise InvalidValue("this password is too simple: take several words, for example")
+    if len(set(plain)) < DIFFERENT or _is_sequence(plain):
+        raise InvalidValue("this password is too simple: use several words, for example")
     rest = plain
     for word in (name.casefold(), *_COMMON):
         rest = rest.replace(word, "") if len(word) > 3 else rest
     if len(rest) < SHORTEST // 2:
-        raise InvalidValue("this password is a name or a common word: take several others")
+        raise InvalidValue("this password is a name or a common word: use several others")
     return password
 
 
-def _is_counted(text: str) -> bool:
-    """Whether each character is the next of the one before: abcdef, 987654, 789012."""
+def _is_sequence(text: str) -> bool:
+    """Whether characters go up or down by one step: abcdef, 987654, 789012."""
     steps = {(ord(b) - ord(a)) % 10 for a, b in pairwise(text)}
     return len(steps) == 1
 
 
 def hashed(password: str) -> str:
-    """What is kept of a password; raises Unreachable as `is_right` does."""
-    with _turn():
-        return _hasher.hash(_same(password))
+    """The hash of a password; raises Unreachable as `is_correct` does."""
+    with _slot():
+        return _hasher.hash(_normalized(password))
 
 
-def is_right(password: str, hash_: str | None) -> bool:
-    """Whether a password is that of a hash; takes as long where there is no hash (nobody's).
+def is_correct(password: str, hash_: str | None) -> bool:
+    """Whether a password matches a hash; takes as long without a hash (for an unknown user).
 
-    Raises Unreachable where too many wait for an answer already.
+    Raises Unreachable if too many comparisons are pending.
     """
-    with _turn():
+    with _slot():
         try:
-            _hasher.verify(hash_ or _nobodys(), _same(password[: LONGEST + 1]))
+            _hasher.verify(hash_ or _dummy_hash(), _normalized(password[: LONGEST + 1]))
         except (VerificationError, InvalidHashError):
             return False
     return hash_ is not None
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
-    if not _IN_LINE.acquire(blocking=False):
-        raise Unreachable("too many log in at this moment: try again in a few seconds")
+def _slot() -> Iterator[None]:
+    if not _PENDING.acquire(blocking=False):
+        raise Unreachable("too many logins at this moment: try again in a few seconds")
     try:
-        with _AT_ONCE:
+        with _RUNNING:
             yield
     finally:
-        _IN_LINE.release()
+        _PENDING.release()
 
 
 @cache
-def _nobodys() -> str:
+def _dummy_hash() -> str:
     return _hasher.hash("of nobody at all")
 
 
-def _same(text: str) -> bytes:
-    """The same bytes however a keyboard writes an accent."""
+def _normalized(text: str) -> bytes:
+    """The same bytes for all Unicode forms of an accented letter."""
     return unicodedata.normalize("NFC", text).encode(errors="surrogatepass")

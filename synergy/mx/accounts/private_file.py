@@ -1,7 +1,7 @@
-"""Files that nobody else may read: credentials and sessions, as JSON.
+"""JSON files that only their owner may read: credentials and sessions.
 
-They are written whole or not at all, by one at a time, and read again when they have changed:
-commands and several MX may work with one file.
+They are written atomically, under a lock, and read again when they have changed: commands and
+several MX may share a file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NOT_UNDERSTOOD = (
 
 
 class PrivateFile(Generic[Content]):
-    """A file of one value; a file that is not there counts as `empty`.
+    """A file of one value; `empty` if the file does not exist.
 
-    `decode` makes the value of the JSON, and raises ValueError, KeyError or TypeError for what
-    is no such value; `encode` goes the other way. May be used by several threads.
+    `decode` makes the value from JSON, and raises ValueError, KeyError or TypeError if it cannot;
+    `encode` is its inverse. May be used by several threads.
     """
 
     def __init__(
@@ -48,17 +48,17 @@ class PrivateFile(Generic[Content]):
         self._known: tuple[_Seen, Content] | None = None
 
     def read(self) -> Content:
-        """The value as it is now; raises Refused for a file that cannot be trusted."""
+        """The current value; raises Refused for a file that cannot be trusted."""
         with self._lock:
             return self._read()
 
     def change(self, change: Callable[[Content], Content]) -> Content:
-        """Puts a value in place of the present one while nobody else changes it.
+        """Replaces the value with `change` of it, atomically.
 
-        Raises Refused for a file that cannot be trusted, or not be written.
+        Raises Refused for a file that cannot be trusted or written.
         """
         try:
-            with self._lock, self._alone():
+            with self._lock, self._locked():
                 found = self._read()
                 changed = change(found)
                 if changed != found:
@@ -76,7 +76,7 @@ class PrivateFile(Generic[Content]):
             raise Refused(f"{self.path} cannot be read: {error.strerror}") from error
         try:
             found = os.fstat(fd)
-            _trust(self.path, found)
+            _check_permissions(self.path, found)
             seen = (found.st_mtime_ns, found.st_size, found.st_ino)
             if self._known is None or self._known[0] != seen:
                 with open(fd, "rb", closefd=False) as file:
@@ -89,10 +89,10 @@ class PrivateFile(Generic[Content]):
         try:
             return self._decode(json.loads(text))
         except _NOT_UNDERSTOOD as error:
-            raise Refused(f"{self.path} is not understood: {error}") from error
+            raise Refused(f"{self.path} cannot be parsed: {error}") from error
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = self.path.with_name(f"{self.path.name}.lock")
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -119,18 +119,18 @@ class PrivateFile(Generic[Content]):
             raise
 
 
-def _trust(path: Path, found: os.stat_result) -> None:
-    """Refuses a file that somebody else may read, or could have written."""
+def _check_permissions(path: Path, found: os.stat_result) -> None:
+    """Raises Refused for a file that other users can read, or could have written."""
     if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{path} is no file")
+        raise Refused(f"{path} is not a regular file")
     if found.st_mode & 0o077:
-        raise Refused(f"{path} may be read or written by others: chmod 600 {path}")
+        raise Refused(f"{path} is accessible to others: chmod 600 {path}")
     if os.geteuid() not in (0, found.st_uid) and found.st_uid != 0:
-        raise Refused(f"{path} belongs to somebody else: chown it to who runs Synergy")
+        raise Refused(f"{path} belongs to another user: chown it to the user that runs Synergy")
 
 
 def _keep_owner(fd: int, target: Path) -> None:
-    """What root changes stays the file of whom it was."""
+    """Keeps the owner of a file that root changes."""
     if os.geteuid() != 0:
         return
     try:

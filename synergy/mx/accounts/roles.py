@@ -1,16 +1,16 @@
-"""What somebody may do."""
+"""Roles of users and tokens."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-LOCAL = "local"  # who acts, in the journal, where nobody has to say who he is
+LOCAL = "local"  # the actor in the journal for access without login
 
 
 class Role(Enum):
-    """What somebody may do: tell of events, look, run the timetable, or everything.
+    """What a user or token may do: publish events, read, operate, or everything.
 
-    EVENTS is that of tokens which only tell that something happened: it may not look.
+    EVENTS is for tokens that only publish events; it may not read.
     """
 
     EVENTS = "events"
@@ -19,11 +19,11 @@ class Role(Enum):
     ADMIN = "admin"
 
     def may(self, needed: Role) -> bool:
-        """Whether this role lets somebody do what `needed` is needed for."""
+        """Whether this role includes the rights of `needed`."""
         return needed in _GRANTS[self]
 
     def within(self, limit: Role) -> Role | None:
-        """The most that both this role and `limit` let somebody do; None for nothing."""
+        """The rights that this role and `limit` have in common; None for none."""
         if self.may(limit):
             return limit
         return self if limit.may(self) else None
@@ -35,4 +35,4 @@ _GRANTS = {
     Role.OPERATOR: {Role.EVENTS, Role.VIEWER, Role.OPERATOR},
     Role.ADMIN: set(Role),
 }
-ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # of people; tokens may also be of EVENTS
+ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # of users; tokens may also have EVENTS

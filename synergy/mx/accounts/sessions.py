@@ -1,7 +1,6 @@
-"""Who has logged in by a browser, and until when.
+"""Sessions of browsers.
 
-Of a session only the hash of its id is kept. It lies in a file, so that nobody has to log in
-again when MX was restarted.
+Only the hash of a session's id is kept, in a file, so that a restart of MX ends no session.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ from synergy.mx.accounts.users import User, Users, digest
 
 LIFE = timedelta(hours=12)
 IDLE = timedelta(hours=2)
-TOUCH = timedelta(minutes=1)  # how exactly it is known when a session was last used
-AHEAD = timedelta(minutes=5)  # that a session may seem to be of the future, where clocks are set
-MOST = 20  # sessions of one user; the oldest go
+TOUCH = timedelta(minutes=1)  # precision of the time of last use
+AHEAD = timedelta(minutes=5)  # that a session may lie in the future, after the clock was set back
+MOST = 20  # sessions of one user; the oldest are dropped
 
 _Kept = tuple["Session", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of a user; `stamp` is that of the user when he logged in."""
+    """A session of a user; `stamp` is that of the user at login."""
 
-    id: str = field(repr=False)  # the hash of what the browser has
+    id: str = field(repr=False)  # the hash of the id in the browser
     user: str
     stamp: str = field(repr=False)
     created_at: datetime
     seen_at: datetime
 
-    def is_over(self, now: datetime) -> bool:
-        is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # it would last too long
+    def has_ended(self, now: datetime) -> bool:
+        is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # or it would last too long
         return is_ahead or now >= self.created_at + LIFE or now >= self.seen_at + IDLE
 
 
@@ -52,12 +51,12 @@ class Sessions:
         self._file.read()
 
     def open(self, user: User, now: datetime) -> str:
-        """A new session; the id for the browser, which nobody has seen before."""
+        """The id of a new session, for the browser."""
         secret = secrets.token_urlsafe(32)
         session = Session(digest(secret), user.name, user.stamp, now, now)
 
         def add(kept: _Kept) -> _Kept:
-            alive = [each for each in kept if not each.is_over(now)]
+            alive = [each for each in kept if not each.has_ended(now)]
             own = [each for each in alive if each.user == user.name]
             gone = sorted(own, key=lambda each: each.created_at)[: max(len(own) - MOST + 1, 0)]
             return (*(each for each in alive if each not in gone), session)
@@ -66,11 +65,11 @@ class Sessions:
         return secret
 
     def user_of(self, secret: str, users: Users, now: datetime) -> User | None:
-        """Whose session this is, who used it just now; None if it is over."""
+        """The user of a session, which is marked as used now; None if it has ended."""
         id_ = digest(secret)
         session = next((each for each in self._file.read() if each.id == id_), None)
         user = None if session is None else users.people.get(session.user)
-        if session is None or user is None or session.is_over(now) or session.stamp != user.stamp:
+        if session is None or user is None or session.has_ended(now) or session.stamp != user.stamp:
             return None
         if now - session.seen_at >= TOUCH:
             self._file.change(lambda kept: _touched(kept, id_, now))
@@ -83,7 +82,7 @@ class Sessions:
 
 
 def csrf_of(secret: str) -> str:
-    """What the pages of a session send back with what they ask for."""
+    """The CSRF token of a session."""
     return hmac.new(secret.encode(errors="replace"), b"csrf", "sha256").hexdigest()
 
 

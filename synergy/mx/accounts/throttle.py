@@ -1,7 +1,7 @@
-"""How often somebody may try to log in: whoever fails waits, twice as long each time.
+"""Throttle of login attempts: each failure doubles the wait.
 
-A browser in which he logged in before has a mark, and is counted by that alone: what strangers
-try by his name, or from his address, does not keep him out.
+A browser in which the user has logged in before has a device cookie, and is counted by that alone:
+attempts of others under the same name or from the same address do not lock the user out.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 
 from synergy.clock import Clock
 
-FREE: Final = 5  # failures that cost nothing
+FREE: Final = 5  # failures before the first wait
 LONGEST: Final = 900.0  # seconds that an address waits at most
-LONGEST_NAME: Final = 60.0  # that a name does: others must not be able to lock somebody out
-FORGOTTEN: Final = 3600.0  # seconds after which a failure counts no longer
-MOST: Final = 10_000  # names and addresses that are remembered; the oldest go
+LONGEST_NAME: Final = 60.0  # that a name does: others must not be able to lock a user out
+FORGOTTEN: Final = 3600.0  # seconds after which a failure no longer counts
+MOST: Final = 10_000  # names and addresses that are remembered; the oldest are dropped
 
 
 @dataclass(slots=True)
@@ -29,35 +29,35 @@ class _Failures:
 
 
 class Throttle:
-    """Counts failures by name and by address, or by mark. May be used by several threads."""
+    """Counts failures by name and address, or by device. May be used by several threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
 
-    def attempt(self, name: str, address: str, mark: str = "") -> float:
-        """Counts an attempt as failed, until it is said to have succeeded.
+    def attempt(self, name: str, address: str, device: str = "") -> float:
+        """Counts an attempt as failed, unless `succeeded` is called.
 
-        Returns the seconds to wait, and counts nothing, where it comes too early.
+        Returns the seconds to wait, and counts nothing, if it comes too early.
         """
         now = self._clock.monotonic()
         with self._lock:
-            keys = _keys(name, address, mark)
+            keys = _keys(name, address, device)
             wait = max(map(self._until, keys)) - now
             if wait > 0:
                 return wait
             for key, longest in keys.items():
-                each = self._of(key, now)
+                each = self._entry(key, now)
                 each.number += 1
                 each.last = now
                 if each.number >= FREE:
                     each.until = now + min(2.0 ** min(each.number - FREE, 20), longest)
             return 0.0
 
-    def succeeded(self, name: str, address: str, mark: str = "") -> None:
-        """The attempt was none that failed; earlier ones of the address still count."""
-        first, *by_address = _keys(name, address, mark)
+    def succeeded(self, name: str, address: str, device: str = "") -> None:
+        """Uncounts the attempt; earlier failures of the address still count."""
+        first, *by_address = _keys(name, address, device)
         with self._lock:
             self._failures.pop(first, None)
             for found in filter(None, map(self._failures.get, by_address)):
@@ -65,11 +65,11 @@ class Throttle:
                 found.until = 0.0
 
     def _until(self, key: str) -> float:
-        """Remembers nothing: who waits must not push out what is known of others."""
+        """Adds no entry: waiting attempts must not push out the entries of others."""
         found = self._failures.get(key)
         return 0.0 if found is None else found.until
 
-    def _of(self, key: str, now: float) -> _Failures:
+    def _entry(self, key: str, now: float) -> _Failures:
         found = self._failures.get(key)
         if found is None or now - found.last > FORGOTTEN:
             found = self._failures[key] = _Failures()
@@ -79,15 +79,15 @@ class Throttle:
         return found
 
 
-def _keys(name: str, address: str, mark: str) -> dict[str, float]:
-    """By what an attempt is counted, and the longest wait of each."""
-    if mark:
-        return {f"mark {mark}": LONGEST}
+def _keys(name: str, address: str, device: str) -> dict[str, float]:
+    """The keys that an attempt is counted by, with the longest wait of each."""
+    if device:
+        return {f"device {device}": LONGEST}
     return {f"name {name[:64]}": LONGEST_NAME, f"address {_network(address)}": LONGEST}
 
 
 def _network(address: str) -> str:
-    """An address of IPv6 stands for all that its owner has."""
+    """An IPv4 address, or the /64 network of an IPv6 address, since its owner has all of it."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

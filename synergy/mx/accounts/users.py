@@ -1,6 +1,6 @@
-"""People and tokens: the users file.
+"""Users and tokens: the users file.
 
-Of a password only its argon2 hash is kept, of a token only the hash of its secret.
+Only the argon2 hash of a password is kept, and the hash of a token's secret.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synergy.errors import InvalidValue, NotFound, Refused
 from synergy.mx.accounts.private_file import PrivateFile
 from synergy.mx.accounts.roles import LOCAL, ROLES, Role
 
-PREFIX = "synergy_"  # of the secrets of tokens, so that people and scanners know one
+PREFIX = "synergy_"  # of the secrets of tokens, so that secret scanners recognize them
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME = re.compile(NAME, re.ASCII)
 _LABEL = 100  # characters of the name of a token
@@ -26,7 +26,7 @@ _LABEL = 100  # characters of the name of a token
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may log in."""
+    """A user that may log in."""
 
     name: str
     role: Role
@@ -35,13 +35,13 @@ class User:
 
     @property
     def stamp(self) -> str:
-        """Changes with password and role: sessions of before are over then."""
+        """A value that changes with password and role, which ends earlier sessions."""
         return digest(f"{self.name} {self.role.value} {self.password} {self.created_at}")[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a program may say instead of a name and a password."""
+    """A credential of a program."""
 
     id: str
     name: str
@@ -54,19 +54,19 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """All that the file says: users by name, tokens by the hash of their secret."""
+    """The content of the file: users by name, tokens by the hash of their secret."""
 
     people: Mapping[str, User] = field(default_factory=dict)
     tokens: Mapping[str, Token] = field(default_factory=dict)
 
     def user(self, name: str) -> User:
-        """Raises NotFound."""
+        """A user; raises NotFound."""
         if name not in self.people:
             raise NotFound("user", name, "launch.py user list shows them")
         return self.people[name]
 
     def bearer(self, secret: str, now: datetime) -> tuple[User, Role] | None:
-        """Whose token a secret is, and what it lets him do now; None for no valid token."""
+        """The owner of a token and its role now; None if the token is not valid."""
         token = self.tokens.get(digest(secret))
         user = None if token is None else self.people.get(token.user)
         if token is None or user is None or token.expires_at <= now:
@@ -81,7 +81,7 @@ class Users:
         return replace(self, tokens={**self.tokens, token.secret: token})
 
     def without_user(self, name: str) -> Users:
-        """Nor his tokens; raises NotFound."""
+        """Without a user and the tokens of that user; raises NotFound."""
         self.user(name)
         return Users(
             {other: user for other, user in self.people.items() if other != name},
@@ -89,7 +89,7 @@ class Users:
         )
 
     def without_token(self, id_: str, user: str | None = None) -> Users:
-        """Raises NotFound, also where the token is not that of `user`."""
+        """Without a token; raises NotFound, also if it belongs to another user than `user`."""
         left = {
             secret: token
             for secret, token in self.tokens.items()
@@ -101,12 +101,12 @@ class Users:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret that nobody can guess, unlike a password."""
+    """The hash of a random secret; unlike a password it needs no slow hash."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
-class UserBook:
-    """The users file; every change is seen by all who have it open."""
+class UsersFile:
+    """The users file; changes are visible to all processes that have it open."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -114,37 +114,37 @@ class UserBook:
 
     @property
     def users(self) -> Users:
-        """As they are now; raises Refused for a file that cannot be trusted."""
+        """The current content; raises Refused for a file that cannot be trusted."""
         return self._file.read()
 
     def change(self, change: Callable[[Users], Users]) -> None:
-        """Writes what `change` makes of them; whatever it raises leaves all as it is."""
+        """Replaces the content with `change` of it; if that raises, nothing changes."""
         self._file.change(change)
 
 
 def checked_name(name: str) -> str:
-    """A name that users may have; raises InvalidValue for others."""
+    """The name; raises InvalidValue if users may not have it."""
     if not _NAME.fullmatch(name):
         raise InvalidValue(f"{name!r}: a name has at most 64 letters, digits and . _ @ -")
     if name == LOCAL:
-        raise InvalidValue(f"{name}: the journal calls whoever has no name so; choose another")
+        raise InvalidValue(f"{name} is reserved for access without login; choose another name")
     return name
 
 
 def new_user(users: Users, name: str, role: Role, password: str, now: datetime) -> Users:
-    """With one user more, whose password has this hash; raises Refused if there is one."""
+    """With a new user, whose password has this hash; raises Refused if the name is taken."""
     if checked_name(name) in users.people:
-        raise Refused(f"there is a user {name} already: launch.py user password {name}")
+        raise Refused(f"user {name} exists: launch.py user password {name} changes the password")
     return users.with_user(User(name, role, password, now))
 
 
 def new_token(
     users: Users, user: str, scope: Role, name: str, times: tuple[datetime, datetime]
 ) -> tuple[Users, Token, str]:
-    """With one token more, and its secret; `times` are now and when it ends."""
+    """With a new token, that token, and its secret; `times` are now and its expiry."""
     owner = users.user(user)
     if not owner.role.may(scope):
-        raise Refused(f"{user} is {owner.role.value}: no token of his may do more ({scope.value})")
+        raise Refused(f"{user} is {owner.role.value}, which does not include {scope.value}")
     if len(name) > _LABEL or not name.isprintable():
         raise InvalidValue(f"the name of a token has at most {_LABEL} characters, on one line")
     secret = PREFIX + secrets.token_urlsafe(32)
@@ -180,14 +180,14 @@ def _decode(found: Any) -> Users:
 def _role(word: object, among: tuple[Role, ...]) -> Role:
     role = Role(word)
     if role not in among:
-        raise ValueError(f"nobody has the role {role.value}")
+        raise ValueError(f"a user cannot have the role {role.value}")
     return role
 
 
 def _instant(text: str) -> datetime:
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
-        raise ValueError(f"{text} does not say of which zone it is")
+        raise ValueError(f"{text} has no time zone")
     return found
 
 

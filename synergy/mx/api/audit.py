@@ -1,4 +1,4 @@
-"""The audit: every closed period accounted for."""
+"""The audit: whether every closed period is accounted for."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from synergy.queries.timetable.audit_standing import AuditStanding
 
 router = APIRouter(tags=["audit"])
 
-SHORTLY = 1.0  # seconds in which the audit of a small timetable is done
+SHORTLY = 1.0  # seconds that a response waits for a running audit
 
-Fresh = Annotated[bool, Query(description="begin a new audit, unless one is under way")]
+Fresh = Annotated[bool, Query(description="start a new audit, unless one is running")]
 
 
 @router.get(
     "/audit",
     response_model=AuditStanding,
-    responses={202: {"model": AuditStanding, "description": "An audit is under way"}},
+    responses={202: {"model": AuditStanding, "description": "An audit is running"}},
 )
 def show_audit(at: ServicesDep, _: Viewer, response: Response, fresh: Fresh = False) -> Any:
     """The newest audit, made by this process of MX.
 
-    An audit reads much where there is much, so it is made aside. A new one is begun if the
-    newest is ten minutes old, or if there is none, or with `fresh`. Answers 202 while there is
-    none yet, or not the fresh one that was asked for: look again.
+    Audits run in the background. A new one starts if the newest is ten minutes old, if there is
+    none, or with `fresh`. Responds 202 while the requested audit is running: ask again.
     """
     audits = at.audits
     standing = audits.begin() if fresh else audits.standing()

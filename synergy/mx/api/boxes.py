@@ -1,4 +1,4 @@
-"""Boxes: which processes run on which, and switching them there."""
+"""Boxes: the processes that run on each, and their switches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from synergy.errors import NotFound
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView
 
@@ -24,7 +24,7 @@ Name = Annotated[str, Path(max_length=200, description="the name of a process")]
 class Instance(BaseModel):
     """One instance of a process as the supervisor of its box last saw it.
 
-    `memory` are its resident bytes, null if it did not run.
+    `memory` is its resident memory in bytes, null if it did not run.
     """
 
     instance: int
@@ -36,7 +36,7 @@ class Instance(BaseModel):
 
 
 class ProcessOnBox(BaseModel):
-    """A process on a box; `is_on` is null if it is not assigned there (any more)."""
+    """A process on a box; `is_on` is null if it is not, or no longer, assigned there."""
 
     process: str
     is_on: bool | None
@@ -64,7 +64,7 @@ class ProcessOnBox(BaseModel):
 class Box(BaseModel):
     """A box. Its supervisor last reported `age` seconds ago; null if it never did.
 
-    What is shown of a box that `is_silent` may be over.
+    The data of a box that `is_silent` may be out of date.
     """
 
     id: str
@@ -85,7 +85,7 @@ class Box(BaseModel):
 
 
 class Switch(Asked):
-    """Whether the process shall run on the box."""
+    """The state that the process shall have on the box."""
 
     is_on: bool
 
@@ -104,7 +104,7 @@ def list_boxes(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor =
     return page_of([Box.of(view) for view in at.reads.boxes()], limit, cursor)
 
 
-@router.get("/boxes/{box}/processes/{name}", response_model=ProcessOnBox, responses=answers(404))
+@router.get("/boxes/{box}/processes/{name}", response_model=ProcessOnBox, responses=errors(404))
 def show_process_on_box(at: ServicesDep, _: Viewer, box: BoxId, name: Name) -> Any:
     """A process on a box."""
     return _of(at, box, name)
@@ -113,14 +113,14 @@ def show_process_on_box(at: ServicesDep, _: Viewer, box: BoxId, name: Name) -> A
 @router.put(
     "/boxes/{box}/processes/{name}",
     response_model=Touched[Switched],
-    responses=answers(404),
+    responses=errors(404),
 )
 def switch_process_on_box(
     at: ServicesDep, person: Operator, box: BoxId, name: Name, body: Switch
 ) -> Any:
-    """Starts or stops a process on a box, for as long as nobody says otherwise.
+    """Starts or stops a process on a box, until it is switched again.
 
-    Nothing is touched if it is so already.
+    Nothing is touched if it is in that state already.
     """
     at.upkeep.refuse_if_unknown_box(box)
     is_change = at.upkeep.switch_on_box(
@@ -136,4 +136,4 @@ def _of(at: Services, box: str, name: str) -> ProcessOnBox:
         for process in view.processes:
             if (view.id, process.process) == (box, name):
                 return ProcessOnBox.of(process)
-    raise NotFound("assignment", f"{name} on box {box}", "GET /boxes shows which there are")
+    raise NotFound("assignment", f"{name} on box {box}", "GET /boxes lists them")

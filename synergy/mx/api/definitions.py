@@ -1,6 +1,7 @@
-"""What a schedule is defined as, in the bodies of requests: the fields of a schedule file.
+"""Definitions of schedules in request bodies: the fields of a schedule file.
 
-`insight` reads them, and says all that is wrong at once; what is here describes them for OpenAPI.
+`synergy.schedule.format` reads them and reports all mistakes at once; this module describes them
+for OpenAPI.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _DEPENDENCY = {
 }
 FIELDS: dict[str, Any] = {
     "name": {"type": "string", "pattern": NAME},
-    "schedule_name": {"type": "string", "pattern": NAME, "description": "another word for name"},
+    "schedule_name": {"type": "string", "pattern": NAME, "description": "alias of name"},
     "process": {**_TEXT, "description": "the free-run process that it runs"},
     "arguments": {"type": "object", "description": "for the worker"},
     "target": {**_TEXT, "maxLength": 2048, "description": "what it sends to"},
@@ -82,7 +83,7 @@ ONE_OF = (("process", "target"), ("trigger", "cron", "when", "dependencies"))
 
 
 def _described(schema: dict[str, Any]) -> None:
-    """A definition with fields that OpenAPI knows by name."""
+    """Adds the fields to the OpenAPI schema of a definition."""
     schema.setdefault("properties", {}).update(FIELDS)
     schema["additionalProperties"] = False
     schema["allOf"] = [{"oneOf": [{"required": [name]} for name in names]} for names in ONE_OF]
@@ -95,11 +96,11 @@ class Written(Body):
 
     @property
     def definition(self) -> Mapping[str, object]:
-        """What was written of the schedule itself."""
+        """The definition alone."""
         return self.model_extra or {}
 
 
 class WrittenDown(Written, Asked):
-    """A schedule that is to be stored; what no definition has says why, and whether to try only."""
+    """A schedule to store, with the fields of every action."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_described)

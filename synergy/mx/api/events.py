@@ -1,4 +1,4 @@
-"""Events from outside: telling that something happened, and what was told."""
+"""Events from outside: publishing and listing them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synergy.model.schedule import Event
 from synergy.mx.access import EventPublisher, Viewer
 from synergy.mx.api.runs import TouchedRun
 from synergy.mx.bodies import WHOLE, Asked, Cursor, Limit, Page
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.event_effects import Effects, Taken
 
@@ -26,7 +26,7 @@ Partitions = Annotated[int, Field(ge=1, le=MOST_PARTITIONS), WHOLE]
 
 
 class Told(Asked):
-    """Something that happened. The same `id` again is the same event, and does nothing."""
+    """An event. A second one with the same `id` does nothing."""
 
     type: Type = Field(alias="eventType")
     timestamp: str = Field(
@@ -43,7 +43,7 @@ class Told(Asked):
         description="a path, or a name",
     )
     id: str | None = Field(None, min_length=1, max_length=LONGEST_ID)
-    partitions: Partitions | None = Field(None, description="of a PARTITION; 1 if nothing is said")
+    partitions: Partitions | None = Field(None, description="of a PARTITION; default: 1")
 
     def item(self) -> Mapping[str, object]:
         """The event alone."""
@@ -51,7 +51,7 @@ class Told(Asked):
 
 
 class EventView(BaseModel):
-    """An event as it was taken; `at` is when, `timestamp` when it happened."""
+    """An event, received `at`, that happened at `timestamp`."""
 
     number: int
     id: str
@@ -78,11 +78,10 @@ class EventView(BaseModel):
 
 
 class CameOf(BaseModel):
-    """An event that was taken, and what it did.
+    """A received event and its effects.
 
-    `touched` are the runs that it caused, or helped to cause; there may come more as long as it
-    is not decided, because no agent has looked at it. `schedules` listen to it. It is not new
-    if its id was there before.
+    `touched` are the runs that it caused, or helped to cause; more may follow until an agent has
+    processed it (`is_decided`). `schedules` listen to it. It is not new if its id existed before.
     """
 
     dry_run: bool
@@ -94,16 +93,16 @@ class CameOf(BaseModel):
     warnings: list[str]
 
 
-@router.get("/events", response_model=Page[EventView], responses=answers(422))
+@router.get("/events", response_model=Page[EventView], responses=errors(422))
 def list_events(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Events, newest first."""
     events, following = at.schedules.events(limit, cursor)
     return {"items": list(map(EventView.of, events)), "next": following}
 
 
-@router.post("/events", status_code=202, response_model=CameOf, responses=answers(415, 422))
+@router.post("/events", status_code=202, response_model=CameOf, responses=errors(415, 422))
 def tell_event(at: ServicesDep, person: EventPublisher, body: Told) -> Any:
-    """Takes an event, and waits a moment to say what it did."""
+    """Stores an event, and waits a moment for its effects."""
     who = person.asks(body.reason)
     taken = at.schedule_actions.tell(body.item(), who, at.now, dry_run=body.dry_run)
     effects = at.schedules.came_of([taken], threading.Event().wait)

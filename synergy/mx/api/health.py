@@ -1,6 +1,6 @@
-"""Health: whether MX is alive, and whether everything is well that work needs.
+"""Health: whether MX is alive, and whether everything that work needs is available.
 
-Both are told without the threads of other handlers, which may all be waiting for a store.
+Both are answered without the threads of other handlers, which may all be waiting for a store.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from synergy.mx.access import Viewer
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.health.readiness import Readiness
 
 router = APIRouter(tags=["health"])
 
-_NOT_WELL = "Something is not well; or, as a problem, nobody can be let in to ask"
+_NOT_WELL = "Something is not available; or, as a problem, authentication is unavailable"
 
 
 class Alive(BaseModel):
-    """That MX answers."""
+    """MX responds."""
 
     alive: Literal[True] = True
 
@@ -31,17 +31,17 @@ class Alive(BaseModel):
 @router.get("/livez", response_model=Alive)
 @router.get("/healthz", response_model=Alive)
 async def tell_alive(_: Viewer) -> Any:
-    """That MX answers. Nothing else is asked."""
+    """MX responds; nothing else is checked."""
     return Alive()
 
 
 @router.get(
     "/readyz",
     response_model=Readiness,
-    responses={503: {**answers(503)[503], "model": Readiness, "description": _NOT_WELL}},
+    responses={503: {**errors(503)[503], "model": Readiness, "description": _NOT_WELL}},
 )
 async def tell_ready(at: ServicesDep, _: Viewer, response: Response) -> Any:
-    """Whether store and bus answer within 2 s, and schedulers and agents are at work."""
+    """Whether store and bus respond within 2 s, and schedulers and agents are running."""
     found = await anyio.to_thread.run_sync(at.health.look, limiter=CapacityLimiter(1))
     if not found.ready:
         response.status_code = 503

@@ -1,4 +1,4 @@
-"""Jobs: found, looked at, explained, started over, skipped, tried again and acknowledged."""
+"""Jobs: list, detail, why; reprocess, skip, retry and acknowledge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from synergy.mx.bodies import (
     To,
     Touched,
 )
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.causes import Cause, Kind
 from synergy.queries.timetable.job_detail import JobDetail
@@ -37,7 +37,7 @@ from synergy.queries.timetable.job_list import JobPage, ListedJob, Wanted
 from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.views import Window
 
-NAMED = 1000  # jobs that a body, or the answer of an action, names at most
+NAMED = 1000  # jobs that a body, or the response to an action, lists at most
 
 router = APIRouter(tags=["jobs"])
 
@@ -45,7 +45,7 @@ Process = Annotated[str, Path(max_length=200, description="the name of a managed
 OfProcess = Annotated[str | None, Query(max_length=200, description="only jobs of this process")]
 InState = Annotated[
     Word | None,
-    Query(description="only jobs in this state; those that were given up are not among `skipped`"),
+    Query(description="only jobs in this state; `skipped` does not include given-up jobs"),
 ]
 Name = Annotated[str, Field(max_length=200, description="the name of a managed process")]
 Period = Annotated[
@@ -56,11 +56,11 @@ Period = Annotated[
 State = Literal[
     "embryo", "in_progress", "final_run", "processed", "noop", "skipped", "failed"
 ]  # fmt: skip
-"""A state of a job; one that was given up is skipped, with that cause."""
+"""A state of a job; a given-up job is skipped, with that cause."""
 
 
 class Why(BaseModel):
-    """Why a job is as it is, what would help, and the causes behind that."""
+    """Why a job is in its state, its remedies, and the causes behind it."""
 
     kind: Kind
     process: str
@@ -86,7 +86,7 @@ class Why(BaseModel):
 
 
 class TouchedJob(BaseModel):
-    """A job that was, or would be, changed; `given_up` is told from other skipped ones."""
+    """A job that was, or would be, changed; `given_up` differs from other skipped ones."""
 
     process: str
     timeperiod: str
@@ -108,9 +108,9 @@ class TouchedJob(BaseModel):
 
 
 class TouchedJobs(Touched[TouchedJob]):
-    """The jobs that an action touched, or would touch; `processes` has how many of each process.
+    """The jobs that an action touched, or would touch; `processes` counts them by process.
 
-    `touched` names at most 1,000 of them.
+    `touched` lists at most 1,000 of them.
     """
 
     processes: dict[str, int]
@@ -126,7 +126,7 @@ class TouchedJobs(Touched[TouchedJob]):
 
 
 class JobsInRange(Asked):
-    """The jobs of a process from `from` to `to`, which is not included; without `to`, that one."""
+    """The jobs of a process from `from` to before `to`; without `to`, the one at `from`."""
 
     process: Name
     from_: Period = Field(alias="from")
@@ -176,7 +176,7 @@ def _wanted(
 WantedJobs = Annotated[Wanted, Depends(_wanted)]
 
 
-@router.get("/jobs", response_model=Page[ListedJob], responses=answers(404, 409, 422))
+@router.get("/jobs", response_model=Page[ListedJob], responses=errors(404, 409, 422))
 def list_jobs(
     services: ServicesDep,
     _: Viewer,
@@ -189,22 +189,20 @@ def list_jobs(
 
 
 @router.get(
-    "/jobs/{process}/{timeperiod}", response_model=JobDetail, responses=answers(404, 409, 422)
+    "/jobs/{process}/{timeperiod}", response_model=JobDetail, responses=errors(404, 409, 422)
 )
 def show_job(
     services: ServicesDep, _: Viewer, process: Process, timeperiod: Timeperiod
 ) -> JobDetail:
-    """A job with its units, its story, what it is made from, and what is made from it."""
+    """A job with its units, its journal, its inputs and its outputs."""
     return services.reads.job(process, timeperiod)
 
 
-@router.get(
-    "/jobs/{process}/{timeperiod}/why", response_model=Why, responses=answers(404, 409, 422)
-)
+@router.get("/jobs/{process}/{timeperiod}/why", response_model=Why, responses=errors(404, 409, 422))
 def explain_job(services: ServicesDep, _: Viewer, process: Process, timeperiod: Timeperiod) -> Why:
-    """Why a job is as it is, down to the leaf causes, each with what would help.
+    """Why a job is in its state, down to the leaf causes, each with its remedies.
 
-    A help is a command, and where it can be done from here as well, the request that does it.
+    A remedy is a command and, if the API offers it, the request that does the same.
     """
     return Why.of(services.reads.why(process, timeperiod))
 
@@ -212,55 +210,53 @@ def explain_job(services: ServicesDep, _: Viewer, process: Process, timeperiod: 
 @router.post(
     "/jobs/reprocess",
     response_model=TouchedJobs,
-    responses={**ACCEPTED, **answers(404, 409, 422)},
+    responses={**ACCEPTED, **errors(404, 409, 422)},
 )
 def reprocess_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Starts jobs over, with all that was made from them; those not begun pass through."""
+    """Starts jobs over, with all jobs made from them; jobs that have not begun are ignored."""
     return _act(services, person, body, BulkVerb.REPROCESS, prefer)
 
 
 @router.post(
     "/jobs/skip",
     response_model=TouchedJobs,
-    responses={**ACCEPTED, **answers(404, 409, 422)},
+    responses={**ACCEPTED, **errors(404, 409, 422)},
 )
 def skip_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Skips jobs that are not finished, with all that would have been made from them."""
+    """Skips unfinished jobs, with all jobs that would have been made from them."""
     return _act(services, person, body, BulkVerb.SKIP, prefer)
 
 
 @router.post(
     "/jobs/retry",
     response_model=TouchedJobs,
-    responses={**ACCEPTED, **answers(404, 409, 422)},
+    responses={**ACCEPTED, **errors(404, 409, 422)},
 )
 def retry_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Tries jobs that are failed again, with a fresh budget of attempts; others pass through."""
+    """Retries failed jobs with a fresh budget of attempts; other jobs are ignored."""
     return _act(services, person, body, BulkVerb.RETRY, prefer)
 
 
 @router.post(
     "/jobs/acknowledge",
     response_model=TouchedJobs,
-    responses={**ACCEPTED, **answers(404, 409, 422)},
+    responses={**ACCEPTED, **errors(404, 409, 422)},
 )
 def acknowledge_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Takes note of jobs that were given up, which are then skipped like others.
+    """Acknowledges given-up jobs, which are then skipped like others.
 
-    The reason is required, but for a dry run: it says why it is well without these periods.
+    The reason is required, except for a dry run: it says why these periods are not needed.
     """
     if not body.reason.strip(". ") and not body.dry_run:
-        raise InvalidValue(
-            "reason is missing: acknowledging needs it, to say why it is well without these periods"
-        )
+        raise InvalidValue("reason is missing: say why these periods are not needed")
     return _act(services, person, body, BulkVerb.ACKNOWLEDGE, prefer)
 
 

@@ -1,4 +1,4 @@
-"""The journal: what happened, when, why, and who did it."""
+"""The journal: what happened, when, why, and by whom."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synergy.mx.services import ServicesDep
 router = APIRouter(tags=["journal"])
 
 Process = Annotated[
-    str | None, Query(max_length=200, description="a process or schedule, also one that was")
+    str | None, Query(max_length=200, description="a process or schedule, also a former one")
 ]
 Timeperiod = Annotated[
     str | None,
@@ -22,10 +22,10 @@ Timeperiod = Annotated[
 ]
 Event = Annotated[
     str | None,
-    Query(max_length=100, description="`job.skipped`; or `job`, for all that concern jobs"),
+    Query(max_length=100, description="`job.skipped`; or `job` for all events of jobs"),
 ]
 Who = Annotated[
-    str | None, Query(max_length=200, description="a part of the name of who did it, in any case")
+    str | None, Query(max_length=200, description="a part of the name of the actor, in any case")
 ]
 
 
@@ -42,6 +42,6 @@ def list_entries(
 ) -> Any:
     """Entries, newest first.
 
-    A page of an event that is rare may be short, or even empty, and have a next one.
+    A page of a rare event may be short or empty, and still have a next one.
     """
     return at.reads.journal(process, timeperiod, event, limit, cursor, who)

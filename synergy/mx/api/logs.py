@@ -1,4 +1,4 @@
-"""Log files of this box, and what reading a log looks like, whoever wrote it."""
+"""Log files of this box, and the common parts of reading any log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from synergy.errors import InvalidValue
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import MOST, Cursor, Limit, Page, page_of
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.files import LogFileView
@@ -29,17 +29,17 @@ Name = Annotated[
 
 
 class Looking(BaseModel):
-    """Which lines are wanted, and in which log the numbers were counted."""
+    """The filter of lines, and the log that their numbers refer to."""
 
-    q: str = Field("", max_length=200, description="what the lines hold, in any case")
+    q: str = Field("", max_length=200, description="text in the lines, in any case")
     level: Literal["", "debug", "info", "warning", "error", "critical"] = Field(
         "", description="only lines of at least this level"
     )
     start: str = Field(
         "",
         max_length=40,
-        description="id of the part that a log file began with when its lines were counted; "
-        "409 if it is gone by now",
+        description="id of the oldest part of the log when its lines were numbered; 409 if it "
+        "has been deleted since",
     )
 
     @property
@@ -48,24 +48,24 @@ class Looking(BaseModel):
 
 
 class Reading(Looking):
-    """Which lines, and how many; the newest without `after` and `before`."""
+    """The lines to return; the newest without `after` and `before`."""
 
     after: int | None = Field(
-        None, ge=0, le=HIGHEST, description="lines behind the one of this number"
+        None, ge=0, le=HIGHEST, description="lines after the one with this number"
     )
     before: int | None = Field(
-        None, ge=1, le=HIGHEST, description="lines before the one of this number"
+        None, ge=1, le=HIGHEST, description="lines before the one with this number"
     )
     limit: int = Field(100, ge=1, le=1000, description="how many lines at most")
     format: Literal["json", "text"] = Field(
-        "json", description="text: all of the log, whatever else is asked for"
+        "json", description="text: the whole log; other parameters are ignored"
     )
 
 
 class Finding(Looking):
-    """Which lines, and how many numbers."""
+    """The lines whose numbers to return."""
 
-    after: int = Field(0, ge=0, le=HIGHEST, description="lines behind the one of this number")
+    after: int = Field(0, ge=0, le=HIGHEST, description="lines after the one with this number")
     limit: int = Field(10_000, ge=1, le=50_000, description="how many numbers at most")
 
 
@@ -81,37 +81,37 @@ READ: dict[int | str, dict[str, Any]] = {
 
 @router.get("/logs", response_model=Page[LogFileView])
 def list_logs(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
-    """The log files that the box of this MX has."""
+    """The log files on the box of this MX."""
     return page_of(at.logs.all(), limit, cursor)
 
 
-@router.get("/logs/{name}", response_model=LogSlice, responses=READ | answers(404, 409, 422))
+@router.get("/logs/{name}", response_model=LogSlice, responses=READ | errors(404, 409, 422))
 def read_log(at: ServicesDep, _: Viewer, name: Name, ask: ToRead) -> Any:
-    """Lines of a log, its rotated parts included."""
+    """Lines of a log, including its rotated parts."""
     if ask.format == "text":
         return as_text(at.logs.download(name), name)
     with at.logs.open(name, ask.start) as log:
         return read(log, ask)
 
 
-@router.get("/logs/{name}/matches", response_model=Matches, responses=answers(404, 409, 422))
+@router.get("/logs/{name}/matches", response_model=Matches, responses=errors(404, 409, 422))
 def find_in_log(at: ServicesDep, _: Viewer, name: Name, ask: ToFind) -> Any:
-    """The numbers of the lines that hold a text, or are of a level."""
+    """The numbers of the lines with a text or level."""
     with at.logs.open(name, ask.start) as log:
         return lines.matches(log, ask.after, ask.limit, ask.wanted)
 
 
 def read(log: Log[Raw], ask: Reading) -> LogSlice:
-    """Lines to one side; raises InvalidValue if both are asked for."""
+    """Lines after or before a number; raises InvalidValue if both are given."""
     if ask.after is None:
         return lines.before(log, ask.before or HIGHEST, ask.limit, ask.wanted)
     if ask.before is not None:
-        raise InvalidValue("after and before: give one of them, or neither for the newest lines")
+        raise InvalidValue("after and before exclude each other; omit both for the newest lines")
     return lines.after(log, ask.after, ask.limit, ask.wanted)
 
 
 def as_text(chunks: Any, name: str) -> Response:
-    """A log as a file to keep."""
+    """A log as a download."""
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
     return StreamingResponse(
         chunks,

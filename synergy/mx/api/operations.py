@@ -1,4 +1,4 @@
-"""Operations: what goes on after its answer was given."""
+"""Operations: work that continues after the response."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pydantic import BaseModel, Field
 from synergy.model.operation import Operation
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 
-PLACE = "/api/v1/operations/"  # where an operation is found, by its id
-LONG = 2000  # jobs; what changes more of them goes on after the answer
+PLACE = "/api/v1/operations/"  # followed by the id of an operation
+LONG = 2000  # jobs; a change of more of them becomes an operation
 
 router = APIRouter(tags=["operations"])
 
@@ -24,23 +24,22 @@ Prefer = Annotated[
     str | None,
     Header(
         max_length=200,
-        description=f"`respond-async`: answer 202 at once, which is what more than {LONG:,} jobs "
-        "are answered in any case",
+        description=f"`respond-async`: respond 202 at once, as always for more than {LONG:,} jobs",
     ),
 ]
 Id = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$", description="the id of an operation")]
 
 
 class OperationView(BaseModel):
-    """What was asked for, and how far it is."""
+    """An operation and its progress."""
 
     id: str
     kind: Literal["reprocess", "skip", "retry", "acknowledge"]
-    process: str = Field(description="empty if it is about several")
+    process: str = Field(description="empty for several")
     state: Literal["accepted", "running", "done", "failed"]
-    total: int = Field(description="jobs that were asked for")
-    done: int = Field(description="how many of these are done")
-    touched: int = Field(description="jobs that were changed, with those made from them")
+    total: int = Field(description="jobs in the request")
+    done: int = Field(description="jobs of the request that are done")
+    touched: int = Field(description="jobs that were changed, including those made from them")
     detail: str = Field(description="why it failed")
     who: str
     why: str
@@ -57,23 +56,21 @@ class OperationView(BaseModel):
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": OperationView,
-        "description": "Accepted: it goes on after this answer",
-        "headers": {
-            "Location": {"description": "where to follow it", "schema": {"type": "string"}}
-        },
+        "description": "Accepted: the operation continues after this response",
+        "headers": {"Location": {"description": "the operation", "schema": {"type": "string"}}},
     }
 }
-"""What OpenAPI says of a route that may answer so, for its `responses=`."""
+"""The OpenAPI description of 202, for `responses=` of a route."""
 
 
 def accepted(operation: Operation) -> JSONResponse:
-    """The answer that something goes on, and where to follow it."""
+    """202 with the operation and its address."""
     view = OperationView.of(operation).model_dump(mode="json")
     return JSONResponse(view, 202, {"Location": f"{PLACE}{operation.id}"})
 
 
 def is_to_be_async(prefer: str | None) -> bool:
-    """Whether a `Prefer` asks not to be kept waiting."""
+    """Whether a `Prefer` header has respond-async."""
     preferences = (prefer or "").lower().split(",")
     return any(each.partition(";")[0].strip() == "respond-async" for each in preferences)
 
@@ -82,12 +79,12 @@ def is_to_be_async(prefer: str | None) -> bool:
 def operations(
     at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[OperationView]:
-    """Operations, newest first; those that ended are kept for 30 days."""
+    """Operations, newest first; finished ones are kept for 30 days."""
     found, following = at.operations.find(limit, cursor)
     return Page(items=[OperationView.of(one) for one in found], next=following)
 
 
-@router.get("/operations/{id}", responses=answers(404))
+@router.get("/operations/{id}", responses=errors(404))
 def operation(at: ServicesDep, _: Viewer, id: Id) -> OperationView:
-    """How far an operation is."""
+    """An operation and its progress."""
     return OperationView.of(at.operations.get(id))

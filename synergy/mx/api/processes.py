@@ -1,4 +1,4 @@
-"""Processes: how they stand, switching them, and having them run."""
+"""Processes: their state, their switches and triggers, and running them now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synergy.commands.processes import ProcessChange, Triggered
 from synergy.errors import InvalidValue
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.views import ProcessView
 
@@ -21,7 +21,7 @@ Name = Annotated[str, Path(max_length=200, description="the name of a process")]
 
 
 class Change(Asked):
-    """What shall become of a process; null leaves it as it is."""
+    """Changes of a process; null changes nothing."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -46,22 +46,22 @@ def list_processes(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Curs
     return page_of(at.reads.processes(), limit, cursor)
 
 
-@router.get("/processes/{name}", response_model=ProcessView, responses=answers(404))
+@router.get("/processes/{name}", response_model=ProcessView, responses=errors(404))
 def show_process(at: ServicesDep, _: Viewer, name: Name) -> Any:
-    """How a process stands."""
+    """The state of a process."""
     return at.reads.process(name)
 
 
 @router.patch(
-    "/processes/{name}", response_model=Touched[ProcessChange], responses=answers(404, 409)
+    "/processes/{name}", response_model=Touched[ProcessChange], responses=errors(404, 409)
 )
 def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) -> Any:
-    """Switches a process on or off, everywhere, or changes when it looks at its jobs or runs.
+    """Switches a process on or off everywhere, or changes its trigger.
 
-    What runs, runs to its end. Nothing is touched that is so already.
+    Running work continues to its end. Nothing is touched that has that value already.
     """
     if body.is_on is None and body.trigger_frequency is None:
-        raise InvalidValue("say what to change: is_on, trigger_frequency or both")
+        raise InvalidValue("nothing to change: expected is_on, trigger_frequency or both")
     who = person.asks(body.reason)
 
     def changes(*, dry_run: bool) -> list[ProcessChange]:
@@ -73,17 +73,17 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
             made.append(act.switch(name, body.is_on, who, at.now, dry_run=dry_run))
         return [change for change in made if change is not None]
 
-    touched = changes(dry_run=True)  # all of it can be done, or none of it is
+    touched = changes(dry_run=True)  # either all changes are possible, or none is made
     if not body.dry_run:
         touched = changes(dry_run=False)
     return Touched(dry_run=body.dry_run, touched=touched)
 
 
 @router.post(
-    "/processes/{name}/trigger", response_model=Touched[Triggered], responses=answers(404, 409)
+    "/processes/{name}/trigger", response_model=Touched[Triggered], responses=errors(404, 409)
 )
 def trigger_process(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
-    """Has a managed process look at its jobs now; runs a free-run process now."""
+    """Triggers a managed process now; runs a free-run process now."""
     who = person.asks(body.reason)
     done = at.process_actions.trigger(name, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[done])

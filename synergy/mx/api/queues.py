@@ -1,4 +1,4 @@
-"""Queues: how many messages wait in each, and those that nobody could make sense of."""
+"""Queues: their waiting messages, and messages in quarantine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from synergy.mx.access import Admin, Operator, Viewer
 from synergy.mx.bodies import MOST, WHOLE, Asked, Cursor, Limit, Page, Touched, page_of
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.dead_letters import DeadLetter
 from synergy.queries.views import QueueView
@@ -18,14 +18,14 @@ from synergy.queries.views import QueueView
 router = APIRouter(tags=["queues"])
 
 Name = Annotated[str, Path(max_length=200, description="the name of a queue")]
-Seq = Annotated[int, Field(ge=1, le=2**53), WHOLE]  # JSON has no greater whole numbers
+Seq = Annotated[int, Field(ge=1, le=2**53), WHOLE]  # the largest exact integer in JSON
 
 LONGEST = 10_000  # characters of a message that are shown
 QUARANTINE = "quarantine"
 
 
 class Replay(Asked):
-    """Which messages to send again: null for all."""
+    """The messages to send again; null for all."""
 
     seqs: list[Seq] | None = Field(None, min_length=1, max_length=1000)
 
@@ -45,30 +45,30 @@ def list_queues(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor 
 
 @router.get("/queues/dead", response_model=Page[DeadLetter])
 def list_dead_letters(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
-    """Messages that nobody could make sense of, newest first."""
+    """Messages in quarantine, newest first."""
     return at.reads.dead_letters(limit, cursor, LONGEST)
 
 
-@router.post("/queues/dead/replay", response_model=Touched[Moved], responses=answers(404, 409))
+@router.post("/queues/dead/replay", response_model=Touched[Moved], responses=errors(404, 409))
 def replay_dead_letters(at: ServicesDep, person: Operator, body: Replay) -> Any:
-    """Sends messages in quarantine to their queues again: all that are named, or none."""
+    """Sends messages in quarantine to their queues again: all of them, or none."""
     who = person.asks(body.reason)
     counts = at.upkeep.replay(body.seqs, who, at.now, dry_run=body.dry_run)
     return _touched(counts, dry_run=body.dry_run)
 
 
-@router.post("/queues/dead/purge", response_model=Touched[Moved], responses=answers(409))
+@router.post("/queues/dead/purge", response_model=Touched[Moved], responses=errors(409))
 def purge_dead_letters(at: ServicesDep, person: Admin, body: Asked) -> Any:
     """Drops all messages in quarantine."""
     dropped = at.upkeep.purge_dead(person.asks(body.reason), at.now, dry_run=body.dry_run)
     return _touched({QUARANTINE: dropped}, dry_run=body.dry_run)
 
 
-@router.post("/queues/{name}/purge", response_model=Touched[Moved], responses=answers(404, 409))
+@router.post("/queues/{name}/purge", response_model=Touched[Moved], responses=errors(404, 409))
 def purge_queue(at: ServicesDep, person: Admin, name: Name, body: Asked) -> Any:
     """Drops all messages that wait in a queue.
 
-    Messages for workers are only hints, which the collector says again; events are lost.
+    Messages for workers are hints, which the collector sends again; events are lost.
     """
     dropped = at.upkeep.purge(name, person.asks(body.reason), at.now, dry_run=body.dry_run)
     return _touched({name: dropped}, dry_run=body.dry_run)

@@ -1,4 +1,4 @@
-"""Runs of schedules: what was sent or worked on, and what came of it; launching again."""
+"""Runs of schedules: request and result; retry, cancel and replay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.model.schedule import Run, RunState
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import NAME
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["runs"])
 
 
 class _NoWord(StringConvertor):
-    """An id; what is done with runs is none, so that GET /runs/replay is no run."""
+    """The id of a run; not the word of an action, so that GET /runs/replay is not a run."""
 
     regex = r"(?!(?:dead|replay)(?:/|\Z))[^/]+"
 
@@ -47,12 +47,12 @@ class TouchedRun(BaseModel):
 
 
 class Replay(Asked):
-    """Which runs to launch again: all that failed, or those of one schedule."""
+    """The failed runs to launch again: all, or those of one schedule."""
 
     name: str | None = Field(None, alias="schedule", pattern=NAME)
 
 
-@router.get("/runs", response_model=Page[RunView], responses=answers(404, 422))
+@router.get("/runs", response_model=Page[RunView], responses=errors(404, 422))
 def list_runs(
     at: ServicesDep,
     _: Viewer,
@@ -65,7 +65,7 @@ def list_runs(
     return at.schedules.runs(schedule, state, limit, cursor)
 
 
-@router.get("/runs/dead", response_model=Page[RunView], responses=answers(422))
+@router.get("/runs/dead", response_model=Page[RunView], responses=errors(422))
 def list_dead_runs(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Runs that have failed and were not launched again, newest first.
 
@@ -74,23 +74,23 @@ def list_dead_runs(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Curso
     return at.schedules.dead_page(limit, cursor)
 
 
-@router.post("/runs/replay", response_model=Touched[TouchedRun], responses=answers(404, 422))
+@router.post("/runs/replay", response_model=Touched[TouchedRun], responses=errors(404, 422))
 def replay(at: ServicesDep, person: Operator, body: Replay) -> Any:
-    """Launches all again that failed and were not launched again."""
+    """Launches all failed runs again that were not launched again yet."""
     runs = at.schedule_actions.replay(
         body.name, person.asks(body.reason), at.now, dry_run=body.dry_run
     )
     return Touched(dry_run=body.dry_run, touched=list(map(TouchedRun.of, runs)))
 
 
-@router.get("/runs/{id:run}", response_model=RunDetail, responses=answers(404, 422))
+@router.get("/runs/{id:run}", response_model=RunDetail, responses=errors(404, 422))
 def show_run(at: ServicesDep, _: Viewer, id: RunId) -> Any:
-    """All that is known of a run: its request and the answers, without what is secret in them."""
+    """A run with its request and responses, without their secrets."""
     return at.schedules.run(id)
 
 
 @router.post(
-    "/runs/{id}/retry", response_model=Touched[TouchedRun], responses=answers(404, 409, 422)
+    "/runs/{id}/retry", response_model=Touched[TouchedRun], responses=errors(404, 409, 422)
 )
 def retry_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
     """Launches a failed run again, with a fresh budget."""
@@ -100,10 +100,10 @@ def retry_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
 
 
 @router.post(
-    "/runs/{id}/cancel", response_model=Touched[TouchedRun], responses=answers(404, 409, 422)
+    "/runs/{id}/cancel", response_model=Touched[TouchedRun], responses=errors(404, 409, 422)
 )
 def cancel_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
-    """Cancels a run that waits, or that was launched and has not begun."""
+    """Cancels a run that is pending, or launched and not begun."""
     who = person.asks(body.reason)
     run = at.schedule_actions.cancel(id, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])

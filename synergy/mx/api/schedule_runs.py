@@ -1,4 +1,4 @@
-"""What comes of one schedule: its due times, what waits, its runs; and launching it."""
+"""Runs of one schedule: due times, pending and past runs; trigger, cancel and retry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Name, Written
 from synergy.mx.api.runs import RunId, State, TouchedRun
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, StagedCursor, Touched
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView
 from synergy.schedule.format.literals import instant
@@ -30,7 +30,7 @@ Few = Annotated[int, Query(ge=1, le=1000, description="how many due times at mos
 _RUN = Touched[TouchedRun]
 
 
-@router.get("/schedules/{name}/runs", response_model=Page[RunView], responses=answers(404, 422))
+@router.get("/schedules/{name}/runs", response_model=Page[RunView], responses=errors(404, 422))
 def list_runs_of_schedule(
     at: ServicesDep,
     _: Viewer,
@@ -39,30 +39,30 @@ def list_runs_of_schedule(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """Its runs, newest first; a schedule that was removed may still have some."""
+    """The runs of a schedule, newest first; a removed schedule may still have some."""
     return at.schedules.runs(name, state, limit, cursor)
 
 
-@router.get("/schedules/{name}/pending", response_model=Page[RunView], responses=answers(404, 422))
+@router.get("/schedules/{name}/pending", response_model=Page[RunView], responses=errors(404, 422))
 def list_pending_of_schedule(
     at: ServicesDep, _: Viewer, name: Name, limit: Limit = 100, cursor: StagedCursor = None
 ) -> Any:
-    """What waits to be launched, and for what.
+    """Pending runs, and what they wait for.
 
     The job that collects events is in the state `pending_trigger`, and has no id.
     """
     return at.schedules.pending_page(name, limit, cursor)
 
 
-@router.get("/schedules/{name}/preview", response_model=Preview, responses=answers(404, 422))
+@router.get("/schedules/{name}/preview", response_model=Preview, responses=errors(404, 422))
 def preview_schedule(
     at: ServicesDep, _: Viewer, name: Name, start: Start = None, end: End = None, limit: Few = 10
 ) -> Any:
-    """When it is due, and what it would send."""
+    """The next due times, and what would be sent."""
     return at.schedules.preview(name, *_range(start, end), limit)
 
 
-@router.post("/schedules/preview", response_model=Preview, responses=answers(422))
+@router.post("/schedules/preview", response_model=Preview, responses=errors(422))
 def preview_definition(
     at: ServicesDep,
     _: Operator,
@@ -71,20 +71,20 @@ def preview_definition(
     end: End = None,
     limit: Few = 10,
 ) -> Any:
-    """The same of a schedule that is only written; nothing is stored."""
+    """The same for a definition that is not stored."""
     return at.schedules.preview(body.definition, *_range(start, end), limit)
 
 
-@router.post("/schedules/{name}/trigger", response_model=_RUN, responses=answers(404, 409, 422))
+@router.post("/schedules/{name}/trigger", response_model=_RUN, responses=errors(404, 409, 422))
 def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
-    """Runs a schedule now, enabled or not, whatever its constraints say."""
+    """Runs a schedule now, enabled or not, without regard to its constraints."""
     who = person.asks(body.reason)
     id_ = at.schedule_actions.trigger(name, who, at.now, dry_run=body.dry_run)
     run = TouchedRun(id=None if body.dry_run else id_, schedule=name, state="launched")
     return Touched(dry_run=body.dry_run, touched=[run])
 
 
-@router.post("/schedules/{name}/cancel", response_model=_RUN, responses=answers(404, 409, 422))
+@router.post("/schedules/{name}/cancel", response_model=_RUN, responses=errors(404, 409, 422))
 def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Cancels a one-off job that has not begun."""
     who = person.asks(body.reason)
@@ -93,7 +93,7 @@ def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> An
 
 
 @router.post(
-    "/schedules/{name}/runs/{id}/retry", response_model=_RUN, responses=answers(404, 409, 422)
+    "/schedules/{name}/runs/{id}/retry", response_model=_RUN, responses=errors(404, 409, 422)
 )
 def retry_run_of_schedule(
     at: ServicesDep, person: Operator, name: Name, id: RunId, body: Asked
@@ -105,7 +105,7 @@ def retry_run_of_schedule(
 
 
 @router.post(
-    "/schedules/{name}/runs/{id}/cancel", response_model=_RUN, responses=answers(404, 409, 422)
+    "/schedules/{name}/runs/{id}/cancel", response_model=_RUN, responses=errors(404, 409, 422)
 )
 def cancel_run_of_schedule(
     at: ServicesDep, person: Operator, name: Name, id: RunId, body: Asked

@@ -10,7 +10,7 @@ from synergy.model.schedule import Schedule
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Name, WrittenDown
 from synergy.mx.bodies import Asked, Limit, NamedCursor, Page, Touched
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.reads import touched_schedule
 from synergy.queries.schedules.views import ScheduleDetail, ScheduleView, TouchedSchedule
@@ -33,7 +33,7 @@ _CREATED: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/schedules", response_model=Page[ScheduleView], responses=answers(422))
+@router.get("/schedules", response_model=Page[ScheduleView], responses=errors(422))
 def list_schedules(
     at: ServicesDep,
     _: Viewer,
@@ -47,7 +47,7 @@ def list_schedules(
 
 
 @router.post(
-    "/schedules", status_code=201, response_model=TOUCHED, responses=_CREATED | answers(409, 422)
+    "/schedules", status_code=201, response_model=TOUCHED, responses=_CREATED | errors(409, 422)
 )
 def create_schedule(
     at: ServicesDep, person: Operator, body: WrittenDown, response: Response
@@ -66,43 +66,43 @@ def create_schedule(
     return _touched(schedule, dry_run=body.dry_run)
 
 
-@router.get("/schedules/{name}", response_model=ScheduleDetail, responses=answers(404, 422))
+@router.get("/schedules/{name}", response_model=ScheduleDetail, responses=errors(404, 422))
 def show_schedule(at: ServicesDep, _: Viewer, name: Name) -> Any:
-    """All that is known of a schedule, without what is secret in its definition."""
+    """A schedule, without the secrets in its definition."""
     return at.schedules.show_schedule(name)
 
 
-@router.put("/schedules/{name}", response_model=TOUCHED, responses=answers(404, 409, 422))
+@router.put("/schedules/{name}", response_model=TOUCHED, responses=errors(404, 409, 422))
 def replace_schedule(at: ServicesDep, person: Operator, name: Name, body: WrittenDown) -> Any:
-    """Defines a schedule anew; its runs are kept, and what it had pending is dropped.
+    """Replaces the definition of a schedule; past runs are kept, pending ones dropped.
 
-    `***` in a definition means what is there now. Whether it is enabled stays as it is.
+    `***` in a definition keeps the current value. An enabled schedule stays enabled.
     """
     who, what = person.asks(body.reason), body.definition
     schedule = at.schedule_actions.replace(name, what, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 
-@router.delete("/schedules/{name}", response_model=TOUCHED, responses=answers(404, 409, 422))
+@router.delete("/schedules/{name}", response_model=TOUCHED, responses=errors(404, 409, 422))
 def remove_schedule(
     at: ServicesDep, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
 ) -> Any:
-    """Forgets a schedule; its runs are kept, and what it had pending is dropped."""
+    """Removes a schedule; past runs are kept, pending ones dropped."""
     schedule = at.schedule_actions.remove(name, person.asks(reason), at.now, dry_run=dry_run)
     return _touched(schedule, dry_run=dry_run)
 
 
-@router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=answers(404, 409, 422))
+@router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=errors(404, 409, 422))
 def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
-    """Lets a schedule begin, from zero."""
+    """Enables a schedule; its constraints start from zero."""
     who = person.asks(body.reason)
     schedule = at.schedule_actions.enable(name, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 
-@router.post("/schedules/{name}/disable", response_model=TOUCHED, responses=answers(404, 409, 422))
+@router.post("/schedules/{name}/disable", response_model=TOUCHED, responses=errors(404, 409, 422))
 def disable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
-    """Stops a schedule, and drops what it has pending; what was launched runs to its end."""
+    """Disables a schedule and drops pending runs; launched ones continue to their end."""
     who = person.asks(body.reason)
     schedule = at.schedule_actions.disable(name, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)

@@ -1,4 +1,4 @@
-"""The store: which it is, and how much is in it."""
+"""The store: engine, version and size."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ router = APIRouter(tags=["store"])
 
 
 class StoreView(BaseModel):
-    """What the store says of itself; `rows` by table or collection.
+    """The state of the store; `rows` by table or collection.
 
-    `warnings` say what it cannot promise as it is set up. Where it is, is not told.
+    `warnings` list guarantees that its configuration does not give. Its address is not shown.
     """
 
     engine: str
@@ -30,7 +30,7 @@ class StoreView(BaseModel):
 
 @router.get("/store", response_model=StoreView)
 def show_store(at: ServicesDep, _: Viewer) -> Any:
-    """How the store is."""
+    """The state of the store."""
     found = at.reads.store_status()
     return StoreView(
         engine=found.engine,

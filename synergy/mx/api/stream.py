@@ -1,4 +1,4 @@
-"""The stream of what happens, as server-sent events."""
+"""The journal as server-sent events."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LastSeen = Annotated[
 Since = Annotated[
     str | None, Query(pattern=NUMBER, description="`seq` of the last entry that was seen")
 ]
-Process = Annotated[str, Query(max_length=200, description="only what concerns it")]
+Process = Annotated[str, Query(max_length=200, description="only entries of this process")]
 Nouns = Annotated[
-    str, Query(pattern=r"^[a-z,]{0,200}$", description="`job,unit`: only these; all without")
+    str, Query(pattern=r"^[a-z,]{0,200}$", description="`job,unit`: only these; default: all")
 ]
 
 
 class EventStream(StreamingResponse):
-    """Answers that go on until one of both sides ends them."""
+    """A response that continues until either side ends it."""
 
     media_type = MEDIA_TYPE
 
@@ -48,10 +48,10 @@ async def stream(
 ) -> EventStream:
     """The journal from now on, or from after the entry that was seen last.
 
-    A message has the entry's `seq` as id, what stands before the dot of its `event` as event
-    (`job`, `unit`, ...), and the entry as data. `behind` stands for more than 500 entries at
-    once: read again what you show. A comment comes every 15 s. Who is too slow is cut off, and
-    may come back with `Last-Event-ID`.
+    A message has the `seq` of the entry as id, the part of its `event` before the dot as event
+    (`job`, `unit`, ...), and the entry as data. `behind` replaces more than 500 entries at once:
+    reload what you show. A comment is sent every 15 s. Slow clients are disconnected, and may
+    reconnect with `Last-Event-ID`.
     """
     at.stream.refuse_if_full()
     begin = last_seen or since

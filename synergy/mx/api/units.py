@@ -1,4 +1,4 @@
-"""Units of work: which there are, what happened to one, its log; canceling and retrying."""
+"""Units of work: list, detail and log; cancel and retry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.logs import READ, ToFind, ToRead, as_text, read
 from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
-from synergy.mx.problems import answers
+from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LogSlice, Matches
@@ -32,9 +32,9 @@ State = Annotated[UnitState | None, Query(description="only those in this state"
 class UnitView(BaseModel):
     """A unit of work: one request to a worker, for `[start_timeperiod, end_timeperiod)`.
 
-    `attempt` rises each time it is handed out; `failures` are attempts that failed or were lost.
-    `owner` is the worker that holds it, or did last. Of a unit of a job `run` is null; one that
-    carries out a run has the run's id, and belongs to no job.
+    `attempt` counts how often it was handed out; `failures` are attempts that failed or were lost.
+    `owner` is the worker that holds it, or held it last. `run` is the id of the run that it
+    executes, null for a unit of a job.
     """
 
     id: str
@@ -68,14 +68,14 @@ class UnitView(BaseModel):
 
 
 class UnitDetail(UnitView):
-    """A unit and what the journal tells of it, oldest first."""
+    """A unit with its journal entries, oldest first."""
 
     story: list[JournalEntry]
     log_lines: int
 
 
 class TouchedUnit(BaseModel):
-    """A unit that was changed, or would be."""
+    """A unit that was, or would be, changed."""
 
     id: str
     process: str
@@ -84,7 +84,7 @@ class TouchedUnit(BaseModel):
     after: str
 
 
-@router.get("/units", response_model=Page[UnitView], responses=answers(422))
+@router.get("/units", response_model=Page[UnitView], responses=errors(422))
 def list_units(
     at: ServicesDep,
     _: Viewer,
@@ -98,40 +98,40 @@ def list_units(
     return {"items": list(map(UnitView.of, page.items)), "next": page.next}
 
 
-@router.get("/units/{id}", response_model=UnitDetail, responses=answers(404, 422))
+@router.get("/units/{id}", response_model=UnitDetail, responses=errors(404, 422))
 def show_unit(at: ServicesDep, _: Viewer, id: Id) -> Any:
-    """All that is known of a unit, with what happened to each of its attempts."""
+    """A unit, with the journal of its attempts."""
     unit = at.reads.unit(id)
     story, lines = at.reads.unit_story(unit), at.reads.unit_lines(id).total
     return UnitDetail.of(unit, story=story, log_lines=lines)
 
 
-@router.get("/units/{id}/log", response_model=LogSlice, responses=READ | answers(404, 422))
+@router.get("/units/{id}/log", response_model=LogSlice, responses=READ | errors(404, 422))
 def read_unit_log(at: ServicesDep, _: Viewer, id: Id, ask: ToRead) -> Any:
-    """What workers wrote while they carried a unit out; `event` says in which attempt."""
+    """The log of a unit; `event` is the attempt."""
     log = at.reads.unit_lines(id)
     return as_text(_text(log), f"unit-{id}") if ask.format == "text" else read(log, ask)
 
 
-@router.get("/units/{id}/log/matches", response_model=Matches, responses=answers(404, 422))
+@router.get("/units/{id}/log/matches", response_model=Matches, responses=errors(404, 422))
 def find_in_unit_log(at: ServicesDep, _: Viewer, id: Id, ask: ToFind) -> Any:
-    """The numbers of the lines that hold a text, or are of a level."""
+    """The numbers of the lines with a text or level."""
     return lines.matches(at.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
 
 
 @router.post(
-    "/units/{id}/cancel", response_model=Touched[TouchedUnit], responses=answers(404, 409, 422)
+    "/units/{id}/cancel", response_model=Touched[TouchedUnit], responses=errors(404, 409, 422)
 )
 def cancel_unit(at: ServicesDep, person: Operator, id: Id, body: Asked) -> Any:
-    """Cancels a unit that is not finished; its job will be skipped, its run canceled."""
+    """Cancels an unfinished unit; its job will be skipped, its run canceled."""
     return _move(at, person, id, body, UnitState.CANCELED)
 
 
 @router.post(
-    "/units/{id}/retry", response_model=Touched[TouchedUnit], responses=answers(404, 409, 422)
+    "/units/{id}/retry", response_model=Touched[TouchedUnit], responses=errors(404, 409, 422)
 )
 def retry_unit(at: ServicesDep, person: Operator, id: Id, body: Asked) -> Any:
-    """Hands a unit that failed out again at once, with its failures forgiven."""
+    """Hands out a failed unit again at once, and resets its failures."""
     return _move(at, person, id, body, UnitState.REQUESTED)
 
 

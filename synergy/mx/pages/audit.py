@@ -11,13 +11,13 @@ from synergy.mx.services import ServicesDep
 
 router = APIRouter()
 
-SHORTLY = 1.0  # seconds in which the audit of a small timetable is done
+SHORTLY = 1.0  # seconds that a response waits for a running audit
 SHOWN = 200  # unexplained periods on the page
 
 
 @router.get("/audit")
 def show_audit(request: Request, at: ServicesDep, _: Viewer, fresh: bool = False) -> Response:
-    """The newest audit; with `fresh` a new one is begun, which takes nothing but time."""
+    """The newest audit; `fresh` starts a new one."""
     audits = at.audits
     if fresh:
         audits.begin()

@@ -1,4 +1,4 @@
-"""The boxes: when each was seen, and what runs on it."""
+"""The page of boxes: last report and processes of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ router = APIRouter()
 
 @router.get("/boxes")
 def show_boxes(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
-    """All boxes; `part`: without what is around them, for a page that is there already."""
+    """All boxes; `part`: only the list, to update a page."""
     return page(
         request,
         "_boxes.html" if part else "boxes.html",

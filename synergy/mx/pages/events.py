@@ -1,4 +1,4 @@
-"""Events from outside: what was told, and what came of it; telling one by hand."""
+"""The page of events: their effects, and a form to publish one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def show_events(
 
 
 def _effects(at: Services, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
-    """The runs of each event by its id, and whether an agent has looked at all of them."""
+    """The runs of each event by its id, and whether an agent has processed all of them."""
     came = at.schedules.came_of([Taken(event, False) for event in events], lambda seconds: None)
     runs: dict[str, list[Run]] = {event.id: [] for event in events}
     for run in came.runs:

@@ -1,6 +1,6 @@
-"""A job: its state, why it is in it, its units and story, what it is made from and what from it.
+"""The page of a job: state, why, units, journal, inputs and outputs.
 
-The same is shown as a page of its own, and as a panel beside the calendar.
+It is also a panel beside the calendar.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from synergy.mx.bodies import Timeperiod
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.job_detail import JobDetail
-from synergy.queries.timetable.remedies import API
 from synergy.runtime.identity import short_name
 
 router = APIRouter()
@@ -28,13 +27,13 @@ router = APIRouter()
 TAIL = 12  # lines of the newest unit's log
 
 Process = Annotated[str, Path(max_length=200)]
-AsPanel = Annotated[bool, Query(description="only the job, for beside the calendar")]
-AsPart = Annotated[bool, Query(description="only what changes, to be read again")]
+AsPanel = Annotated[bool, Query(description="only the job, for the panel beside the calendar")]
+AsPart = Annotated[bool, Query(description="only the part that changes, to update a page")]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The timeperiods before and after a job's, None where the timetable ends."""
+    """The previous and next timeperiod, None at the ends of the timetable."""
 
     before: str | None
     after: str | None
@@ -50,7 +49,7 @@ def job(
     panel: AsPanel = False,
     part: AsPart = False,
 ) -> HTMLResponse:
-    """A job with all that belongs to it."""
+    """The page of a job."""
     detail = services.reads.job(process, timeperiod)
     template = "_job.html" if part else "_job_panel.html" if panel else "job.html"
     return page(
@@ -64,7 +63,6 @@ def job(
         neighbours=_neighbours(services, detail),
         panel=panel,
         took=_took,
-        page_of=_page_of,
         canceled=_canceled(detail),
         changed=_newest(detail, "job.stale"),
         short_name=short_name,
@@ -72,7 +70,7 @@ def job(
 
 
 def period_words(detail: JobDetail) -> str:
-    """The period as people say it."""
+    """A period in words."""
     begin = detail.begins_at
     match detail.qualifier:
         case "hourly":
@@ -95,7 +93,7 @@ def _neighbours(services: Services, detail: JobDetail) -> Neighbours:
 
 
 def _tail(services: Services, detail: JobDetail) -> list[tuple[datetime, str]]:
-    """The end of the newest unit's log: when each line was written, and the line."""
+    """Time and text of the last log lines of the newest unit."""
     if not detail.units:
         return []
     log = services.reads.unit_lines(detail.units[0].id)
@@ -104,7 +102,7 @@ def _tail(services: Services, detail: JobDetail) -> list[tuple[datetime, str]]:
 
 
 def _canceled(detail: JobDetail) -> JournalEntry | None:
-    """Who canceled the unit of a job that failed, or was given up, because of that."""
+    """The cancellation that made a job fail or be given up."""
     if detail.job.word not in ("failed", "given_up"):
         return None
     return _newest(detail, "unit.canceled")
@@ -115,12 +113,7 @@ def _newest(detail: JobDetail, event: str) -> JournalEntry | None:
 
 
 def _took(unit: UnitOfWork, now: datetime) -> float | None:
-    """Seconds that a worker had a unit, up to now if it still has it; None if none had."""
+    """Seconds that a worker has had a unit; None if none had it."""
     if unit.started_at is None:
         return None
     return ((unit.finished_at or now) - unit.started_at).total_seconds()
-
-
-def _page_of(path: str) -> str:
-    """The page that shows what a path of the API answers."""
-    return path.removeprefix(API)

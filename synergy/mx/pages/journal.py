@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
-from synergy.mx.pages.journal_rows import journal_row
+from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import ServicesDep
 from synergy.queries.journal import JournalPage
@@ -38,7 +38,7 @@ def show_journal(
     who: Name = "",
     cursor: Cursor = None,
 ) -> HTMLResponse:
-    """A page of entries; a timeperiod alone names no job, and finds nothing."""
+    """A page of entries; a timeperiod without a process finds nothing."""
     filters = {"process": process, "timeperiod": timeperiod, "event": event, "who": who}
     found = JournalPage((), None)
     if process or not timeperiod:
@@ -53,7 +53,7 @@ def show_journal(
         first=address("/journal", **filters),
         following=address("/journal", **filters, cursor=found.next) if found.next else "",
         cursor=cursor,
-        tales=journal_row(found.items, at.deployment),
+        tales=journal_rows(found.items, at.deployment),
         processes=list(at.deployment.processes),
         nouns=NOUNS,
     )

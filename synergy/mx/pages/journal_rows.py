@@ -1,4 +1,4 @@
-"""Entries of the journal as pages tell them: in words, and with links to what they are about."""
+"""Journal entries as pages show them: in words, with links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.runtime.identity import short_name
 _JOB, _RUN = 10, 14  # digits of the timeperiod of a job, and of the second of a run
 
 _WORDS = {
-    "agent.decides": "an agent decides about schedules from now on",
+    "agent.decides": "an agent took over deciding about schedules",
     "agent.leaves": "an agent has stopped deciding about schedules",
     "box.process_off": "was switched off on a box",
     "box.process_on": "was switched on on a box",
@@ -22,21 +22,21 @@ _WORDS = {
     "gc.flush": "the collector was asked to run without waiting",
     "gc.requested": "the collector was asked to run",
     "gc.run": "the collector has run",
-    "job.acknowledged": "was given up, which somebody has acknowledged",
-    "job.failed": "has failed, and waits for somebody's decision",
-    "job.final_run": "does its final run",
+    "job.acknowledged": "was given up, and is acknowledged",
+    "job.failed": "has failed, and needs a decision",
+    "job.final_run": "started its final run",
     "job.given_up": "was given up after a failure",
-    "job.in_progress": "was begun",
+    "job.in_progress": "was started",
     "job.noop": "had nothing to do",
     "job.processed": "is done",
     "job.retried": "is tried again",
     "job.skipped": "was skipped",
-    "job.stale": "its source was written to after it was done",
+    "job.stale": "its source changed after it was done",
     "job.started_over": "was started over",
     "operation.accepted": "a long operation was accepted",
     "operation.done": "a long operation is done",
     "operation.failed": "a long operation has failed",
-    "process.failed": "a process keeps ending",
+    "process.failed": "a process keeps dying",
     "process.off": "was switched off",
     "process.on": "was switched on",
     "process.started": "was started",
@@ -66,10 +66,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JournalRow:
-    """An entry, what it means, who did it in short, and the addresses of what it is about.
+    """An entry, its meaning, the short name of its actor, and links.
 
-    `about` is the page of its process or schedule, `jobs` what stands before the timeperiod in
-    the address of a job of it, `unit` and `run` are pages; "" where there is none.
+    `about` is the page of its process or schedule, `jobs` the address of a job without the
+    timeperiod; `unit` and `run` are pages. "" means none.
     """
 
     entry: JournalEntry
@@ -81,12 +81,12 @@ class JournalRow:
     run: str
 
 
-def journal_row(entries: Iterable[JournalEntry], deployment: Deployment) -> list[JournalRow]:
-    """All of them, in their order."""
-    return [_told(entry, deployment) for entry in entries]
+def journal_rows(entries: Iterable[JournalEntry], deployment: Deployment) -> list[JournalRow]:
+    """The rows of entries, in their order."""
+    return [_row(entry, deployment) for entry in entries]
 
 
-def _told(entry: JournalEntry, deployment: Deployment) -> JournalRow:
+def _row(entry: JournalEntry, deployment: Deployment) -> JournalRow:
     noun = entry.event.partition(".")[0]
     declared, name = deployment.processes.get(entry.process), quote(entry.process, safe="")
     about = jobs = unit = run = ""

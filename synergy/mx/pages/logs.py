@@ -1,4 +1,4 @@
-"""Logs: the files of this box, and the page on which any log is read."""
+"""The pages of logs: the files of this box, and the viewer of any log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Number = Annotated[int | None, Field(ge=1, le=HIGHEST)]
 
 
 class Look(BaseModel):
-    """What of a log is shown: from a line on, before or behind one, the newest without these.
+    """The part of a log to show: at, before or after a line; the newest without these.
 
     `all` keeps the lines that are not wanted; only the script can.
     """
@@ -73,7 +73,7 @@ def log_page(
     crumbs: tuple[tuple[str, str], ...],
     is_live: bool,
 ) -> HTMLResponse:
-    """The page of a log that lies at `place`; to one that `is_live` lines may be added."""
+    """The viewer of the log at `place`; `is_live` if lines may still be added."""
     found = _slice(log, look)
     filters = {"q": look.q, "level": look.level}
     return page(

@@ -1,4 +1,4 @@
-"""The first page: how everything stands, and each number a link to what explains it."""
+"""The first page: the state of everything, with links to the details."""
 
 from __future__ import annotations
 
@@ -16,22 +16,19 @@ from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.metrics.throughput import MINUTES
 from synergy.queries.overview import MOST, Overview, overview
-from synergy.queries.timetable.remedies import API
 from synergy.queries.timetable.tree_states import TreeProgress
 from synergy.queries.views import BoxProcess, BoxView, ProcessView
 
 router = APIRouter()
 
-SHOWN = 6  # of a list, with a link to all of it
-FINDINGS = 20  # of what is not well
-AHEAD = 8  # processes of which a new deployment is told when they begin
-_PAGES = {f"{API}/queues/dead": "/queues#dead"}
-"""Of paths of the API the pages that have another name."""
+SHOWN = 6  # items of a list, with a link to all
+FINDINGS = 20  # of the verdict
+AHEAD = 8  # processes that a new deployment shows with their start
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A process, and what it is on each of the boxes; None where it does not belong."""
+    """A process, and its state on each box; None where it is not assigned."""
 
     process: str
     places: tuple[BoxProcess | None, ...]
@@ -39,9 +36,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a deployment will do in which nothing has happened yet.
+    """The first steps of a new deployment.
 
-    `start` is the first hour of its timetable, None while no scheduler has fixed it.
+    `start` is the first hour of the timetable, None until a scheduler has set it.
     """
 
     start: str | None
@@ -50,7 +47,7 @@ class Beginning:
 
 @router.get("/")
 def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
-    """Everything at one glance; `part`: only what changes, for a page that is there already."""
+    """The overview; `part`: only what changes, to update a page."""
     seen, boxes = overview(at.reads, at.schedules, at.audits.standing(), at.now), at.reads.boxes()
     return page(
         request,
@@ -58,7 +55,6 @@ def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = Fal
         seen=seen,
         verdict=at.verdict(),
         findings_shown=FINDINGS,
-        page_of=page_of,
         late=sum(one.count for one in seen.late),
         waiting=sum(one.count for one in seen.waiting),
         behind={one.process: one.count for one in seen.late},
@@ -76,17 +72,12 @@ def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = Fal
 
 @router.get("/troubles")
 def show_troubles(request: Request, _: Viewer) -> HTMLResponse:
-    """What isn't well, for a page that is left open."""
-    return page(request, "_troubles.html", troubles=request.app.state.troubles.lately())
-
-
-def page_of(path: str) -> str:
-    """The page that shows what a path of the API answers."""
-    return _PAGES.get(path, path.removeprefix(API))
+    """The failed health checks, to update a page."""
+    return page(request, "_troubles.html", troubles=request.app.state.health.problems())
 
 
 def columns(seen: Overview) -> list[tuple[int, str]]:
-    """The units that were finished in each minute, with words for each column."""
+    """The finished units of each minute, with a text for each column."""
     found = zip(seen.throughput.units, seen.throughput.jobs, strict=True)
     return [
         (units, f"{MINUTES - 1 - at} min ago: {units:,} units, {jobs:,} jobs")
@@ -95,14 +86,14 @@ def columns(seen: Overview) -> list[tuple[int, str]]:
 
 
 def matrix(boxes: Sequence[BoxView], declared: Iterable[str]) -> list[Row]:
-    """Processes by boxes: those that are declared, then those that are still seen somewhere."""
+    """Processes by boxes: declared ones, then others that still run somewhere."""
     places = {(box.id, one.process): one for box in boxes for one in box.processes}
     names = dict.fromkeys([*declared, *(process for _, process in sorted(places))])
     return [Row(name, tuple(places.get((box.id, name)) for box in boxes)) for name in names]
 
 
 def beginning(at: Services, seen: Overview) -> Beginning | None:
-    """What will happen, as long as nothing has."""
+    """The first steps of a new deployment; None once something has happened."""
     if any(seen.units.values()) or any(seen.throughput.jobs):
         return None
     try:
@@ -117,7 +108,7 @@ def beginning(at: Services, seen: Overview) -> Beginning | None:
 
 
 def progress(at: Services) -> list[TreeProgress]:
-    """How far all trees are; none while there is no timetable."""
+    """The progress of all trees; empty while there is no timetable."""
     try:
         return at.reads.progress()
     except Refused:

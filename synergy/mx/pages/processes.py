@@ -1,4 +1,4 @@
-"""The processes: what is declared, what operators set, and how each stands."""
+"""The pages of processes: declaration, switches and state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from synergy.model.process import (
     WorkingProcess,
 )
 from synergy.mx.access import Role, Viewer
-from synergy.mx.pages.journal_rows import journal_row
+from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView, LevelView, ProcessView
@@ -38,7 +38,7 @@ _ON_FAILURE = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Processes that are shown together: those of a tree, or of one kind."""
+    """A group of processes: a tree, or a kind."""
 
     title: str
     tree: str | None
@@ -49,7 +49,7 @@ class Group:
 def show_processes(
     request: Request, at: ServicesDep, _: Viewer, part: bool = False
 ) -> HTMLResponse:
-    """All processes; `part`: without what is around them, for a page that is there already."""
+    """All processes; `part`: only the list, to update a page."""
     template = "_processes.html" if part else "processes.html"
     return page(request, template, groups=grouped(at.reads.processes(), at.deployment))
 
@@ -58,7 +58,7 @@ def show_processes(
 def show_process(
     request: Request, at: ServicesDep, person: Viewer, name: str, part: bool = False
 ) -> HTMLResponse:
-    """All that is known of a process, and what may be asked of it."""
+    """The page of a process."""
     view = at.reads.process(name)
     declared = at.deployment.processes[name]
     return page(
@@ -72,12 +72,12 @@ def show_process(
         facts=facts(declared),
         level=_level(at, view),
         boxes=_placed(at.reads.boxes(), name),
-        tales=journal_row(at.reads.journal(name, limit=ENTRIES).items, at.deployment),
+        tales=journal_rows(at.reads.journal(name, limit=ENTRIES).items, at.deployment),
     )
 
 
 def grouped(views: Iterable[ProcessView], deployment: Deployment) -> list[Group]:
-    """By tree, from coarse to fine; then those that run freely, then the daemons."""
+    """Processes by tree, from coarse to fine; then free-run processes, then daemons."""
     named = {view.name: view for view in views}
     groups = [
         Group(tree.mx_name or tree.name, tree.name, tuple(named[name] for name in tree.processes))
@@ -99,8 +99,8 @@ def facts(process: Process) -> list[tuple[str, str]]:
     if isinstance(process, ManagedProcess | FreerunProcess):
         found += [
             ("Attempts", str(process.max_attempts)),
-            ("Life support", _told(process.life_support)),
-            ("Timeout", "none" if process.timeout is None else _told(process.timeout)),
+            ("Life support", _duration(process.life_support)),
+            ("Timeout", "none" if process.timeout is None else _duration(process.timeout)),
         ]
     return [*found, ("Runs on boxes", ", ".join(process.present_on_boxes))]
 
@@ -111,8 +111,8 @@ def _managed_facts(process: ManagedProcess) -> list[tuple[str, str]]:
         ("Writes", process.sink or "nothing"),
         ("Works", f"{process.state_machine.value}, {process.max_active} periods at once"),
         ("Waits for", f"{process.blocking.value} dependencies"),
-        ("Settles", _told(process.settle)),
-        ("Is late after", _told(process.settle + process.resubmit_after)),
+        ("Settles", _duration(process.settle)),
+        ("Is late after", _duration(process.settle + process.resubmit_after)),
         ("Late data", process.late_data.value),
         ("A failed period", _ON_FAILURE[process.on_failure]),
         ("Is tried again", _retried(process)),
@@ -122,31 +122,31 @@ def _managed_facts(process: ManagedProcess) -> list[tuple[str, str]]:
 
 def _retried(process: ManagedProcess) -> str:
     if process.on_failure is OnFailure.SKIP:
-        return "when somebody reprocesses it"
+        return "when it is reprocessed"
     if process.retry_failed is None:
-        return "when somebody asks for it, or its source grows"
-    return f"by itself after {_told(process.retry_failed)}"
+        return "on request, or when its source grows"
+    return f"automatically after {_duration(process.retry_failed)}"
 
 
 def _refreshed(process: ManagedProcess) -> str:
     if process.state_machine is not StateMachine.CONTINUOUS:
         return "none"
     if process.refresh is None:
-        return "when it looks, while the period is open"
-    return f"{_told(process.refresh)} apart at least, while the period is open"
+        return "when it is triggered, while the period is open"
+    return f"at least {_duration(process.refresh)} apart, while the period is open"
 
 
 def _command(process: Process) -> str:
-    """The program that carries out its units, as a shell takes it; "" if it is a Python worker."""
+    """The command of its units, quoted for a shell; "" for a Python worker."""
     return shlex.join(process.command or ()) if isinstance(process, WorkingProcess) else ""
 
 
-def _told(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return told_duration(timedelta(seconds=seconds))
 
 
 def _level(at: Services, view: ProcessView) -> LevelView | None:
-    """How the jobs of a managed process stand; None while there is no timetable."""
+    """The jobs of a managed process; None while there is no timetable."""
     if view.tree is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The queues: what waits, what nobody could make sense of, and the collector."""
+"""The page of queues: waiting messages, quarantine, and the collector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.model.process import DaemonProcess
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
-from synergy.mx.pages.journal_rows import journal_row
+from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import PlannedMove
@@ -29,7 +29,7 @@ MOST_RUNS = 100  # dead runs that are counted
 def show_queues(
     request: Request, at: ServicesDep, person: Viewer, cursor: Cursor = None
 ) -> HTMLResponse:
-    """All of it; `cursor` is of the messages in quarantine."""
+    """The page; `cursor` is that of the quarantine."""
     dead = at.reads.dead_letters(DEAD, cursor or None, LONGEST)
     collector = at.reads.collector()
     plan, trouble = _plan(at)
@@ -45,7 +45,7 @@ def show_queues(
         dead_runs=len(at.schedules.dead(MOST_RUNS)),
         most_runs=MOST_RUNS,
         collector=collector,
-        runs=journal_row(collector.runs, at.deployment),
+        runs=journal_rows(collector.runs, at.deployment),
         plan=plan,
         most=PLANNED,
         trouble=trouble,
@@ -55,7 +55,7 @@ def show_queues(
 
 
 def _plan(at: Services) -> tuple[Sequence[PlannedMove], str]:
-    """What the collector would do now, or why that cannot be said."""
+    """What the collector would do now, or why that is unknown."""
     try:
         return at.reads.collection_plan(), ""
     except Refused as error:

@@ -1,4 +1,4 @@
-"""Pages from templates: what every one of them knows."""
+"""Pages from templates, and the values that all pages have."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from markupsafe import Markup
 from synergy.errors import StorageUnavailable
 from synergy.mx import assets
 from synergy.mx.access import person_of
+from synergy.mx.pages.addresses import page_of
 from synergy.mx.services import Services, ServicesDep
 
 HERE = Path(__file__).resolve().parent.parent
@@ -33,17 +34,17 @@ PAGES = (
     ("/audit", "Audit", "a"),
     ("/logs", "Logs", "l"),
 )
-"""Of every page in the navigation: its address, its name, and its key after `g`."""
+"""The pages in the navigation: address, name, and key after `g`."""
 
 _BELOW = {"/jobs": "/timetable", "/runs": "/schedules"}
-"""Pages without a place of their own in the navigation, and where they belong."""
+"""Pages that are not in the navigation, and the section they belong to."""
 
 _LENGTHS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """How far an instant is from now: "3 min ago", "in 2 h". `times.js` words it alike."""
+    """The distance of an instant from now: "3 min ago", "in 2 h"; worded as in `times.js`."""
     seconds = (now - at).total_seconds()
     told = duration(abs(seconds))
     if abs(seconds) < 1:
@@ -67,7 +68,7 @@ def size(count: float) -> str:
 
 
 def number(count: float) -> str:
-    """A number with its thousands apart."""
+    """A number with separated thousands."""
     return f"{count:,}"
 
 
@@ -82,12 +83,12 @@ def shortened(text: str, most: int) -> str:
 
 
 def island(json: bytes) -> Markup:
-    """JSON as all that a script element holds: nothing in it ends the element."""
+    """JSON as the content of a script element, escaped so that it cannot end the element."""
     return Markup(json.decode().replace("<", "\\u003c"))
 
 
 def section(path: str) -> str:
-    """The address in the navigation to which a page belongs."""
+    """The address in the navigation that a page belongs to."""
     first = f"/{path.split('/')[1]}"
     return _BELOW.get(first, first)
 
@@ -100,9 +101,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
-        ago=ago, duration=duration, size=size, number=number, segment=segment, shortened=shortened
-    )
+    for each in (ago, duration, size, number, segment, shortened, page_of):
+        made.filters[each.__name__] = each
     made.globals["pages"] = PAGES
     made.globals["static"] = assets.ADDRESS
     return made
@@ -112,15 +112,15 @@ _templates = _environment()
 
 
 def note_present(request: Request, services: ServicesDep) -> None:
-    """Notes the journal's newest entry before a page is made: its stream goes on from there."""
+    """Notes the newest journal entry before a page is rendered: its stream starts there."""
     with suppress(StorageUnavailable):
         request.state.seq = services.reads.last_entry()
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A template with these values; what `common` holds is there in each.
+    """A rendered template, with these values and those of `common`.
 
-    A part of a page, whose template begins with an underscore, tells no troubles.
+    A part of a page, whose template begins with an underscore, does not show failed health checks.
     """
     services: Services = request.app.state.services
     person = person_of(request)
@@ -130,6 +130,6 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
         "now": services.now,
         "section": section(request.url.path),
         "seq": getattr(request.state, "seq", None),
-        "troubles": request.app.state.troubles.lately() if is_told else (),
+        "troubles": request.app.state.health.problems() if is_told else (),
     }
     return HTMLResponse(_templates.get_template(template).render({**common, **values}), status)

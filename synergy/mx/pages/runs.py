@@ -1,4 +1,4 @@
-"""The pages of runs: which there were, and what one sent and was answered."""
+"""The pages of runs: the list, and request and responses of one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_runs(
     state: State = "",
     cursor: Cursor = None,
 ) -> Response:
-    """Runs, newest first; `dead` are those that failed and were not launched again."""
+    """Runs, newest first; `dead` are failed runs that were not launched again."""
     runs, following = _runs(at, schedule, state, cursor)
     return page(
         request,
@@ -58,7 +58,7 @@ def list_runs(
 
 @router.get("/runs/{id}")
 def show_run(request: Request, at: ServicesDep, person: Viewer, id: str) -> Response:
-    """All that is known of a run."""
+    """The page of a run."""
     run = at.schedules.run(id)
     return page(
         request,
@@ -80,25 +80,25 @@ def _runs(
         return list(dead.items), dead.next
     try:
         found = at.schedules.runs(of, RunState(state) if state else None, PAGE, cursor)
-    except NotFound:  # a name that no schedule has is a filter that nothing matches
+    except NotFound:  # nothing matches an unknown schedule
         return [], None
     return list(found.items), found.next
 
 
 def _request(run: RunDetail) -> Mapping[str, str]:
-    """What was sent, or worked on, as texts by name; long ones cut."""
+    """The fields of the request as texts, shortened."""
     given = run.request if isinstance(run.request, Mapping) else {}
-    return {str(name): _told(value) for name, value in given.items() if value not in ("", {}, None)}
+    return {str(name): _text(value) for name, value in given.items() if value not in ("", {}, None)}
 
 
 def _cause(run: RunDetail) -> list[tuple[str, str]]:
-    """What the run came from: who asked for it, what ended, which events."""
+    """The causes of the run: a request, a finished period, or events."""
     named = [(str(name), value) for name, value in run.cause.items() if name != "events" and value]
     events = [("events", ", ".join(run.events))] if run.events else []
-    return [*((name.replace("_", " "), _told(value)) for name, value in named), *events]
+    return [*((name.replace("_", " "), _text(value)) for name, value in named), *events]
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
         return _cut("\n".join(f"{name}: {text}" for name, text in value.items()))
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
@@ -110,7 +110,7 @@ def _cut(text: str) -> str:
 
 
 def _answer(answer: Mapping[str, object]) -> dict[str, object]:
-    """An answer with its instant as one."""
+    """A response, with `at` as a datetime."""
     at = answer.get("at")
     return {
         **{name: answer.get(name) for name in ("outcome", "status", "error", "seconds")},

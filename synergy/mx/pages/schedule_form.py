@@ -1,4 +1,4 @@
-"""The form in which schedules are written: fields for what is common, a text for all of it."""
+"""The form for schedules: fields for common settings, JSON for all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def new_schedule(request: Request, at: ServicesDep, _: Operator) -> Response:
 
 @router.get("/schedules/{name}/edit")
 def edit_schedule(request: Request, at: ServicesDep, _: Operator, name: str) -> Response:
-    """The form with what a schedule is defined as now, without what is secret in it."""
+    """The form with the current definition, without its secrets."""
     seen = at.schedules.show_schedule(name_of(name))
     return _form(request, at, seen.name, dict(seen.definition))
 

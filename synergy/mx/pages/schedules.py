@@ -1,4 +1,4 @@
-"""The pages of schedules: which there are, and all that is known of one."""
+"""The pages of schedules: the list, and one schedule."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_schedules(
     show: Shown = "all",
     cursor: Cursor = None,
 ) -> Response:
-    """Schedules by name; on the first page those that fail come first."""
+    """Schedules by name; failing ones come first, on the first page."""
     is_first = cursor is None and not q and show == "all"
     failing = at.schedules.failing(PAGE) if is_first or show == "failing" else []
     following = None
@@ -69,7 +69,7 @@ def list_schedules(
 
 @router.get("/schedules/{name}")
 def show_schedule(request: Request, at: ServicesDep, person: Viewer, name: str) -> Response:
-    """All that is known of one."""
+    """The page of a schedule."""
     seen = at.schedules.show_schedule(name_of(name))
     preview, why_none = _preview(at, seen)
     return page(
@@ -87,23 +87,23 @@ def show_schedule(request: Request, at: ServicesDep, person: Viewer, name: str) 
 
 
 def name_of(place: str) -> str:
-    """The name in an address: `~` before it says that it is no page of ours, such as `new`."""
+    """The name in an address; a leading `~` tells it from pages such as `new`."""
     return place.removeprefix("~")
 
 
 def local(at: datetime, zone: str) -> str:
-    """An instant on the clock of a zone."""
+    """An instant in a time zone."""
     return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %z}"
 
 
 def _last_runs(at: Services, name: str) -> list[RunView]:
-    """Its newest runs, without those that still wait to be launched."""
+    """The newest runs, without pending ones."""
     newest = at.schedules.runs(name, limit=LOOKED_AT).items
     return [run for run in newest if not RunState(run.state).is_pending][:LAST_RUNS]
 
 
 def _preview(at: Services, seen: ScheduleDetail) -> tuple[Preview | None, str]:
-    """Its next due times; or none, and why, of one that cannot be read any more."""
+    """The next due times; for a definition that is no longer valid none, and why."""
     try:
         return at.schedules.preview(seen.name), ""
     except InvalidDefinition as error:

@@ -36,14 +36,14 @@ FIRST_MODULES = (
     "timetable_pointer",
     "tree_model",
 )
-"""Scripts that paint the calendar, so that the browser need not find out one after another."""
+"""Scripts that draw the calendar, listed so that the browser loads them in parallel."""
 
 MODULES = (
     "timetable_page", "ask", "dialog", "operation", "touched", "toast", "twin", "live", "times",
     "glue", "keys", "parts", "timetable_live", "timetable_panel", "timetable_selection",
     "timetable_tip",
 )  # fmt: skip
-"""Scripts that are needed after that."""
+"""Scripts that are needed later."""
 
 At = Annotated[
     str | None,
@@ -65,7 +65,7 @@ class TreeRow:
 def trees(
     request: Request, services: ServicesDep, _person: Viewer, part: bool = False
 ) -> HTMLResponse:
-    """All trees, by the page that `context.py` puts them on; `part`: only what changes."""
+    """All trees, by their page in `context.py`; `part`: only what changes."""
     groups: dict[str, list[TreeRow]] = {}
     template = "_timetables.html" if part else "timetables.html"
     try:
@@ -86,7 +86,7 @@ def tree(
     at: At = None,
     table: AsTable = False,
 ) -> HTMLResponse:
-    """A tree as a calendar, or as a table, which is a window of it."""
+    """A tree as a calendar, or a window of it as a table."""
     declared, begin = _declared(services, name), _timeperiod(at)
     try:
         timetable = services.reads.timetable()
@@ -117,7 +117,7 @@ def tree(
 
 @router.get("/timetable/{name}/overview")
 def strip(request: Request, services: ServicesDep, _person: Viewer, name: str) -> HTMLResponse:
-    """The overview above the calendar, to be read again."""
+    """The overview above the calendar, to update a page."""
     timetable = services.reads.timetable()
     places = [timetable.places[process] for process in _declared(services, name).processes]
     found = overview(places, services.now)
@@ -150,7 +150,7 @@ def _row(services: Services, tree: TreeProgress) -> TreeRow:
 
 
 def _timeperiod(typed: str | None) -> str | None:
-    """A timeperiod from what a person wrote: 2026, 2026-11, 2026-11-21 or all ten digits."""
+    """A timeperiod from user input: 2026, 2026-11, 2026-11-21 or all ten digits."""
     if not typed:
         return None
     digits = "".join(part for part in typed if part not in "-: T")

@@ -1,4 +1,4 @@
-"""The pages of units of work: which there are, and one of them."""
+"""The pages of units of work: the list, one unit, its log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Person, Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
-from synergy.mx.pages.journal_rows import journal_row
+from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.logs import ToLook, log_page
 from synergy.mx.pages.render import page, segment
 from synergy.mx.services import Services, ServicesDep
@@ -60,14 +60,14 @@ def list_units(
 
 @router.get("/units/{id}")
 def show_unit(request: Request, at: ServicesDep, person: Viewer, id: str) -> HTMLResponse:
-    """A unit, what happened to it, and the end of its log."""
+    """The page of a unit."""
     unit = at.reads.unit(id)
     log = at.reads.unit_lines(id)
     return page(
         request,
         "unit.html",
         unit=unit,
-        tales=journal_row(at.reads.unit_story(unit), at.deployment),
+        tales=journal_rows(at.reads.unit_story(unit), at.deployment),
         tail=lines.before(log, log.total + 1, TAIL),
         **_shared(at, person),
     )
@@ -77,7 +77,7 @@ def show_unit(request: Request, at: ServicesDep, person: Viewer, id: str) -> HTM
 def show_unit_log(
     request: Request, at: ServicesDep, _: Viewer, id: str, look: ToLook
 ) -> HTMLResponse:
-    """What workers wrote while they carried it out."""
+    """The log of a unit."""
     unit = at.reads.unit(id)
     place = f"/units/{segment(id)}"
     return log_page(
@@ -100,6 +100,6 @@ def _shared(at: Services, person: Person) -> dict[str, Any]:
 
 
 def _is_job(at: Services, unit: UnitOfWork) -> bool:
-    """Whether the unit's job has a page: its process is one of the timetable still."""
+    """Whether the job of a unit has a page: its process is still in the timetable."""
     declared = at.deployment.processes.get(unit.process)
     return isinstance(declared, ManagedProcess) and not unit.is_of_run

@@ -1,4 +1,4 @@
-"""Nobody gets further than here whom the guard does not know, whatever route he asks for."""
+"""Rejects unauthenticated requests before routing."""
 
 from __future__ import annotations
 
@@ -6,37 +6,38 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from synergy.errors import SynergyError
-from synergy.mx.access import Person
+from synergy.mx.access import LOG_IN, Person
 from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.roles import Role
-from synergy.mx.problems import Forbidden, Unknown
+from synergy.mx.middleware import HttpMiddleware
+from synergy.mx.problems import Forbidden, Unauthenticated
 from synergy.mx.protection.csrf import SAFE
 
-PUBLIC = ("/login", "/static/")  # what a stranger sees
+LOGIN, STATIC = "/login", "/static/"  # the only public paths
 
 
-class AuthMiddleware:
-    """Finds out who asks. Strangers see the login page only, and viewers change nothing.
+class AuthMiddleware(HttpMiddleware):
+    """Authenticates requests; without credentials only the login page is served.
 
-    Each route says besides what it needs; this is what holds if one should forget to.
+    Viewers make no changes. Each route also declares the role that it needs; this check holds even
+    if a route omits its own.
     """
 
-    def __init__(self, app: ASGIApp, guard: Authenticator) -> None:
-        self.app = app
-        self._guard = guard
+    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
+        super().__init__(app)
+        self._authenticator = authenticator
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = HTTPConnection(scope)
-            person = self._guard.who(request)
-            request.state.person = person
-            request.state.is_still = lambda: self._is_still(request, person)
-            _check(request, person)
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HTTPConnection(scope)
+        person = self._authenticator.person(request)
+        request.state.person = person
+        request.state.is_still = lambda: self._is_still(request, person)
+        _check(request, person)
         await self.app(scope, receive, send)
 
     def _is_still(self, request: HTTPConnection, person: Person | None) -> bool:
         try:
-            return self._guard.who(request) == person
+            return self._authenticator.person(request) == person
         except SynergyError:
             return False
 
@@ -44,7 +45,7 @@ class AuthMiddleware:
 def _check(request: HTTPConnection, person: Person | None) -> None:
     path, method = request.scope["path"], request.scope["method"]
     if person is None:
-        if path != PUBLIC[0] and not path.startswith(PUBLIC[1]):
-            raise Unknown("say who you are: log in, or send a token")
+        if path != LOGIN and not path.startswith(STATIC):
+            raise Unauthenticated(LOG_IN)
     elif method not in SAFE and path.startswith("/api/") and person.role is Role.VIEWER:
-        raise Forbidden("a viewer changes nothing: this needs the role operator")
+        raise Forbidden("viewers cannot make changes: this needs the role operator")

@@ -1,4 +1,4 @@
-"""Forms, as browsers send them without a script; each with the proof that it is of our page."""
+"""Forms that browsers send without a script, each with a CSRF token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.mx.access import Viewer
 from synergy.mx.accounts import cookies
 from synergy.mx.problems import Forbidden
 
-FIELDS = 20
+FIELDS = 20  # of a form at most
 
 Fields = dict[str, str]
 
@@ -28,31 +28,31 @@ async def _fields(request: Request) -> Fields:
             max_num_fields=FIELDS,
         )
     except ValueError:
-        raise HTTPException(400, "this is no form that was sent whole") from None
+        raise HTTPException(400, "the form is malformed or incomplete") from None
     if len(dict(pairs)) != len(pairs):
-        raise HTTPException(400, "a field of the form came twice")
+        raise HTTPException(400, "a field of the form was sent twice")
     return dict(pairs)
 
 
 def _of_session(person: Viewer, fields: Annotated[Fields, Depends(_fields)]) -> Fields:
     if person.csrf:
-        _compare(fields, person.csrf)
+        _check_csrf(fields, person.csrf)
     return fields
 
 
 def _of_login(request: Request, fields: Annotated[Fields, Depends(_fields)]) -> Fields:
-    _compare(fields, cookies.read(request, cookies.LOGIN) or "")
+    _check_csrf(fields, cookies.read(request, cookies.LOGIN) or "")
     return fields
 
 
-def _compare(fields: Fields, expected: str) -> None:
-    said = fields.get("csrf", "")
-    if not expected or not compare_digest(said.encode(), expected.encode(errors="replace")):
-        raise Forbidden("the page was open for too long: load it again, and send the form again")
+def _check_csrf(fields: Fields, expected: str) -> None:
+    sent = fields.get("csrf", "")
+    if not expected or not compare_digest(sent.encode(), expected.encode(errors="replace")):
+        raise Forbidden("the form has expired: reload the page and submit it again")
 
 
 Form = Annotated[Fields, Depends(_of_session)]
-"""The fields of a form that somebody who is let in has sent."""
+"""The fields of a form that an authenticated user sent."""
 
 LoginForm = Annotated[Fields, Depends(_of_login)]
-"""The fields of the form that strangers send. Cookie and field hold the same secret."""
+"""The fields of the login form; its cookie and its field hold the same secret."""

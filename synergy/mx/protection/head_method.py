@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import anyio
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from synergy.mx.middleware import HttpMiddleware
 
 
-class HeadMethod:
-    """Answers HEAD as GET would be answered, but without the body.
+class HeadMethod(HttpMiddleware):
+    """Answers HEAD like GET, without the body.
 
-    Answers that never end are told that nobody listens any more.
+    A response that never ends sees its client disconnect.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD":
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "HEAD":
             await self.app(scope, receive, send)
             return
         answered = anyio.Event()
-        has_asked = False
+        is_received = False
 
-        async def nothing() -> Message:
-            nonlocal has_asked
-            if has_asked:
+        async def no_body() -> Message:
+            nonlocal is_received
+            if is_received:
                 await answered.wait()
                 return {"type": "http.disconnect"}
-            has_asked = True
+            is_received = True
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def only_head(message: Message) -> None:
@@ -36,4 +35,4 @@ class HeadMethod:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 answered.set()
 
-        await self.app({**scope, "method": "GET"}, nothing, only_head)
+        await self.app({**scope, "method": "GET"}, no_body, only_head)

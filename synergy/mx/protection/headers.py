@@ -1,11 +1,13 @@
-"""What answers tell browsers to refuse, whatever a page may hold."""
+"""Security headers: what browsers refuse to do with a response, whatever it holds."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from synergy.mx.middleware import HttpMiddleware
 
 CSP: Final = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -24,29 +26,22 @@ ALWAYS: Final = {
 FOREVER: Final = "public, max-age=31536000, immutable"
 
 
-class StrictHeaders:
-    """Puts the strict headers on every answer."""
+class SecurityHeaders(HttpMiddleware):
+    """Adds the security headers to every response."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def strictly(message: Message) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(ALWAYS)
-                headers.setdefault("Cache-Control", _caching(scope, message["status"]))
+                headers.setdefault("Cache-Control", _cache_control(scope, message["status"]))
             await send(message)
 
-        await self.app(scope, receive, strictly)
+        await self.app(scope, receive, with_headers)
 
 
-def _caching(scope: Scope, status: int) -> str:
-    """Files whose address names their version are kept; others are asked for again by ETag."""
+def _cache_control(scope: Scope, status: int) -> str:
+    """Files whose address names their version are cached; others are revalidated by ETag."""
     if not scope["path"].startswith("/static/") or status not in (200, 304):
         return "no-store"
     return FOREVER if scope["query_string"].startswith(b"v=") else "no-cache"

@@ -1,8 +1,8 @@
-"""The names by which MX may be called: a page elsewhere must not reach it by a name of its own.
+"""Host names of MX: protection against DNS rebinding.
 
-A name that somebody else owns may point to this machine (DNS rebinding), and a browser would
-then show what is here to the pages of that name. So the `Host` of a request has to be one of
-the machine's own names, or the address that was connected to.
+A name that an attacker owns may resolve to this machine; a browser would then let pages of that
+name read the responses. So the `Host` of a request has to be one of the machine's own names, or the
+address that was connected to.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from synergy.mx.middleware import HttpMiddleware
+
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?", re.ASCII)
 
 
 def own_names(more: Iterable[str] = ()) -> frozenset[str]:
-    """The names of this machine, and those that a setting adds, in lower case."""
+    """The names of this machine and `more`, in lower case."""
     host = socket.gethostname()
     return frozenset(name.lower().rstrip(".") for name in ("localhost", host, *more) if name)
 
 
-def parted(host: str) -> tuple[str, str] | None:
-    """Name and port ("" for none) of a `Host`; None if it is none."""
+def split_host(host: str) -> tuple[str, str] | None:
+    """Name and port ("" for none) of a `Host` header; None if it is malformed."""
     found = _HOST.fullmatch(host)
     if found is None:
         return None
@@ -34,7 +36,7 @@ def parted(host: str) -> tuple[str, str] | None:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address (never a name) is one of this machine to itself."""
+    """Whether this is a loopback address; False for names."""
     try:
         return _address(address).is_loopback
     except ValueError:
@@ -46,23 +48,21 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return getattr(found, "ipv4_mapped", None) or found
 
 
-class Hosts:
-    """Refuses requests that call MX by a name that is not its own."""
+class HostCheck(HttpMiddleware):
+    """Refuses requests whose `Host` is not a name of MX."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
-        self.app = app
+        super().__init__(app)
         self._names = names
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_own(scope):
-            raise HTTPException(
-                400, "MX is not called by this name here: the setting mx_names says which it has"
-            )
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_own(scope):
+            raise HTTPException(400, "not a host name of MX: add it to the setting mx_names")
         await self.app(scope, receive, send)
 
     def _is_own(self, scope: Scope) -> bool:
         hosts = Headers(scope=scope).getlist("host")
-        found = parted(hosts[0]) if len(hosts) == 1 else None
+        found = split_host(hosts[0]) if len(hosts) == 1 else None
         if found is None:
             return False
         name = found[0]

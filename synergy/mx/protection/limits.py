@@ -1,4 +1,4 @@
-"""How much a request may be, before anybody looks at it."""
+"""Limits of the size, speed and type of a request."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Final
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from synergy.mx.middleware import HttpMiddleware
 
 MIB = 1024 * 1024
-HEAD: Final = 16 * 1024  # bytes of all headers
+HEADERS: Final = 16 * 1024  # bytes of all headers
 TARGET: Final = 8 * 1024  # bytes of path and query
-DIGITS: Final = 19  # of a length; Python reads no number of any length
-PATIENCE: Final = 30.0  # seconds until the next piece of a body has to be there
-SLOWEST: Final = 4096  # bytes a second that a body has to come with, once PATIENCE is over
+DIGITS: Final = 19  # of a Content-Length; Python does not parse numbers of any length
+CHUNK_SECONDS: Final = 30.0  # until the next chunk of a body has to arrive
+SLOWEST: Final = 4096  # bytes a second of a whole body, once CHUNK_SECONDS are over
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
 
-def most(method: str, path: str) -> int:
+def body_limit(method: str, path: str) -> int:
     """Bytes that the body of a request may have.
 
-    What a schedule sends may have 16,777,215 bytes, and there is more in a schedule.
+    The payload of a schedule may have 16,777,215 bytes, and its definition has more fields.
     """
     if not path.startswith("/api/"):
         return 16 * 1024
@@ -31,82 +33,72 @@ def most(method: str, path: str) -> int:
     return MIB
 
 
-class HeaderLimit:
-    """Refuses heads that are too long."""
+class HeaderLimit(HttpMiddleware):
+    """Refuses requests whose address or headers are too long."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > TARGET:
-                raise HTTPException(414, f"path and query may have {TARGET:,} bytes")
-            if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
-                raise HTTPException(431, f"all headers together may have {HEAD:,} bytes")
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > TARGET:
+            raise HTTPException(414, f"path and query are limited to {TARGET:,} bytes")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADERS:
+            raise HTTPException(431, f"headers are limited to {HEADERS:,} bytes in total")
         await self.app(scope, receive, send)
 
 
-class BodyLimit:
-    """Refuses bodies that are too big, too slow, or not of the type that is understood."""
+class BodyLimit(HttpMiddleware):
+    """Refuses bodies that are too large, too slow, or of an unsupported type."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        limit = most(scope["method"], scope["path"])
+        limit = body_limit(scope["method"], scope["path"])
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit() and len(length) <= DIGITS):
             raise HTTPException(400, "Content-Length is not a number")
         if "transfer-encoding" in headers and "content-length" in headers:
-            raise HTTPException(400, "a body has a length or comes in pieces, not both")
+            raise HTTPException(400, "send Content-Length or Transfer-Encoding, not both")
         if int(length) > limit:
             raise _too_large(limit)
         if int(length) or "transfer-encoding" in headers:
             _check_type(headers, JSON if scope["path"].startswith("/api/") else FORM)
-        await self.app(scope, _Bounded(receive, limit), send)
+        await self.app(scope, _LimitedBody(receive, limit), send)
 
 
-class _Bounded:
-    """What a client sends, as far as it is not too much, and not too slow."""
+class _LimitedBody:
+    """The body of a request, as long as it is neither too large nor too slow."""
 
     def __init__(self, receive: Receive, limit: int) -> None:
         self._receive = receive
         self._limit = limit
         self._size = 0
         self._is_over = False
-        self._begun: float | None = None  # when it was first waited for
+        self._begun: float | None = None  # when the first chunk was awaited
 
     async def __call__(self) -> Message:
         if self._is_over:
             return await self._receive()
         try:
-            with anyio.fail_after(self._patience()):
+            with anyio.fail_after(self._timeout()):
                 message = await self._receive()
         except TimeoutError:
-            raise HTTPException(408, "the body came too slowly") from None
+            raise HTTPException(408, "the body arrived too slowly") from None
         self._is_over = not message.get("more_body", False)
         self._size += len(message.get("body", b""))
         if self._size > self._limit:
             raise _too_large(self._limit)
         return message
 
-    def _patience(self) -> float:
-        """Seconds for the next piece: a byte now and then would hold a connection for days."""
+    def _timeout(self) -> float:
+        """Seconds for the next chunk; they shrink, or a byte now and then would take days."""
         now = anyio.current_time()
         if self._begun is None:
             self._begun = now
-        return min(PATIENCE, self._begun + PATIENCE + self._size / SLOWEST - now)
+        return min(CHUNK_SECONDS, self._begun + CHUNK_SECONDS + self._size / SLOWEST - now)
 
 
 def _check_type(headers: Headers, expected: str) -> None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != expected or "content-encoding" in headers:
-        raise HTTPException(415, f"expected a body of the type {expected}, without encoding")
+        raise HTTPException(415, f"expected a body of type {expected}, without Content-Encoding")
 
 
 def _too_large(limit: int) -> HTTPException:
-    return HTTPException(413, f"the body may have {limit:,} bytes")
+    return HTTPException(413, f"the body is limited to {limit:,} bytes")

@@ -1,4 +1,4 @@
-"""Ways within MX: where somebody may be sent after he logged in."""
+"""The target of the redirect after a login: a path of MX, never another site."""
 
 from __future__ import annotations
 

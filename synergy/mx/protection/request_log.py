@@ -1,6 +1,6 @@
-"""The log of requests: those that change something, and those that fail, a line each.
+"""The log of requests that change something or fail, a line each.
 
-It holds no query, header or body: what is secret is in those.
+It holds no query, header or body, since these may hold secrets.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synergy.clock import Clock
 from synergy.mx.access import person_of
+from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.protection.csrf import SAFE
 
 PATH = 300  # characters of a path
@@ -19,17 +20,14 @@ PATH = 300  # characters of a path
 log = logging.getLogger(__name__)
 
 
-class RequestLog:
+class RequestLog(HttpMiddleware):
     """Logs requests when they are answered."""
 
     def __init__(self, app: ASGIApp, clock: Clock) -> None:
-        self.app = app
+        super().__init__(app)
         self._clock = clock
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = self._clock.monotonic()
         status = 0
 
@@ -43,11 +41,11 @@ class RequestLog:
             await self.app(scope, receive, watched)
         finally:
             if scope["method"] not in SAFE or status >= 400 or not status:
-                _tell(scope, status, self._clock.monotonic() - begun)
+                _log(scope, status, self._clock.monotonic() - begun)
 
 
-def _tell(scope: Scope, status: int, seconds: float) -> None:
-    """A line; the status is 0 where the client left before there was an answer."""
+def _log(scope: Scope, status: int, seconds: float) -> None:
+    """Logs a request; the status is 0 if the client left before the response."""
     person = person_of(HTTPConnection(scope))
     path = scope["path"][:PATH]
     log.info(

@@ -1,4 +1,4 @@
-"""The end of answers that never end by themselves: event streams."""
+"""The end of responses that never end by themselves: event streams."""
 
 from __future__ import annotations
 
@@ -7,102 +7,100 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from synergy.mx.access import is_still
+from synergy.mx.access import is_still_authenticated
+from synergy.mx.middleware import HttpMiddleware
 
 _STREAM = "text/event-stream"
 
 
 class ShutdownSignal:
-    """The wish that all answers under way end soon. For the thread of the event loop only."""
+    """Tells all responses under way that MX stops. For the thread of the event loop only."""
 
     def __init__(self) -> None:
-        self._is_wished = False
-        self._open: set[anyio.Event] = set()
+        self._is_set = False
+        self._responses: set[anyio.Event] = set()
 
-    def wish(self) -> None:
-        """Tells all that are open now, and all that will be."""
-        self._is_wished = True
-        for over in self._open:
-            over.set()
+    def set(self) -> None:
+        """Ends all responses that are open now, and all that will be."""
+        self._is_set = True
+        for ended in self._responses:
+            ended.set()
 
-    def add(self, over: anyio.Event) -> None:
-        """Has `over` set when the wish is made."""
-        self._open.add(over)
-        if self._is_wished:
-            over.set()
+    def add(self, ended: anyio.Event) -> None:
+        """Has `ended` set at shutdown."""
+        self._responses.add(ended)
+        if self._is_set:
+            ended.set()
 
-    def remove(self, over: anyio.Event) -> None:
-        self._open.discard(over)
+    def remove(self, ended: anyio.Event) -> None:
+        self._responses.discard(ended)
 
 
-class StreamShutdown:
-    """Tells answers that nobody listens any more when MX is to end.
+class StreamShutdown(HttpMiddleware):
+    """Shows responses a disconnected client when MX stops.
 
-    The same goes for an event stream whose listener would not be let in again: he logged out,
-    or is no longer known. So nobody who writes a stream has to think of it.
+    An event stream also ends when its client is no longer authenticated, by logout or by a change
+    of the account. So the code that writes a stream handles neither.
     """
 
-    def __init__(self, app: ASGIApp, ending: ShutdownSignal) -> None:
-        self.app = app
-        self._ending = ending
+    def __init__(self, app: ASGIApp, shutdown: ShutdownSignal) -> None:
+        super().__init__(app)
+        self._shutdown = shutdown
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        answer = _Answer(HTTPConnection(scope), receive, send)
-        self._ending.add(answer.over)
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = _Response(HTTPConnection(scope), receive, send)
+        self._shutdown.add(response.ended)
         try:
-            await self.app(scope, answer.hear, answer.tell)
+            await self.app(scope, response.receive, response.send)
         finally:
-            self._ending.remove(answer.over)
-        await answer.finish()
+            self._shutdown.remove(response.ended)
+        await response.finish()
 
 
-class _Answer:
-    """An answer under way, which `over` cuts short."""
+class _Response:
+    """A response under way, which `ended` cuts short."""
 
     def __init__(self, request: HTTPConnection, receive: Receive, send: Send) -> None:
-        self.over = anyio.Event()
+        self.ended = anyio.Event()
         self._request = request
         self._receive = receive
         self._send = send
-        self._is_heard = False
+        self._is_received = False
         self._is_stream = False
         self._is_under_way = False
 
-    async def hear(self) -> Message:
-        """The body of the request, and then that its sender has gone, or is to be left."""
-        if not self._is_heard:
+    async def receive(self) -> Message:
+        """The body of the request, then a disconnect: by the client, or by `ended`."""
+        if not self._is_received:
             message = await self._receive()
-            self._is_heard = not message.get("more_body", False)
+            self._is_received = not message.get("more_body", False)
             return message
-        heard: Message = {"type": "http.disconnect"}
+        received: Message = {"type": "http.disconnect"}
         async with anyio.create_task_group() as both:
 
             async def listen() -> None:
-                nonlocal heard
-                heard = await self._receive()
+                nonlocal received
+                received = await self._receive()
                 both.cancel_scope.cancel()
 
             both.start_soon(listen)
-            await self.over.wait()
+            await self.ended.wait()
             both.cancel_scope.cancel()
-        return heard
+        return received
 
-    async def tell(self, message: Message) -> None:
+    async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._is_under_way = True
             kind = Headers(raw=message["headers"]).get("content-type", "")
             self._is_stream = kind.startswith(_STREAM)
         elif not message.get("more_body", False):
             self._is_under_way = False
-        elif self._is_stream and not is_still(self._request):
-            self.over.set()
+        elif self._is_stream and not is_still_authenticated(self._request):
+            self.ended.set()
             return
         await self._send(message)
 
     async def finish(self) -> None:
-        """Ends an answer that was cut short."""
-        if self._is_under_way and self.over.is_set():
+        """Ends the body of a response that was cut short."""
+        if self._is_under_way and self.ended.is_set():
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -46,7 +46,7 @@ export async function ask(method, path, body = undefined, { dryRun = false, key 
   if (method !== "GET") headers["X-CSRF-Token"] = csrf();
   if (method === "POST" && key !== null) headers["Idempotency-Key"] = key || newKey();
   const answer = await fetch(url, request).catch(() => null);
-  if (answer === null) throw new Problem(0, "MX does not answer: it may be restarting. Try again in a moment.");
+  if (answer === null) throw new Problem(0, "MX does not respond: it may be restarting. Try again in a moment.");
   const data = await answer.json().catch(() => null);
   if (answer.ok) return { status: answer.status, data, location: answer.headers.get("Location") };
   throw await problemOf(answer, data);

@@ -41,7 +41,7 @@ function fill(dialog, { request }) {
   $("ask-text").hidden = !request.confirm;
   $("ask-reason").value = "";
   $("ask-reason").required = Boolean(request.needsReason);
-  $("ask-hint").textContent = `Goes into the journal with your name. ${request.needsReason ? "It is needed." : "May be left empty."}`;
+  $("ask-hint").textContent = `Goes into the journal with your name. ${request.needsReason ? "Required." : "Optional."}`;
   const go = $("ask-go");
   go.textContent = request.verb || request.label;
   go.className = `btn ${request.danger ? "btn-danger" : "btn-primary"}`;
@@ -57,7 +57,7 @@ function fill(dialog, { request }) {
 
 async function look(state) {
   const { method, path, body } = state.request;
-  $("ask-preview").textContent = "Looking what this would touch…";
+  $("ask-preview").textContent = "Checking what this would change…";
   try {
     const { data } = await ask(method, path, body, { dryRun: true });
     if (state.closed) return;
@@ -115,7 +115,7 @@ function finish(dialog, state) {
 function showFollowing() {
   $("ask-form").hidden = true;
   $("ask-go").hidden = true;
-  $("ask-cancel").textContent = "Close; it goes on";
+  $("ask-cancel").textContent = "Close; it continues";
   $("ask-progress").hidden = false;
 }
 
@@ -125,7 +125,7 @@ function showProgress({ done, total, detail }) {
     bar.max = total;
     bar.value = done;
   } else bar.removeAttribute("value");
-  $("ask-told").textContent = detail || (total ? `${count(done)} of ${count(total)}` : "Waiting to begin…");
+  $("ask-told").textContent = detail || (total ? `${count(done)} of ${count(total)}` : "Waiting to start…");
 }
 
 function showProblem(problem) {

@@ -75,7 +75,7 @@ async function copy(button) {
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = was), 1500);
   } catch {
-    toast("The browser does not let this page copy: select the text and copy it yourself.", "danger");
+    toast("The browser blocked the clipboard: select the text and copy it yourself.", "danger");
   }
 }
 

@@ -45,8 +45,8 @@ function update() {
   $("log-found").hidden = source.matches === null;
   $("log-clear").hidden = source.matches === null;
   $("log-matches").textContent = source.isLooking
-    ? `${number(found)} so far, looked through ${Math.floor((100 * source.lookedTo) / Math.max(1, source.total))} %`
-    : `${number(found)}${found >= MOST ? " and more" : ""} found`;
+    ? `${number(found)} so far, ${Math.floor((100 * source.lookedTo) / Math.max(1, source.total))} % searched`
+    : `${number(found)}${found >= MOST ? "+" : ""} found`;
   $("log-next").disabled = $("log-previous").disabled = !found;
   if (isFollowing) view.toEnd();
   else view.draw();
@@ -60,7 +60,7 @@ const number = (count) => count.toLocaleString("en");
 function panelOf() {
   const made = document.createElement("section");
   made.className = "panel lv-panel";
-  made.setAttribute("aria-label", "The chosen line");
+  made.setAttribute("aria-label", "Selected line");
   made.hidden = true;
   return made;
 }

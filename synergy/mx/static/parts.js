@@ -159,7 +159,7 @@ document.addEventListener("htmx:responseError", (event) => {
 });
 document.addEventListener("htmx:sendError", (event) => {
   asked.set(event.detail.elt, performance.now() + AGAIN);
-  if (!isAway) toast("MX does not answer. What you see may be old.", "danger");
+  if (!isAway) toast("MX does not respond. This page may be out of date.", "danger");
   isAway = true;
 });
 document.addEventListener("htmx:afterRequest", (event) => {

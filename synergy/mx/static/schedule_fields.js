@@ -134,7 +134,7 @@ function json(id, none) {
   try {
     return JSON.parse(text(id));
   } catch (error) {
-    throw new Unreadable(id, `this is no JSON: ${error.message}`);
+    throw new Unreadable(id, `not valid JSON: ${error.message}`);
   }
 }
 
@@ -161,7 +161,7 @@ function spreadPayload(payload) {
   const field = $("payload");
   const isKept = payload !== null && typeof payload === "object" && Object.keys(payload).join() === "stored";
   field.disabled = isKept;
-  field.placeholder = isKept ? "It is long, and kept as it is; the JSON says under which name." : "";
+  field.placeholder = isKept ? "Stored payload, kept as it is; see the JSON for its name." : "";
   field.value = isKept ? "" : typeof payload === "string" ? payload : payload === undefined ? "" : JSON.stringify(payload);
 }
 

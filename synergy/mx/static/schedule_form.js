@@ -23,7 +23,7 @@ function written() {
     const given = JSON.parse($("text").value);
     if (given !== null && typeof given === "object" && !Array.isArray(given)) return given;
   } catch (error) {
-    throw new Unreadable("text", `this is no JSON: ${error.message}`);
+    throw new Unreadable("text", `not valid JSON: ${error.message}`);
   }
   throw new Unreadable("text", "expected an object with the fields of a schedule");
 }
@@ -151,7 +151,7 @@ function paragraph(words, className = "") {
 
 function unclear(mistakes) {
   const isBare = mistakes.every(({ detail }) => / is missing/.test(detail));
-  const words = isBare ? "They appear as soon as it is said when it runs." : mistakes.map(({ detail }) => detail).join("\n");
+  const words = isBare ? "They appear as soon as it has a trigger." : mistakes.map(({ detail }) => detail).join("\n");
   return [paragraph(words, isBare ? "muted" : "pre")];
 }
 
@@ -161,7 +161,7 @@ function told(seen, hasNone) {
   if (seen.dues.length) parts.push(table(seen));
   else parts.push(paragraph(seen.why_none, "muted"));
   if (seen.words.startsWith("all of (") && seen.dues.length) {
-    parts.push(paragraph("At these times a part of its trigger is met: it runs when all of it is.", "muted small"));
+    parts.push(paragraph("At these times part of its trigger is met; it runs when all of it is.", "muted small"));
   }
   for (const dialect of seen.dialects) parts.push(paragraph(dialect, "muted small"));
   for (const warning of seen.warnings) parts.push(paragraph(warning, "note note-warn"));

@@ -17,7 +17,7 @@ from synergy.messaging.message import EventsMessage
 from synergy.model.box import ObservedProcess
 from synergy.model.unit_of_work import UnitState
 from synergy.mx.access import Role
-from synergy.mx.accounts.users import UserBook, Users, new_token, new_user
+from synergy.mx.accounts.users import Users, UsersFile, new_token, new_user
 from synergy.names import process_memory
 from synergy.runtime.process_memory import written
 from tests.acceptance.api_client import Client
@@ -48,7 +48,7 @@ def period(days: int, hour: int = 0) -> str:
 def showroom(folder: Path) -> Iterator[Home]:
     """The home, at work; it has ended afterwards."""
     users = folder / "users.json"
-    secret = _people(UserBook(users))
+    secret = _people(UsersFile(users))
     home = Home(
         folder / "home",
         box_id=BOX,
@@ -80,7 +80,7 @@ def address(home: Home) -> str:
     return f"http://localhost:{home.variables['mx_port']}"
 
 
-def _people(book: UserBook) -> str:
+def _people(book: UsersFile) -> str:
     """Writes the users file; the secret of a token of the operator's."""
     for name, role in PEOPLE:
         book.change(lambda users, n=name, r=role: new_user(users, n, r, QUICK, NOW))
@@ -89,7 +89,7 @@ def _people(book: UserBook) -> str:
     return _token(book, "otto", Role.OPERATOR, "laptop", 7)
 
 
-def _token(book: UserBook, owner: str, scope: Role, name: str, days: int) -> str:
+def _token(book: UsersFile, owner: str, scope: Role, name: str, days: int) -> str:
     secrets: list[str] = []
 
     def with_token(users: Users) -> Users:

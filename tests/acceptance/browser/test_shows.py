@@ -211,7 +211,7 @@ def test_viewers_are_refused_and_what_operators_do_bears_their_name(look, home, 
         }""",
         f"/api/v1/processes/{HOURLY}",
     )
-    assert refused == "a viewer changes nothing: this needs the role operator"
+    assert refused == "viewers cannot make changes: this needs the role operator"
     page.get_by_role("button", name="Log out").click()
 
     expect(page).to_have_url(f"{mx}/login")

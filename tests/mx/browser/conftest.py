@@ -178,7 +178,7 @@ def _serving(world: SchedulerHarness) -> Iterator[str]:
             runner.run(server.serve([listening]))
 
     def end() -> None:
-        app.state.ending.wish()
+        app.state.shutdown.set()
         server.should_exit = True
 
     thread = threading.Thread(target=run, name="mx")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from synergy.mx.access import Role
-from synergy.mx.accounts.users import UserBook, new_user
+from synergy.mx.accounts.users import UsersFile, new_user
 from tests.mx.house import PASSWORD, QUICK
 from tests.mx.test_security_server import place, running
 
@@ -25,7 +25,7 @@ ASK = """async (token) => {
 @pytest.fixture
 def mx(place, tmp_path):
     """The address of an MX with the users vera, a viewer, and otto, an operator."""
-    book = UserBook(tmp_path / "users.json")
+    book = UsersFile(tmp_path / "users.json")
     for name, role in (("vera", Role.VIEWER), ("otto", Role.OPERATOR)):
         now = place.clock.now()
         book.change(lambda users, n=name, r=role, t=now: new_user(users, n, r, QUICK, t))
@@ -44,7 +44,7 @@ def test_with_scripts_and_without(look, mx, scripts):
     page = look(f"{mx}/account", java_script_enabled=scripts)
     expect(page).to_have_url(f"{mx}/login?next=/account")
     log_in(page, "otto", "a password of another")
-    expect(page.get_by_role("alert")).to_have_text("This name and password do not belong together.")
+    expect(page.get_by_role("alert")).to_have_text("Name or password is incorrect.")
     log_in(page, "otto")
     expect(page).to_have_url(f"{mx}/account")
     expect(page.get_by_role("heading", name="otto")).to_be_visible()
@@ -58,7 +58,7 @@ def test_scripts_ask_with_the_token_of_the_session(look, mx):
     page = look(f"{mx}/account")
     log_in(page, "otto")
     expect(page.get_by_role("heading", name="otto")).to_be_visible()
-    assert page.evaluate(ASK, True) == [404, "there is nothing at this address"]
+    assert page.evaluate(ASK, True) == [404, "nothing found at this address"]
     status, detail = page.evaluate(ASK, False)
     assert (status, detail[:12]) == (403, "X-CSRF-Token")
 
@@ -68,7 +68,7 @@ def test_a_viewer_is_refused(look, mx):
     log_in(page, "vera")
     expect(page.get_by_role("heading", name="vera")).to_be_visible()
     assert page.evaluate(ASK, True) == [
-        403, "a viewer changes nothing: this needs the role operator",
+        403, "viewers cannot make changes: this needs the role operator",
     ]  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_a_password_is_changed_without_scripts(look, mx):
     page = look(f"{mx}/account", java_script_enabled=False)
     log_in(page, "vera")
     for label, text in (
-        ("Present password", PASSWORD),
+        ("Current password", PASSWORD),
         ("New password", "nine quiet green otters"),
         ("New password, again", "nine quiet green otters"),
     ):

@@ -140,7 +140,7 @@ def test_what_was_given_up_is_acknowledged_with_a_reason(look, site, world):
     expect(dialog).to_contain_text("Would touch 1")
     dialog.get_by_role("button", name="Acknowledge").click()  # without a reason
     expect(dialog.get_by_role("textbox")).to_be_focused()
-    expect(dialog).to_contain_text("It is needed.")
+    expect(dialog).to_contain_text("Required.")
     assert world.state("Hour", "2015051803") is JobState.GIVEN_UP
     dialog.get_by_role("textbox").fill("nobody needs it")
     dialog.get_by_role("button", name="Acknowledge").click()

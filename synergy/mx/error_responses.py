@@ -1,4 +1,4 @@
-"""What becomes of errors: a problem for programs, a page for people, and never a traceback."""
+"""Responses to errors: problem+json for programs, a page for browsers, never a traceback."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from synergy.errors import SynergyError
 from synergy.mx import problems
 from synergy.mx.accounts.authenticator import OPEN
+from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.pages.render import page
 from synergy.mx.problems import Problem
 
@@ -26,21 +27,15 @@ log = logging.getLogger(__name__)
 
 
 def install(app: FastAPI) -> None:
-    """Has the app answer the errors of its handlers."""
+    """Adds the error responses to the handlers of an application."""
     for kind in (SynergyError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, _answered)
+        app.add_exception_handler(kind, _handled)
 
 
-class Failures:
-    """Answers what was raised before a handler was reached, and what nobody expected."""
+class ErrorMiddleware(HttpMiddleware):
+    """Responds to errors of middleware, and to unexpected errors."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun = False
 
         async def watched(message: Message) -> None:
@@ -51,50 +46,50 @@ class Failures:
         try:
             await self.app(scope, receive, watched)
         except Exception as error:  # noqa: BLE001 - the boundary of a request
-            answer = await anyio.to_thread.run_sync(answer_to, Request(scope), error)
+            response = await anyio.to_thread.run_sync(response_to, Request(scope), error)
             if not has_begun:
-                await answer(scope, receive, send)
+                await response(scope, receive, send)
 
 
-def _answered(request: Request, error: Exception) -> Response:
-    return answer_to(request, error)
+def _handled(request: Request, error: Exception) -> Response:
+    return response_to(request, error)
 
 
-def answer_to(request: Request, error: Exception) -> Response:
-    """The answer to a request that ended with this error."""
+def response_to(request: Request, error: Exception) -> Response:
+    """The response to a request that ended with this error."""
     if isinstance(error, HTTPException) and error.status_code == 405:
         return _wrong_method(request)
     found = problems.problem_of(error)
-    if found.status == 401 and _is_of_a_page(request):
+    if found.status == 401 and _is_page_request(request):
         return _to_login(request)
-    answer = _page(request, found) if _is_for_people(request) else problems.answer(found)
-    answer.headers.update(getattr(error, "headers", None) or {})
-    return answer
+    response = _page(request, found) if _wants_page(request) else problems.response(found)
+    response.headers.update(getattr(error, "headers", None) or {})
+    return response
 
 
 def _page(request: Request, found: Problem) -> Response:
-    """A problem as a page; as itself where not even that can be shown."""
+    """A problem as a page; as problem+json if the page fails."""
     try:
-        answer = page(request, "error.html", status=found.status, problem=found)
+        response = page(request, "error.html", status=found.status, problem=found)
     except Exception as error:
         log.exception("The page of an error failed", exc_info=error, extra={"event": "mx.failed"})
-        return problems.answer(found)
-    answer.headers.update(problems.headers(found.status))
-    return answer
+        return problems.response(found)
+    response.headers.update(problems.headers(found.status))
+    return response
 
 
-def _is_for_people(request: Request) -> bool:
+def _wants_page(request: Request) -> bool:
     is_of_api = request.url.path.startswith("/api/")
     return not is_of_api and "text/html" in request.headers.get("accept", "")
 
 
-def _is_of_a_page(request: Request) -> bool:
+def _is_page_request(request: Request) -> bool:
     path = request.url.path
     return not path.startswith("/api/") and path not in OPEN
 
 
 def _to_login(request: Request) -> Response:
-    """The login page, and the way back; htmx is told by a header that the whole page is to go."""
+    """A redirect to the login page, which leads back; htmx needs a header for a whole page."""
     if "hx-request" in request.headers:
         return Response(status_code=401, headers={"HX-Redirect": _login_for(*_page_of(request))})
     if request.scope["method"] not in ("GET", "HEAD"):
@@ -103,10 +98,10 @@ def _to_login(request: Request) -> Response:
 
 
 def _page_of(request: Request) -> tuple[str, str]:
-    """Path and query of the page on which htmx asks, as its header says."""
+    """Path and query of the page that sent an htmx request."""
     try:
         current = urlsplit(request.headers.get("hx-current-url", "/"))
-    except ValueError:  # no address of a page
+    except ValueError:  # malformed
         return "/", ""
     return current.path, current.query
 
@@ -117,7 +112,7 @@ def _login_for(path: str, query: str) -> str:
 
 
 def _wrong_method(request: Request) -> Response:
-    """All that the path allows; starlette names what one of its routes does."""
+    """405 with all methods that the path allows; starlette names those of one route."""
     contexts = iter_route_contexts(request.app.routes)
     allowed = {
         method
@@ -131,8 +126,6 @@ def _wrong_method(request: Request) -> Response:
     allow = {"Allow": ", ".join([*names, "OPTIONS"])}
     if request.scope["method"] == "OPTIONS":
         return Response(status_code=204, headers=allow)
-    refusal = problems.answer(
-        Problem(title="Method Not Allowed", status=405, detail=f"this allows {allow['Allow']}")
-    )
-    refusal.headers.update(allow)
-    return refusal
+    response = problems.problem(405, f"allowed methods: {allow['Allow']}")
+    response.headers.update(allow)
+    return response
