@@ -12,7 +12,7 @@ from synergy.lifecycle.transitions import JOB_MOVES, Move
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.process import OnFailure, StateMachine
-from synergy.mx.pages.journal_rows import journal_row
+from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.processes import facts
 from synergy.mx.pages.render import HERE
 from synergy.names import TIMETABLE_START
@@ -238,7 +238,7 @@ def test_the_journal_has_words_for_every_move(world, move_name):
     entry = JournalEntry(
         world.clock.now(), event, "Hour", "2015051903", "2015051903", "", "", 1, "", "t"
     )
-    assert journal_row([entry], world.deployment)[0].words
+    assert journal_rows([entry], world.deployment)[0].words
 
 
 def declared(**fields):

@@ -15,7 +15,7 @@ from synergy.mx.pages import events as events_page
 from synergy.mx.pages import journal as journal_page
 from synergy.mx.pages import queues as queues_page
 from synergy.mx.pages import units as units_page
-from synergy.mx.pages.journal_rows import journal_row
+from synergy.mx.pages.journal_rows import journal_rows
 from synergy.queries import journal
 from synergy.queries.schedules import events
 from synergy.runtime.identity import short_name
@@ -290,7 +290,7 @@ def test_who_acts_is_told_in_short(who, short):
 
 def test_a_run_in_the_journal_of_units_links_to_itself(world):
     entry = an_entry("unit.processed", process="Report", first=SECOND, last=SECOND, unit="r1")
-    [tale] = journal_row([entry], world.deployment)
+    [tale] = journal_rows([entry], world.deployment)
     assert (tale.jobs, tale.run, tale.unit) == ("", "/runs/r1", "/units/r1")
 
 
