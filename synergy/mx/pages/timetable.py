@@ -28,6 +28,7 @@ MARKS = ("late", "failing", "stale", "unseen")
 FIRST_MODULES = (
     "timetable",
     "calendar",
+    "dom",
     "timetable_bars",
     "timetable_cells",
     "timetable_early",

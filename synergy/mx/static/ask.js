@@ -1,10 +1,12 @@
-// Asking the REST API for something.
+// Requests to the REST API.
+
+import { element } from "./dom.js";
 
 const csrf = () => document.querySelector("meta[name=csrf]")?.content ?? "";
 
-/** An answer that is not a success: `status`, `detail` for a person, `errors` [{where, detail}].
+/** A failed request: `status`, `detail` for people, `errors` [{where, detail}].
  *
- * `isPassing`: the same may be asked again in a moment, under the same key. Else it was refused.
+ * `isPassing`: the request may be repeated in a moment, with the same key. Otherwise it was refused.
  */
 export class Problem extends Error {
   constructor(status, detail, errors = [], isPassing = status === 0 || status >= 500) {
@@ -18,7 +20,7 @@ export class Problem extends Error {
   get isRefusal() { return !this.isPassing; }
 }
 
-/** A word that names one request, however often it is sent. */
+/** An idempotency key: it names one request, however often it is sent. */
 export function newKey() {
   if (crypto.randomUUID) return crypto.randomUUID(); // only where the page came over TLS or loopback
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -26,9 +28,9 @@ export function newKey() {
 }
 
 /**
- * Asks, and returns {status, data, location}; throws Problem. `dryRun` only asks what would be
- * touched. A `key` that is given again makes the same request happen once; null is for what changes
- * nothing, so that no answer is kept. GET and DELETE take `body` as query parameters.
+ * Sends a request and returns {status, data, location}; throws Problem. `dryRun` only asks what would
+ * change. A request with the same `key` is carried out once; null is for requests that change
+ * nothing, so that no response is kept. GET and DELETE take `body` as query parameters.
  */
 export async function ask(method, path, body = undefined, { dryRun = false, key = "" } = {}) {
   const sent = dryRun ? { ...body, dry_run: true } : body;
@@ -52,7 +54,7 @@ export async function ask(method, path, body = undefined, { dryRun = false, key 
   throw await problemOf(answer, data);
 }
 
-/** The problem in an answer. Whoever is no longer logged in is sent to log in. */
+/** The problem in a response; 401 leads to the login page. */
 export async function problemOf(answer, data) {
   if (answer.status === 401) logIn();
   const detail = data?.detail ?? `MX answered ${answer.status}.`;
@@ -64,21 +66,12 @@ export function logIn() {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-/** An element that shows a problem: its detail, and each mistake that adds to it. */
+/** An element that shows a problem: its detail, and the mistakes that the detail does not name. */
 export function explain(problem) {
-  const box = document.createElement("div");
-  const words = document.createElement("p");
-  words.textContent = problem.detail ?? String(problem);
-  box.append(words);
-  const more = (problem.errors ?? []).filter((one) => !words.textContent.includes(one.detail));
-  if (more.length) {
-    const list = document.createElement("ul");
-    for (const { where, detail } of more) {
-      const item = document.createElement("li");
-      item.textContent = where ? `${where}: ${detail}` : detail;
-      list.append(item);
-    }
-    box.append(list);
-  }
+  const detail = problem.detail ?? String(problem);
+  const box = element("div", "", {}, element("p", "", {}, detail));
+  const more = (problem.errors ?? []).filter((one) => !detail.includes(one.detail));
+  const items = more.map(({ where, detail: text }) => element("li", "", {}, where ? `${where}: ${text}` : text));
+  if (items.length) box.append(element("ul", "", {}, ...items));
   return box;
 }

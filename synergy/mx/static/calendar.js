@@ -52,7 +52,7 @@ export const start = (qualifier, ordinal) => down(qualifier, ordinal, "hourly") 
 // The period that holds an instant.
 export const at = (qualifier, instant) => up("hourly", Math.floor(instant / HOUR), qualifier);
 
-// YYYYMMDDHH, with zeros for what the qualifier does not tell apart.
+// YYYYMMDDHH, with zeros below the qualifier.
 export function timeperiod(qualifier, ordinal) {
   const date = new Date(start(qualifier, ordinal));
   const rank = QUALIFIERS.indexOf(qualifier);
@@ -68,7 +68,7 @@ export function cast(qualifier, text) {
   return at(qualifier, Date.UTC(year, Math.max(month, 1) - 1, day || 1, hour));
 }
 
-// The timeperiod that somebody typed (2026, 2026-11, 2026-11-21 03, 2026112103) or null.
+// The timeperiod of user input (2026, 2026-11, 2026-11-21 03, 2026112103), or null.
 export function typed(text) {
   const digits = text.replace(/[-:T\s]/g, "").slice(0, 10);
   if (!/^\d{4}(\d\d){0,3}$/.test(digits)) return null;
@@ -77,7 +77,7 @@ export function typed(text) {
   return Number.isNaN(instant) || Number(full.slice(4, 6)) > 12 ? null : full;
 }
 
-// Words for a period: as long as they must be to tell it from all others.
+// A period in words, unambiguous for its qualifier.
 export function words(qualifier, ordinal) {
   const date = new Date(start(qualifier, ordinal));
   const [year, month] = [date.getUTCFullYear(), MONTHS[date.getUTCMonth()]];

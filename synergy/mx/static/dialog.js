@@ -1,6 +1,7 @@
-// The one dialog in which every change is confirmed: why, what it would touch, how it went.
+// The dialog that confirms every change: reason, preview, progress.
 
 import { ask, explain, newKey } from "./ask.js";
+import { number } from "./dom.js";
 import { followed } from "./operation.js";
 import { preview, told } from "./touched.js";
 import { toast } from "./toast.js";
@@ -9,8 +10,9 @@ import { twinOf } from "./twin.js";
 const $ = (id) => document.getElementById(id);
 
 /**
- * Asks a person, then MX. `request`: {label, verb, method, path, body, confirm, preview, needsReason,
- * danger}, where `label` is the title, and `verb` what its button says if not the same; resolves to the answer's data once it is done, or to null if he thought better of it.
+ * Confirms a request, then sends it. `request`: {label, verb, method, path, body, confirm, preview,
+ * needsReason, danger}, where `label` is the title and `verb` the text of the button, if different.
+ * Resolves to the data of the response, or to null if it was canceled.
  */
 export function perform(request) {
   const dialog = $("ask");
@@ -88,7 +90,7 @@ async function send(dialog, state) {
       finish(dialog, state);
     }
   } catch (problem) {
-    if (problem.isRefusal) state.key = newKey(); // what was answered is not asked again
+    if (problem.isRefusal) state.key = newKey(); // a refused request is not repeated
     if (state.closed) toast(`${label}: ${problem.detail ?? problem}`, "danger");
     else showProblem(problem);
   } finally {
@@ -102,11 +104,11 @@ async function follow(dialog, state, answer) {
   state.result = answer.data;
   const operation = await followed(answer, (at) => state.closed || showProgress(at));
   state.result = operation;
-  toast(`${label}: done, ${count(operation.touched)} touched.`, "ok");
+  toast(`${label}: done, ${number(operation.touched)} touched.`, "ok");
   finish(dialog, state);
 }
 
-/** Whoever has closed the dialog meanwhile may have another one open in its place. */
+/** The dialog may have been closed meanwhile, and reopened for another request. */
 function finish(dialog, state) {
   if (state.closed) document.dispatchEvent(new CustomEvent("synergy:behind", { detail: {} }));
   else dialog.close();
@@ -125,7 +127,7 @@ function showProgress({ done, total, detail }) {
     bar.max = total;
     bar.value = done;
   } else bar.removeAttribute("value");
-  $("ask-told").textContent = detail || (total ? `${count(done)} of ${count(total)}` : "Waiting to start…");
+  $("ask-told").textContent = detail || (total ? `${number(done)} of ${number(total)}` : "Waiting to start…");
 }
 
 function showProblem(problem) {
@@ -134,9 +136,7 @@ function showProblem(problem) {
   box.replaceChildren(...(problem === null ? [] : [explain({ ...problem, detail: problem.detail ?? problem.message })]));
 }
 
-const count = (number) => Number(number ?? 0).toLocaleString("en");
-
-/** Focus goes back to what opened the dialog, or to what took its place meanwhile. */
+/** Returns the focus to the element that opened the dialog, or to its replacement. */
 function giveBackFocus(opener) {
   if (opener?.isConnected) return opener.focus();
   ((opener?.dataset.api && twinOf(opener)) || $("main")).focus();

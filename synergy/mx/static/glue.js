@@ -1,4 +1,4 @@
-// What ties it all to the page: buttons that ask, copying, tables that scroll, and the start.
+// The wiring of a page: actions, copy buttons, scrolling tables, and the start.
 
 import { perform } from "./dialog.js";
 import { startKeys } from "./keys.js";

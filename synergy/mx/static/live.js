@@ -1,42 +1,42 @@
-// The stream of what happens: one connection a page, opened when something on it asks for it,
-// and given up while nobody looks, because browsers allow few of them to one host.
-// Each message becomes a `synergy:<noun>` event of the document; `synergy:behind` says that
-// there was more than was told, so that everything is to be read again.
+// The event stream: one connection a page, opened when a part of the page needs it, and closed while
+// the page is hidden, because browsers allow few connections to one host.
+// Each message becomes a `synergy:<noun>` event of the document; `synergy:behind` means that events
+// were skipped, so that everything has to be reloaded.
 
 export const NOUNS = [
   "job", "unit", "run", "schedule", "process", "box", "gc", "queue", "timetable", "event",
   "delivery", "agent", "scheduler", "supervisor", "store", "clock", "operation", "user", "behind",
 ];
 const LEAVE_AFTER = 5000; // milliseconds that a page may be hidden
-const LOOK = 10000; // milliseconds between two looks at the clock
+const LOOK = 10000; // milliseconds between two checks of the clock
 const ASLEEP = 45000; // milliseconds between them if the machine slept
 
 let source = null;
 let wanted = false;
 let leaving = 0;
 let missed = false;
-let seen = document.body.dataset.seq ?? ""; // the last entry that the page was made from, or told
+let seen = document.body.dataset.seq ?? ""; // the last journal entry that the page shows
 let looked = Date.now();
 
 const say = (noun, detail) => document.dispatchEvent(new CustomEvent(`synergy:${noun}`, { detail }));
 
-/** Has the page follow what happens. May be called often. */
+/** Opens the stream. May be called often. */
 export function listen() {
   wanted = true;
   if (source === null && !document.hidden) open();
 }
 
-/** Listens if something on the page waits for the stream.
+/** Opens the stream if a part of the page needs it.
  *
- * What is told before anybody hears is lost. So a page whose own script is loaded later, and hears
- * then, carries `data-listens`, and that script has it listen.
+ * Events before the first listener are lost. So a page whose own script is loaded later has
+ * `data-listens`, and that script opens the stream.
  */
 export function listenIfAsked() {
   if (document.querySelector("[data-listens]")) return;
   if (document.querySelector('[hx-trigger*="synergy:"], [data-live]')) listen();
 }
 
-// Goes on after what was seen last. Where that is not known, everything may have changed.
+// Continues after the last entry. If that is unknown, everything may have changed.
 function open() {
   show("away", "connecting");
   source = new EventSource(seen ? `/api/v1/stream?since=${seen}` : "/api/v1/stream");
@@ -93,7 +93,7 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("pagehide", close);
 addEventListener("pageshow", () => wanted && listen());
 
-// After a sleep the connection may be dead without the browser having been told.
+// After a sleep the connection may be dead without the browser noticing.
 setInterval(() => {
   const slept = Date.now() - looked > ASLEEP;
   looked = Date.now();

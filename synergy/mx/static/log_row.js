@@ -1,88 +1,58 @@
-// One line of a log, as a row, and all that is known of it.
+// One line of a log, as a row and in detail.
 
-const LONGEST = 4000; // characters of a line in a row; its details show all of it
+import { element, number } from "./dom.js";
 
-/** A row; `line` may be its number alone, while the rest is on its way. */
+const LONGEST = 4000; // characters of a line in a row; its details show all
+
+/** A row; `line` may be its number alone, until the rest is loaded. */
 export function rowOf(line, { q = "" }) {
-  const row = document.createElement("div");
-  row.className = `lv-row line-${line.level || "none"}`;
-  row.id = `row-${line.number}`;
-  row.dataset.number = line.number;
-  row.setAttribute("role", "option");
+  const row = element("div", `lv-row line-${line.level || "none"}`, {
+    id: `row-${line.number}`, "data-number": line.number, role: "option",
+  }, element("span", "lv-number", {}, line.number));
   if (line.message === undefined) {
     row.classList.add("is-coming");
-    row.append(part("lv-number", line.number), part("text", "…"));
+    row.append(element("span", "text", {}, "…"));
     return row;
   }
-  row.append(part("lv-number", line.number));
-  if (line.at) row.append(part("lv-at", `${line.at.slice(5, 10)} ${line.at.slice(11, 23)}`, line.at));
-  if (line.level) row.append(part("level", line.level));
-  if (line.event) row.append(part("event", line.event));
-  const text = part("text", "");
-  mark(text, shortened(line.message), q);
-  row.append(text);
+  if (line.at) row.append(element("span", "lv-at", { title: line.at }, `${line.at.slice(5, 10)} ${line.at.slice(11, 23)}`));
+  for (const name of ["level", "event"]) if (line[name]) row.append(element("span", name, {}, line[name]));
+  row.append(element("span", "text", {}, ...marked(shortened(line.message), q)));
   return row;
 }
 
 /** All fields of a line, for the panel. */
 export function detailsOf(line, permalink) {
-  const box = document.createDocumentFragment();
-  const list = document.createElement("dl");
-  list.className = "facts";
-  add(list, "line", line.number.toLocaleString("en"));
+  const list = element("dl", "facts");
+  add(list, "line", number(line.number));
   for (const name of ["at", "level", "event"]) if (line[name]) add(list, name, line[name]);
   for (const [name, value] of Object.entries(line.more)) {
     const isText = typeof value === "string";
     add(list, name, isText ? value : JSON.stringify(value), isText && value.includes("\n"));
   }
-  const text = document.createElement("pre");
-  text.className = "log wrap";
-  text.tabIndex = 0;
-  text.textContent = line.message;
-  const link = document.createElement("a");
-  link.href = permalink;
-  link.textContent = "Link to this line";
-  box.append(text, list, link);
+  const box = document.createDocumentFragment();
+  box.append(element("pre", "log wrap", { tabindex: 0 }, line.message), list, element("a", "", { href: permalink }, "Link to this line"));
   return box;
 }
 
 function add(list, name, value, isLong = false) {
-  const term = document.createElement("dt");
-  term.textContent = name.replaceAll("_", " ");
-  const told = document.createElement("dd");
-  const inner = isLong ? document.createElement("pre") : told;
-  inner.textContent = value;
-  inner.classList.add("mono");
-  if (isLong) told.append(inner);
-  list.append(term, told);
-}
-
-function part(className, text, title = "") {
-  const made = document.createElement("span");
-  made.className = className;
-  made.textContent = text;
-  if (title) made.title = title;
-  return made;
+  const content = isLong ? element("dd", "", {}, element("pre", "mono", {}, value)) : element("dd", "mono", {}, value);
+  list.append(element("dt", "", {}, name.replaceAll("_", " ")), content);
 }
 
 function shortened(text) {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… (${(text.length - LONGEST).toLocaleString("en")} more)`;
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… (${number(text.length - LONGEST)} more)`;
 }
 
-/** The text with what is looked for marked, as far as its letters are as long in both cases. */
-function mark(place, text, wanted) {
+/** The text with the matches marked, unless its letters change in length between upper and lower case. */
+function marked(text, wanted) {
   const small = text.toLowerCase();
   const sought = wanted.toLowerCase();
-  if (!sought || small.length !== text.length) {
-    place.textContent = text;
-    return;
-  }
+  if (!sought || small.length !== text.length) return [text];
+  const parts = [];
   let from = 0;
   for (let at = small.indexOf(sought); at >= 0; at = small.indexOf(sought, from)) {
-    const found = document.createElement("mark");
-    found.textContent = text.slice(at, at + sought.length);
-    place.append(text.slice(from, at), found);
+    parts.push(text.slice(from, at), element("mark", "", {}, text.slice(at, at + sought.length)));
     from = at + sought.length;
   }
-  place.append(text.slice(from));
+  return [...parts, text.slice(from)];
 }

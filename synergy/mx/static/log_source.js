@@ -1,19 +1,19 @@
-// A log as MX answers it: its lines by number, in pages that are kept for a while.
+// The lines of a log by number, loaded in pages that are cached.
 //
-// Numbers begin with 1 at the oldest line that is still there. When the oldest part of a log file
-// is thrown away, all numbers fall; whoever holds some is told by `shifted`.
+// Line 1 is the oldest one. When the oldest part of a log file is deleted, all numbers decrease;
+// `shifted` reports it.
 
 import { ask } from "./ask.js";
 
 const PAGE = 200; // lines
 const KEPT = 60; // pages
 const AT_ONCE = 3; // requests
-const PAUSE = 3000; // milliseconds after which what failed is tried again
-const NUMBERS = 20000; // of lines that are looked for, in one answer
-export const MOST = 200000; // lines that are found, of which no more are looked for
+const PAUSE = 3000; // milliseconds until a failed request is repeated
+const NUMBERS = 20000; // of matching lines in one response
+export const MOST = 200000; // matches, after which the search stops
 
 export class LogSource {
-  /** `url`: where the API has the log; `changed()`, `shifted(by)` and `failed(problem)` are told. */
+  /** `url`: the log in the API; `changed()`, `shifted(by)` and `failed(problem)` are callbacks. */
   constructor(url, { changed, shifted, failed }) {
     this.url = url;
     this.changed = changed;
@@ -22,16 +22,16 @@ export class LogSource {
     this.total = 0;
     this.parts = [];
     this.filter = { q: "", level: "" };
-    this.matches = null; // numbers, null while nothing is looked for
+    this.matches = null; // numbers, null without a search
     this.lookedTo = 0;
     this.isLooking = false;
     this.only = true;
-    this.pages = new Map(); // by their index, the one used last at the end
+    this.pages = new Map(); // by index, the last used one at the end
     this.coming = new Set();
-    this.turn = 0; // rises with everything that makes answers on their way useless
+    this.turn = 0; // rises when pending responses become useless
   }
 
-  /** How many lines there are to show. */
+  /** The number of lines to show. */
   get count() {
     return this.isFiltered ? this.matches.length : this.total;
   }
@@ -40,12 +40,12 @@ export class LogSource {
     return this.matches !== null && this.only;
   }
 
-  /** The number of the line at a place among those that are shown. */
+  /** The number of the line at an index of the shown ones. */
   numberAt(index) {
     return this.isFiltered ? this.matches[index] : index + 1;
   }
 
-  /** The place of a line, or of the next one that is shown. */
+  /** The index of a line, or of the next shown one. */
   indexOf(number) {
     return this.isFiltered ? lowerBound(this.matches, number) : number - 1;
   }
@@ -54,18 +54,18 @@ export class LogSource {
     return this.matches !== null && this.matches[lowerBound(this.matches, number)] === number;
   }
 
-  /** The match before (-1) or behind (1) a line; null if there is none. */
+  /** The match before (-1) or after (1) a line; null if there is none. */
   matchFrom(number, step) {
     const at = lowerBound(this.matches, step > 0 ? number + 1 : number);
     return this.matches[step > 0 ? at : at - 1] ?? null;
   }
 
-  /** The line at a place; undefined while it is not here. */
+  /** The line at an index; undefined until it is loaded. */
   line(index) {
     return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   }
 
-  /** Sees to it that the lines from `first` to `last` come. */
+  /** Loads the lines from `first` to `last`. */
   want(first, last) {
     const end = Math.min(last, this.count - 1);
     for (let page = Math.floor(Math.max(0, first) / PAGE); page <= Math.floor(end / PAGE); page += 1) {
@@ -113,7 +113,7 @@ export class LogSource {
     while (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
   }
 
-  /** Looks how long the log is by now. */
+  /** Updates the length of the log. */
   async look() {
     try {
       const data = await this.get("", { after: this.total, limit: 1 });
@@ -130,7 +130,7 @@ export class LogSource {
     }
   }
 
-  /** Looks for lines; with an empty filter for none. */
+  /** Searches for lines; an empty filter ends the search. */
   async find(filter, only) {
     this.filter = filter;
     this.only = only;
@@ -141,7 +141,7 @@ export class LogSource {
     if (!isAny) await this.lookOn(this.turn);
   }
 
-  /** Shows the lines that are not looked for as well, or not. */
+  /** Shows only matches, or all lines. */
   setOnly(only) {
     this.only = only;
     this.forget();
@@ -170,7 +170,7 @@ export class LogSource {
     }
   }
 
-  /** Asks MX; null if the numbers have fallen meanwhile, so that it has to be asked anew. */
+  /** Asks MX; null if line numbers have changed, so that the request has to be repeated. */
   async get(path, query) {
     const turn = this.turn;
     const asked = new URLSearchParams({ ...query, start: this.parts[0]?.id ?? "" });
@@ -219,7 +219,7 @@ export class LogSource {
   }
 }
 
-/** The first place in sorted numbers that is not below `number`. */
+/** The first index in sorted numbers that is not below `number`. */
 function lowerBound(numbers, number) {
   let low = 0;
   let high = numbers.length;

@@ -1,23 +1,24 @@
-// A window onto a log of any length: only the lines that can be seen are in the page.
+// A window onto a log of any length: only visible lines are in the page.
 //
-// `top` is the place of the first line that can be seen, with a fraction for what of it is above
-// the edge. The scroll bar is as long as all lines together, or, beyond what browsers can show,
-// stands for them. Where lines are wrapped each still takes one line of it.
+// `top` is the index of the first visible line, with a fraction for the part of it above the edge. The
+// scroll bar is as long as all lines together, up to what browsers can show, and then scaled. A
+// wrapped line counts as one line there.
 
+import { element } from "./dom.js";
 import { rowOf } from "./log_row.js";
 
-const TALLEST = 8e6; // pixels; browsers lose count of more
-const AHEAD = 100; // lines beyond the edges that are to be there already
+const TALLEST = 8e6; // pixels; browsers do not scroll more exactly
+const AHEAD = 100; // lines beyond the edges to load in advance
 
 export class LogView {
   constructor(place, source, { picked, moved }) {
     this.source = source;
     this.picked = picked; // a line was chosen
-    this.moved = moved; // somebody scrolled
+    this.moved = moved; // the user scrolled
     this.top = 0;
     this.chosen = null; // number of a line
     this.isWrapped = false;
-    this.set = -1; // where the scroll bar was put, and not by hand
+    this.set = -1; // where the scroll bar was set, not scrolled to
     this.rows = new Map();
     this.build(place);
     this.rowHeight = this.measure();
@@ -25,18 +26,10 @@ export class LogView {
   }
 
   build(place) {
-    this.box = element("div", "lv");
-    this.box.tabIndex = 0;
-    this.box.id = "log-lines";
-    this.box.setAttribute("role", "listbox");
-    this.box.setAttribute("aria-label", "Lines");
-    this.space = element("div", "lv-space");
-    this.window = element("div", "lv-window");
-    this.list = element("div", "lv-rows");
-    for (const one of [this.space, this.window, this.list]) one.setAttribute("role", "presentation");
-    this.window.append(this.list);
-    this.space.append(this.window);
-    this.box.append(this.space);
+    this.list = element("div", "lv-rows", { role: "presentation" });
+    this.window = element("div", "lv-window", { role: "presentation" }, this.list);
+    this.space = element("div", "lv-space", { role: "presentation" }, this.window);
+    this.box = element("div", "lv", { id: "log-lines", tabindex: 0, role: "listbox", "aria-label": "Lines" }, this.space);
     place.replaceChildren(this.box);
     this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.box.addEventListener("wheel", (event) => this.wheeled(event), { passive: false });
@@ -56,7 +49,7 @@ export class LogView {
     return this.box.clientHeight;
   }
 
-  /** How many lines there is room for, if none is wrapped. */
+  /** The number of lines that fit, if none is wrapped. */
   get room() {
     return this.height / this.rowHeight;
   }
@@ -69,7 +62,7 @@ export class LogView {
     return this.isWrapped ? this.endIsSeen : this.top >= this.lastTop - 0.5;
   }
 
-  /** Draws what can be seen, soon. */
+  /** Draws the visible lines in the next frame. */
   draw() {
     if (!this.ask) this.ask = requestAnimationFrame(() => {
       this.ask = 0;
@@ -90,7 +83,7 @@ export class LogView {
     source.want(first - AHEAD, end + AHEAD);
   }
 
-  /** Puts the rows from `first` to before `end`, and keeps those that are there already. */
+  /** Places the rows from `first` to before `end`, and reuses existing ones. */
   place(first, end) {
     const kept = new Map();
     let before = null;
@@ -146,7 +139,7 @@ export class LogView {
     this.moved();
   }
 
-  /** Where the bar stands for more than it is long, the wheel moves by lines all the same. */
+  /** The wheel moves by lines even if the scroll bar is scaled. */
   wheeled(event) {
     if (this.source.count * this.rowHeight <= TALLEST || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
@@ -164,7 +157,7 @@ export class LogView {
     this.draw();
   }
 
-  /** Wrapped lines are taller: goes back as far as the last ones fill the window. */
+  /** Wrapped lines are taller: moves up so that the last ones fill the window. */
   fitEnd() {
     this.top = Math.max(0, this.source.count - Math.ceil(this.room));
     this.drawNow();
@@ -184,7 +177,7 @@ export class LogView {
     this.choose(number);
   }
 
-  /** Chooses a line, and scrolls as far as it takes to see it. */
+  /** Selects a line, and scrolls it into view. */
   choose(number) {
     this.chosen = number;
     this.reveal();
@@ -205,7 +198,7 @@ export class LogView {
     }
   }
 
-  /** The chosen line is seen afterwards if it was before. */
+  /** Keeps the selected line in view. */
   resized() {
     if (this.rows.has(this.chosen)) this.reveal();
     else this.draw();
@@ -236,16 +229,10 @@ export class LogView {
     else if (wasAtEnd) this.toEnd();
   }
 
-  /** Everything is different: no row is as it was. */
+  /** Drops all rows, after the lines have changed. */
   forget() {
     for (const { row } of this.rows.values()) row.remove();
     this.rows.clear();
     this.draw();
   }
-}
-
-function element(name, className) {
-  const made = document.createElement(name);
-  made.className = className;
-  return made;
 }

@@ -1,12 +1,13 @@
-// The page of a log: its window, and the tools over it. Without script there are pages of lines.
+// The log viewer: its window, and the toolbar above. Without scripts the page has lines page by page.
 
+import { element, number } from "./dom.js";
 import { LogSource, MOST } from "./log_source.js";
 import { detailsOf } from "./log_row.js";
 import { LogView } from "./log_view.js";
 import { toast } from "./toast.js";
 
-const FOLLOW = 2000; // milliseconds between two looks whether there is more
-const WATCH = 15000; // the same for who does not follow
+const FOLLOW = 2000; // milliseconds between two checks for new lines
+const WATCH = 15000; // the same while not following
 
 const $ = (id) => document.getElementById(id);
 const place = $("log");
@@ -15,7 +16,7 @@ const tools = $("log-tools");
 const follow = $("log-follow");
 
 let isFollowing = false;
-let isOpen = false; // whether the details of the chosen line are shown
+let isOpen = false; // whether the details of the selected line are shown
 let timer = 0;
 let hasFailed = false;
 
@@ -32,11 +33,11 @@ const source = new LogSource(place.dataset.log, {
   },
 });
 source.total = Number(place.dataset.total);
-const panel = panelOf();
+const panel = element("section", "panel lv-panel", { "aria-label": "Selected line", hidden: "" });
 const view = new LogView(place, source, { picked, moved });
 place.append(panel);
 
-/* Showing how it stands */
+/* The toolbar */
 
 function update() {
   hasFailed = false;
@@ -53,17 +54,7 @@ function update() {
   if (isOpen && panel.dataset.number !== String(view.chosen)) showDetails();
 }
 
-const number = (count) => count.toLocaleString("en");
-
 /* Details of a line */
-
-function panelOf() {
-  const made = document.createElement("section");
-  made.className = "panel lv-panel";
-  made.setAttribute("aria-label", "Selected line");
-  made.hidden = true;
-  return made;
-}
 
 function picked() {
   setFollowing(false);
@@ -79,10 +70,7 @@ function showDetails() {
     return;
   }
   panel.dataset.number = String(view.chosen);
-  const close = document.createElement("button");
-  close.type = "button";
-  close.className = "btn btn-small lv-close";
-  close.textContent = "Close";
+  const close = element("button", "btn btn-small lv-close", { type: "button" }, "Close");
   close.addEventListener("click", closeDetails);
   panel.replaceChildren(close, detailsOf(line, `${home}?line=${line.number}`));
 }
@@ -116,9 +104,9 @@ async function watch() {
   }, isFollowing ? FOLLOW : WATCH);
 }
 
-/* Looking for lines */
+/* Search */
 
-/** What is looked for, which the address says as well. */
+/** The filter, which is put into the address as well. */
 function wanted() {
   const filter = { q: $("log-text").value, level: $("log-level").value };
   const all = $("log-all").checked ? "true" : "";
@@ -139,7 +127,7 @@ async function find() {
   else view.toEnd();
 }
 
-/** To the next match, or the one before, from the chosen line on. */
+/** Goes to the next or previous match from the selected line. */
 function seek(step, from = view.chosen ?? (step > 0 ? 0 : source.total + 1)) {
   if (!source.matches?.length) return;
   const next = source.matchFrom(from, step) ?? source.matches.at(step > 0 ? 0 : -1);
@@ -197,7 +185,7 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
-/* Beginning */
+/* Start */
 
 if ($("log-text").value || $("log-level").value) find();
 else if (place.dataset.line) view.toLine(Math.min(source.total, Number(place.dataset.line)));

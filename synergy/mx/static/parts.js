@@ -1,8 +1,8 @@
-// Parts of pages that htmx reads again: when something happened that they show, when an action was
-// done, and what is not told by the stream every few seconds.
+// Parts of pages that htmx reloads: after events that they show, after actions, and every few seconds
+// if no event covers them.
 //
-// htmx drops what comes while it throttles, so the last thing that happened would not be shown.
-// Here is remembered what was heard and when each part was read, and who is behind is read again.
+// htmx drops events while it throttles, so the last one would not be shown. This module remembers
+// events and when each part was loaded, and reloads parts that are behind.
 
 import { logIn } from "./ask.js";
 import { listenIfAsked, NOUNS } from "./live.js";
@@ -10,14 +10,14 @@ import { refreshTimes } from "./times.js";
 import { toast } from "./toast.js";
 import { twinOf } from "./twin.js";
 
-const LOOK = 500; // milliseconds between two looks at which parts are behind
-const AGAIN = 3000; // milliseconds after which a part is read again that MX did not answer for
+const LOOK = 500; // milliseconds between two checks of which parts are behind
+const AGAIN = 3000; // milliseconds until a failed part is reloaded
 const LIVE = '[hx-trigger*="synergy:"]';
 const POLLED = '[hx-trigger*="every "]';
 
-const heard = new Map(); // noun: when something of it happened last
-const asked = new WeakMap(); // part: from when on somebody wants it to be read again
-const read = new WeakMap(); // part: when it was last read, 0 if it came with the page
+const heard = new Map(); // noun: time of its last event
+const asked = new WeakMap(); // part: time from which it is to be reloaded
+const read = new WeakMap(); // part: when it was last loaded, 0 if it came with the page
 const begun = new WeakMap(); // request: when it was sent
 
 const allParts = () => document.querySelectorAll(`${LIVE}, [hx-trigger*="refresh"]`);
@@ -25,7 +25,7 @@ const triggerOf = (part) => part.getAttribute("hx-trigger") ?? "";
 const nounsOf = (part) => [...triggerOf(part).matchAll(/synergy:(\w+)/g)].map((found) => found[1]);
 const pauseOf = (part) => Math.max(0, ...[...triggerOf(part).matchAll(/throttle:(\d+)s/g)].map((found) => 1000 * found[1]));
 
-/** Has a part be read again: at once, or as soon as htmx lets it. */
+/** Reloads a part: at once, or as soon as htmx allows. */
 export function readAgain(part) {
   asked.set(part, performance.now());
   htmx.trigger(part, "refresh");
@@ -60,13 +60,13 @@ setInterval(catchUp, LOOK);
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   const part = event.target;
-  // Nobody looks: what is polled is read again when somebody does.
+  // The page is hidden: polled parts are reloaded when it is shown.
   if (document.hidden && part.matches(POLLED)) return event.preventDefault();
   read.set(part, performance.now());
   begun.set(event.detail.xhr, performance.now());
 });
 
-/** Parts that came with an answer were read when it was asked for; one may stand for its asker. */
+/** Notes new parts of a response as loaded when it was requested; one may replace its requester. */
 function welcome({ xhr, requestConfig }) {
   for (const part of allParts()) {
     if (read.has(part)) continue;
@@ -75,11 +75,11 @@ function welcome({ xhr, requestConfig }) {
   }
 }
 
-/* What somebody has in hand stays there */
+/* Keeping selection, focus and scrolling */
 
 const SCROLLING = ".table-wrap, pre";
 const openDetails = new Map();
-const scrolled = new Map(); // place of what scrolls: how far it is, and whether it has the focus
+const scrolled = new Map(); // place of a scrolling element: its offset, and whether it has the focus
 let focused = null;
 
 document.addEventListener("htmx:beforeSwap", (event) => {
@@ -115,7 +115,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   listenIfAsked();
 });
 
-/** What scrolls there, by its section and how many of them come before it. */
+/** The scrolling elements, by section and index in it. */
 function scrollingIn(root) {
   const found = new Map();
   for (const one of root.querySelectorAll(SCROLLING)) {
@@ -137,7 +137,7 @@ function scrollAgain(one, was) {
   one.scrollTo(was.left, was.top);
 }
 
-/** Whether somebody is selecting or pressing something there, or has a field of it in hand. */
+/** Whether the user selects or presses something there, or is in a field of it. */
 function isInUse(part) {
   const chosen = getSelection();
   if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return true;
@@ -146,7 +146,7 @@ function isInUse(part) {
   return part.contains(at) && at !== part && at.matches("input, textarea, select");
 }
 
-/* What went wrong is said, once as long as it lasts */
+/* Errors are shown once as long as they last */
 
 let isAway = false;
 

@@ -1,6 +1,7 @@
 // The form of a schedule: fields or text, with its next due times while it is written.
 
 import { ask, explain, Problem, toast } from "./app.js";
+import { element, table } from "./dom.js";
 import { addLeg, compose, example, spread, Unreadable } from "./schedule_fields.js";
 
 const PAUSE = 300; // milliseconds without a key before the preview is asked for
@@ -68,7 +69,7 @@ function places(field) {
   return [...form.querySelectorAll("[data-field]")].filter((one) => one.dataset.field.split(" ").includes(field));
 }
 
-/** Shows mistakes beside their fields; of fields nobody touched only if `all`. Returns the others. */
+/** Shows mistakes beside their fields; for untouched fields only if `all`. Returns the others. */
 function show(mistakes, all) {
   for (const error of form.querySelectorAll("[data-field] > .error")) {
     error.hidden = true;
@@ -139,15 +140,10 @@ async function preview() {
   if (number !== asked) return;
   document.querySelector(".preview").classList.remove("is-old");
   show(mistakes, false);
-  $("preview").replaceChildren(...(answer === null ? unclear(mistakes) : told(answer, hasNone)));
+  $("preview").replaceChildren(...(answer === null ? unclear(mistakes) : explained(answer, hasNone)));
 }
 
-function paragraph(words, className = "") {
-  const made = document.createElement("p");
-  made.className = className;
-  made.textContent = words;
-  return made;
-}
+const paragraph = (words, className = "") => element("p", className, {}, words);
 
 function unclear(mistakes) {
   const isBare = mistakes.every(({ detail }) => / is missing/.test(detail));
@@ -155,10 +151,10 @@ function unclear(mistakes) {
   return [paragraph(words, isBare ? "muted" : "pre")];
 }
 
-function told(seen, hasNone) {
+function explained(seen, hasNone) {
   const words = hasNone ? seen.words.slice(0, seen.words.lastIndexOf(": ")) : seen.words;
   const parts = [paragraph(words)];
-  if (seen.dues.length) parts.push(table(seen));
+  if (seen.dues.length) parts.push(tableOf(seen));
   else parts.push(paragraph(seen.why_none, "muted"));
   if (seen.words.startsWith("all of (") && seen.dues.length) {
     parts.push(paragraph("At these times part of its trigger is met; it runs when all of it is.", "muted small"));
@@ -166,43 +162,22 @@ function told(seen, hasNone) {
   for (const dialect of seen.dialects) parts.push(paragraph(dialect, "muted small"));
   for (const warning of seen.warnings) parts.push(paragraph(warning, "note note-warn"));
   if (seen.body) {
-    const heading = document.createElement("h3");
-    heading.textContent = "What would be sent";
-    const body = document.createElement("pre");
-    body.className = "log wrap";
-    body.textContent = seen.body;
-    parts.push(heading, body);
+    parts.push(element("h3", "", {}, "What would be sent"), element("pre", "log wrap", {}, seen.body));
   }
   return parts;
 }
 
-function table({ dues, zone }) {
-  const wrap = document.createElement("div");
-  wrap.className = "table-wrap";
-  const made = document.createElement("table");
-  made.className = "table";
+function tableOf({ dues, zone }) {
   const hasZone = zone !== "UTC";
   const hasRemarks = dues.some((due) => due.remark);
-  const head = made.createTHead().insertRow();
-  for (const words of ["UTC", ...(hasZone ? [zone] : []), ...(hasRemarks ? ["Remark"] : [])]) {
-    const cell = document.createElement("th");
-    cell.scope = "col";
-    cell.textContent = words;
-    head.append(cell);
-  }
-  const body = made.createTBody();
-  for (const due of dues) {
-    const row = body.insertRow();
-    row.insertCell().textContent = clock(due.at);
-    if (hasZone) row.insertCell().textContent = due.local ? `${weekday(due.local)} ${clock(due.local)} ${due.local.slice(-6).replace(":", "")}` : "–";
-    if (hasRemarks) {
-      const cell = row.insertCell();
-      cell.className = "wrap";
-      cell.textContent = due.remark;
-    }
-  }
-  wrap.append(made);
-  return wrap;
+  const heads = ["UTC", ...(hasZone ? [zone] : []), ...(hasRemarks ? ["Remark"] : [])];
+  const local = (at) => (at ? `${weekday(at)} ${clock(at)} ${at.slice(-6).replace(":", "")}` : "–");
+  const rows = dues.map((due) => [
+    clock(due.at),
+    ...(hasZone ? [local(due.local)] : []),
+    ...(hasRemarks ? [element("td", "wrap", {}, due.remark)] : []),
+  ]);
+  return table(heads, rows);
 }
 
 const weekday = (instant) =>

@@ -2,7 +2,8 @@
 // are used again for other jobs.
 
 import * as cal from "./calendar.js";
-import { element, GAP, newCell, paintCell } from "./timetable_cells.js";
+import { element } from "./dom.js";
+import { GAP, newCell, paintCell } from "./timetable_cells.js";
 
 const LANE = 1e7; // more than any ordinal, to name bars by lane and job
 

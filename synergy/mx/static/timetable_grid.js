@@ -4,7 +4,8 @@
 
 import * as cal from "./calendar.js";
 import { Bars } from "./timetable_bars.js";
-import { element, GAP, named, newCell, paintCell } from "./timetable_cells.js";
+import { element } from "./dom.js";
+import { GAP, named, newCell, paintCell } from "./timetable_cells.js";
 
 const OVERSCAN = 4; // rows painted beyond either edge
 const EDGES = 8; // pixels above and below all rows
@@ -240,7 +241,7 @@ export class Grid {
   // Scrolls to where a timeperiod begins.
   show(timeperiod) { this.reveal(cal.up("hourly", cal.cast("hourly", timeperiod), this.rowQualifier), true); }
 
-  // Whoever had the focus in the calendar keeps it, though his cell shows another job by now.
+  // The focus stays in the calendar, though its cell shows another job now.
   settleFocus(hadFocus) {
     const cell = this.cell(this.focus.level, this.focus.ordinal);
     this.view.tabIndex = cell ? -1 : 0;

@@ -1,20 +1,20 @@
-// Keeps the jobs of a tree true: takes in what happens, and reads again what is not told.
+// Keeps the jobs of a tree current: applies events, and reloads what events do not cover.
 
 import { ask, listen } from "./app.js";
 
-const TAIL = 60000; // milliseconds after which the newest periods are asked for again
+const TAIL = 60000; // milliseconds between two reloads of the newest periods
 const FLASH = 900; // milliseconds
-const MOST_FAILING = 1000; // failed units that are looked for, of each process
+const MOST_FAILING = 1000; // failed units to load, of each process
 
 export class Live {
-  // `path` is the tree's in the API; `changed` is called after each change.
+  // `path` is the tree in the API; `changed` is called after each change.
   constructor(tree, path, changed) {
     this.tree = tree;
     this.path = path;
     this.changed = changed;
     this.flashes = new Map(); // level -> [first, last]
-    this.readings = new Set(); // each with what was told since it began
-    this.isBehind = false; // all is to be read again, which did not go well so far
+    this.readings = new Set(); // each with the events since it began
+    this.isBehind = false; // everything has to be reloaded, which has not succeeded yet
   }
 
   start() {
@@ -33,7 +33,7 @@ export class Live {
   }
 
   take(entry) {
-    for (const reading of this.readings) reading.told.push(entry);
+    for (const reading of this.readings) reading.events.push(entry);
     const changed = this.tree.apply(entry);
     if (!changed) return;
     const [level, first, last] = changed;
@@ -49,28 +49,28 @@ export class Live {
     this.changed();
   }
 
-  // Everything, after more than was told one by one.
+  // Reloads everything, after more events than are sent one by one.
   async readAll() {
     this.isBehind = true;
-    for (const reading of this.readings) reading.isOvertaken = true; // it may not know what was not told
-    const known = (told) => this.tree.byName.get(told.name);
+    for (const reading of this.readings) reading.isOvertaken = true; // it may lack events
+    const known = (process) => this.tree.byName.get(process.name);
     await this.read({}, (data) => {
-      const begins = data.processes.every((told) => known(told)?.timeperiod(known(told).first) === told.first);
-      if (!begins) location.reload(); // the timetable was extended, or is another one
+      const begins = data.processes.every((process) => known(process)?.timeperiod(known(process).first) === process.first);
+      if (!begins) location.reload(); // the timetable was extended or replaced
       return begins;
     });
     await this.findFailing();
     this.isBehind = false;
   }
 
-  // The periods that have begun, and what has become late meanwhile.
+  // Reloads the newest periods, and what has become late.
   async readTail() {
     if (document.hidden) return;
     if (this.isBehind) return this.readAll();
     await this.read({ from: this.tree.finest.timeperiod(this.tree.finest.end - 1) });
   }
 
-  // Takes in what MX answers of the jobs.
+  // Loads jobs of the tree.
   read(query, isWanted = () => true) {
     return this.hold(async (reading) => {
       const { data } = await ask("GET", this.path, query);
@@ -78,15 +78,15 @@ export class Live {
     });
   }
 
-  // What happens while something is read may be newer than the answer, so it is taken in once more
+  // Events that arrive during a request may be newer than its response, so they are applied again
   // after it.
   async hold(reads) {
-    const reading = { told: [], isOvertaken: false };
+    const reading = { events: [], isOvertaken: false };
     this.readings.add(reading);
     try {
       await reads(reading);
       if (reading.isOvertaken) return;
-      for (const entry of reading.told) this.tree.apply(entry);
+      for (const entry of reading.events) this.tree.apply(entry);
       this.changed();
     } finally {
       this.readings.delete(reading);
@@ -104,6 +104,5 @@ export class Live {
   }
 }
 
-// MX does not answer just now: the mark beside the name of the page says so, and what was missed is
-// read again as soon as it does.
+// MX does not respond: the indicator in the header shows it, and missed changes are reloaded later.
 function unheard() {}

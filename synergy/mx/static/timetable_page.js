@@ -1,4 +1,4 @@
-// What people do with the calendar of a tree, and what keeps it true. timetable.js has painted it.
+// Interaction with the calendar of a tree, and its updates. timetable.js draws it first.
 
 import { toast } from "./app.js";
 import * as cal from "./calendar.js";
@@ -34,13 +34,13 @@ export class TimetablePage {
     grid.changed();
   }
 
-  // Classes that are not a matter of state alone.
+  // Classes besides the state.
   marks(level, ordinal) {
     const isShown = this.panel.isOpen && this.panel.shown === `${level.name}/${level.timeperiod(ordinal)}`;
     return this.selection.marks(level, ordinal) + (this.live.isNew(level, ordinal) ? " flash" : "") + (isShown ? " shown" : "");
   }
 
-  // What is asked of the calendar by mouse, finger and keyboard.
+  // Actions of mouse, touch and keyboard.
   asks() {
     const { grid, selection } = this;
     return {
@@ -130,7 +130,7 @@ export class TimetablePage {
     this.open(level, ordinal);
   }
 
-  // Jobs of this tree are shown where they are, those of others on the page of their tree.
+  // Jobs of this tree are shown in the calendar, others on the page of their tree.
   followLink(event) {
     const link = event.target.closest("a[data-job]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -152,7 +152,7 @@ export class TimetablePage {
   toProblem(step) {
     const { level, ordinal } = this.grid.focus;
     const found = this.tree.nextProblem(level, ordinal, step);
-    if (!found) return toast(step > 0 ? "There is no further problem." : "There is no problem before this one.");
+    if (!found) return toast(step > 0 ? "There are no further problems." : "There is no problem before this one.");
     this.grid.reveal(this.grid.rowOf(found.level, found.ordinal), true);
     this.grid.moveTo(found.level, found.ordinal);
     say(this.wordsFor(found.level, found.ordinal));
@@ -163,7 +163,7 @@ export class TimetablePage {
     event.preventDefault();
     const text = event.target.elements.at.value;
     const at = cal.typed(text);
-    if (!at) return toast(`"${text}" is no timeperiod: write 2026, 2026-11, 2026-11-21 or 2026112103.`, "danger");
+    if (!at) return toast(`"${text}" is not a timeperiod: use 2026, 2026-11, 2026-11-21 or 2026112103.`, "danger");
     this.grid.show(at);
     const level = this.tree.levels.find((each) => each.timeperiod(each.ordinal(at)) === at) ?? this.tree.finest;
     this.grid.moveTo(level, level.ordinal(at));
@@ -208,7 +208,7 @@ export class TimetablePage {
     this.grid.today = this.grid.rowNow(Date.now() + this.ahead);
   }
 
-  // The jobs have changed; many changes are painted once.
+  // Redraws after changes; many changes are drawn once.
   settle() {
     if (this.waiting) return;
     this.waiting = true;

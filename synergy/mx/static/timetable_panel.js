@@ -1,6 +1,6 @@
 // The side panel of a job: a part that the server renders, and the address that names it.
 
-import { element } from "./timetable_cells.js";
+import { element } from "./dom.js";
 
 export class Panel {
   // `closed` is called after the panel was closed by a person.
@@ -17,33 +17,33 @@ export class Panel {
 
   get isOpen() { return !this.aside.hidden; }
 
-  // Shows a job; `focus` takes the reader there.
+  // Shows a job; `focus` moves the focus there.
   async open(process, timeperiod, focus = false) {
     const name = `${process}/${timeperiod}`;
     history.replaceState(null, "", `#${name}`);
     this.shown = name;
-    if (this.aside.hidden) this.aside.replaceChildren(element("p", "muted", {}, "Looking…"));
+    if (this.aside.hidden) this.aside.replaceChildren(element("p", "muted", {}, "Loading…"));
     this.aside.hidden = false;
     this.aside.parentElement.classList.add("has-panel");
     this.letGo();
     const path = `/jobs/${encodeURIComponent(process)}/${timeperiod}`;
     htmx.trigger(this.aside, "htmx:abort"); // else it would wait for the answer about another job
     const asked = htmx.ajax("GET", `${path}?panel=1`, { source: this.aside, target: this.aside, swap: "innerHTML" });
-    await asked.catch(() => {}); // parts.js says that MX does not answer
-    if (this.shown === name && this.aside.querySelector("h2 a")?.getAttribute("href") !== path) this.tellOfNone(name);
+    await asked.catch(() => {}); // parts.js reports it
+    if (this.shown === name && this.aside.querySelector("h2 a")?.getAttribute("href") !== path) this.showFailure(name);
     if (focus && this.shown === name) this.aside.querySelector("h2")?.focus();
   }
 
-  // What was in hand of the job before keeps nobody from another one.
+  // A selection or focus in the previous job does not keep the next one from being shown.
   letGo() {
     const chosen = getSelection();
     if (this.aside.contains(chosen?.anchorNode ?? null)) chosen.removeAllRanges();
     if (this.aside.contains(document.activeElement)) document.activeElement.blur();
   }
 
-  // Another job must not stand for one that could not be read.
-  tellOfNone(name) {
-    const words = `MX did not answer for ${name}: choose it again in a moment.`;
+  // The previous job must not stay in place of one that could not be read.
+  showFailure(name) {
+    const words = `MX did not respond for ${name}: select it again in a moment.`;
     const close = element("button", "btn btn-small", { type: "button", "data-panel-close": "" }, "Close");
     this.aside.replaceChildren(element("p", "muted", {}, words), close);
   }

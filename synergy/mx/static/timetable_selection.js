@@ -1,9 +1,9 @@
-// The bar below the calendar: what is selected, and what can be done with it. Before anything is
-// done, the calendar shows what else it would touch, and the bar counts it.
+// The bar below the calendar: the selection and its actions. Before an action the calendar shows what
+// else it would touch, and the bar counts it.
 
 import { ask, explain, newKey } from "./ask.js";
+import { element, number } from "./dom.js";
 import { followed } from "./operation.js";
-import { element } from "./timetable_cells.js";
 import { toast } from "./toast.js";
 
 const ACTIONS = {
@@ -94,7 +94,7 @@ export class Selection {
     for (const [name, { of, needsReason }] of Object.entries(ACTIONS)) {
       const copy = this.part(`copy-${name}`);
       copy.dataset.copy = `launch.py timetable ${name} ${process} ${first}..${end}${needsReason ? " --reason '...'" : ""}`;
-      copy.hidden = this.part(name).hidden = Boolean(of) && !found[of]; // what nobody could do is not offered
+      copy.hidden = this.part(name).hidden = Boolean(of) && !found[of]; // impossible actions are not offered
     }
     if (isNew) this.say(`Selected: ${text}`);
     this.changed();
@@ -204,5 +204,3 @@ export class Selection {
 }
 
 const jobs = (count) => `${number(count)} job${count === 1 ? "" : "s"}`;
-
-const number = (value) => Number(value ?? 0).toLocaleString("en");

@@ -1,11 +1,12 @@
-// What a cell is, said beside it.
+// The tooltip of a cell.
 
 import * as cal from "./calendar.js";
-import { describe, element } from "./timetable_cells.js";
+import { element } from "./dom.js";
+import { describe } from "./timetable_cells.js";
 
 const tip = document.getElementById("calendar-tip");
 
-// Shows it for a cell; hides it for null.
+// Shows the tooltip of a cell; null hides it.
 export function showTip(cell) {
   const period = cell?.period;
   tip.hidden = !period;

@@ -1,20 +1,15 @@
-// Short messages that go away by themselves; errors stay until they are closed.
+// Short messages that disappear by themselves; errors stay until they are closed.
 
-const STAYS = 6000; // milliseconds
+import { element } from "./dom.js";
 
-/** Says something in the corner, and to screen readers. `kind`: "ok", "danger" or "". */
+const SHOWN = 6000; // milliseconds
+
+/** Shows a message in the corner, also for screen readers. `kind`: "ok", "danger" or "". */
 export function toast(text, kind = "") {
-  const box = document.createElement("div");
-  box.className = `toast toast-${kind || "plain"}`;
-  const words = document.createElement("p");
-  words.textContent = text;
-  const close = document.createElement("button");
-  close.type = "button";
-  close.className = "btn btn-small";
-  close.textContent = "Close";
+  const close = element("button", "btn btn-small", { type: "button" }, "Close");
+  const box = element("div", `toast toast-${kind || "plain"}`, {}, element("p", "", {}, text), close);
   close.addEventListener("click", () => box.remove());
-  box.append(words, close);
   document.getElementById("toasts").append(box);
-  if (kind !== "danger") setTimeout(() => box.remove(), STAYS);
+  if (kind !== "danger") setTimeout(() => box.remove(), SHOWN);
   return box;
 }

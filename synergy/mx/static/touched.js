@@ -1,4 +1,6 @@
-// What an action touched, or would touch, for people.
+// The result or preview of an action, for people.
+
+import { element, number, table } from "./dom.js";
 
 const MOST = 100; // rows that are shown
 const STATES = new Set([
@@ -6,46 +8,34 @@ const STATES = new Set([
   "pending_trigger", "pending_constraint", "pending_launch", "launched", "failed", "aborted",
 ]);
 
-/** One line: "3 touched.", and what is to be known besides. */
+/** A summary in one line: "3 touched.", and remarks. */
 export function told(data) {
   const items = itemsOf(data);
   if (items === null) return "done.";
   const total = totalOf(data, items);
-  const first = total === 0 ? "nothing had to be done." : `${total.toLocaleString("en")} touched.`;
+  const first = total === 0 ? "nothing to do." : `${number(total)} touched.`;
   return [first, ...remarksOf(items)].join(" ");
 }
 
-/** A table of what would be touched. */
+/** A table of what would change. */
 export function preview(data) {
-  const box = document.createElement("div");
   const items = itemsOf(data);
-  const head = document.createElement("p");
-  box.append(head);
-  if (items === null) {
-    head.textContent = "MX would do it.";
-    return box;
-  }
+  if (items === null) return element("div", "", {}, element("p", "", {}, "MX would do it."));
   const total = totalOf(data, items);
   const listed = Math.min(items.length, MOST);
-  head.textContent = total === 0
-    ? "Nothing would be touched."
-    : `Would touch ${total.toLocaleString("en")}${total > listed ? `; the first ${listed} of them are listed` : ""}:`;
+  const first = total > listed ? `; the first ${listed} are listed` : "";
+  const words = total === 0 ? "Nothing would be touched." : `Would touch ${number(total)}${first}:`;
+  const box = element("div", "", {}, element("p", "", {}, words));
   const processes = Object.entries(data?.processes ?? {});
   if (processes.length > 1) box.append(counted(processes));
-  if (items.length) box.append(table(items.slice(0, MOST)));
+  if (items.length) box.append(tableOf(items.slice(0, MOST)));
   return box;
 }
 
-/** How many of each process. */
+/** The counts by process. */
 function counted(processes) {
-  const list = document.createElement("ul");
-  list.className = "cascade";
-  for (const [process, count] of processes) {
-    const line = list.appendChild(document.createElement("li"));
-    line.appendChild(document.createElement("b")).textContent = count.toLocaleString("en");
-    line.append(` ${process}`);
-  }
-  return list;
+  const line = ([process, count]) => element("li", "", {}, element("b", "", {}, number(count)), ` ${process}`);
+  return element("ul", "cascade", {}, ...processes.map(line));
 }
 
 function itemsOf(data) {
@@ -58,35 +48,15 @@ const totalOf = (data, items) => (Number.isInteger(data?.count) ? data.count : i
 
 const remarksOf = (items) => [...new Set(items.map((item) => item?.remark).filter(Boolean))];
 
-function table(items) {
-  const wrap = document.createElement("div");
-  wrap.className = "table-wrap";
-  wrap.tabIndex = 0;
-  wrap.setAttribute("role", "region");
-  wrap.setAttribute("aria-label", "What would be touched");
-  const made = document.createElement("table");
-  made.className = "table";
+function tableOf(items) {
   const columns = columnsOf(items);
-  if (columns.length) {
-    const row = made.createTHead().insertRow();
-    for (const name of columns) {
-      const cell = document.createElement("th");
-      cell.scope = "col";
-      cell.textContent = name.replaceAll("_", " ");
-      row.append(cell);
-    }
-  }
-  const body = made.createTBody();
-  for (const item of items) {
-    const row = body.insertRow();
-    const values = isRecord(item) ? columns.map((name) => item[name]) : [item];
-    for (const value of values) row.insertCell().append(STATES.has(value) ? state(value) : worded(value));
-  }
-  wrap.append(made);
-  return wrap;
+  const cell = (value) => (STATES.has(value) ? state(value) : worded(value));
+  const rows = items.map((item) => (isRecord(item) ? columns.map((name) => item[name]) : [item]).map(cell));
+  const heads = columns.map((name) => name.replaceAll("_", " "));
+  return table(heads, rows, { tabindex: 0, role: "region", "aria-label": "What would be touched" });
 }
 
-/** The fields that any of them says something in. */
+/** The fields that have a value in any item. */
 function columnsOf(items) {
   const records = items.filter(isRecord);
   const names = new Set(records.flatMap((item) => Object.keys(item)));
@@ -94,13 +64,7 @@ function columnsOf(items) {
 }
 
 function state(word) {
-  const shown = document.createElement("span");
-  shown.className = `state state-${word}`;
-  const glyph = document.createElement("span");
-  glyph.className = "glyph";
-  glyph.setAttribute("aria-hidden", "true");
-  shown.append(glyph, word.replaceAll("_", " "));
-  return shown;
+  return element("span", `state state-${word}`, {}, element("span", "glyph", { "aria-hidden": "true" }), word.replaceAll("_", " "));
 }
 
 const isRecord = (item) => item !== null && typeof item === "object" && !Array.isArray(item);

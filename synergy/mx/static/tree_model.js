@@ -1,4 +1,4 @@
-// A tree's jobs, one byte each, as GET /api/v1/trees/{tree} tells them and events change them.
+// The jobs of a tree, one byte each, from GET /api/v1/trees/{tree} and events.
 
 import * as cal from "./calendar.js";
 
@@ -21,7 +21,7 @@ export class Level {
     this.take(told);
   }
 
-  // Takes over what is told; what lies outside of it stays as it was.
+  // Applies a response; jobs outside of it keep their state.
   take(told) {
     this.grow(this.ordinal(told.last) + 1);
     this.closed = this.ordinal(told.closed);

@@ -1,5 +1,5 @@
-// The element that took the place of one that was swapped out: it asks, or leads to, the same. A
-// switch that was turned asks for the opposite by then.
+// The replacement of an element that was swapped out: it has the same action or link. A switch that
+// was turned has the opposite action by then.
 
 export function twinOf(gone) {
   const { api, method, body } = gone.dataset;

@@ -76,7 +76,7 @@ def test_lines_are_found_in_the_whole_log_and_shown_among_the_others(page):
     expect(rows(page)).to_have_count(1)
     expect(row(page, 12345).locator("mark")).to_have_text("line 12345 ")
     page.get_by_label("other lines too").check()
-    page.get_by_role("button", name="The next line that is like that").click()
+    page.get_by_role("button", name="Next match").click()
     expect(row(page, 12346)).to_be_visible()
     expect(row(page, 12345)).to_have_attribute("aria-selected", "true")
     expect(page).to_have_url(re.compile(r"\?q=LINE\+12345\+&all=true$"))

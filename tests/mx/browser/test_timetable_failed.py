@@ -182,7 +182,7 @@ def test_problems_are_found_the_worst_first(look, site, world):
         following.click()
         expect(cell(page, timeperiod, process)).to_have_class(re.compile(r"\bfocus\b"))
     following.click()
-    expect(page.get_by_text("There is no further problem.")).to_be_visible()
+    expect(page.get_by_text("There are no further problems.")).to_be_visible()
     before = page.get_by_role("button", name="‹ Problem")
     for process, timeperiod in [*order[-2:0:-1], ("Hour", "2015051805")]:
         before.click()

@@ -216,7 +216,7 @@ def test_the_panel_shows_no_other_job_than_the_one_that_was_chosen(look, site, n
         times=1,
     )
     other.click()
-    expect(panel).to_contain_text(f"MX did not answer for Sitehourly/{HOURS[1]}")
+    expect(panel).to_contain_text(f"MX did not respond for Sitehourly/{HOURS[1]}")
     expect(panel).not_to_contain_text(HOURS[0])
     other.click()
     expect(panel.get_by_role("heading", level=2)).to_contain_text(HOURS[1])
