@@ -255,7 +255,7 @@ def test_a_process_says_what_becomes_of_its_failures():
     assert "on_failure: skip" in skipping["A failed period"]
     assert skipping["Is tried again"] == "when it is reprocessed"
     live = declared(state_machine=StateMachine.CONTINUOUS, refresh=30.0)
-    assert live["Interim runs"].startswith("30s apart at least")
+    assert live["Interim runs"].startswith("at least 30s apart")
     by_trigger = declared(state_machine=StateMachine.CONTINUOUS, refresh=None)
     assert by_trigger["Interim runs"].startswith("when it is triggered")
 
