@@ -22,6 +22,8 @@ const EXAMPLES = {
   sns: "sns:arn:aws:sns:eu-central-1:123456789012:topic",
 };
 
+const CALENDAR = ["day", "time", "start", "end", "jitter"]; // fields beside the number and its unit
+
 const $ = (id) => document.getElementById(id);
 const text = (id) => $(id).value.trim();
 
@@ -80,6 +82,7 @@ function trigger() {
     }
     case "at": return text("at") ? { trigger: `at ${text("at")}` } : {};
     case "every": return text("every") ? { trigger: `every ${text("every")}` } : {};
+    case "calendar": return { trigger: { calendar_interval: calendarInterval() } };
     case "once": return text("once") ? { trigger: { once: text("once") } } : {};
     case "events": return events();
     case "timetable": return { trigger: { timetable: periods() } };
@@ -88,6 +91,12 @@ function trigger() {
       return given === null ? {} : { trigger: given };
     }
   }
+}
+
+function calendarInterval() {
+  const given = CALENDAR.map((field) => [field, text(`calendar-${field}`)]).filter(([, value]) => value);
+  const count = text("calendar-count");
+  return { ...(count && { [$("calendar-unit").value]: Number(count) }), ...Object.fromEntries(given) };
 }
 
 function periods() {
@@ -184,6 +193,8 @@ function spreadTrigger({ trigger, cron, when, dependencies }) {
   } else if (typeof trigger === "string" && /^(at|every) /.test(trigger)) {
     kind = trigger.split(" ", 1)[0];
     $(kind).value = trigger.slice(kind.length + 1);
+  } else if (spreadCalendar(trigger?.calendar_interval)) {
+    kind = "calendar";
   } else if (typeof once === "string") {
     kind = "once";
     $("once").value = once;
@@ -196,6 +207,17 @@ function spreadTrigger({ trigger, cron, when, dependencies }) {
   } else if (trigger === undefined) kind = "cron";
   else $("other").value = JSON.stringify(trigger, null, 2);
   $("kind").value = kind;
+}
+
+/** False if it is no calendar interval, or one that the fields cannot say. */
+function spreadCalendar(interval) {
+  const units = [...$("calendar-unit").options].map((option) => option.value);
+  const [unit, ...others] = Object.keys(interval ?? {}).filter((field) => !CALENDAR.includes(field));
+  if (!units.includes(unit) || others.length) return false;
+  $("calendar-unit").value = unit;
+  $("calendar-count").value = interval[unit];
+  for (const field of CALENDAR) $(`calendar-${field}`).value = interval[field] ?? "";
+  return true;
 }
 
 /** False if the fields cannot say it. */

@@ -32,6 +32,27 @@ def test_a_long_name_leaves_the_buttons_on_the_page(look, worlds, served, name):
     assert page.locator(".table-wrap").first.evaluate(hidden) == 0
 
 
+def test_the_form_reads_and_writes_a_calendar_interval(look, worlds, served):
+    world = worlds(of_all_kinds())
+    place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
+    services = Services.at(place)
+    quarters = {"months": 3, "day": "last", "time": "06:00", "start": "2099-01-31"}
+    services.schedule_actions.create(
+        {**HOOK, "trigger": {"calendar_interval": {**quarters, "jitter": "5m"}}},
+        Actor("anna", ""),
+        world.clock.now(),
+    )
+    page = look(f"{served(world)}/schedules/hook/edit")
+    expect(page.locator("#kind")).to_have_value("calendar")
+    expect(page.locator("#preview")).to_contain_text("2099-04-30 06:0")
+    page.get_by_label("Jitter").fill("")
+    page.get_by_label("Last date").fill("2099-12-31")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    stored = services.schedules.show_schedule("hook").definition["trigger"]
+    assert stored == {"calendar_interval": {**quarters, "end": "2099-12-31"}}
+
+
 def test_the_form_knows_which_ends_of_periods_a_timetable_waits_for(look, worlds, served):
     world = worlds(of_all_kinds())
     managed = sorted(world.deployment.managed())[0]
