@@ -93,6 +93,8 @@ def test_the_jitter_is_drawn_by_the_name_of_the_schedule() -> None:
     assert isinstance(mine, Interval)
     assert mine.seed == "mine"
     assert mine != theirs
+    called = {"schedule_name": "mine", "process": "W", "trigger": written}
+    assert only(read(called, Known())) == mine
 
 
 START = {"start": "2026-01-31"}
