@@ -1,7 +1,7 @@
 """What a schedule is defined as: frozen values, no behaviour beyond questions.
 
-`schedule.reading` makes them from what people write and says what is wrong with it,
-`schedule.progress` decides with them. Durations are `timedelta`, instants UTC.
+`schedule.format` reads and writes them, `schedule.progress` decides with them. Durations
+are `timedelta`, instants UTC.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class FirstRun(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A schedule as people define it.
+    """A schedule as its users define it.
 
     `start` is an instant before which nothing is due. A higher `priority` is launched first.
     `zone` is the trigger's, `template_zone` the template's. `budget` is how long sending is

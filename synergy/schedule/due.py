@@ -13,9 +13,9 @@ A trigger matches local times; local times do not all exist, and some come twice
 - `every` and `interval` know no clock.
 - A `jitter` delays what all this makes due.
 
-The search goes from one matching local time to the next and asks the zone about that time
-only, twice: before and after a possible change of the clock (PEP 495). So it cannot loop, and
-its cost does not depend on the length of the wait.
+The search goes from one matching local time to the next and looks up the zone's offset for that
+time only, before and after a possible change of the clock (PEP 495). So it cannot loop, and its
+cost does not depend on the length of the wait.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Due:
     """A due time.
 
     `at` is the instant, in UTC; `local` is what the clock of the zone shows then, or None if
-    the due time `is_skipped`, because there was no such local time. `remark` says in words what
-    the setting of the clock did to this due time; mostly it is empty.
+    the due time `is_skipped`, because there was no such local time. `remark` is what
+    the setting of the clock, or jitter, did to this due time, in words; mostly it is empty.
     """
 
     at: datetime
@@ -73,7 +73,7 @@ def next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | Non
 
 @lru_cache(10_000)
 def _next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | None:
-    """The same for an instant in UTC. Each is asked for several times, and by many schedules."""
+    """The same for an instant in UTC; cached, because many schedules share their due times."""
     if isinstance(trigger, Interval | CalendarInterval) and trigger.jitter:
         due = _delayed(trigger, zone, after)
     else:
@@ -93,7 +93,7 @@ def _undelayed(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | N
 
 
 def _delayed(trigger: Interval | CalendarInterval, zone: ZoneInfo, after: datetime) -> Due | None:
-    """The earliest later than `after` once each is delayed; it may have to come before it."""
+    """The earliest delayed due time later than `after`; undelayed, it may lie before that."""
     found: Due | None = None
     due = _undelayed(trigger, zone, after - trigger.jitter)
     while due is not None and (found is None or due.at < found.at):

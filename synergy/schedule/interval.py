@@ -1,16 +1,15 @@
 """Triggers that repeat from a start on: `interval` and `calendar_interval`.
 
-APScheduler counts the repetitions; its triggers are used as calculators. What they would take from
-the machine or from chance is kept from them: each gets a start and a zone (without them its
-constructor reads the clock and the local zone), and none gets a jitter, which it would draw anew
-each time that it is asked.
+APScheduler computes the repetitions. Its constructors read the clock and the local zone unless they
+are given a start and a zone, so both are always given; they never get a jitter, which would be
+drawn anew in each call.
 
-A calendar interval is counted on the clock of UTC, which is never set, and yields local times. What
-they mean in the schedule's zone is decided by `synergy.schedule.due`, by one rule for all triggers;
-APScheduler leaves out what does not exist.
+A calendar interval is computed in UTC, whose clock is never set, and yields local times. Which
+instants these are in the schedule's zone is decided by `synergy.schedule.due`, by one rule for all
+triggers; APScheduler would leave out local times that do not exist.
 
-APScheduler is imported with the first trigger that needs it: most processes have none, and it
-takes 5 MB.
+APScheduler is imported by the first trigger that needs it, because it takes 5 MB and few processes
+have such a trigger.
 """
 
 from __future__ import annotations
@@ -140,13 +139,13 @@ class CalendarInterval:
 
     @property
     def first_counted(self) -> date:
-        """Where APScheduler counts from: of months whose last day is meant, the first day."""
+        """The date that APScheduler counts from; for last days, the first of the month."""
         return self.start.replace(day=1) if self.is_last_day else self.start
 
     def _counted_before(self, day: date) -> date | None:
         """The last counted date before this one, or one shortly before; None if there is none.
 
-        It spares APScheduler, which goes from one date to the next, the way from the start.
+        APScheduler steps from one date to the next; from here it need not start at the first.
         """
         first = self.first_counted
         if self.days:
@@ -165,10 +164,10 @@ TimeTrigger = Trigger | Interval | CalendarInterval
 
 
 def delay(trigger: Interval | CalendarInterval, at: datetime) -> timedelta:
-    """By how much a due time comes late: up to the jitter, in whole seconds.
+    """The delay of a due time: whole seconds, at most the jitter.
 
-    A function of the schedule's name and the due time alone, so that all agents agree on it,
-    restarts included, and schedules of the same times are spread.
+    It depends on the schedule's name and the due time alone. So all agents compute the same one,
+    and schedules with the same due times are spread.
     """
     text = f"{trigger.seed} {at.timestamp():.0f}"
     drawn = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -1,4 +1,4 @@
-"""Triggers: the strings in which people say when something is due.
+"""Triggers as text: `every`, `at` and `cron`.
 
 `every N` is due at the multiples of N seconds since the Unix epoch, so that it needs no
 memory: any process computes the same instants, and a restart shifts nothing. `at [D-]HH:MM,
@@ -6,9 +6,9 @@ memory: any process computes the same instants, and a restart shifts nothing. `a
 dialects of `synergy.schedule.cron.line`.
 
 A trigger is a value: equal triggers are due at the same instants, `str` writes the one
-canonical form, and `parse` reads it back to an equal value. It does not know its zone. What is
-managed or runs freely goes by UTC and asks `next_after`; a schedule has a zone, in which clocks
-are set, and asks `synergy.schedule.due`.
+canonical form, and `parse` reads it back to an equal value. It does not know its zone. Managed
+and free-run processes go by UTC and use `next_after`; schedules have a zone, in which clocks are
+set, and use `synergy.schedule.due`.
 """
 
 from __future__ import annotations

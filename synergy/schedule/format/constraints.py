@@ -1,4 +1,4 @@
-"""From what people write to run constraints."""
+"""Reads the run constraints of a definition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PER = {
 
 
 def read_constraints(part: FieldReader, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
-    """The sound ones of a definition in this zone, which has a group or none."""
+    """The valid constraints of a definition in this zone, with or without a group."""
     value = part.get("constraints")
     spot = part.spot.at("constraints")
     if value is None:

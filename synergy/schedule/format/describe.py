@@ -1,4 +1,4 @@
-"""Triggers in plain words, for people who want to know whether they were understood."""
+"""Triggers in plain words, so that users can check how a definition was understood."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger
 from synergy.schedule.trigger import At, Every
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-_WEEK = (1, 2, 3, 4, 5, 6, 0)  # in the order in which people say them
+_WEEK = (1, 2, 3, 4, 5, 6, 0)  # in the usual order of speech
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
     *("September", "October", "November", "December"),
@@ -22,7 +22,7 @@ _MONTHS = (
 _NTH = ("", "first", "second", "third", "fourth", "fifth")
 _YEARS = range(1970, 2100)
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
-_MOST_TIMES = 6  # so many times of day are listed; more are told as a pattern
+_MOST_TIMES = 6  # times of day that are listed; more are described as a pattern
 
 
 def describe(trigger: TimeTrigger, zone: ZoneInfo) -> str:
@@ -61,7 +61,7 @@ def _jitter(trigger: Interval | CalendarInterval) -> str:
 
 
 def _at(trigger: At) -> str:
-    """Times of the same days are told together."""
+    """The times of day, grouped by their days."""
     weekdays: dict[str, set[int]] = {}
     for time in trigger.times:
         days = set(_WEEK) if time.weekday < 0 else {(time.weekday + 1) % 7}

@@ -1,7 +1,7 @@
-"""Reading a definition part by part, so that all mistakes in it are found at once.
+"""Reads a definition field by field and collects all mistakes in it.
 
-A reader returns a sound value in any case. What is wrong is noted, with its place; nobody uses
-the values of a definition with mistakes.
+A reader always returns a valid value, the default where the field is wrong. A mistake is recorded
+with its place; a definition with mistakes is never used.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Location:
         return replace(self, place=f"{self.place.removesuffix(': ')} {number}: ")
 
     def mistake(self, what: str) -> None:
-        """Something is wrong here."""
+        """Records a mistake at this place."""
         self.note(f"{self.place}{what}")
 
 
 class FieldReader:
-    """The fields of one mapping. Those that were asked for are the known ones."""
+    """The fields of one mapping; the fields that were read are the known ones."""
 
     def __init__(self, spot: Location, values: Mapping[str, object]) -> None:
         self.spot = spot
@@ -63,11 +63,11 @@ class FieldReader:
         self._asked: set[str] = set()
 
     def mistake(self, name: str, what: str) -> None:
-        """Something is wrong with this field."""
+        """Records a mistake in this field."""
         self.spot.at(name).mistake(what)
 
     def has(self, name: str) -> bool:
-        """Whether the field was given; None is as good as nothing."""
+        """Whether the field was given, and is not None."""
         return self.get(name) is not None
 
     def get(self, name: str) -> object:
@@ -76,13 +76,13 @@ class FieldReader:
         return self._values.get(name)
 
     def required(self, *names: str) -> None:
-        """Notes those that are missing."""
+        """Records those that are missing."""
         for name in names:
             if not self.has(name):
                 self.spot.mistake(f"{name} is missing")
 
     def done(self) -> None:
-        """Notes the fields that nobody asked for; of very many the first, as each takes a while."""
+        """Records the fields that were not read as unknown; only the first of very many."""
         unknown = [name for name in self._values if name not in self._asked]
         for name in unknown[:_MOST_UNKNOWN]:
             if isinstance(name, str):
@@ -202,7 +202,7 @@ class FieldReader:
 def reader_of(value: object, spot: Location, short: str = "", like: str = "") -> FieldReader:
     """A mapping; or, with `short`, a lone value that stands for a mapping with this one field.
 
-    `like` is an example of one, for who wrote something else.
+    `like` is an example of a mapping, shown where the value is something else.
     """
     if isinstance(value, Mapping):
         return FieldReader(spot, value)
@@ -214,7 +214,7 @@ def reader_of(value: object, spot: Location, short: str = "", like: str = "") ->
 
 
 def kind_of(value: object, spot: Location, what: str, kinds: Sequence[str]) -> tuple[str, object]:
-    """The only key of a mapping, which says of which kind it is, and its value; "" if none is."""
+    """The only key of a mapping, which names its kind, and its value; "" if there is none."""
     if not isinstance(value, Mapping):
         spot.mistake(f"expected a mapping such as {{{kinds[0]}: ...}}, not {shown(value)}")
         return "", None

@@ -19,7 +19,7 @@ _SHORTEST_MONTH = timedelta(days=28)
 
 
 def read_interval(value: object, spot: Location, seed: str) -> Times | None:
-    """So much time between due times; `seed` is the name of the schedule."""
+    """A trigger `interval`, or None if it is invalid; `seed` is the name of the schedule."""
     part = reader_of(value, spot, like="{weeks: 2, start: 2026-01-05T08:00:00Z}")
     part.required("start")
     length = timedelta(seconds=_total(part, SECONDS, int(literals.LONGEST.total_seconds())))
@@ -38,7 +38,7 @@ def read_interval(value: object, spot: Location, seed: str) -> Times | None:
 
 
 def read_calendar_interval(value: object, spot: Location, seed: str) -> Times | None:
-    """So many months, or days, at a time of day; `seed` is the name of the schedule."""
+    """A trigger `calendar_interval`, or None if it is invalid; `seed` is the schedule's name."""
     part = reader_of(value, spot, like="{months: 3, start: 2026-01-31}")
     part.required("start")
     months, days = _months_and_days(part)
@@ -58,7 +58,7 @@ def read_calendar_interval(value: object, spot: Location, seed: str) -> Times | 
 
 
 def _months_and_days(part: FieldReader) -> tuple[int, int]:
-    """At most one of them is not 0: a date that both move is more than one can foresee."""
+    """The interval in months, or in days; with both, dates would be hard to foresee."""
     months = _total(part, MONTHS, MOST_MONTHS)
     days = _total(part, DAYS, literals.LONGEST.days)
     if not any(map(part.has, (*MONTHS, *DAYS))):
@@ -69,7 +69,7 @@ def _months_and_days(part: FieldReader) -> tuple[int, int]:
 
 
 def _total(part: FieldReader, units: dict[str, int], most: int) -> int:
-    """The sum of the fields in the smallest of these units; 0 if it is not sound."""
+    """The sum of the fields in the smallest of these units; 0 if it is invalid."""
     total = sum(part.integer(unit, 0, 1, most // size) * size for unit, size in units.items())
     if total > most:
         part.spot.mistake("the interval is more than ten years")
@@ -94,7 +94,7 @@ def _is_last_day(part: FieldReader, months: int) -> bool:
 
 
 def _jitter(part: FieldReader, length: timedelta) -> timedelta:
-    """At most half of the interval, so that no due time comes after the next one."""
+    """The jitter: at most half of the interval, so that due times keep their order."""
     jitter = part.duration("jitter", NO_TIME, least=NO_TIME)
     if jitter.microseconds:
         part.mistake("jitter", f"expected whole seconds, not {shown(part.get('jitter'))}")

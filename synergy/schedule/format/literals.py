@@ -1,7 +1,7 @@
-"""The words and numbers of which definitions are written: durations, instants, suggestions.
+"""The values that definitions consist of: durations, instants, dates, times of day.
 
-What reads raises InvalidValue with what was expected; what spells writes the one form that is
-read back to an equal value.
+Functions that read raise InvalidValue with what was expected; those that spell write the one form
+that is read back to an equal value.
 """
 
 from __future__ import annotations

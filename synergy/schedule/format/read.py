@@ -1,4 +1,4 @@
-"""From what people write about a schedule to a `Definition`, and back.
+"""Reads a `Definition` from the fields of a schedule file, and writes it back.
 
 `docs/schedule-files.md` is the reference of the format. `read` finds every mistake at once;
 `write` gives the one canonical form, and `read(write(definition), known) == definition`.
@@ -64,7 +64,7 @@ _FIVE_MINUTES = timedelta(minutes=5)
 
 
 def read(data: Mapping[str, object], known: Known) -> Definition:
-    """The definition that was written; raises InvalidDefinition with all mistakes in it."""
+    """The definition in these fields; raises InvalidDefinition with all mistakes in them."""
     mistakes: list[str] = []
     if not isinstance(data, Mapping):
         raise InvalidDefinition([f"expected a mapping of fields, not {shown(data)}"])
@@ -75,13 +75,13 @@ def read(data: Mapping[str, object], known: Known) -> Definition:
 
 
 def read_enabled(data: Mapping[str, object]) -> bool | None:
-    """Whether it was written to be enabled; None if nothing was said, or nothing sound."""
+    """The field `enabled`; None if it is missing or invalid."""
     value = data.get("enabled") if isinstance(data, Mapping) else None
     return value if isinstance(value, bool) else None
 
 
 def warnings(definition: Definition) -> list[str]:
-    """What is allowed, but probably not what was meant."""
+    """Parts that are valid, but probably not what was meant."""
     return [
         *_about_template(definition),
         *_about_loops(definition),
@@ -141,7 +141,7 @@ def _name(part: FieldReader, trigger: Trigger | None) -> str:
 
 
 def _made_up(definition: Definition) -> str:
-    """A name for a one-off job: the same for the same job, so that asking twice makes one."""
+    """A name for a one-off job; the same job always has the same name, and is made once."""
     text = json.dumps(write(definition), sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     assert isinstance(definition.trigger, Once)

@@ -1,4 +1,4 @@
-"""From what people write to triggers."""
+"""Reads the triggers of a definition."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _TYPES = {
 
 
 def read_trigger(part: FieldReader, known: Known) -> Trigger | None:
-    """The trigger of a definition, in whichever form it was given; None if it is not sound."""
+    """The trigger of a definition, in whichever form it was given; None if it is invalid."""
     given = [name for name in _FORMS if part.has(name)]
     if not given:
         part.spot.mistake("trigger is missing: expected trigger, cron, when or dependencies")

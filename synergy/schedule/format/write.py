@@ -1,7 +1,7 @@
-"""From definitions to what is stored and shown: mappings that `reading` reads back.
+"""Writes definitions as mappings, which are stored and shown, and which `read` reads back.
 
 The form is canonical: equal definitions are written alike, whatever they were read from, and
-what has its default is left out.
+fields with their defaults are left out.
 """
 
 from __future__ import annotations
