@@ -8,6 +8,7 @@ from bench.figures import Figure
 from bench.history import closed_hours_ago, entries, finished_jobs, first_time
 from bench.stage import Lab
 from synergy.clock import SystemClock
+from synergy.model.journal_event import JournalEvent
 
 CONTEXT = "bench.contexts.empty"
 TIMEOUT = 300.0
@@ -27,8 +28,10 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
         stage.until(is_done, f"{total} empty periods", TIMEOUT)
         cpu = stage.cpu_seconds(SCHEDULER)
-        began = first_time(stage.store, "scheduler.leads")
-        ended = max(entry.at for entry in entries(stage.store) if entry.event == "job.noop")
+        began = first_time(stage.store, JournalEvent.SCHEDULER_LEADS)
+        ended = max(
+            entry.at for entry in entries(stage.store) if entry.event == JournalEvent.JOB_NOOP
+        )
         done = finished_jobs(stage.store, WORK)
     rate = done / (ended - began).total_seconds()
     return [

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from bench.figures import BenchFailed
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import UnitOfWork, unit_id
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
@@ -56,7 +57,7 @@ def new_unit(process: str, ordinal: int, now: datetime) -> UnitOfWork:
     return UnitOfWork(unit_id(process, hour, 1, 0, 0), process, hour, 1, hour, end, 0, 0, now)
 
 
-def first_time(store: Store, event: str) -> datetime:
+def first_time(store: Store, event: JournalEvent) -> datetime:
     """When something happened for the first time; raises BenchFailed if it never did."""
     for entry in entries(store):
         if entry.event == event:

@@ -23,6 +23,7 @@ from synergy.commands import events
 from synergy.commands.jobs import Actor
 from synergy.commands.schedules import ScheduleCommands
 from synergy.messaging.message import UnitMessage
+from synergy.model.journal_event import JournalEvent
 from synergy.queries.schedules import event_effects
 
 CONTEXT = "bench.contexts.schedules"
@@ -91,7 +92,7 @@ def _start(stage: Stage) -> tuple[float, float]:
 
     def decides() -> bool:
         entries = stage.store.journal.since(seen, 100)
-        return any(entry.event == "agent.decides" for entry in entries)
+        return any(entry.event == JournalEvent.AGENT_DECIDES for entry in entries)
 
     stage.until(decides, "an agent that decides", TIMEOUT, every=0.02)
     seconds = _clock.monotonic() - began

@@ -9,9 +9,10 @@ from bench.history import entries, first_time
 from bench.stage import Lab, Stage
 from synergy import compose
 from synergy.clock import SystemClock
+from synergy.model.journal_event import JournalEvent
 
 CONTEXT = "context"  # the default deployment
-EVENT = "unit.processed"
+EVENT = JournalEvent.UNIT_PROCESSED
 TIMEOUT = 60.0
 
 _clock = SystemClock()

@@ -15,6 +15,7 @@ from bench.machine import MIB
 from bench.stage import Lab, Stage
 from synergy.clock import SystemClock
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent
 
 CONTEXT = "bench.contexts.years"
 HOST = "127.0.0.1"
@@ -68,7 +69,7 @@ def _figures(stage: Stage, crowd: _Crowd, seconds: int) -> list[Figure]:
 
 def _happen(stage: Stage) -> None:
     now = _clock.now()
-    entry = JournalEntry(now, "job.noop", HOURLY[0], "", "", "", "", 1, "a bench", "bench")
+    entry = JournalEntry.without_period(JournalEvent.JOB_NOOP, now, "bench", process=HOURLY[0])
     stage.store.journal.append([entry] * BATCH)
 
 

@@ -11,6 +11,7 @@ from bench.figures import BenchFailed, Figure
 from bench.history import closed_hours_ago, finished_jobs, units_of
 from bench.stage import Lab, Stage
 from synergy.clock import SystemClock
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import UnitState
 
 CONTEXT = "bench.contexts.noop"
@@ -69,6 +70,6 @@ def catch_up(stage: Stage, size: int) -> CatchUp:
     if any(unit.state is not UnitState.PROCESSED or unit.attempt != 1 for unit in units):
         raise BenchFailed("not every unit was processed at its first attempt")
     entries = stage.store.journal.find(WORK, limit=5000)
-    last = max(entry.at for entry in entries if entry.event == "job.processed")
+    last = max(entry.at for entry in entries if entry.event == JournalEvent.JOB_PROCESSED)
     seconds = (last - min(unit.created_at for unit in units)).total_seconds()
     return CatchUp(len(units), len(units) / seconds, scheduler, workers)

@@ -26,6 +26,7 @@ from synergy.errors import (
     StorageUnavailable,
     SynergyError,
 )
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment, Process, WorkingProcess
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
@@ -275,7 +276,7 @@ def _work(place: Workplace) -> None:
     name = place.process.name
     try:
         begin = _entry_point(place.process, place)
-        log.info("%s started", name, extra={"event": "process.started"})
+        log.info("%s started", name, extra={"event": JournalEvent.PROCESS_STARTED})
         tell_ready()
         begin()
     finally:

@@ -24,7 +24,8 @@ from synergy.agent.membership import Membership
 from synergy.commands.schedule_sync import sync_declared
 from synergy.delivery.sender import Options, Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
-from synergy.model.journal import JournalEntry
+from synergy.model import journal
+from synergy.model.journal_event import JournalEvent
 from synergy.names import AGENT_TOPIC, agent_counters
 from synergy.runtime.agent_counters import Meter
 from synergy.runtime.service import Retry, RetryRule, repeat
@@ -129,11 +130,10 @@ class Agent(Daemon):
         now = place.clock.now()
         for done in sync_declared(place.store, place.deployment, place.schedules_update, now):
             log.info("Declared schedule %s", done, extra={"event": "schedule.declared"})
-        told = f"term {self._members.term}"
-        place.store.journal.append(
-            [JournalEntry(now, "agent.decides", "", "", "", "", "", 0, told, self._who)]
-        )
-        log.info("This agent decides, %s", told, extra={"event": "agent.decides"})
+        term = self._members.term
+        place.store.journal.append([journal.agent_decides(term, self._who, now)])
+        event = JournalEvent.AGENT_DECIDES
+        log.info("This agent decides, term %d", term, extra={"event": event})
         return AgentDecider(self._kit, self._members, self._guard, self.deliverer)
 
     def forget(self) -> None:

@@ -23,6 +23,7 @@ from synergy.lifecycle.standing import is_superseded
 from synergy.lifecycle.transitions import JOB_MOVES, Move, UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
+from synergy.model import journal
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment, WorkingProcess
@@ -78,9 +79,7 @@ class JobCommands:
                 # First what will cover more: a finished job must not get unfinished children.
                 self._repeat(lambda table: self._widening(table, start, actor), actor, now)
                 self._store.facts.set(TIMETABLE_START, start)
-                entry = JournalEntry(
-                    now, "timetable.extended", "", "", "", present, start, 0, actor.why, actor.who
-                )
+                entry = journal.timetable_extended(present, start, actor.who, actor.why, now)
                 self._store.journal.append([entry])
                 batch.after_commit(self._wake)
         return present
@@ -173,7 +172,7 @@ class JobCommands:
     def trigger(self, process: str, actor: Actor, now: datetime) -> None:
         """Has a managed process look now, as if its trigger were due."""
         self._managed(process)
-        self._note("process.triggered", process, actor, now)
+        self._note(journal.look_requested(process, actor.who, actor.why, now))
 
     def request_collection(self, process: str, flush: bool, actor: Actor, now: datetime) -> int:
         """Has the scheduler run the collector; returns the journal number to wait after.
@@ -183,11 +182,11 @@ class JobCommands:
         if process:
             self._working(process)
         seq = self._store.journal.last_seq()
-        self._note("gc.flush" if flush else "gc.requested", process, actor, now)
+        self._note(journal.collection_requested(process, flush, actor.who, actor.why, now))
         return seq
 
-    def _note(self, event: str, process: str, actor: Actor, now: datetime) -> None:
-        entry = JournalEntry(now, event, process, "", "", "", "", 0, actor.why, actor.who)
+    def _note(self, entry: JournalEntry) -> None:
+        """Writes the entry, and wakes those who act on it."""
         with self._store.batch() as batch:
             self._store.journal.append([entry])
             batch.after_commit(self._wake)

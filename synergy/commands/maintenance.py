@@ -8,7 +8,7 @@ from datetime import datetime
 from synergy.commands.jobs import Actor
 from synergy.errors import NotFound
 from synergy.messaging.protocol import Bus
-from synergy.model.journal import JournalEntry
+from synergy.model import journal
 from synergy.model.process import Deployment
 from synergy.names import SUPERVISOR_TOPIC
 from synergy.storage.protocol import Store
@@ -32,7 +32,7 @@ class Maintenance:
             return missing
         with self._store.batch() as batch:
             added = self._store.boxes.assign(box, missing)
-            self._note("box.synced", f"{box}: {', '.join(added)}", actor, now)
+            self._store.journal.append([journal.box_synced(box, added, actor.who, actor.why, now)])
             batch.after_commit(self._wake)
         return added
 
@@ -84,7 +84,7 @@ class Maintenance:
         if dry_run or not counts:
             return counts
         counts = self._bus.replay(seqs)
-        self._note("queue.replayed", _told(counts), actor, now)
+        self._store.journal.append([journal.queue_replayed(counts, actor.who, actor.why, now)])
         return counts
 
     def purge(self, queue: str, actor: Actor, now: datetime, *, dry_run: bool) -> int:
@@ -100,7 +100,7 @@ class Maintenance:
         if dry_run or not waiting:
             return waiting
         dropped = self._bus.purge(queue)
-        self._note("queue.purged", _told({queue: dropped}), actor, now)
+        self._note_purge(queue, dropped, actor, now)
         return dropped
 
     def purge_dead(self, actor: Actor, now: datetime, *, dry_run: bool) -> int:
@@ -109,7 +109,7 @@ class Maintenance:
         if dry_run or not waiting:
             return waiting
         dropped = self._bus.purge_dead()
-        self._note("queue.purged", _told({"quarantine": dropped}), actor, now)
+        self._note_purge("quarantine", dropped, actor, now)
         return dropped
 
     def refuse_if_unknown_box(self, box: str) -> None:
@@ -119,14 +119,9 @@ class Maintenance:
         if box not in known:
             raise NotFound("box", box, f"there are: {', '.join(sorted(known)) or 'none'}")
 
-    def _note(self, event: str, what: str, actor: Actor, now: datetime) -> None:
-        why = f"{what}; {actor.why}" if actor.why else what
-        entry = JournalEntry(now, event, "", "", "", "", "", 0, why, actor.who)
+    def _note_purge(self, queue: str, dropped: int, actor: Actor, now: datetime) -> None:
+        entry = journal.queue_purged(queue, dropped, actor.who, actor.why, now)
         self._store.journal.append([entry])
 
     def _wake(self) -> None:
         self._bus.notify(SUPERVISOR_TOPIC)
-
-
-def _told(counts: dict[str, int]) -> str:
-    return ", ".join(f"{queue} {number}" for queue, number in counts.items())

@@ -24,6 +24,7 @@ from synergy.commands.schedule_rows import (
     superseded,
 )
 from synergy.commands.schedule_versions import begun_again, first_versions
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, Schedule, ScheduleChange
 from synergy.schedule.definition import Definition
@@ -70,7 +71,7 @@ class _Sync:
             reason = self._why_retired(schedule) if schedule.is_enabled else ""
             if reason:
                 row = stopped(schedule, reason, self._now)
-                told += self._write(row, "schedule.disabled", reason)
+                told += self._write(row, JournalEvent.SCHEDULE_DISABLED, reason)
         return told
 
     def _create(self, names: list[str]) -> list[str]:
@@ -111,10 +112,10 @@ class _Sync:
             changed_at=self._now,
         )
         if not present.is_enabled and not is_back:
-            return self._write(Row(row), "schedule.changed", "as declared")
+            return self._write(Row(row), JournalEvent.SCHEDULE_CHANGED, "as declared")
         begins = begun_again(self._store, present, row, definition, self._now, self._seen)
         begins = replace(begins, gone=dropped(present, superseded(row.version), self._now))
-        event = "schedule.enabled" if is_back else "schedule.changed"
+        event = JournalEvent.SCHEDULE_ENABLED if is_back else JournalEvent.SCHEDULE_CHANGED
         return self._write(begins, event, "as declared")
 
     def _may_follow(self, present: Schedule) -> bool:
@@ -134,7 +135,7 @@ class _Sync:
             return ""
         return NO_LONGER_DECLARED if self._may_follow(schedule) else ""
 
-    def _write(self, row: Row, event: str, why: str) -> list[str]:
+    def _write(self, row: Row, event: JournalEvent, why: str) -> list[str]:
         change = ScheduleChange(row.schedule, event, why, WHO)
         try:
             with self._store.batch():

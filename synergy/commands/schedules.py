@@ -33,6 +33,7 @@ from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.errors import Refused
 from synergy.lifecycle.moves import advance
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.journal_event import JournalEvent
 from synergy.model.schedule import (
     Run,
     RunChange,
@@ -131,7 +132,9 @@ class ScheduleCommands(RunCommands):
             begins = begun_again(self._store, present, row, definition, now, seen)
             return replace(begins, gone=dropped(present, superseded(row.version), now))
 
-        return self._change(name, edited, "schedule.changed", actor, now, dry_run=dry_run)
+        return self._change(
+            name, edited, JournalEvent.SCHEDULE_CHANGED, actor, now, dry_run=dry_run
+        )
 
     def _edited(self, present: Schedule, data: Mapping[str, object], now: datetime) -> Definition:
         sent = kept({"name": present.name, **data}, present.definition)
@@ -185,7 +188,9 @@ class ScheduleCommands(RunCommands):
             # An agent that disabled it has left what was collected.
             return replace(begins, gone=dropped(present, off(present.reason), now))
 
-        return self._change(name, enabled, "schedule.enabled", actor, now, dry_run=dry_run)
+        return self._change(
+            name, enabled, JournalEvent.SCHEDULE_ENABLED, actor, now, dry_run=dry_run
+        )
 
     def disable(self, name: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> Schedule:
         """Stops a schedule, and drops what it has pending; what was launched runs to its end.
@@ -199,7 +204,9 @@ class ScheduleCommands(RunCommands):
                 raise Refused(f"{name} is disabled already: {present.reason or 'it never began'}")
             return stopped(present, reason, now)
 
-        return self._change(name, disabled, "schedule.disabled", actor, now, dry_run=dry_run)
+        return self._change(
+            name, disabled, JournalEvent.SCHEDULE_DISABLED, actor, now, dry_run=dry_run
+        )
 
     def cancel_job(self, name: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> Run:
         """Cancels a one-off job that has not begun; returns its run, canceled.
@@ -223,7 +230,7 @@ class ScheduleCommands(RunCommands):
                 raise Refused(f"{name} is disabled already, and does not run")
             return replace(stopped(present, reason, now), gone=(canceled,))
 
-        self._change(name, ended, "schedule.disabled", actor, now, dry_run=dry_run)
+        self._change(name, ended, JournalEvent.SCHEDULE_DISABLED, actor, now, dry_run=dry_run)
         return canceled
 
     def _run_of_job(self, job: Schedule, definition: Definition) -> Run | None:
@@ -236,8 +243,8 @@ class ScheduleCommands(RunCommands):
         return next((run for run in found if run.kind is RunKind.DUE), None)
 
     def _change(
-        self, name: str, make: Callable[[Schedule], Row], event: str, actor: Actor, now: datetime,
-        *, dry_run: bool,
+        self, name: str, make: Callable[[Schedule], Row], event: JournalEvent, actor: Actor,
+        now: datetime, *, dry_run: bool,
     ) -> Schedule:  # fmt: skip
         """Changes a schedule, again while others change it; what it has pending is dropped."""
         for _ in range(TRIES):
@@ -252,14 +259,14 @@ class ScheduleCommands(RunCommands):
             return row.schedule
         raise Refused(f"{name} keeps changing; nothing was done: try again")
 
-    def _write(self, row: Row, event: str, actor: Actor, now: datetime) -> None:
+    def _write(self, row: Row, event: JournalEvent, actor: Actor, now: datetime) -> None:
         change = ScheduleChange(row.schedule, event, actor.why, actor.who)
         with self._store.batch() as batch:
             self._store.runs.create(row.runs, actor.who)
             overtaken_if(self._store.schedules.change([change]))
             self._store.runs.create(row.gone, actor.who)
             begins = {run.id for run in row.runs}
-            version = row.schedule.version if event == "schedule.changed" else None
+            version = row.schedule.version if event == JournalEvent.SCHEDULE_CHANGED else None
             self._abort_pending(
                 row.schedule.name, _why_dropped(event, row), actor, now,
                 spares=lambda run: run.id in begins or run.version == version,
@@ -323,9 +330,10 @@ def _told_taken(names: Sequence[str]) -> str:
     )
 
 
-def _why_dropped(event: str, row: Row) -> str:
-    if event == "schedule.changed":
+def _why_dropped(event: JournalEvent, row: Row) -> str:
+    if event == JournalEvent.SCHEDULE_CHANGED:
         return superseded(row.schedule.version)
-    if event == "schedule.enabled":  # an agent that disabled it drops them later than a person
+    # An agent that disabled it drops them later than a person.
+    if event == JournalEvent.SCHEDULE_ENABLED:
         return "its schedule was disabled"
     return off(row.schedule.reason)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from synergy.model.job import JobState
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Place
 
-SKIPS = ("job.skipped", "job.given_up")
+SKIPS = (JournalEvent.JOB_SKIPPED, JournalEvent.JOB_GIVEN_UP)
 
 
 def source_bounds(store: Store, level: Level, ordinal: int) -> Bounds | None:

@@ -1,21 +1,42 @@
-"""What a run of the collector did, as the journal has it."""
+"""How often a run of the collector did what, and the text that stands for it in the journal."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Self
 
-NOTHING = "nothing to do"
-
+_NOTHING = "nothing to do"
 _COUNT = re.compile(r"([a-z_ ]+) (\d+)")
 
 
-def told(counts: Mapping[str, int]) -> str:
-    """How often it did what, in words."""
-    return ", ".join(f"{name} {number}" for name, number in counts.items()) or NOTHING
+@dataclass(frozen=True, slots=True)
+class CollectorCounts:
+    """Units by what was done with them; `recovered` unfinished writes; `forgotten` old rows."""
 
+    publish: int = 0
+    hand_out: int = 0
+    time_out: int = 0
+    cancel: int = 0
+    recovered: int = 0
+    forgotten: int = 0
 
-def counts_of(text: str) -> dict[str, int]:
-    """What `told` wrote, as numbers."""
-    found = (_COUNT.fullmatch(part) for part in text.split(", "))
-    return {match[1]: int(match[2]) for match in found if match is not None}
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The counts of a text, in any order; names that are not known are left out."""
+        found = (_COUNT.fullmatch(part) for part in text.split(", "))
+        numbers = {match[1].replace(" ", "_"): int(match[2]) for match in found if match}
+        return cls(**{one.name: numbers.get(one.name, 0) for one in fields(cls)})
+
+    def __str__(self) -> str:
+        """The counts that are not 0, in words: `hand out 2, forgotten 500`."""
+        return ", ".join(f"{name} {n}" for name, n in self.by_action().items()) or _NOTHING
+
+    def __bool__(self) -> bool:
+        """Whether anything was done."""
+        return bool(self.by_action())
+
+    def by_action(self) -> Mapping[str, int]:
+        """The counts that are not 0, by the name of the action in journal and metrics."""
+        return {name.replace("_", " "): n for name, n in asdict(self).items() if n}

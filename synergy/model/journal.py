@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
+
+from synergy.model.collector_counts import CollectorCounts
+from synergy.model.job import JobState
+from synergy.model.journal_event import JournalEvent, Noun
+from synergy.model.schedule import RunState
+from synergy.model.unit_of_work import UnitState
+
+COLLECTOR = "collector"  # who changes units when the collector does
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
     """When, what, from, to, why, who.
 
-    `event` is one of the names that log, metrics and journal share (`job.skipped`,
-    `unit.requested`, `process.on`). `first` and `last` are timeperiods, equal for one job and
-    apart (inclusive) for neighbouring jobs that changed in one step; both are empty for an
-    entry that is of no period. `attempt` is that of the unit after the change; `covered`
-    what of its source a job stands for that ended without a unit, and `flags` the flags of
-    the stored jobs after the change (see `model.job`). `seq` is the store's own order, 0 until
-    it is stored.
+    Functions of this module make the entries that services and commands append; `storage.entries`
+    has those that a store writes together with a change.
+
+    `event` is the name of a `JournalEvent`; a row of another version may have one that is not in
+    the table. `first` and `last` are timeperiods, equal for one job and apart (inclusive) for
+    neighbouring jobs that changed in one step; both are empty for an entry of no period.
+    `attempt` is that of the unit or run after the change; `covered` is what of its source a job
+    stands for that ended without a unit, and `flags` are those of the stored jobs after the
+    change (see `model.job`). `seq` is the store's own order, 0 until the entry is stored.
+
+    The stored columns serve all nouns. What four of them hold depends on the noun:
+
+    | noun | `process` | `before`, `after` | `unit` |
+    |---|---|---|---|
+    | job | process | states | the unit that caused the change |
+    | unit | process | states | the unit |
+    | run | schedule, or process without one | states | the run: read `run` |
+    | schedule | schedule | versions | |
+    | process | process | `on` and `off`; of `process.trigger_frequency` triggers | |
+    | box | process | `on` and `off` | |
+    | gc | process, empty for all | | |
+    | timetable | | first hours: read `new_start` | |
+    | operation | process | states | the operation |
     """
 
     at: datetime
@@ -34,3 +60,146 @@ class JournalEntry:
     covered: int = 0
     flags: int = 0
     seq: int = 0
+
+    @property
+    def noun(self) -> str:
+        """What it is about: a `Noun`, if this version knows the event."""
+        return self.event.partition(".")[0]
+
+    @property
+    def run(self) -> str:
+        """The id of the run that it is about; empty for another noun."""
+        return self.unit or "" if self.noun == Noun.RUN else ""
+
+    @property
+    def new_start(self) -> str:
+        """The first hour of the timetable after `timetable.extended`."""
+        assert self.event == JournalEvent.TIMETABLE_EXTENDED
+        return self.after
+
+    @property
+    def collector_counts(self) -> CollectorCounts:
+        """What the collector did, from `gc.run` of whatever version."""
+        assert self.event == JournalEvent.COLLECTION_RAN
+        return CollectorCounts.parse(self.why)
+
+    @classmethod
+    def without_period(
+        cls,
+        event: JournalEvent,
+        at: datetime,
+        who: str,
+        why: str = "",
+        *,
+        process: str = "",
+        before: str = "",
+        after: str = "",
+        unit: str | None = None,
+    ) -> Self:
+        """A new entry that is of no timeperiod."""
+        return cls(
+            at=at, event=event, process=process, first="", last="", before=before, after=after,
+            generation=0, why=why, who=who, unit=unit,
+        )  # fmt: skip
+
+
+def job_event(state: JobState) -> JournalEvent:
+    """The event of a job that goes to this state; there is none of EMBRYO."""
+    return JournalEvent(f"{Noun.JOB}.{state.word}")
+
+
+def unit_event(state: UnitState) -> JournalEvent:
+    """The event of a unit that goes to this state."""
+    return JournalEvent(f"{Noun.UNIT}.{state.value}")
+
+
+def run_event(state: RunState) -> JournalEvent:
+    """The event of a run that goes to this state."""
+    return JournalEvent(f"{Noun.RUN}.{state.value}")
+
+
+def look_requested(process: str, who: str, why: str, now: datetime) -> JournalEntry:
+    """A managed process is to look for work at once."""
+    return JournalEntry.without_period(
+        JournalEvent.PROCESS_TRIGGERED, now, who, why, process=process
+    )
+
+
+def process_started(process: str, who: str, now: datetime) -> JournalEntry:
+    """An operating system process of a worker started, perhaps in place of one that died."""
+    return JournalEntry.without_period(JournalEvent.PROCESS_STARTED, now, who, process=process)
+
+
+def collection_requested(
+    process: str, flush: bool, who: str, why: str, now: datetime
+) -> JournalEntry:
+    """The collector is to run, for one process or (empty) all; `flush` ignores waiting times."""
+    event = JournalEvent.COLLECTION_FLUSHED if flush else JournalEvent.COLLECTION_REQUESTED
+    return JournalEntry.without_period(event, now, who, why, process=process)
+
+
+def collection_ran(process: str, counts: CollectorCounts, now: datetime) -> JournalEntry:
+    """The collector ran; see `collector_counts_of`."""
+    return JournalEntry.without_period(
+        JournalEvent.COLLECTION_RAN, now, COLLECTOR, str(counts), process=process
+    )
+
+
+def queue_replayed(counts: Mapping[str, int], who: str, why: str, now: datetime) -> JournalEntry:
+    """Messages in quarantine were sent again, so many to each queue."""
+    return JournalEntry.without_period(
+        JournalEvent.QUEUE_REPLAYED, now, who, with_reason(_listed(counts), why)
+    )
+
+
+def queue_purged(queue: str, number: int, who: str, why: str, now: datetime) -> JournalEntry:
+    """Messages that waited in a queue were dropped."""
+    return JournalEntry.without_period(
+        JournalEvent.QUEUE_PURGED, now, who, with_reason(_listed({queue: number}), why)
+    )
+
+
+def timetable_extended(before: str, after: str, who: str, why: str, now: datetime) -> JournalEntry:
+    """The first hour of the timetable is an earlier one."""
+    event = JournalEvent.TIMETABLE_EXTENDED
+    return JournalEntry.without_period(event, now, who, why, before=before, after=after)
+
+
+def scheduler_leads(part: str, term: int, who: str, now: datetime) -> JournalEntry:
+    """A scheduler took the lease of a part: of `tree/NAME`, or of the collector."""
+    told = f"{_part(part)}, term {term}"
+    return JournalEntry.without_period(JournalEvent.SCHEDULER_LEADS, now, who, told)
+
+
+def scheduler_released(part: str, who: str, now: datetime) -> JournalEntry:
+    """A scheduler gave the lease of a part up."""
+    return JournalEntry.without_period(JournalEvent.SCHEDULER_RELEASED, now, who, _part(part))
+
+
+def agent_decides(term: int, who: str, now: datetime) -> JournalEntry:
+    """An agent decides about schedules from now on."""
+    return JournalEntry.without_period(JournalEvent.AGENT_DECIDES, now, who, f"term {term}")
+
+
+def clock_jumped(told: str, who: str, now: datetime) -> JournalEntry:
+    """The clock of an agent's box was set."""
+    return JournalEntry.without_period(JournalEvent.CLOCK_JUMPED, now, who, told)
+
+
+def box_synced(box: str, added: Sequence[str], who: str, why: str, now: datetime) -> JournalEntry:
+    """Assignments were added to a box."""
+    told = with_reason(f"{box}: {', '.join(added)}", why)
+    return JournalEntry.without_period(JournalEvent.BOX_SYNCED, now, who, told)
+
+
+def with_reason(what: str, why: str) -> str:
+    """What was done, followed by the reason if one was given."""
+    return f"{what}; {why}" if why else what
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in counts.items())
+
+
+def _part(part: str) -> str:
+    return part.replace("/", " ", 1)

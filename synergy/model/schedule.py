@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from synergy.model.journal_event import JournalEvent
 from synergy.model.run_detail import RunDetail
 
 
@@ -182,7 +183,7 @@ class ScheduleChange:
     """
 
     schedule: Schedule
-    event: str = ""
+    event: JournalEvent | None = None
     why: str = ""
     who: str = ""
 

@@ -84,7 +84,7 @@ class Listener:
 
 def message_of(entry: JournalEntry) -> Message:
     """What an entry of the journal is told as."""
-    noun = entry.event.partition(".")[0]
+    noun = entry.noun
     data = orjson.dumps({name: getattr(entry, name) for name in _FIELDS}, option=orjson.OPT_UTC_Z)
     return Message(noun, entry.process, _text(entry.seq, noun, data))
 

@@ -13,6 +13,7 @@ from synergy.errors import NotFound, Refused
 from synergy.messaging.protocol import BusView
 from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import DaemonProcess, Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
@@ -291,7 +292,7 @@ class Reads:
     def collector(self) -> CollectorView:
         """The garbage collector."""
         recent = self._store.journal.find("", _RECENT)
-        runs = [entry for entry in recent if entry.event == "gc.run"]
+        runs = [entry for entry in recent if entry.event == JournalEvent.COLLECTION_RAN]
         return CollectorView(self.is_collected(), by_process(self._store), tuple(runs[:RUNS]))
 
     def collector_run_after(self, seq: int, process: str) -> tuple[JournalEntry | None, int]:
@@ -299,7 +300,7 @@ class Reads:
         while entries := self._store.journal.since(seq, _RECENT):
             seq = entries[-1].seq
             for entry in entries:
-                if (entry.event, entry.process) == ("gc.run", process):
+                if (entry.event, entry.process) == (JournalEvent.COLLECTION_RAN, process):
                     return entry, seq
         return None, seq
 

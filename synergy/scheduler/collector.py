@@ -26,8 +26,8 @@ from synergy.lifecycle.standing import waiting_behind
 from synergy.lifecycle.transitions import UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
-from synergy.model.collector_counts import told
-from synergy.model.journal import JournalEntry
+from synergy.model import journal
+from synergy.model.collector_counts import CollectorCounts
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.retention import Retention
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
@@ -37,7 +37,6 @@ from synergy.scheduler.pruner import Pruner
 from synergy.storage.protocol import Store
 
 EVERY = 60.0  # seconds between two runs
-_WHO = "collector"
 
 _Beat = tuple[int, int, str | None]
 """Attempt, heartbeat and owner of a unit, as it was seen."""
@@ -47,9 +46,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a run did, by verdict, and when the next unit comes due."""
+    """What a run did, and when the next unit comes due."""
 
-    counts: Mapping[str, int]
+    counts: CollectorCounts
     next_at: datetime | None
 
 
@@ -103,18 +102,13 @@ class Collector:
                 judged.append((unit, process, judge(unit, process, seen, now)))
             except SynergyError:
                 log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
-        counts = self._carry_out(judged, now)
-        counts["recovered"] = recovered
-        counts["forgotten"] = self.pruner.run_once(now)
+        done, forgotten = self._carry_out(judged, now), self.pruner.run_once(now)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
-        return Collected({name: n for name, n in counts.items() if n}, min(dues, default=None))
+        return Collected(_counts(done, recovered, forgotten), min(dues, default=None))
 
     def note(self, swept: Collected, process: str) -> None:
         """Puts a run that was asked for, or that did something, into the journal."""
-        text = told(swept.counts)
-        entry = JournalEntry(
-            self._clock.now(), "gc.run", process, "", "", "", "", 0, text, _WHO
-        )  # fmt: skip
+        entry = journal.collection_ran(process, swept.counts, self._clock.now())
         self._store.journal.append([entry])
 
     def _observe(
@@ -158,7 +152,7 @@ class Collector:
 
     def _carry_out(
         self, judged: list[tuple[UnitOfWork, WorkingProcess, Judgement]], now: datetime
-    ) -> Counter[str]:
+    ) -> Counter[Verdict]:
         moves = [
             _move(unit, judgement) for unit, _, judgement in judged if judgement.verdict in _MOVES
         ]
@@ -167,11 +161,11 @@ class Collector:
             if any(_ends_a_run(process, judgement) for _, process, judgement in judged):
                 batch.after_commit(lambda: self._bus.notify(AGENT_TOPIC))
             refused = {move.unit for move in self._store.units.move(moves, now)}
-            counts: Counter[str] = Counter()
+            counts: Counter[Verdict] = Counter()
             for unit, process, judgement in judged:
                 if judgement.verdict is Verdict.LEAVE or unit.id in refused:
                     continue
-                counts[judgement.verdict.value] += 1
+                counts[judgement.verdict] += 1
                 if judgement.verdict is Verdict.PUBLISH:
                     publish[process.queue].append(Hint(unit.id, unit.attempt))
                 elif judgement.verdict is Verdict.HAND_OUT:
@@ -181,6 +175,17 @@ class Collector:
                 published = partial(self._store.units.published, hints, now)
                 self._bus.publish(queue, messages, batch, published)
         return counts
+
+
+def _counts(done: Counter[Verdict], recovered: int, forgotten: int) -> CollectorCounts:
+    return CollectorCounts(
+        publish=done[Verdict.PUBLISH],
+        hand_out=done[Verdict.HAND_OUT],
+        time_out=done[Verdict.TIME_OUT],
+        cancel=done[Verdict.CANCEL],
+        recovered=recovered,
+        forgotten=forgotten,
+    )
 
 
 def _ends_a_run(process: WorkingProcess, judgement: Judgement) -> bool:
@@ -202,7 +207,7 @@ def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:
         unit,
         _MOVES[judgement.verdict],
         judgement.why,
-        _WHO,
+        journal.COLLECTOR,
         heartbeat=unit.heartbeat if is_saved_by_beats else None,
         is_failure=judgement.failed,
         not_before=judgement.again_at,

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.unit_of_work import Hint, UnitState
 from synergy.scheduler.circuit_breaker import CircuitBreaker
 from synergy.scheduler.known_state import KnownState
@@ -22,7 +23,6 @@ from synergy.storage.protocol import Store
 from synergy.timetable.change import Change
 
 PAGE = 5000  # entries read at a time
-RELEASED = "scheduler.released"  # that a scheduler gave a part up
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +74,16 @@ class Feed:
             yield entries
 
     def _take(self, entry: JournalEntry, now: datetime) -> None:
-        noun, _, event = entry.event.partition(".")
         lane = self._memory.lanes.get(entry.process)
-        if noun not in ("unit", "job"):
+        if entry.noun not in (Noun.UNIT, Noun.JOB):
             self._other_event(entry, now)
         elif lane is not None:
             with self._troubles.of_tree(lane.place.tree):
-                if noun == "unit":
-                    self._unit_event(lane, entry, event)
+                if entry.noun == Noun.UNIT:
+                    self._unit_event(lane, entry)
                 else:
                     self._job_event(lane, entry)
-        elif event == UnitState.INVALID.value and entry.process in self._memory.free:
+        elif entry.event == JournalEvent.UNIT_INVALID and entry.process in self._memory.free:
             self._ask_collector()
 
     def _ask_collector(self) -> None:
@@ -101,21 +100,22 @@ class Feed:
 
     # Units
 
-    def _unit_event(self, lane: ProcessState, entry: JournalEntry, event: str) -> None:
-        if event == UnitState.INVALID.value:
+    def _unit_event(self, lane: ProcessState, entry: JournalEntry) -> None:
+        if entry.event == JournalEvent.UNIT_INVALID:
             self._ask_collector()
         ordinal = lane.level.find(entry.first)
         if ordinal is None or not lane.is_held:
             return
         known = lane.units.get(ordinal, [])
         unit = next((unit for unit in known if unit.id == entry.unit), None)
-        if unit is None or (event != "extended" and unit.state.value != entry.before):
+        is_move = entry.event != JournalEvent.UNIT_EXTENDED
+        if unit is None or (is_move and unit.state.value != entry.before):
             self._unexpected_unit(lane, ordinal, entry)
             return
         was_running = unit.state is UnitState.IN_PROGRESS
         unit.attempt, unit.reason = entry.attempt, entry.why
-        if event != "extended":
-            unit.follow(UnitState(event), entry.at)
+        if is_move:
+            unit.follow(UnitState(entry.after), entry.at)
         lane.count(ordinal)
         if was_running and unit is not known[-1] and known[-1].state is UnitState.REQUESTED:
             self._memory.unsent.append((lane.process.queue, Hint(known[-1].id, known[-1].attempt)))
@@ -150,16 +150,21 @@ class Feed:
     def _other_event(self, entry: JournalEntry, now: datetime) -> None:
         memory = self._memory
         match entry.event:
-            case "process.on" | "process.off" | "process.trigger_frequency":
+            case (
+                JournalEvent.PROCESS_ON
+                | JournalEvent.PROCESS_OFF
+                | JournalEvent.PROCESS_TRIGGER_FREQUENCY
+            ):
                 memory.control(now)
-            case "process.triggered" if entry.process in memory.lanes:
+            case JournalEvent.PROCESS_TRIGGERED if entry.process in memory.lanes:
                 memory.lanes[entry.process].look(now)
-            case "gc.requested" | "gc.flush":
-                flush = entry.event == "gc.flush"
-                self.collections.append(CollectionAsked(flush, entry.process, by_operator=True))
-            case "process.started":  # perhaps in the place of one that died with units in hand
+            case JournalEvent.COLLECTION_REQUESTED | JournalEvent.COLLECTION_FLUSHED:
+                is_flush = entry.event == JournalEvent.COLLECTION_FLUSHED
+                asked = CollectionAsked(is_flush, entry.process, by_operator=True)
+                self.collections.append(asked)
+            case JournalEvent.PROCESS_STARTED:  # it may replace one that died with units in hand
                 self._ask_collector()
-            case "timetable.extended":
-                memory.extend(entry.after)
-            case _ if entry.event == RELEASED:
+            case JournalEvent.TIMETABLE_EXTENDED:
+                memory.extend(entry.new_start)
+            case JournalEvent.SCHEDULER_RELEASED:
                 self.is_released = True

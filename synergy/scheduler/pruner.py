@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from synergy.clock import Clock
+from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.retention import Retention
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.storage.protocol import Store
@@ -92,8 +93,8 @@ class Pruner:
             changed: set[str] = set()
             while entries := self._store.journal.since(seq, AT_ONCE):
                 seq = entries[-1].seq
-                changed.update(e.process for e in entries if e.event.startswith("schedule."))
-                launched = [e.unit for e in entries if e.event == "run.launched" and e.unit]
+                changed.update(e.process for e in entries if e.noun == Noun.SCHEDULE)
+                launched = [e.run for e in entries if e.event == JournalEvent.RUN_LAUNCHED]
                 kept.update(_of_runs(self._store.runs.get(launched) if launched else []))
             for row in self._store.schedules.get(sorted(changed)):
                 kept.update(_of_schedule(row))

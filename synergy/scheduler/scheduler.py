@@ -13,6 +13,7 @@ from contextlib import closing
 from datetime import datetime, timedelta
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.model import journal
 from synergy.model.journal import JournalEntry
 from synergy.names import SCHEDULER_TOPIC, TIMETABLE_START
 from synergy.runtime.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
@@ -21,7 +22,7 @@ from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule, repeat
 from synergy.runtime.workplace import Daemon, Workplace
 from synergy.scheduler.circuit_breaker import CircuitBreaker
 from synergy.scheduler.collector import EVERY, Collector
-from synergy.scheduler.feed import RELEASED, CollectionAsked
+from synergy.scheduler.feed import CollectionAsked
 from synergy.scheduler.lease_balancer import LeaseBalancer
 from synergy.scheduler.timetable_loop import JOURNAL, TimetableLoop
 from synergy.timeperiod import Qualifier
@@ -125,7 +126,9 @@ class Scheduler(Daemon):
                     managed.drop(self._trees[part])
         for part in parts:
             self._sharing.give_up(part)
-        self._journal(RELEASED, parts)
+        now = self.workplace.clock.now()
+        entries = [journal.scheduler_released(part, self._who, now) for part in parts]
+        self._tell(entries, parts)
         self.workplace.bus.notify(SCHEDULER_TOPIC)
 
     def _resign(self) -> None:
@@ -156,7 +159,9 @@ class Scheduler(Daemon):
             self._collector = self._new_collector(managed)
             won.append(COLLECTOR)
         if won:
-            self._journal("scheduler.leads", won)
+            now, term = self.workplace.clock.now(), self._sharing.term
+            entries = [journal.scheduler_leads(part, term(part), self._who, now) for part in won]
+            self._tell(entries, won)
 
     def _lay_down(self, managed: TimetableLoop) -> None:
         """Lets the parts that failed rest; their states are read again afterwards."""
@@ -165,19 +170,11 @@ class Scheduler(Daemon):
             if part in self._trees:
                 managed.drop(self._trees[part], in_doubt=True)
 
-    def _journal(self, event: str, parts: list[str]) -> None:
-        now = self.workplace.clock.now()
-        self.workplace.store.journal.append(
-            [
-                JournalEntry(now, event, "", "", "", "", "", 0, self._told(event, part), self._who)
-                for part in parts
-            ]
-        )
+    def _tell(self, entries: list[JournalEntry], parts: list[str]) -> None:
+        """Writes the entry of each part, all of the same event, to the journal and the log."""
+        self.workplace.store.journal.append(entries)
+        event = entries[0].event
         log.info("%s: %s", event, ", ".join(parts), extra={"event": event})
-
-    def _told(self, event: str, part: str) -> str:
-        words = part.replace("/", " ", 1)
-        return words if event == RELEASED else f"{words}, term {self._sharing.term(part)}"
 
     # Memory
 

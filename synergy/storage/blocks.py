@@ -7,15 +7,8 @@ applies the moves one after the other, and writes what changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 
-from synergy.model.job import (
-    STATE_MASK,
-    JobMove,
-    JobRun,
-    JobState,
-)
-from synergy.model.journal import JournalEntry
+from synergy.model.job import STATE_MASK, JobMove, JobRun
 
 BLOCK = 1024  # jobs
 
@@ -117,34 +110,3 @@ def byte_after(move: JobMove) -> int:
 def generation_after(move: JobMove) -> int | None:
     """The generation after the move, where it changes."""
     return move.generation + 1 if move.start_over else None
-
-
-def entry_of(move: JobMove, now: datetime) -> JournalEntry:
-    """What the journal says of a move."""
-    return JournalEntry(
-        now,
-        _event(move),
-        move.process,
-        move.qualifier.timeperiod(move.first),
-        move.qualifier.timeperiod(move.last),
-        move.before.word,
-        move.after.word,
-        move.generation + move.start_over,
-        move.why,
-        move.who,
-        move.unit,
-        covered=move.covered,
-        flags=move.flags,
-    )
-
-
-def _event(move: JobMove) -> str:
-    if move.start_over:
-        return "job.started_over"
-    if move.before == move.after:
-        return "job.stale"
-    if move.after is JobState.EMBRYO:
-        return "job.retried"
-    if move.before is JobState.GIVEN_UP:
-        return "job.acknowledged"
-    return f"job.{move.after.word}"

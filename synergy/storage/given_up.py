@@ -22,11 +22,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from synergy.model.job import ACKNOWLEDGED_FLAG, STATE_MASK, JobState
+from synergy.model.journal_event import JournalEvent
 from synergy.storage.blocks import BLOCK, Block, Place
 from synergy.timeperiod import Qualifier
 
-SKIPPED = "job.skipped"  # the journal's event, which older versions wrote for both
-GIVEN_UP = "job.given_up"
+SKIPPED = JournalEvent.JOB_SKIPPED.value  # the journal's event, which older versions wrote for both
+GIVEN_UP = JournalEvent.JOB_GIVEN_UP.value
 
 _BY_COLLECTOR = re.compile(
     r"failed: |failed \d+ times; last: |not done within [\d.e+]+ s(;|$)"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent
 from synergy.timetable.level import Level
 
 
@@ -46,7 +47,7 @@ class Change:
             JobState[entry.after.upper()],
             entry.generation,
             entry.flags,
-            entry.event == "job.started_over",
+            entry.event == JournalEvent.JOB_STARTED_OVER,
         )
 
     def follows(self, level: Level) -> bool:

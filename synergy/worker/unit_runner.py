@@ -20,7 +20,8 @@ from synergy.lifecycle.reclaim import again_at
 from synergy.lifecycle.transitions import UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
-from synergy.model.journal import JournalEntry
+from synergy.model import journal
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 from synergy.model.schedule import Run
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork, UnitState
@@ -55,15 +56,7 @@ def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> N
 
 def announce(workplace: Workplace) -> None:
     """Tells the collector that a worker started, perhaps in the place of one that died."""
-    entry = JournalEntry(
-        workplace.clock.now(),
-        "process.started",
-        workplace.process.name,
-        *("",) * 4,
-        generation=0,
-        why="",
-        who=workplace.owner,
-    )
+    entry = journal.process_started(workplace.process.name, workplace.owner, workplace.clock.now())
     with suppress(StorageUnavailable):
         workplace.store.journal.append([entry])
     workplace.bus.notify(SCHEDULER_TOPIC)
@@ -191,7 +184,7 @@ class UnitRunner:
         log.warning(
             "Unit %s failed: %s", unit.id, reason,
             extra={
-                "event": "unit.invalid", "timeperiod": unit.timeperiod, "unit": unit.id,
+                "event": JournalEvent.UNIT_INVALID, "timeperiod": unit.timeperiod, "unit": unit.id,
             },
         )  # fmt: skip
         again = again_at(unit, self._process, self._workplace.clock.now())

@@ -16,7 +16,6 @@ import yaml
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.errors import MessagingUnavailable
 from synergy.model.box import ObservedProcess
-from synergy.model.collector_counts import counts_of, told
 from synergy.model.process import DaemonProcess, OnFailure
 from synergy.model.unit_of_work import UnitState
 from synergy.names import TIMETABLE_START, process_memory
@@ -339,12 +338,12 @@ def test_what_is_not_declared_is_counted_without_its_name():
 
 def test_what_the_collector_did_is_counted():
     meter = WorkMeter(())
-    for counts in ({"hand out": 2, "forgotten": 500}, {"hand out": 1}, {}):
-        meter.take(an_entry("gc.run", why=told(counts)))
+    for why in ("hand out 2, forgotten 500", "publish 4, hand out 1", "nothing to do", "odd"):
+        meter.take(an_entry("gc.run", why=why))
     actions = counted(meter)["synergy_collector_actions_total"]
     assert actions.value(action="hand out") == 3
     assert actions.value(action="forgotten") == 500
-    assert counts_of("something else entirely") == {}
+    assert actions.value(action="publish") == 4
 
 
 def test_a_look_costs_what_is_new_and_no_more_than_so_much(world, monkeypatch):

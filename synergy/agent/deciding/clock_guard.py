@@ -15,7 +15,8 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 from synergy.clock import Clock
-from synergy.model.journal import JournalEntry
+from synergy.model import journal
+from synergy.model.journal_event import JournalEvent
 from synergy.runtime.leadership import RENEW
 from synergy.storage.protocol import Store
 
@@ -66,14 +67,10 @@ class ClockGuard:
     def _jumped(self, jump: timedelta) -> None:
         seconds = jump.total_seconds()
         told = f"the clock of {self._box or 'this box'} moved by {seconds:+.0f} s"
-        log.warning("Nothing is fired for a while: %s", told, extra={"event": "clock.jumped"})
-        self._store.journal.append(
-            [
-                JournalEntry(
-                    self._clock.now(), "clock.jumped", "", "", "", "", "", 0, told, self._who
-                )
-            ]
+        log.warning(
+            "Nothing is fired for a while: %s", told, extra={"event": JournalEvent.CLOCK_JUMPED}
         )
+        self._store.journal.append([journal.clock_jumped(told, self._who, self._clock.now())])
         self._until = self._clock.monotonic() + HELD
         if jump > LARGE:
             self._doubted_since = self._clock.monotonic()

@@ -204,9 +204,8 @@ class AgentDecider:
     def _end(self, entries: Iterable[JournalEntry]) -> None:
         """The journal tells that runs have ended."""
         for entry in entries:
-            run = entry.unit or ""
             self._waiting.ended(entry.process, RunState(entry.after), entry.at)
-            self._forget([run])
+            self._forget([entry.run])
 
     def _tell_standing(self) -> None:
         """How many runs are unfinished, for the metrics."""

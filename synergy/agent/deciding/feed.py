@@ -26,8 +26,10 @@ from synergy.agent.deciding.occurrences import (
 from synergy.agent.deciding.schedules import ScheduleDecisions, WrittenDecisions
 from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.unit_ends import UnitEnds
-from synergy.model.journal import JournalEntry
+from synergy.model.journal import JournalEntry, unit_event
+from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.schedule import Run
+from synergy.model.unit_of_work import UnitState
 from synergy.schedule.known import OF_RUNS
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.transitions import Occurrence
@@ -37,7 +39,7 @@ JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all wa
 EVENTS_PAGE = 1000
 JOURNAL_PAGE = 2000
 KEPT_EVERY = 30.0  # seconds after which the place in the journal is kept in any case
-_UNIT_ENDS = frozenset({"unit.processed", "unit.noop", "unit.canceled"})
+_UNIT_ENDS = frozenset(unit_event(state) for state in UnitState if state.is_finished)
 
 
 @dataclass(slots=True)
@@ -125,22 +127,22 @@ class Feed:
         return len(entries) == JOURNAL_PAGE, written
 
     def _sort(self, entry: JournalEntry, page: _Page) -> None:
-        noun = entry.event.partition(".")[0]
-        if noun == "run":
+        noun = entry.noun
+        if noun == Noun.RUN:
             self._sort_run(entry, page)
-        elif noun == "unit":
+        elif noun == Noun.UNIT:
             if entry.event in _UNIT_ENDS and entry.process in self._freerun and entry.unit:
                 page.units.append(entry.unit)
-        elif noun == "job":
+        elif noun == Noun.JOB:
             if entry.event in JOB_ENDS and entry.process in self._managed:
                 page.jobs.append(entry)
-        elif noun == "schedule":
+        elif noun == Noun.SCHEDULE:
             page.schedules.add(entry.process)
-        elif entry.event in ("process.on", "process.off"):
+        elif entry.event in (JournalEvent.PROCESS_ON, JournalEvent.PROCESS_OFF):
             page.is_switched = True
 
     def _sort_run(self, entry: JournalEntry, page: _Page) -> None:
-        run = entry.unit or ""
+        run = entry.run
         if entry.event in RUN_ENDS:
             page.ended.append(entry)
             page.unknown.discard(run)
@@ -161,11 +163,11 @@ class Feed:
     def _of_runs(self, ended: list[JournalEntry]) -> list[Occurrence]:
         """The ends of runs that workers carried out, or were to."""
         telling = [entry for entry in ended if entry.after in OF_RUNS]
-        strange = [e.unit for e in telling if e.unit and not self._book.program_of(e.unit)]
+        strange = [e.run for e in telling if e.run and not self._book.program_of(e.run)]
         programs = {row.id: row.program for row in self._store.runs.get(strange)} if strange else {}
         found = []
         for entry in telling:
-            run = entry.unit or ""
+            run = entry.run
             program = self._book.program_of(run) or programs.get(run, "")
             if program in self._freerun:
                 found.append(of_run(entry, program))
@@ -174,7 +176,7 @@ class Feed:
     def _take_in(self, page: _Page, now: datetime) -> None:
         if page.units:
             self._ending.of_units(list(dict.fromkeys(page.units)), now)
-        ended = {entry.unit: entry for entry in page.ended if entry.unit}
+        ended = {entry.run: entry for entry in page.ended if entry.run}
         # An entry from before the rows were read may be of a run that was launched again since.
         old = {run for run, entry in ended.items() if entry.seq <= self._built_at}
         self._end(entry for run, entry in ended.items() if run not in old)

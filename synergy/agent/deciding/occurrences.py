@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from synergy.model.journal import JournalEntry
+from synergy.model.job import JobState
+from synergy.model.journal import JournalEntry, job_event, run_event
 from synergy.model.process import ManagedProcess
 from synergy.model.schedule import Event, RunState
 from synergy.schedule.known import OF_JOBS
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.transitions import Occurrence, event_keys
 
-JOB_ENDS = {f"job.{status}": status for status in OF_JOBS}
-RUN_ENDS = {f"run.{state.value}": state for state in RunState if state.is_finished}
+JOB_ENDS = {job_event(JobState[status.upper()]).value: status for status in OF_JOBS}
+RUN_ENDS = frozenset(run_event(state) for state in RunState if state.is_finished)
 
 
 def of_event(event: Event) -> tuple[tuple[str, ...], Occurrence]:
@@ -42,7 +43,7 @@ def of_run(entry: JournalEntry, program: str) -> Occurrence:
     return Occurrence(
         stream="journal",
         seq=entry.seq,
-        id=entry.unit or "",
+        id=entry.run,
         key=f"program|{program}",
         type="program",
         resource=program,

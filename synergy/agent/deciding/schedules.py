@@ -22,6 +22,7 @@ from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_rows import stopped
 from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.model.journal_event import JournalEvent
 from synergy.model.schedule import Run, Schedule, ScheduleChange
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.ended_periods import Ended
@@ -194,7 +195,7 @@ class ScheduleDecisions:
         reason = f"it cannot be decided about: {error or type(error).__name__}"
         log.warning(
             "Schedule %s is disabled: %s", row.name, reason,
-            extra={"event": "schedule.disabled"}, exc_info=True,
+            extra={"event": JournalEvent.SCHEDULE_DISABLED}, exc_info=True,
         )  # fmt: skip
         self._meter.count("error_total", "schedule")
         change, gone = disabling(row, reason, self._who, now)
@@ -299,7 +300,9 @@ def disabling(
 ) -> tuple[ScheduleChange, list[Run]]:
     """The change that disables a schedule for a reason, and the record of what it collected."""
     stop = stopped(row, reason, now)
-    change = ScheduleChange(stop.schedule, event="schedule.disabled", why=reason, who=who)
+    change = ScheduleChange(
+        stop.schedule, event=JournalEvent.SCHEDULE_DISABLED, why=reason, who=who
+    )
     return change, list(stop.gone)
 
 

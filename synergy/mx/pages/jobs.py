@@ -14,6 +14,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Timeperiod
@@ -64,7 +65,7 @@ def job(
         panel=panel,
         took=_took,
         canceled=_canceled(detail),
-        changed=_newest(detail, "job.stale"),
+        changed=_newest(detail, JournalEvent.JOB_STALE),
         short_name=short_name,
     )
 
@@ -105,10 +106,10 @@ def _canceled(detail: JobDetail) -> JournalEntry | None:
     """The cancellation that made a job fail or be given up."""
     if detail.job.word not in ("failed", "given_up"):
         return None
-    return _newest(detail, "unit.canceled")
+    return _newest(detail, JournalEvent.UNIT_CANCELED)
 
 
-def _newest(detail: JobDetail, event: str) -> JournalEntry | None:
+def _newest(detail: JobDetail, event: JournalEvent) -> JournalEntry | None:
     return next((entry for entry in detail.story if entry.event == event), None)
 
 

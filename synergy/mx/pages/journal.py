@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
+from synergy.model.journal_event import Noun
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
@@ -18,10 +19,6 @@ from synergy.queries.journal import JournalPage
 router = APIRouter()
 
 PAGE = 100  # entries on a page
-NOUNS = (
-    "job", "unit", "run", "schedule", "process", "box", "gc", "queue", "timetable", "operation",
-    "scheduler", "agent", "clock",
-)  # fmt: skip
 
 Name = Annotated[str, Query(max_length=200)]
 Period = Annotated[str, Query(pattern="^([0-9]{10}|[0-9]{14})?$")]
@@ -55,5 +52,5 @@ def show_journal(
         cursor=cursor,
         tales=journal_rows(found.items, at.deployment),
         processes=list(at.deployment.processes),
-        nouns=NOUNS,
+        nouns=list(Noun),
     )

@@ -2,65 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.runtime.identity import short_name
 
 _JOB, _RUN = 10, 14  # digits of the timeperiod of a job, and of the second of a run
 
-_WORDS = {
-    "agent.decides": "an agent took over deciding about schedules",
-    "agent.leaves": "an agent has stopped deciding about schedules",
-    "box.process_off": "was switched off on a box",
-    "box.process_on": "was switched on on a box",
-    "box.synced": "processes were assigned to a box",
-    "delivery.failed": "could not be delivered",
-    "gc.flush": "the collector was asked to run without waiting",
-    "gc.requested": "the collector was asked to run",
-    "gc.run": "the collector has run",
-    "job.acknowledged": "was given up, and is acknowledged",
-    "job.failed": "has failed, and needs a decision",
-    "job.final_run": "started its final run",
-    "job.given_up": "was given up after a failure",
-    "job.in_progress": "was started",
-    "job.noop": "had nothing to do",
-    "job.processed": "is done",
-    "job.retried": "is tried again",
-    "job.skipped": "was skipped",
-    "job.stale": "its source changed after it was done",
-    "job.started_over": "was started over",
-    "operation.accepted": "a long operation was accepted",
-    "operation.done": "a long operation is done",
-    "operation.failed": "a long operation has failed",
-    "process.failed": "a process keeps dying",
-    "process.off": "was switched off",
-    "process.on": "was switched on",
-    "process.started": "was started",
-    "process.stopped": "was stopped",
-    "process.trigger_frequency": "got another trigger",
-    "process.triggered": "was triggered by hand",
-    "queue.purged": "messages were dropped",
-    "queue.replayed": "messages were sent again",
-    "schedule.changed": "was changed",
-    "schedule.created": "was created",
-    "schedule.declared": "was created, as context.py declares it",
-    "schedule.disabled": "was disabled",
-    "schedule.enabled": "was enabled",
-    "schedule.removed": "was removed",
-    "scheduler.leads": "a scheduler took the lead",
-    "scheduler.released": "a scheduler gave up the lead",
-    "timetable.extended": "the timetable begins earlier now",
-    "unit.canceled": "was canceled",
-    "unit.extended": "covers more of its source",
-    "unit.in_progress": "a worker took it",
-    "unit.invalid": "an attempt failed",
-    "unit.noop": "had nothing to do",
-    "unit.processed": "was carried out",
-    "unit.requested": "waits for a worker",
+_WORDS: Mapping[str, str] = {
+    JournalEvent.AGENT_DECIDES: "an agent took over deciding about schedules",
+    JournalEvent.BOX_PROCESS_OFF: "was switched off on a box",
+    JournalEvent.BOX_PROCESS_ON: "was switched on on a box",
+    JournalEvent.BOX_SYNCED: "processes were assigned to a box",
+    JournalEvent.COLLECTION_FLUSHED: "the collector was asked to run without waiting",
+    JournalEvent.COLLECTION_REQUESTED: "the collector was asked to run",
+    JournalEvent.COLLECTION_RAN: "the collector has run",
+    JournalEvent.JOB_ACKNOWLEDGED: "was given up, and is acknowledged",
+    JournalEvent.JOB_FAILED: "has failed, and needs a decision",
+    JournalEvent.JOB_FINAL_RUN: "started its final run",
+    JournalEvent.JOB_GIVEN_UP: "was given up after a failure",
+    JournalEvent.JOB_IN_PROGRESS: "was started",
+    JournalEvent.JOB_NOOP: "had nothing to do",
+    JournalEvent.JOB_PROCESSED: "is done",
+    JournalEvent.JOB_RETRIED: "is tried again",
+    JournalEvent.JOB_SKIPPED: "was skipped",
+    JournalEvent.JOB_STALE: "its source changed after it was done",
+    JournalEvent.JOB_STARTED_OVER: "was started over",
+    JournalEvent.OPERATION_ACCEPTED: "a long operation was accepted",
+    JournalEvent.OPERATION_DONE: "a long operation is done",
+    JournalEvent.OPERATION_FAILED: "a long operation has failed",
+    JournalEvent.PROCESS_OFF: "was switched off",
+    JournalEvent.PROCESS_ON: "was switched on",
+    JournalEvent.PROCESS_STARTED: "was started",
+    JournalEvent.PROCESS_TRIGGER_FREQUENCY: "got another trigger",
+    JournalEvent.PROCESS_TRIGGERED: "was triggered by hand",
+    JournalEvent.QUEUE_PURGED: "messages were dropped",
+    JournalEvent.QUEUE_REPLAYED: "messages were sent again",
+    JournalEvent.SCHEDULE_CHANGED: "was changed",
+    JournalEvent.SCHEDULE_CREATED: "was created",
+    JournalEvent.SCHEDULE_DISABLED: "was disabled",
+    JournalEvent.SCHEDULE_ENABLED: "was enabled",
+    JournalEvent.SCHEDULE_REMOVED: "was removed",
+    JournalEvent.SCHEDULER_LEADS: "a scheduler took the lead",
+    JournalEvent.SCHEDULER_RELEASED: "a scheduler gave up the lead",
+    JournalEvent.TIMETABLE_EXTENDED: "the timetable begins earlier now",
+    JournalEvent.UNIT_CANCELED: "was canceled",
+    JournalEvent.UNIT_EXTENDED: "covers more of its source",
+    JournalEvent.UNIT_IN_PROGRESS: "a worker took it",
+    JournalEvent.UNIT_INVALID: "an attempt failed",
+    JournalEvent.UNIT_NOOP: "had nothing to do",
+    JournalEvent.UNIT_PROCESSED: "was carried out",
+    JournalEvent.UNIT_REQUESTED: "waits for a worker",
 }
 
 
@@ -87,18 +83,17 @@ def journal_rows(entries: Iterable[JournalEntry], deployment: Deployment) -> lis
 
 
 def _row(entry: JournalEntry, deployment: Deployment) -> JournalRow:
-    noun = entry.event.partition(".")[0]
     declared, name = deployment.processes.get(entry.process), quote(entry.process, safe="")
     about = jobs = unit = run = ""
     if declared is not None:
         about = f"/processes/{name}"
-    elif entry.process and noun in ("schedule", "run"):
+    elif entry.process and entry.noun in (Noun.SCHEDULE, Noun.RUN):
         about = f"/schedules/{name}"
     if isinstance(declared, ManagedProcess) and len(entry.first) == _JOB:
         jobs = f"/jobs/{name}/"
-    if entry.unit and noun == "unit":
+    if entry.unit and entry.noun == Noun.UNIT:
         unit = f"/units/{quote(entry.unit, safe='')}"
-    if entry.unit and (noun == "run" or len(entry.first) == _RUN):
+    if entry.unit and (entry.noun == Noun.RUN or len(entry.first) == _RUN):
         run = f"/runs/{quote(entry.unit, safe='')}"
     words = _WORDS.get(entry.event, "")
     return JournalRow(entry, words, short_name(entry.who), about, jobs, unit, run)

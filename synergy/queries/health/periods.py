@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState, bytes_of
+from synergy.model.journal import job_event
+from synergy.model.journal_event import JournalEvent
 from synergy.queries.health.situation import Held, Periods, ProcessPeriods
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.remedies import Remedy
@@ -27,7 +29,7 @@ CATCHING_UP = timedelta(minutes=10)  # for so long after its last late period it
 
 _PENDING = [state for state in JobState if state.is_pending]
 _PENDING_BYTES = bytes_of(*_PENDING)
-_DONE = ("job.processed", "job.noop")
+_DONE = (JournalEvent.JOB_PROCESSED, JournalEvent.JOB_NOOP)
 
 
 class PeriodFacts:
@@ -148,7 +150,7 @@ class PeriodFacts:
         if not self._may_ask():
             return Periods(count, begin, end, None, "", help_)
         entries = self._store.journal.of_job(name, begin, limit=20)
-        entry = next((one for one in entries if one.event == f"job.{state.word}"), None)
+        entry = next((one for one in entries if one.event == job_event(state)), None)
         if entry is None:
             return Periods(count, begin, end, None, "", help_)
         return Periods(count, begin, end, entry.at, entry.why, help_)

@@ -14,6 +14,7 @@ from synergy.lifecycle.standing import waiting_behind
 from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
 from synergy.model.control import ProcessControl
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.schedule import Run, RunState
 from synergy.model.switches import is_switched_on, shall_run
@@ -221,7 +222,7 @@ class SituationReader:
 
     def _switched_at(self, process: Process) -> datetime | None:
         for entry in self._store.journal.find(process.name):
-            if entry.event == "process.off":
+            if entry.event == JournalEvent.PROCESS_OFF:
                 return entry.at
         return None
 

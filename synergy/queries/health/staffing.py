@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from synergy.lifecycle.standing import waiting_behind
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
@@ -158,7 +159,7 @@ def _last_claim(store: StoreView, process: str, since: datetime) -> datetime:
     while looked_at < _LOOKED_AT:
         entries = store.journal.find(process, _PAGE, before)
         for entry in entries:
-            if entry.event == "unit.in_progress" or entry.at < since:
+            if entry.event == JournalEvent.UNIT_IN_PROGRESS or entry.at < since:
                 return max(entry.at, since)
         if len(entries) < _PAGE:
             break

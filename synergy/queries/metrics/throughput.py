@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 
 from synergy.errors import InvalidValue
 from synergy.model.job import FINISHED
-from synergy.model.journal import JournalEntry
+from synergy.model.journal import JournalEntry, job_event
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import ManagedProcess
 
 MINUTES = 60
 _MINUTE = timedelta(minutes=1)
-_UNITS = frozenset({"unit.processed", "unit.noop"})
-_JOBS = frozenset(f"job.{state.word}" for state in FINISHED)
+_UNITS = frozenset({JournalEvent.UNIT_PROCESSED, JournalEvent.UNIT_NOOP})
+_JOBS = frozenset(job_event(state) for state in FINISHED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
-from synergy.model.collector_counts import counts_of
 from synergy.model.job import FINISHED
-from synergy.model.journal import JournalEntry
+from synergy.model.journal import JournalEntry, job_event, unit_event
+from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.metrics.exposition import Counter, Durations
 
@@ -26,8 +26,10 @@ DURATIONS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 360
 REMEMBERED = 100_000  # units that are somewhere on their way
 LOST = "lost"  # the outcome of an attempt that was given to another worker
 
-_ENDED = {f"unit.{state.value}" for state in UnitState if state.is_finished} | {"unit.invalid"}
-_FINISHED_JOBS = frozenset(f"job.{state.word}" for state in FINISHED)
+_ENDED = frozenset(
+    unit_event(state) for state in UnitState if state.is_finished or state is UnitState.INVALID
+)
+_FINISHED_JOBS = frozenset(job_event(state) for state in FINISHED)
 
 
 class WorkMeter:
@@ -70,10 +72,10 @@ class WorkMeter:
         """Counts one more entry."""
         process = entry.process if entry.process in self._processes else ""
         self._entries.count(entry.event, process)
-        if entry.event == "gc.run":
-            for action, number in counts_of(entry.why).items():
+        if entry.event == JournalEvent.COLLECTION_RAN:
+            for action, number in entry.collector_counts.by_action().items():
                 self._collected.count(action, number=number)
-        elif entry.unit is not None and entry.event.startswith("unit."):
+        elif entry.unit is not None and entry.noun == Noun.UNIT:
             self._take_unit(entry, entry.unit, process)
         elif entry.unit is not None and entry.event in _FINISHED_JOBS:
             ended = self._ended.pop(entry.unit, None)
@@ -89,10 +91,10 @@ class WorkMeter:
 
     def _take_unit(self, entry: JournalEntry, unit: str, process: str) -> None:
         at = entry.at
-        if entry.event == "unit.requested":
+        if entry.event == JournalEvent.UNIT_REQUESTED:
             self._end_attempt(unit, at, process, LOST)
             _remember(self._requested, unit, at)
-        elif entry.event == "unit.in_progress":
+        elif entry.event == JournalEvent.UNIT_IN_PROGRESS:
             requested = self._requested.pop(unit, None)
             if requested is not None:
                 self._dispatch.observe((at - requested).total_seconds(), process)

@@ -18,6 +18,7 @@ from itertools import islice
 from typing import TypedDict
 
 from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState
+from synergy.model.journal_event import Noun
 from synergy.queries.timetable.causes import Kind
 from synergy.queries.timetable.coverage import uncovered
 from synergy.queries.timetable.job_list import JobList
@@ -169,7 +170,7 @@ def _reached(store: StoreView, place: Place, now: datetime) -> int:
         if entry.at < now - AT_WORK:
             break
         ordinal = place.level.find(entry.last)
-        is_move = entry.event.startswith("job.") and entry.who.startswith("scheduler")
+        is_move = entry.noun == Noun.JOB and entry.who.startswith("scheduler")
         if is_move and ordinal is not None:
             return ordinal + 1
     return place.level.end

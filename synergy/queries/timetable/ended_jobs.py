@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from synergy.model.job import JobState
-from synergy.model.journal import JournalEntry
+from synergy.model.journal import JournalEntry, job_event
+from synergy.model.journal_event import JournalEvent
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.causes import Cause, Job, Kind, instant
 from synergy.queries.timetable.coverage import uncovered
@@ -26,10 +27,10 @@ def finished(store: StoreView, job: Job) -> Cause:
         return job.cause(Kind.LATE_DATA, f"{job.state.word}, {text}", again)
     stale = _stale(job)
     if job.place.level.is_acknowledged(job.ordinal):
-        entry = _entry(store, job, "job.acknowledged")
+        entry = _entry(store, job, JournalEvent.JOB_ACKNOWLEDGED)
         text = f"given up, and acknowledged{_because(entry)}{stale}"
     else:
-        entry = _entry(store, job, f"job.{job.state.word}")
+        entry = _entry(store, job, job_event(job.state))
         text = word if entry is None else f"{word} at {instant(entry.at)}"
         text += f"{_because(entry)}{stale}"
     if job.state is JobState.GIVEN_UP:
@@ -43,9 +44,9 @@ def finished(store: StoreView, job: Job) -> Cause:
 def failed(store: StoreView, job: Job, now: datetime) -> Cause:
     """Why a job is failed, when it is tried again, and what would help."""
     name, process = job.timeperiod, job.process.name
-    entry = _entry(store, job, "job.failed")
+    entry = _entry(store, job, JournalEvent.JOB_FAILED)
     text = "failed" if entry is None else f"failed at {instant(entry.at)}: {entry.why}"
-    canceled = _entry(store, job, "unit.canceled")
+    canceled = _entry(store, job, JournalEvent.UNIT_CANCELED)
     by = "" if canceled is None else f" ({identity.short_name(canceled.who)})"
     log = () if entry is None or entry.unit is None else (remedies.unit_log(entry.unit),)
     return job.cause(
@@ -92,7 +93,7 @@ def _restore(job: Job) -> Remedy:
     return remedies.reprocess(job.process.name, job.timeperiod)
 
 
-def _entry(store: StoreView, job: Job, event: str) -> JournalEntry | None:
+def _entry(store: StoreView, job: Job, event: JournalEvent) -> JournalEntry | None:
     """The newest entry of an event in the journal of a job."""
     entries = store.journal.of_job(job.process.name, job.timeperiod, limit=LOOK)
     return next((entry for entry in entries if entry.event == event), None)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from synergy.clock import Clock
 from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import Noun
 from synergy.model.process import Deployment
 from synergy.names import TIMETABLE_START
 from synergy.queries.single_flight import SingleFlight
@@ -116,7 +117,7 @@ class TimetableFollower:
             return known
         taking = _Taking(known.timetable)
         for entry in entries:
-            if entry.event.startswith("job."):
+            if entry.noun == Noun.JOB:
                 taking.take(entry)
         levels = taking.levels | self._read(known.timetable, taking.doubtful)
         timetable = self._replaced(known.timetable, levels) if levels else known.timetable

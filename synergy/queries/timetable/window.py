@@ -8,7 +8,8 @@ from datetime import datetime
 from synergy.lifecycle.decision import Gate
 from synergy.lifecycle.situations import unfinished_because
 from synergy.model.job import JobState
-from synergy.model.journal import JournalEntry
+from synergy.model.journal import JournalEntry, job_event
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.timetable.reasons import in_a_line
 from synergy.queries.views import JobView, LevelView, Window, skip_cause
@@ -86,19 +87,19 @@ class LevelReader:
         level = self._place.level
         state = level.state(ordinal)
         if state is JobState.SKIPPED and level.is_acknowledged(ordinal):
-            return self._said(ordinal, "job.acknowledged")
+            return self._said(ordinal, JournalEvent.JOB_ACKNOWLEDGED)
         # The reason given for a skip says more than a later change of the source.
         if state.is_finished and level.is_stale(ordinal) and state is not JobState.SKIPPED:
-            return self._said(ordinal, "job.stale")
+            return self._said(ordinal, JournalEvent.JOB_STALE)
         if state in _EXPLAINED:
-            return self._said(ordinal, f"job.{state.word}")
+            return self._said(ordinal, job_event(state))
         if state.is_finished or ordinal >= self._closed:
             return ""
         units = [] if unit is None else [unit]
         reason = unfinished_because(self._place, ordinal, units, self._gate, is_closed=True)
         return in_a_line(reason, self._place, ordinal, unit)
 
-    def _said(self, ordinal: int, event: str) -> str:
+    def _said(self, ordinal: int, event: JournalEvent) -> str:
         """The reason in the journal; neighbours that moved together share the entry."""
         level = self._place.level
         name = level.timeperiod(ordinal)

@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from synergy.model.control import ProcessControl
-from synergy.model.journal import JournalEntry
+from synergy.storage.entries import process_switched, trigger_changed
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.nouns import CONTROL
 
 _control_of = CONTROL.reads_document(process="_id", trigger_frequency="trigger")
-_WORDS = {None: "", False: "off", True: "on"}
 
 
 class MongoControls:
@@ -30,16 +29,12 @@ class MongoControls:
         return {control["_id"]: _control_of(control) for control in found}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
-        before, word = _WORDS[self._set(process, "is_on", is_on)], _WORDS[is_on]
-        self._journal.append(
-            [JournalEntry(now, f"process.{word}", process, "", "", before, word, 0, why, who)]
-        )
+        was_on = self._set(process, "is_on", is_on)
+        self._journal.append([process_switched(process, was_on, is_on, who, why, now)])
 
     def set_trigger(self, process: str, trigger: str, who: str, why: str, now: datetime) -> None:
-        before, event = self._set(process, "trigger", trigger) or "", "process.trigger_frequency"
-        self._journal.append(
-            [JournalEntry(now, event, process, "", "", before, trigger, 0, why, who)]
-        )
+        before = self._set(process, "trigger", trigger)
+        self._journal.append([trigger_changed(process, before, trigger, who, why, now)])
 
     def _set(self, process: str, field: str, value: object) -> Any:
         """What the field was before."""

@@ -20,11 +20,11 @@ from synergy.storage.blocks import (
     Blocks,
     Place,
     byte_after,
-    entry_of,
     generation_after,
     parts_of,
     places_of,
 )
+from synergy.storage.entries import job_moved
 from synergy.storage.given_up import Jobs
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
@@ -216,7 +216,7 @@ def _item(move: JobMove, now: datetime) -> Doc:
         "last": move.last,
         "byte": byte_after(move),
         "generation": generation_after(move),
-        "entry": document_of(entry_of(move, now)),
+        "entry": document_of(job_moved(move, now)),
     }
 
 

@@ -13,7 +13,8 @@ than `first_claimed_at` do not have it, and count as never claimed.
 
 from __future__ import annotations
 
-from synergy.model.journal import JournalEntry
+from synergy.model.journal import JournalEntry, unit_event
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import RUN_DIGITS, UnitOfWork, UnitState
 from synergy.storage.encoding import instant
 from synergy.storage.mongodb import journaled
@@ -30,12 +31,13 @@ def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
     """A new unit, with a journal entry that has yet to be written."""
     document = _fields_of(unit)
     created = entry(document["created_at"], "", unit.state, "", who, unit.attempt)
+    created |= {"event": JournalEvent.UNIT_REQUESTED.value}
     return {
         **document,
         **unique_fields(document),
         "number": number,
         "is_superseded": unit.is_of_run,
-        **journaled.new(created | {"event": "unit.requested"}),
+        **journaled.new(created),
     }
 
 
@@ -61,7 +63,7 @@ def entry(at: int, before: str, after: UnitState, why: str, who: str, attempt: i
     """A journal entry of a unit, without what is the same in all of its entries."""
     return {
         "at": at,
-        "event": f"unit.{after.value}",
+        "event": unit_event(after).value,
         "before": before,
         "after": after.value,
         "why": why,

@@ -10,6 +10,7 @@ from typing import Any
 
 from pymongo import UpdateMany, UpdateOne
 
+from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.mongodb import numbers
@@ -157,7 +158,7 @@ class MongoUnits:
             key = key_of(document, end_id)
             state = UnitState(document["state"])
             told_ = entry(at, state.value, state, f"up to {end_id}", "scheduler", attempt)
-            told_["event"] = "unit.extended"
+            told_["event"] = JournalEvent.UNIT_EXTENDED.value
             return Swap(unit, document["v"], {"end_id": end_id, "key": key}, entry=told_)
 
         return bool(self._change([unit], raise_bound))

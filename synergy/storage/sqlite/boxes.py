@@ -10,7 +10,7 @@ from synergy.storage.encoding import micros
 from synergy.storage.entries import box_switched
 from synergy.storage.nouns import ASSIGNMENT, BOX, OBSERVED
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record_entries
+from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import fetch_each, fetch_one
 
@@ -47,7 +47,7 @@ class SqliteBoxes:
                 return False
             connection.execute(_SQL["switch"], (is_on, box, process))
             entry = box_switched(box, process, bool(before[0]), is_on, who, now, why)
-            record_entries(connection, [entry])
+            record(connection, [entry])
         return True
 
     def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from synergy.model.control import ProcessControl
-from synergy.storage.encoding import micros
+from synergy.storage.entries import process_switched, trigger_changed
 from synergy.storage.nouns import CONTROL
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
@@ -14,7 +14,6 @@ from synergy.storage.sqlite.rows import fetch_one
 
 _SQL = queries("controls")
 _control = CONTROL.reads_row("process is_on trigger_frequency")
-_WORDS = {None: "", 0: "off", 1: "on"}
 
 
 class SqliteControls:
@@ -31,19 +30,11 @@ class SqliteControls:
         with self._database.writing() as connection:
             before, _ = fetch_one(connection, _SQL["get"], (process,)) or (None, None)
             connection.execute(_SQL["set_on"], (process, is_on))
-            word = _WORDS[int(is_on)]
-            entry = (
-                micros(now), f"process.{word}", process, "", "", _WORDS[before], word, 0, why,
-                who, None, 0,
-            )  # fmt: skip
-            record(connection, [entry])
+            was_on = None if before is None else bool(before)
+            record(connection, [process_switched(process, was_on, is_on, who, why, now)])
 
     def set_trigger(self, process: str, trigger: str, who: str, why: str, now: datetime) -> None:
         with self._database.writing() as connection:
             _, before = fetch_one(connection, _SQL["get"], (process,)) or (None, None)
             connection.execute(_SQL["set_trigger"], (process, trigger))
-            entry = (
-                micros(now), "process.trigger_frequency", process, "", "", before or "", trigger,
-                0, why, who, None, 0,
-            )  # fmt: skip
-            record(connection, [entry])
+            record(connection, [trigger_changed(process, before, trigger, who, why, now)])

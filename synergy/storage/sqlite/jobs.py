@@ -9,11 +9,12 @@ import apsw
 import orjson
 
 from synergy.model.job import JobMove, JobRun
-from synergy.storage.blocks import Block, Blocks, Place, entry_of
+from synergy.storage.blocks import Block, Blocks, Place
+from synergy.storage.entries import job_moved
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record_jobs
+from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, array, entry_row, fetch_one
+from synergy.storage.sqlite.rows import Row, array, fetch_one
 
 _SQL = queries("jobs")
 
@@ -38,11 +39,11 @@ class SqliteJobs:
             blocks = Blocks(lambda place: read_block(connection, place))
             for move in moves:
                 if blocks.apply(move):
-                    entries.append(entry_row(entry_of(move, now)))
+                    entries.append(job_moved(move, now))
                 else:
                     refused.append(move)
             save_blocks(connection, blocks.changed())
-            record_jobs(connection, entries)
+            record(connection, entries)
         return refused
 
 

@@ -11,25 +11,15 @@ from synergy.model.journal import JournalEntry
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, entry, entry_row
+from synergy.storage.sqlite.rows import entry, entry_row
 
 _AFTER_ALL = 1 << 62  # higher than the number of any entry
 _SQL = queries("journal")
 
 
-def record(connection: apsw.Connection, rows: Iterable[Row]) -> None:
-    """Writes entries, in the order of the columns, in the caller's transaction."""
-    connection.executemany(_SQL["append"], rows)
-
-
-def record_jobs(connection: apsw.Connection, rows: Iterable[Row]) -> None:
-    """The same for entries that end with what the job covered, and its flags."""
-    connection.executemany(_SQL["append_job"], rows)
-
-
-def record_entries(connection: apsw.Connection, entries: Iterable[JournalEntry]) -> None:
-    """The same for entries as values."""
-    record_jobs(connection, [entry_row(entry) for entry in entries])
+def record(connection: apsw.Connection, entries: Iterable[JournalEntry]) -> None:
+    """Writes entries in the caller's transaction."""
+    connection.executemany(_SQL["append"], [entry_row(entry) for entry in entries])
 
 
 class SqliteJournal:
@@ -40,7 +30,7 @@ class SqliteJournal:
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
         with self._database.writing() as connection:
-            record_entries(connection, entries)
+            record(connection, entries)
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         bindings = {"seq": seq, "limit": limit, "besides": besides}

@@ -10,7 +10,7 @@ from synergy.model.operation import Operation, OperationState
 from synergy.storage import entries
 from synergy.storage.encoding import micros
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record_entries
+from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import (
     fetch_one,
@@ -32,7 +32,7 @@ class SqliteOperations:
         row = operation_row(operation_)
         with self._database.writing() as connection:
             if fetch_one(connection, _SQL["accept"], row) is not None:
-                record_entries(connection, [entries.operation_accepted(operation_)])
+                record(connection, [entries.operation_accepted(operation_)])
             stored = fetch_one(connection, _SQL["get"], (operation_.id,))
         assert stored is not None, "what could not be stored is there"
         return operation(stored)
@@ -45,7 +45,7 @@ class SqliteOperations:
             before = OperationState(present[0])
             connection.execute(_SQL["change"], (*operation_changes(operation_), operation_.id))
             if operation_.state.is_finished and not before.is_finished:
-                record_entries(connection, [entries.operation_finished(operation_, before)])
+                record(connection, [entries.operation_finished(operation_, before)])
         return replace(operation_, rev=operation_.rev + 1)
 
     def get(self, id_: str) -> Operation | None:

@@ -13,7 +13,7 @@ from synergy.storage import entries
 from synergy.storage.encoding import micros
 from synergy.storage.nouns import RUN_STATES
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record_entries
+from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import (
     Row,
@@ -48,7 +48,7 @@ class SqliteRuns:
                     stored.append(replace(run_, rev=1))
                 else:
                     stored.append(_twin(connection, run_))
-            record_entries(connection, told)
+            record(connection, told)
         return stored
 
     def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
@@ -66,7 +66,7 @@ class SqliteRuns:
                 if before is not change.run.state:
                     told.append(entries.run_changed(change, before))
             connection.executemany(_SQL["change"], rows)
-            record_entries(connection, told)
+            record(connection, told)
         return refused
 
     def get(self, ids: Sequence[str]) -> list[Run]:

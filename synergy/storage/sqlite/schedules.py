@@ -12,7 +12,7 @@ from synergy.model.schedule import Schedule, ScheduleChange, ScheduleVersion
 from synergy.storage import entries
 from synergy.storage.encoding import instant, micros
 from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record_entries
+from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.rows import (
     Row,
@@ -52,7 +52,7 @@ class SqliteSchedules:
             connection.executemany(_SQL["keep_version"], versions)
             keys = [(key, number) for number, new_ in new for key in new_.keys]
             connection.executemany(_SQL["listen"], keys)
-            record_entries(connection, [entries.schedule_created(new_, who) for _, new_ in new])
+            record(connection, [entries.schedule_created(new_, who) for _, new_ in new])
         return taken
 
     def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
@@ -64,7 +64,7 @@ class SqliteSchedules:
             )
             connection.executemany(_SQL["unlisten"], [k for part in accepted for k in part.gone()])
             connection.executemany(_SQL["listen"], [k for part in accepted for k in part.new()])
-            record_entries(
+            record(
                 connection,
                 [
                     entries.schedule_changed(part.change, part.before, part.after)
@@ -83,7 +83,7 @@ class SqliteSchedules:
             connection.execute(_SQL["remove"], (number,))
             connection.execute(_SQL["forget_versions"], (number,))
             connection.executemany(_SQL["unlisten"], [(key, number) for key in orjson.loads(keys)])
-            record_entries(connection, [entries.schedule_removed(schedule, why, who, now)])
+            record(connection, [entries.schedule_removed(schedule, why, who, now)])
         return True
 
     def get(self, names: Sequence[str]) -> list[Schedule]:

@@ -9,8 +9,10 @@ import apsw
 
 from synergy.errors import InvalidValue
 from synergy.lifecycle.transitions import ATTEMPT_ENDS
+from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
+from synergy.storage.entries import UnitAttempt, unit_changed, unit_created, unit_extended
 from synergy.storage.nouns import UNIT_STATES, counts_text
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.documents import Replacement
@@ -49,13 +51,13 @@ class SqliteUnits:
                 ],
             )
             stored = []
-            entries = []
+            entries: list[JournalEntry] = []
             for unit_ in units:
                 if numbers.pop(unit_.id, None) is None:
                     stored.append(_twin(connection, unit_))
                 else:
                     stored.append(unit_)
-                    entries.append(_created(unit_, who))
+                    entries.append(unit_created(unit_, who))
             record(connection, entries)
         return stored
 
@@ -88,8 +90,8 @@ class SqliteUnits:
         bindings = [(owner, at, hint.unit, hint.attempt) for hint in hints]
         with self._database.writing() as connection:
             claimed = [unit(row) for row in fetch_each(connection, _SQL["claim"], bindings)]
-            entries = [_taken(u, "requested", "in_progress", "", owner, at) for u in claimed]
-            record(connection, entries)
+            before, after = UnitState.REQUESTED, UnitState.IN_PROGRESS
+            record(connection, [unit_changed(u, before, after, "", owner, now) for u in claimed])
         return claimed
 
     def heartbeat(self, claims: Sequence[Hint], owner: str) -> list[Hint]:
@@ -100,28 +102,25 @@ class SqliteUnits:
         return [claim for claim in claims if claim not in alive]
 
     def give_back(self, claims: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
-        at = micros(now)
         bindings = [(claim.unit, claim.attempt, owner) for claim in claims]
         with self._database.writing() as connection:
             given = [unit(row) for row in fetch_each(connection, _SQL["give_back"], bindings)]
-            record(
-                connection,
-                [_taken(u, "in_progress", "requested", "given back", owner, at) for u in given],
-            )
+            before, after, why = UnitState.IN_PROGRESS, UnitState.REQUESTED, "given back"
+            record(connection, [unit_changed(u, before, after, why, owner, now) for u in given])
         return given
 
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
         at = micros(now)
         prepared = [_prepared(conclusion) for conclusion in conclusions]
         refused = []
-        entries: list[Row] = []
+        entries: list[JournalEntry] = []
         with self._database.writing() as connection:
             for conclusion, replacements in zip(conclusions, prepared, strict=True):
                 row = fetch_one(connection, _SQL["conclude"], _ending(conclusion, at))
                 if row is None:
                     refused.append(conclusion)
                     continue
-                entries.append(_concluded(conclusion, row, at))
+                entries.append(_concluded(conclusion, row, now))
                 for replacement in replacements:
                     replacement.write(connection)
             record(connection, entries)
@@ -130,14 +129,14 @@ class SqliteUnits:
     def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
         at = micros(now)
         refused = []
-        entries: list[Row] = []
+        entries: list[JournalEntry] = []
         with self._database.writing() as connection:
             for move in moves:
                 row = fetch_one(connection, _SQL["move"], _moving(move, at))
                 if row is None:
                     refused.append(move)
                 else:
-                    entries.append(_moved(move, row, at))
+                    entries.append(_moved(move, row, now))
             record(connection, entries)
         return refused
 
@@ -147,12 +146,8 @@ class SqliteUnits:
             if row is None:
                 return False
             process, timeperiod, generation, code = row
-            state = UNIT_STATES[code].value
-            entry = (
-                micros(now), "unit.extended", process, timeperiod, timeperiod, state, state,
-                generation, f"up to {end_id}", "scheduler", unit, attempt,
-            )  # fmt: skip
-            record(connection, [entry])
+            extended = UnitAttempt(unit, process, timeperiod, generation, attempt)
+            record(connection, [unit_extended(extended, UNIT_STATES[code], end_id, now)])
         return True
 
     def published(self, hints: Sequence[Hint], now: datetime) -> None:
@@ -192,20 +187,6 @@ def _twin(connection: apsw.Connection, unit_: UnitOfWork) -> UnitOfWork:
     return unit(row)
 
 
-def _created(unit: UnitOfWork, who: str) -> Row:
-    return (
-        micros(unit.created_at), "unit.requested", unit.process, unit.timeperiod, unit.timeperiod,
-        "", unit.state.value, unit.generation, "", who, unit.id, unit.attempt,
-    )  # fmt: skip
-
-
-def _taken(unit: UnitOfWork, before: str, after: str, why: str, owner: str, at: int) -> Row:
-    return (
-        at, f"unit.{after}", unit.process, unit.timeperiod, unit.timeperiod, before, after,
-        unit.generation, why, owner, unit.id, unit.attempt,
-    )  # fmt: skip
-
-
 def _prepared(conclusion: Conclusion) -> list[Replacement]:
     if conclusion.state not in ATTEMPT_ENDS:
         raise InvalidValue(f"an attempt does not end as {conclusion.state.value}")
@@ -225,13 +206,12 @@ def _ending(conclusion: Conclusion, at: int) -> Row:
     )
 
 
-def _concluded(conclusion: Conclusion, row: Row, at: int) -> Row:
+def _concluded(conclusion: Conclusion, row: Row, now: datetime) -> JournalEntry:
     process, timeperiod, generation = row
-    after = conclusion.state.value
-    return (
-        at, f"unit.{after}", process, timeperiod, timeperiod, "in_progress", after, generation,
-        conclusion.reason, conclusion.owner, conclusion.unit, conclusion.attempt,
-    )  # fmt: skip
+    unit = UnitAttempt(conclusion.unit, process, timeperiod, generation, conclusion.attempt)
+    return unit_changed(
+        unit, UnitState.IN_PROGRESS, conclusion.state, conclusion.reason, conclusion.owner, now
+    )
 
 
 def _moving(move: UnitMove, at: int) -> dict[str, str | int | None]:
@@ -250,10 +230,7 @@ def _moving(move: UnitMove, at: int) -> dict[str, str | int | None]:
     }
 
 
-def _moved(move: UnitMove, row: Row, at: int) -> Row:
-    process, timeperiod, generation, attempt = row
-    after = move.after.value
-    return (
-        at, f"unit.{after}", process, timeperiod, timeperiod, move.before.value, after,
-        generation, move.why, move.who, move.unit, attempt,
-    )  # fmt: skip
+def _moved(move: UnitMove, row: Row, now: datetime) -> JournalEntry:
+    return unit_changed(
+        UnitAttempt(move.unit, *row), move.before, move.after, move.why, move.who, now
+    )

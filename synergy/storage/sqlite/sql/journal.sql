@@ -1,10 +1,5 @@
 -- name: append
 INSERT INTO journal (
-    at, event, process, first, last, before, after, generation, why, who, unit, attempt
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: append_job
-INSERT INTO journal (
     at, event, process, first, last, before, after, generation, why, who, unit, attempt, covered,
     flags
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
