@@ -31,7 +31,7 @@ from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.services import Services
-from synergy.mx.traffic import Counting
+from synergy.mx.traffic import RequestMetrics
 
 PREFIX = "/api/v1"
 COMMON_ERRORS = (400, 401, 403, 414, 422, 429, 431, 503)  # of any request to the API
@@ -84,7 +84,7 @@ def _middleware(
 ) -> list[Middleware]:
     """The middleware, outermost first."""
     return [
-        Middleware(Counting, traffic=services.traffic, clock=services.clock),
+        Middleware(RequestMetrics, traffic=services.traffic, clock=services.clock),
         Middleware(RequestLog, clock=services.clock),
         Middleware(SecurityHeaders),
         Middleware(GZipMiddleware, minimum_size=COMPRESSED, compresslevel=5),

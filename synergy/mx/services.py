@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry
 
 from synergy.clock import Clock
 from synergy.commands.audits import store_audit
@@ -29,6 +30,9 @@ from synergy.mx.traffic import Traffic
 from synergy.queries.health.readiness import Health
 from synergy.queries.health.verdict import Verdict
 from synergy.queries.logs.files import LogFiles
+from synergy.queries.metrics.activity import Activity
+from synergy.queries.metrics.agents import AgentMetrics
+from synergy.queries.metrics.deployment import DeploymentMetrics
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.timetable.follower import TimetableFollower
@@ -50,8 +54,10 @@ class Services:
     answering: KeptAnswers
     upkeep: Maintenance
     health: Health
-    traffic: Traffic
+    activity: Activity
     stream: Stream
+    traffic: Traffic
+    metrics: CollectorRegistry
     schedules: ScheduleReads
     schedule_actions: ScheduleCommands
     process_actions: ProcessCommands
@@ -68,17 +74,28 @@ class Services:
         following = TimetableFollower(store, deployment, clock)
         bulk = Bulk(store, bus, deployment, following.timetable)
         reads = Reads(store, bus, deployment, clock, following.timetable)
+        stream, activity = Stream(reads, clock), Activity(store, deployment, clock)
+        audits = BackgroundAudit(reads.audit, clock, partial(store_audit, store))
+        registry = CollectorRegistry()
+        for collector in (
+            DeploymentMetrics(reads, audits.standing, deployment, clock),
+            AgentMetrics(store),
+            activity,
+        ):
+            registry.register(collector)
         return Services(
             reads=reads,
-            audits=BackgroundAudit(reads.audit, clock, partial(store_audit, store)),
+            audits=audits,
             actions=JobCommands(store, bus, deployment),
             bulk=bulk,
             operations=Operations(store, bulk, clock, place.owner, place.retention.operations),
             answering=KeptAnswers(store, place.owner, place.retention.answers),
             upkeep=Maintenance(store, bus, deployment),
             health=Health(store, bus, deployment, clock),
-            traffic=Traffic(),
-            stream=Stream(reads, clock),
+            activity=activity,
+            stream=stream,
+            traffic=Traffic(registry, lambda: stream.listeners),
+            metrics=registry,
             schedules=ScheduleReads(store, deployment, clock),
             schedule_actions=ScheduleCommands(store, bus, deployment, place.webhook_networks),
             process_actions=ProcessCommands(store, bus, deployment),

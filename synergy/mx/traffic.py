@@ -1,56 +1,54 @@
-"""What MX counts of itself: requests, how long they took, and who listens."""
+"""Metrics of MX itself: requests, their durations, and clients of the stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synergy.clock import Clock
-from synergy.queries.metrics.exposition import Counter, Durations, gauge
+from synergy.mx.middleware import HttpMiddleware
+from synergy.queries.metrics.families import NAMESPACE
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-GONE = "0"  # the status where the client left before there was an answer
+GONE = "0"  # the status if the client left before the response
 
 
 class Traffic:
     """Counts of one process of MX, from its start; may be used by several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, registry: CollectorRegistry, listeners: Callable[[], int]) -> None:
         self._requests = Counter(
-            "mx_requests_total", "Requests that were answered.", "method", "status"
-        )
-        self._durations = Durations(
-            "mx_request_duration_seconds", "From a request to the beginning of its answer.",
-            BOUNDS, "method",
+            "mx_requests_total", "Requests that were answered.",
+            ["method", "status"], NAMESPACE, registry=registry,
         )  # fmt: skip
+        self._durations = Histogram(
+            "mx_request_duration_seconds", "From a request to the beginning of its answer.",
+            ["method"], NAMESPACE, buckets=BOUNDS, registry=registry,
+        )  # fmt: skip
+        self._listeners = Gauge(
+            "mx_stream_listeners", "Who follows the stream.", (), NAMESPACE, registry=registry
+        )
+        self._listeners.set_function(listeners)
 
     def count(self, method: str, status: str, seconds: float) -> None:
         """Adds a request."""
         known = method if method in METHODS else "other"
-        self._requests.count(known, status)
-        self._durations.observe(seconds, known)
-
-    def lines(self, listeners: int) -> Iterator[str]:
-        """All of it, in Prometheus' text form."""
-        yield from self._requests.lines()
-        yield from self._durations.lines()
-        yield from gauge("mx_stream_listeners", "Who follows the stream.", [({}, listeners)])
+        self._requests.labels(known, status).inc()
+        self._durations.labels(known).observe(seconds)
 
 
-class Counting:
-    """Counts requests when their answers begin."""
+class RequestMetrics(HttpMiddleware):
+    """Counts requests when their responses begin."""
 
     def __init__(self, app: ASGIApp, traffic: Traffic, clock: Clock) -> None:
-        self.app = app
+        super().__init__(app)
         self._traffic = traffic
         self._clock = clock
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun, is_counted = self._clock.monotonic(), False
 
         def count(status: str) -> None:

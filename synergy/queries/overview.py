@@ -100,7 +100,11 @@ class Overview:
 
 
 def overview(
-    reads: Reads, schedules: ScheduleReads, audit: AuditStanding, now: datetime
+    reads: Reads,
+    schedules: ScheduleReads,
+    audit: AuditStanding,
+    throughput: Throughput,
+    now: datetime,
 ) -> Overview:
     """How everything stands. What was never started is not late."""
     timetable = _timetable(reads)
@@ -115,7 +119,7 @@ def overview(
         queues=tuple(queue for queue in reads.queues() if queue.waiting),
         dead=len(reads.dead(MOST)),
         collector=collector,
-        throughput=reads.activity.throughput(),
+        throughput=throughput,
         audit=audit,
         schedules=_schedules(schedules),
         boxes=tuple(map(_box, reads.boxes())),

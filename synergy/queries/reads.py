@@ -1,12 +1,11 @@
 """Looking: everything that command line, pages and metrics show.
 
-Each question is answered from the store as it is at that moment, and changes nothing there. Only
-what would cost too much each time is remembered: the counts of `activity`.
+Each question is answered from the store as it is at that moment, and changes nothing there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from synergy.clock import Clock
 from synergy.errors import NotFound, Refused
@@ -25,8 +24,6 @@ from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
 from synergy.queries.journal import JournalPage, journal_page
 from synergy.queries.logs.unit_logs import UnitLog
-from synergy.queries.metrics import agents
-from synergy.queries.metrics.activity import Activity
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.processes.states import Look, by_process
 from synergy.queries.timetable import last_audit
@@ -72,7 +69,6 @@ class Reads:
         self._deployment = deployment
         self._clock = clock
         self._timetable = timetable or self._load
-        self.activity = Activity(store, deployment, clock)
 
     # Processes
 
@@ -321,10 +317,6 @@ class Reads:
     def unserved(self) -> list[Unserved]:
         """The processes of which units wait that nobody has taken for too long."""
         return unserved(self._store, self._deployment, self._clock.now())
-
-    def agent_metrics(self) -> Iterator[str]:
-        """What agents counted, in Prometheus' text form."""
-        return agents.lines(self._store)
 
     def store_status(self) -> StoreStatus:
         """What the store says of itself."""

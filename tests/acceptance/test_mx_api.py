@@ -340,7 +340,7 @@ def test_metrics_count_what_happens(client):
     after = parse(client.get("/metrics"))
 
     def rise(name, suffix="", **labels):
-        sample = f"synergy_{name}{suffix}", tuple(labels.items())
+        sample = f"synergy_{name}{suffix}", tuple(sorted(labels.items()))
         return after[f"synergy_{name}"].samples[sample] - (
             before[f"synergy_{name}"].samples.get(sample, 0)
         )

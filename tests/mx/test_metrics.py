@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client import generate_latest
 
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.errors import MessagingUnavailable
@@ -21,7 +22,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.names import TIMETABLE_START, process_memory
 from synergy.queries.metrics import activity
 from synergy.queries.metrics.activity import Activity
-from synergy.queries.metrics.work import WorkMeter
+from synergy.queries.metrics.work import WorkMetrics
 from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process, site_and_client
 from tests.factories import NOW, a_unit, an_entry
@@ -54,7 +55,7 @@ def read(client, path="/metrics"):
 
 
 def counted(meter):
-    return prometheus.parse("\n".join(meter.lines()) + "\n")
+    return prometheus.parse(generate_latest(meter.registry).decode())
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/api/v1/metrics"])
@@ -265,7 +266,7 @@ def at(seconds):
 def a_life(meter, *steps, process="P", unit="u"):
     """Entries given as (seconds, event)."""
     for seconds, event in steps:
-        meter.take(
+        meter.add(
             an_entry(
                 event, process=process, unit=unit, at=at(seconds), after=event.partition(".")[2]
             )
@@ -273,7 +274,7 @@ def a_life(meter, *steps, process="P", unit="u"):
 
 
 def test_the_life_of_a_unit_is_told_by_durations():
-    meter = WorkMeter({"P"})
+    meter = WorkMetrics({"P"})
     a_life(
         meter, (0, "unit.requested"), (2, "unit.in_progress"), (12, "unit.processed"),
         (12.5, "job.processed"),
@@ -290,7 +291,7 @@ def test_the_life_of_a_unit_is_told_by_durations():
 
 
 def test_each_attempt_of_a_unit_has_its_own_end():
-    meter = WorkMeter({"P"})
+    meter = WorkMetrics({"P"})
     a_life(
         meter,
         (0, "unit.requested"), (1, "unit.in_progress"), (4, "unit.invalid"),
@@ -307,13 +308,13 @@ def test_each_attempt_of_a_unit_has_its_own_end():
 
 
 def test_a_clock_that_is_behind_makes_no_negative_duration():
-    meter = WorkMeter({"P"})
+    meter = WorkMetrics({"P"})
     a_life(meter, (5, "unit.requested"), (0, "unit.in_progress"))
     assert counted(meter)["synergy_dispatch_latency_seconds"].value("_sum", process="P") == 0
 
 
 def test_units_that_were_under_way_before_are_known():
-    meter = WorkMeter({"P"})
+    meter = WorkMetrics({"P"})
     meter.begin(
         [
             a_unit("P", id="a", created_at=at(0)),
@@ -329,17 +330,17 @@ def test_units_that_were_under_way_before_are_known():
 
 
 def test_what_is_not_declared_is_counted_without_its_name():
-    meter = WorkMeter({"P"})
+    meter = WorkMetrics({"P"})
     for name in ("nightly-1", "nightly-2"):
-        meter.take(an_entry("run.launched", process=name))
+        meter.add(an_entry("run.launched", process=name))
     entries = counted(meter)["synergy_journal_entries_total"]
     assert entries.value(event="run.launched", process="") == 2
 
 
 def test_what_the_collector_did_is_counted():
-    meter = WorkMeter(())
+    meter = WorkMetrics(())
     for why in ("hand out 2, forgotten 500", "publish 4, hand out 1", "nothing to do", "odd"):
-        meter.take(an_entry("gc.run", why=why))
+        meter.add(an_entry("gc.run", why=why))
     actions = counted(meter)["synergy_collector_actions_total"]
     assert actions.value(action="hand out") == 3
     assert actions.value(action="forgotten") == 500
@@ -352,8 +353,9 @@ def test_a_look_costs_what_is_new_and_no_more_than_so_much(world, monkeypatch):
     seen = Activity(world.store, world.deployment, world.clock)
 
     def entries():
-        text = "\n".join(seen.lines()) + "\n"
-        found = prometheus.parse(text)["synergy_journal_entries_total"].samples
+        found = prometheus.parse(generate_latest(seen).decode())[
+            "synergy_journal_entries_total"
+        ].samples
         return sum(found.values())
 
     def write(number):

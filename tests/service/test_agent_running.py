@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 
 from synergy.agent.agent import Agent
 from synergy.agent.deciding.decider import AgentDecider
@@ -19,7 +20,7 @@ from synergy.delivery.sender import Options, Sender
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
-from synergy.queries.metrics import agents
+from synergy.queries.metrics.agents import AgentMetrics
 from synergy.runtime import agent_counters
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
@@ -182,10 +183,10 @@ def test_what_is_counted_outlives_the_agent(place, server):
     meter = agent_counters.collected(place.store)
     assert meter.total("job_executed_total", "sent") == 2
     assert meter.total("job_completed_total", "processed") == 2
-    text = "\n".join(agents.lines(place.store))
-    assert 'synergy_job_executed_total{outcome="sent"} 2' in text.splitlines()
-    assert "synergy_schedules 2" in text.splitlines()
-    assert 'synergy_job_executed_delay_seconds_count{outcome="first"} 2' in text.splitlines()
+    lines = generate_latest(AgentMetrics(place.store)).decode().splitlines()
+    assert 'synergy_job_executed_total{outcome="sent"} 2.0' in lines
+    assert "synergy_schedules 2.0" in lines
+    assert 'synergy_job_executed_delay_seconds_count{outcome="first"} 2.0' in lines
 
 
 def test_an_agent_may_be_stopped_before_it_began(place):

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from prometheus_client import generate_latest
 
 from synergy import names
 from synergy.model.schedule import RunState
-from synergy.queries.metrics import agents
+from synergy.queries.metrics.agents import AgentMetrics
 from synergy.runtime import agent_counters
 from synergy.runtime.leaders import AGENTS
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
@@ -33,6 +34,11 @@ def an_agent_wrote(yard: AgentHarness, number: int, text: str) -> None:
     yard.store.facts.set(names.agent_counters(number), text)
 
 
+def exposed(yard: AgentHarness) -> list[str]:
+    """The lines of the metrics of agents."""
+    return generate_latest(AgentMetrics(yard.store)).decode().splitlines()
+
+
 def test_counts_of_all_agents_are_summed(yard: AgentHarness):
     for member in (2, 3):  # the first has counted nothing
         meter = agent_counters.Meter()
@@ -40,14 +46,14 @@ def test_counts_of_all_agents_are_summed(yard: AgentHarness):
         meter.observe("job_executed_delay_seconds", "first", 0.2 * (member - 1))
         an_agent_wrote(yard, member, meter.text())
     yard.store.leases.take(None, f"{AGENTS}1", "agent-1")
-    lines = list(agents.lines(yard.store))
-    assert 'synergy_job_executed_total{outcome="sent"} 3' in lines
+    lines = exposed(yard)
+    assert 'synergy_job_executed_total{outcome="sent"} 3.0' in lines
     delay = "synergy_job_executed_delay_seconds"
-    assert f'{delay}_bucket{{outcome="first",le="0.1"}} 0' in lines
-    assert f'{delay}_bucket{{outcome="first",le="0.25"}} 1' in lines
-    assert f'{delay}_bucket{{outcome="first",le="0.5"}} 2' in lines
-    assert f'{delay}_bucket{{outcome="first",le="+Inf"}} 2' in lines
-    assert f'{delay}_count{{outcome="first"}} 2' in lines
+    assert f'{delay}_bucket{{le="0.1",outcome="first"}} 0.0' in lines
+    assert f'{delay}_bucket{{le="0.25",outcome="first"}} 1.0' in lines
+    assert f'{delay}_bucket{{le="0.5",outcome="first"}} 2.0' in lines
+    assert f'{delay}_bucket{{le="+Inf",outcome="first"}} 2.0' in lines
+    assert f'{delay}_count{{outcome="first"}} 2.0' in lines
     assert any(line.startswith(f'{delay}_sum{{outcome="first"}} 0.6') for line in lines)
 
 
@@ -55,10 +61,15 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(yard: AgentHarness)
     meter = agent_counters.Meter()
     meter.count("error_total", 'a "b"\n')
     an_agent_wrote(yard, 1, meter.text())
-    text = "\n".join(agents.lines(yard.store))
-    for name in (*agent_counters.COUNTERS, *agent_counters.DURATIONS, *agents.GAUGES):
-        assert f"# TYPE synergy_{name} " in text
-    assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1' in text.splitlines()
+    lines = exposed(yard)
+    kinds = {
+        **dict.fromkeys(agent_counters.COUNTERS, "counter"),
+        **dict.fromkeys(agent_counters.DURATIONS, "histogram"),
+        **dict.fromkeys(("schedules", "runs_unfinished", "dead_messages"), "gauge"),
+    }
+    headings = {f"# TYPE synergy_{name} {kind}" for name, kind in kinds.items()}
+    assert headings == {line for line in lines if line.startswith("# TYPE ")}
+    assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1.0' in lines
 
 
 def test_what_cannot_be_read_counts_nothing(yard: AgentHarness):
@@ -79,7 +90,7 @@ def test_an_agent_writes_its_counts_now_and_then(yard: AgentHarness):
     yard.advance(member, 3600)
     yard.advance(member, 15)
     assert agent_counters.collected(yard.store).total("job_executed_total") == 2
-    assert 'synergy_runs_unfinished{state="pending"} 0' in "\n".join(agents.lines(yard.store))
+    assert 'synergy_runs_unfinished{state="pending"} 0.0' in exposed(yard)
 
 
 # Deciding ahead

@@ -10,6 +10,7 @@ import pytest
 from synergy.commands.schedules import ScheduleCommands
 from synergy.model.box import ObservedProcess
 from synergy.names import TIMETABLE_START, process_memory
+from synergy.queries.metrics.activity import Activity
 from synergy.queries.overview import BoxSummary, Late, overview
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
@@ -41,7 +42,8 @@ def look(world):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     schedules = ScheduleReads(world.store, world.deployment, world.clock)
     standing = AuditStanding(False, 0, 0, "", None)
-    return lambda: overview(reads, schedules, standing, world.clock.now())
+    activity = Activity(world.store, world.deployment, world.clock)
+    return lambda: overview(reads, schedules, standing, activity.throughput(), world.clock.now())
 
 
 def test_before_the_first_start_nothing_is_late(look):

@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
 from synergy.queries.health.staffing import LIMIT, Unserved, unserved
-from synergy.queries.metrics.exporter import exported
+from synergy.queries.metrics.deployment import DeploymentMetrics
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Kind
@@ -175,11 +176,10 @@ def test_the_metric_counts_the_units():
     world = a_world()
     world.clock.advance(LIMIT.total_seconds())
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    lines = list(exported(reads, world.deployment, NO_AUDIT, world.clock.now()))
-    assert 'synergy_units_not_served{process="Hour"} 2' in lines
+    metrics = DeploymentMetrics(reads, lambda: NO_AUDIT, world.deployment, world.clock)
+    assert b'\nsynergy_units_not_served{process="Hour"} 2.0\n' in generate_latest(metrics)
     seen(world, "running")
-    lines = list(exported(reads, world.deployment, NO_AUDIT, world.clock.now()))
-    assert 'synergy_units_not_served{process="Hour"} 0' in lines
+    assert b'\nsynergy_units_not_served{process="Hour"} 0.0\n' in generate_latest(metrics)
 
 
 # Why

@@ -48,7 +48,8 @@ class Beginning:
 @router.get("/")
 def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
     """The overview; `part`: only what changes, to update a page."""
-    seen, boxes = overview(at.reads, at.schedules, at.audits.standing(), at.now), at.reads.boxes()
+    throughput, boxes = at.activity.throughput(), at.reads.boxes()
+    seen = overview(at.reads, at.schedules, at.audits.standing(), throughput, at.now)
     return page(
         request,
         "_glance.html" if part else "overview.html",

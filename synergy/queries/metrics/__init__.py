@@ -1,0 +1,1 @@
+"""Metrics: collectors for `prometheus_client`, and throughput by minute."""

@@ -1,25 +1,29 @@
-"""How much is done, followed in the journal by those who look again and again."""
+"""How much is done: counts of journal entries, which are read as they come."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from synergy.clock import Clock
 from synergy.model.process import Deployment
 from synergy.queries.metrics.throughput import MINUTES, Minutes, Throughput
-from synergy.queries.metrics.work import WorkMeter
+from synergy.queries.metrics.work import WorkMetrics
 from synergy.queries.single_flight import SingleFlight
 from synergy.storage.protocol import StoreView
 
 PAGE = 5000  # entries read at a time
-PAGES = 4  # that one look takes in at most; what is left comes with the next
+PAGES = 4  # that one look reads at most; the next look reads on
 
 
-class Activity:
-    """What the journal tells from the first look on; for several threads.
+class Activity(Collector):
+    """Counts journal entries from the first look on; may be used by several threads.
 
     A look costs what has happened since the last one. Of the hour before the first look the
-    newest entries are read, as many as one look takes in.
+    newest entries are read, as many as one look reads.
     """
 
     def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
@@ -30,7 +34,7 @@ class Activity:
         self._seq: int | None = None
         self._since = clock.now()
         self._minutes = Minutes()
-        self._meter = WorkMeter(deployment.processes)
+        self._work = WorkMetrics(deployment.processes)
 
     def throughput(self) -> Throughput:
         """What was finished in each minute of the last hour."""
@@ -38,25 +42,25 @@ class Activity:
             self._look()
             return self._minutes.shown(self._clock.now(), self._since)
 
-    def lines(self) -> list[str]:
-        """What was counted since the first look, in Prometheus' text form."""
+    def collect(self) -> Iterable[Metric]:
+        """The metrics of work, counted since the first look."""
         with self._turns.taken():
             self._look()
-            return list(self._meter.lines())
+            return list(self._work.registry.collect())
 
     def _look(self) -> None:
-        seq = self._begun() if self._seq is None else self._seq
+        seq = self._begin() if self._seq is None else self._seq
         for _ in range(PAGES):
             entries = self._store.journal.since(seq, PAGE)
             for entry in entries:
                 self._minutes.add(entry, self._managed.get(entry.process))
-                self._meter.take(entry)
+                self._work.add(entry)
             seq = self._seq = entries[-1].seq if entries else seq
             if len(entries) < PAGE:
                 return
 
-    def _begun(self) -> int:
-        """Counts the last hour by minutes; the number of the entry to go on from."""
+    def _begin(self) -> int:
+        """Counts the last hour by minutes; returns the number of the entry to go on from."""
         seq = self._store.journal.last_seq()
         units = self._store.units.unfinished()
         begin, before = self._clock.now() - timedelta(minutes=MINUTES), seq + 1
@@ -69,6 +73,6 @@ class Activity:
                 self._since = begin
                 break
             before, self._since = entries[-1].seq, entries[-1].at
-        self._meter.begin(units)
+        self._work.begin(units)
         self._seq = seq
         return seq

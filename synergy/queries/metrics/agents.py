@@ -1,49 +1,58 @@
-"""What agents counted, and how many schedules, runs and dead messages there are."""
+"""Metrics of agents, and how many schedules, runs and dead messages there are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
 from synergy.names import RUN_COUNTS
-from synergy.queries.metrics.exposition import gauge, heading, histogram, sample
+from synergy.queries.metrics.families import cumulative, full_name, gauge
 from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected, loaded
 from synergy.storage.protocol import StoreView
 
-GAUGES = {
-    "schedules": "Schedules that there are.",
-    "runs_unfinished": "Runs that are pending or launched.",
-    "dead_messages": "Messages in quarantine; at most 1,000 are counted.",
-}
+MOST_DEAD = 1000  # dead messages that are counted
 
 
-def lines(store: StoreView) -> Iterator[str]:
-    """All metrics of agents in Prometheus' text form."""
-    yield from _counted(store)
-    yield from _gauges(store)
+class AgentMetrics(Collector):
+    """What all agents counted, from the store, and how many schedules and runs there are."""
+
+    def __init__(self, store: StoreView) -> None:
+        self._store = store
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _counted(self._store)
+        yield from _current(self._store)
 
 
-def _counted(store: StoreView) -> Iterator[str]:
+def _counted(store: StoreView) -> Iterator[Metric]:
     meter = collected(store)
     totals, durations = sorted(meter.totals().items()), sorted(meter.durations().items())
-    for name, meaning in COUNTERS.items():
-        yield from heading(name, meaning, "counter")
+    for name, description in COUNTERS.items():
+        counter = CounterMetricFamily(full_name(name), description, labels=["outcome"])
         for (metric, outcome), number in totals:
             if metric == name:
-                yield sample(name, {"outcome": outcome}, number)
-    for name, meaning in DURATIONS.items():
-        yield from heading(name, meaning, "histogram")
+                counter.add_metric([outcome], number)
+        yield counter
+    for name, description in DURATIONS.items():
+        histogram = HistogramMetricFamily(full_name(name), description, labels=["outcome"])
         for (metric, outcome), (buckets, seconds) in durations:
             if metric == name:
-                yield from histogram(name, {"outcome": outcome}, BOUNDS, buckets, seconds)
+                histogram.add_metric([outcome], list(cumulative(BOUNDS, buckets)), seconds)
+        yield histogram
 
 
-def _gauges(store: StoreView) -> Iterator[str]:
+def _current(store: StoreView) -> Iterator[Metric]:
     states = loaded(store.facts.get(RUN_COUNTS) or "")
-    dead = len(store.messages.buried(1000))
-    yield from gauge("schedules", GAUGES["schedules"], [({}, store.schedules.count())])
-    yield from gauge(
+    yield gauge("schedules", "Schedules that there are.", [({}, store.schedules.count())])
+    yield gauge(
         "runs_unfinished",
-        GAUGES["runs_unfinished"],
+        "Runs that are pending or launched.",
         (({"state": state}, number) for state, number in states.items()),
     )
-    yield from gauge("dead_messages", GAUGES["dead_messages"], [({}, dead)])
+    yield gauge(
+        "dead_messages",
+        f"Messages in quarantine; at most {MOST_DEAD:,} are counted.",
+        [({}, len(store.messages.buried(MOST_DEAD)))],
+    )

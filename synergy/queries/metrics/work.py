@@ -1,4 +1,4 @@
-"""How work gets on, by what the journal tells: how much, how long, and with how much delay.
+"""Metrics of work, from the journal: how much, how long, and with how much delay.
 
 The life of a unit is told by entries one after the other; each distance between two of them is
 a duration:
@@ -12,18 +12,20 @@ next that depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import datetime
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from synergy.model.job import FINISHED
 from synergy.model.journal import JournalEntry, job_event, unit_event
 from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.unit_of_work import UnitOfWork, UnitState
-from synergy.queries.metrics.exposition import Counter, Durations
+from synergy.queries.metrics.families import NAMESPACE
 
 LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 DURATIONS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
-REMEMBERED = 100_000  # units that are somewhere on their way
+REMEMBERED = 100_000  # units whose next entry is awaited
 LOST = "lost"  # the outcome of an attempt that was given to another worker
 
 _ENDED = frozenset(
@@ -32,8 +34,8 @@ _ENDED = frozenset(
 _FINISHED_JOBS = frozenset(job_event(state) for state in FINISHED)
 
 
-class WorkMeter:
-    """Counts what entries tell, in their order, from when it was made."""
+class WorkMetrics:
+    """Counts journal entries, which have to come in their order; the counts are in `registry`."""
 
     def __init__(self, processes: Collection[str]) -> None:
         """`processes` are those that are declared: entries of others have no process as label."""
@@ -41,55 +43,51 @@ class WorkMeter:
         self._requested: dict[str, datetime] = {}
         self._claimed: dict[str, datetime] = {}
         self._ended: dict[str, datetime] = {}
+        self.registry = CollectorRegistry()
         self._entries = Counter(
-            "journal_entries_total", "Entries of the journal, by what happened.", "event", "process"
-        )
-        self._duration = Durations(
+            "journal_entries_total", "Entries of the journal, by what happened.",
+            ["event", "process"], NAMESPACE, registry=self.registry,
+        )  # fmt: skip
+        self._duration = Histogram(
             "unit_duration_seconds", "From the claim of a unit to the end of that attempt.",
-            DURATIONS, "process", "outcome",
+            ["process", "outcome"], NAMESPACE, buckets=DURATIONS, registry=self.registry,
         )  # fmt: skip
-        self._dispatch = Durations(
+        self._dispatch = Histogram(
             "dispatch_latency_seconds", "From the request of a unit to its claim by a worker.",
-            LATENCIES, "process",
+            ["process"], NAMESPACE, buckets=LATENCIES, registry=self.registry,
         )  # fmt: skip
-        self._wakeup = Durations(
+        self._wakeup = Histogram(
             "wakeup_latency_seconds", "From the end of a unit to that of the job it finished.",
-            LATENCIES, "process",
+            ["process"], NAMESPACE, buckets=LATENCIES, registry=self.registry,
         )  # fmt: skip
         self._collected = Counter(
-            "collector_actions_total", "What the collector did with units and old rows.", "action"
-        )
+            "collector_actions_total", "What the collector did with units and old rows.",
+            ["action"], NAMESPACE, registry=self.registry,
+        )  # fmt: skip
 
     def begin(self, units: Iterable[UnitOfWork]) -> None:
-        """Takes notice of units that were under way before."""
+        """Adds units that were under way before the first entry."""
         for unit in units:
             if unit.state is UnitState.IN_PROGRESS and unit.started_at is not None:
                 _remember(self._claimed, unit.id, unit.started_at)
             elif unit.state is UnitState.REQUESTED and unit.attempt == 1:
                 _remember(self._requested, unit.id, unit.created_at)
 
-    def take(self, entry: JournalEntry) -> None:
-        """Counts one more entry."""
+    def add(self, entry: JournalEntry) -> None:
+        """Counts one entry."""
         process = entry.process if entry.process in self._processes else ""
-        self._entries.count(entry.event, process)
+        self._entries.labels(entry.event, process).inc()
         if entry.event == JournalEvent.COLLECTION_RAN:
             for action, number in entry.collector_counts.by_action().items():
-                self._collected.count(action, number=number)
+                self._collected.labels(action).inc(number)
         elif entry.unit is not None and entry.noun == Noun.UNIT:
-            self._take_unit(entry, entry.unit, process)
+            self._add_unit(entry, entry.unit, process)
         elif entry.unit is not None and entry.event in _FINISHED_JOBS:
             ended = self._ended.pop(entry.unit, None)
             if ended is not None:
-                self._wakeup.observe((entry.at - ended).total_seconds(), process)
+                _observe(self._wakeup.labels(process), ended, entry.at)
 
-    def lines(self) -> Iterator[str]:
-        """All of it, in Prometheus' text form."""
-        for metric in (
-            self._entries, self._duration, self._dispatch, self._wakeup, self._collected,
-        ):  # fmt: skip
-            yield from metric.lines()
-
-    def _take_unit(self, entry: JournalEntry, unit: str, process: str) -> None:
+    def _add_unit(self, entry: JournalEntry, unit: str, process: str) -> None:
         at = entry.at
         if entry.event == JournalEvent.UNIT_REQUESTED:
             self._end_attempt(unit, at, process, LOST)
@@ -97,7 +95,7 @@ class WorkMeter:
         elif entry.event == JournalEvent.UNIT_IN_PROGRESS:
             requested = self._requested.pop(unit, None)
             if requested is not None:
-                self._dispatch.observe((at - requested).total_seconds(), process)
+                _observe(self._dispatch.labels(process), requested, at)
             _remember(self._claimed, unit, at)
         elif entry.event in _ENDED:
             self._end_attempt(unit, at, process, entry.after)
@@ -107,7 +105,12 @@ class WorkMeter:
     def _end_attempt(self, unit: str, at: datetime, process: str, outcome: str) -> None:
         claimed = self._claimed.pop(unit, None)
         if claimed is not None:
-            self._duration.observe((at - claimed).total_seconds(), process, outcome)
+            _observe(self._duration.labels(process, outcome), claimed, at)
+
+
+def _observe(histogram: Histogram, begin: datetime, end: datetime) -> None:
+    """Adds a duration; 0 for a negative one, which clocks of two boxes may give."""
+    histogram.observe(max(0.0, (end - begin).total_seconds()))
 
 
 def _remember(known: dict[str, datetime], unit: str, at: datetime) -> None:
