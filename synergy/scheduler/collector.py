@@ -104,7 +104,7 @@ class Collector:
                 log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
         done, forgotten = self._carry_out(judged, now), self.pruner.run_once(now)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
-        return Collected(_counts(done, recovered, forgotten), min(dues, default=None))
+        return Collected(counts_of(done, recovered, forgotten), min(dues, default=None))
 
     def note(self, swept: Collected, process: str) -> None:
         """Puts a run that was asked for, or that did something, into the journal."""
@@ -177,7 +177,8 @@ class Collector:
         return counts
 
 
-def _counts(done: Counter[Verdict], recovered: int, forgotten: int) -> CollectorCounts:
+def counts_of(done: Counter[Verdict], recovered: int, forgotten: int) -> CollectorCounts:
+    """The counts of a run: units by verdict, writes finished for others, rows deleted."""
     return CollectorCounts(
         publish=done[Verdict.PUBLISH],
         hand_out=done[Verdict.HAND_OUT],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 
 import pytest
 
 from synergy.lifecycle.reclaim import Verdict
 from synergy.model.collector_counts import CollectorCounts
+from synergy.scheduler.collector import counts_of
 
 WRITTEN = (
     ("hand out 2, forgotten 500", CollectorCounts(hand_out=2, forgotten=500)),
@@ -42,3 +44,11 @@ def test_what_the_collector_does_with_units_goes_by_the_name_of_its_verdict() ->
     done = {verdict.value for verdict in Verdict if verdict is not Verdict.LEAVE}
     every = CollectorCounts(**{one.name: 1 for one in fields(CollectorCounts)})
     assert set(every.by_action()) == done | {"recovered", "forgotten"}
+
+
+@pytest.mark.parametrize(
+    "verdict", [verdict for verdict in Verdict if verdict is not Verdict.LEAVE]
+)
+def test_units_are_counted_under_their_verdict(verdict: Verdict) -> None:
+    counts = counts_of(Counter({verdict: 3}), recovered=1, forgotten=2)
+    assert counts.by_action() == {verdict.value: 3, "recovered": 1, "forgotten": 2}
