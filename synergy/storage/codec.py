@@ -18,22 +18,26 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import orjson
 
 from synergy.errors import InvalidValue
-from synergy.storage.encoding import instant_or_none, micros_or_none
+from synergy.storage.encoding import instant, micros
 
 Value = TypeVar("Value")
 Stored = TypeVar("Stored")
 
-Convert = Callable[[Any], Any]
+Convert = Callable[..., Any]
 
 Steps = Sequence[tuple[int, Convert]]
 """The conversions of a list of values, by place; values without one stay as they are."""
 
 
 class Form(NamedTuple):
-    """How a value is put into its stored form, and taken out of it; None: it is the same."""
+    """How a value is put into its stored form, and taken out of it; None: it is the same.
+
+    A None is stored as None, and read as None, or as what `missing` makes.
+    """
 
     put: Convert | None = None
     take: Convert | None = None
+    missing: Callable[[], Any] | None = None
 
 
 SAME = Form()
@@ -98,24 +102,16 @@ def packed(content: bytes) -> str:
     return b64encode(content).decode()
 
 
-def _optional(convert: Convert) -> Convert:
-    return lambda value: None if value is None else convert(value)
-
-
-def _number(stored: int | None) -> int:
-    return stored or 0
-
-
-INSTANT = everywhere(micros_or_none, instant_or_none)
+INSTANT = everywhere(micros, instant)
 """An instant, or None."""
 
-FLAG = Kind(row=Form(None, _optional(bool)))
+FLAG = Kind(row=Form(take=bool))
 """True or false, or None."""
 
-BYTES = Kind(record=Form(_optional(packed), _optional(b64decode)))
+BYTES = Kind(record=Form(packed, b64decode))
 """Bytes, or None; Base64 in records."""
 
-NUMBER = Kind(document=Form(None, _number))
+NUMBER = Kind(document=Form(missing=int))
 """A number that documents may lack, which is 0 then."""
 
 
@@ -134,16 +130,7 @@ class Codec(Generic[Value]):
         order = columns.split()
         names = [name for name in self.names if name in order]
         pick = itemgetter(*map(order.index, names))
-        steps = self._steps(names, lambda kind: kind.row.take)
-        make = self._maker(names)
-
-        def read(row: Sequence[Any]) -> Value:
-            values = list(pick(row))
-            for at, take in steps:
-                values[at] = take(values[at])
-            return make(*values)
-
-        return read
+        return self._reader(names, lambda kind: kind.row, pick)
 
     def writes_row(self, columns: str) -> Callable[[Value], tuple[Any, ...]]:
         """A function that gives these columns of a value; raises InvalidValue if JSON cannot."""
@@ -152,16 +139,11 @@ class Codec(Generic[Value]):
     def reads_document(self, **stored: str) -> Callable[[Mapping[str, Any]], Value]:
         """A function that makes a value of a document; `stored` are fields of other names there."""
         names = [stored.get(name, name) for name in self.names]
-        steps = self._steps(self.names, lambda kind: kind.document.take)
-        make = self._maker(self.names)
 
-        def read(document: Mapping[str, Any]) -> Value:
-            values = list(map(document.get, names))
-            for at, take in steps:
-                values[at] = take(values[at])
-            return make(*values)
+        def pick(document: Mapping[str, Any]) -> Iterable[Any]:
+            return map(document.get, names)
 
-        return read
+        return self._reader(self.names, lambda kind: kind.document, pick)
 
     def writes_document(self, names: str = "", **stored: str) -> Callable[[Value], dict[str, Any]]:
         """A function that gives these fields of a value; raises InvalidValue if JSON cannot."""
@@ -172,6 +154,28 @@ class Codec(Generic[Value]):
             return dict(zip(keys, values, strict=True))
 
         return self._writer(some, lambda kind: kind.document.put, finish)
+
+    def _reader(
+        self,
+        names: Sequence[str],
+        form_of: Callable[[Kind], Form],
+        pick: Callable[[Stored], Iterable[Any]],
+    ) -> Callable[[Stored], Value]:
+        steps = self._steps(names, lambda kind: form_of(kind).take)
+        missing = self._steps(names, lambda kind: form_of(kind).missing)
+        make = self._maker(names)
+
+        def read(stored: Stored) -> Value:
+            values = list(pick(stored))
+            for at, take in steps:
+                if (value := values[at]) is not None:
+                    values[at] = take(value)
+            for at, fill in missing:
+                if values[at] is None:
+                    values[at] = fill()
+            return make(*values)
+
+        return read
 
     def _writer(
         self,
@@ -186,7 +190,8 @@ class Codec(Generic[Value]):
             values = list(pick(value))
             try:
                 for at, put in steps:
-                    values[at] = put(values[at])
+                    if (field := values[at]) is not None:
+                        values[at] = put(field)
             except orjson.JSONEncodeError as error:
                 what = self.kinds[names[at]].what.format(value)
                 raise InvalidValue(f"{what} cannot be stored: {error}") from error
@@ -217,11 +222,16 @@ class RecordFields:
         self.stored = [name or field for field, _, name in pairs]
         some = [kinds.get(field, AS_IS) for field in self.names]
         self._from_stored = steps_of(_between(form_of(kind), kind.record) for kind in some)
+        self._missing = steps_of(form_of(kind).missing for kind in some)
         self._from_record = steps_of(_between(kind.record, form_of(kind)) for kind in some)
 
     def record(self, stored: Iterable[Any]) -> dict[str, Any]:
         """The record of stored values, which come in the order of the fields."""
-        return dict(zip(self.names, _converted(stored, self._from_stored), strict=True))
+        values = _converted(stored, self._from_stored)
+        for at, fill in self._missing:
+            if values[at] is None:
+                values[at] = fill()
+        return dict(zip(self.names, values, strict=True))
 
     def values(self, record: Mapping[str, Any]) -> list[Any]:
         """The values of a record as they are stored, in the order of the fields."""
@@ -236,7 +246,8 @@ def steps_of(conversions: Iterable[Convert | None]) -> Steps:
 def _converted(values: Iterable[Any], steps: Steps) -> list[Any]:
     found = list(values)
     for at, convert in steps:
-        found[at] = convert(found[at])
+        if (value := found[at]) is not None:
+            found[at] = convert(value)
     return found
 
 

@@ -66,10 +66,6 @@ def counts_list(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{"name": name, "n": number} for name, number in counts.items()]
 
 
-def _counts(text: str | None) -> dict[str, int]:
-    return orjson.loads(text) if text else {}
-
-
 def _listed_counts(listed: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {count["name"]: count["n"] for count in listed}
 
@@ -78,8 +74,8 @@ def _generations_text(pairs: Sequence[Sequence[int]]) -> str | None:
     return orjson.dumps({str(job): number for job, number in pairs}).decode() if pairs else None
 
 
-def _generations(text: str | None) -> list[list[int]]:
-    found: dict[str, int] = orjson.loads(text) if text else {}
+def _generations(text: str) -> list[list[int]]:
+    found: dict[str, int] = orjson.loads(text)
     return sorted([int(job), number] for job, number in found.items())
 
 
@@ -91,11 +87,13 @@ def _listed_generations(listed: Iterable[Mapping[str, int]]) -> list[list[int]]:
     return sorted([one["job"], one["generation"]] for one in listed)
 
 
-COUNTS = Kind(Form(counts_text, _counts), Form(counts_list, _listed_counts), Form(dict, None))
+COUNTS = Kind(
+    Form(counts_text, orjson.loads, dict), Form(counts_list, _listed_counts), Form(dict, None)
+)
 """What a unit counted, by name."""
 
 GENERATIONS = Kind(
-    Form(_generations_text, _generations), Form(_generations_list, _listed_generations)
+    Form(_generations_text, _generations, list), Form(_generations_list, _listed_generations)
 )
 """Pairs of a job's ordinal and its generation, of those that are not in generation 1."""
 
