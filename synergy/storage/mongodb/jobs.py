@@ -131,8 +131,7 @@ class MongoJobs:
         documents = self._documents(places_of([move for _, move in moves]))
         blocks = Blocks(lambda place: _block(place[1], documents.get(place)))
         items: dict[str, list[Doc]] = {process: [] for process in heads}
-        refused: list[Numbered] = []
-        taken: list[tuple[str, Doc]] = []
+        refused, taken = list[Numbered](), list[tuple[str, Doc]]()
         for at, move in moves:
             if not blocks.apply(move):
                 refused.append((at, move))
