@@ -142,7 +142,7 @@ def test_who_was_cut_off_is_told_so_and_reads_again(look, mx, world):
     expect(page.locator("#live")).to_have_text("live")
     page.context.set_offline(True)
     page.evaluate("document.dispatchEvent(new CustomEvent('synergy:behind'))")
-    expect(page.get_by_role("status").filter(has_text="does not answer")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="does not respond")).to_be_visible()
     page.context.set_offline(False)
     world.store.boxes.assign("north", ["Sitedaily"])
     page.evaluate("document.dispatchEvent(new CustomEvent('synergy:behind'))")
