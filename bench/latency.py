@@ -9,7 +9,7 @@ from bench.history import closed_hours_ago, finished_jobs
 from bench.stage import Lab, Stage, pause
 from synergy.clock import SystemClock
 from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
-from synergy.commands.jobs import Actor
+from synergy.model.actor import Actor
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.reads import Reads
 from synergy.timeperiod import Qualifier

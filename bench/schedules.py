@@ -20,9 +20,9 @@ from bench.receiver import receiving
 from bench.stage import Lab, Stage, pause
 from synergy.clock import SystemClock
 from synergy.commands import events
-from synergy.commands.jobs import Actor
 from synergy.commands.schedules import ScheduleCommands
 from synergy.messaging.message import UnitMessage
+from synergy.model.actor import Actor
 from synergy.model.journal_event import JournalEvent
 from synergy.queries.schedules import event_effects
 
@@ -200,7 +200,7 @@ def _events(stage: Stage, size: int) -> tuple[float, float]:
     count = min(EVENTS, size // 2)
     began = _clock.monotonic()
     for batch in _batches(count):
-        events.take(stage.store, stage.bus, batch, _actor, _clock.now())
+        events.record_events(stage.store, stage.bus, batch, _actor, _clock.now())
     taken = _clock.monotonic() - began
     last = stage.store.events.last_seq()
     stage.until(

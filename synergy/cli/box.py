@@ -110,7 +110,7 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
     with services() as at:
         process = at.project.process(arguments.process)
         if arguments.box is not None:
-            at.upkeep.refuse_if_unknown_box(arguments.box)
+            at.maintenance.refuse_if_unknown_box(arguments.box)
         box = arguments.box or at.project.settings.box_id
         switch(at, arguments, box, process.name, is_on=is_on)
 
@@ -122,7 +122,7 @@ def switch(
     from synergy.cli import output
     from synergy.cli.services import actor
 
-    is_change = at.upkeep.switch_on_box(
+    is_change = at.maintenance.switch_on_box(
         box, process, is_on, actor(arguments.reason), at.now, dry_run=arguments.dry_run
     )
     if arguments.json:
@@ -150,7 +150,7 @@ def run_sync(arguments: argparse.Namespace) -> None:
 
     with services() as at:
         box = at.project.settings.box_id
-        added = at.upkeep.assign(
+        added = at.maintenance.assign(
             box,
             assigned(at.project.deployment, box),
             actor(arguments.reason),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from synergy.cli import options
-from synergy.queries.schedules.event_effects import Effects, Taken
+from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
 if TYPE_CHECKING:
     from synergy.cli.services import Services
@@ -59,7 +59,9 @@ def run_emit(arguments: argparse.Namespace) -> None:
 
     with services() as at:
         items = _items(arguments, at)
-        taken = events.take(at.store, at.bus, items, actor(), at.now, dry_run=arguments.dry_run)
+        taken = events.record_events(
+            at.store, at.bus, items, actor(), at.now, dry_run=arguments.dry_run
+        )
         effects = None
         if not arguments.dry_run and len(taken) <= SHOWN:
             effects = _effects(at, taken)
@@ -76,7 +78,7 @@ def run_emit(arguments: argparse.Namespace) -> None:
         _tell(arguments, taken, effects)
 
 
-def _warn(taken: Sequence[Taken]) -> None:
+def _warn(taken: Sequence[RecordedEvent]) -> None:
     """Names what is taken, but probably not meant."""
     from synergy.cli import output
     from synergy.commands import events
@@ -110,20 +112,22 @@ def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str,
     return [{"eventTimestamp": at.now.isoformat(), **given}]
 
 
-def _effects(at: Services, taken: Sequence[Taken]) -> Effects:
+def _effects(at: Services, taken: Sequence[RecordedEvent]) -> Effects:
     from synergy.queries.schedules.event_effects import effects
     from synergy.runtime.stop import Stop
 
     return effects(at.store, taken, Stop().wait)
 
 
-def _plain(one: Taken) -> dict[str, object]:
+def _plain(one: RecordedEvent) -> dict[str, object]:
     from dataclasses import asdict
 
     return asdict(one.event)
 
 
-def _tell(arguments: argparse.Namespace, taken: Sequence[Taken], effects: Effects | None) -> None:
+def _tell(
+    arguments: argparse.Namespace, taken: Sequence[RecordedEvent], effects: Effects | None
+) -> None:
     from synergy.cli import output
 
     new = sum(one.is_new for one in taken)

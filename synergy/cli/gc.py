@@ -67,7 +67,7 @@ def _run(at: Services, arguments: argparse.Namespace) -> JournalEntry:
     clock = SystemClock()
     listener = at.bus.listener(JOURNAL)
     try:
-        seq = at.actions.request_collection(
+        seq = at.maintenance.request_collection(
             arguments.process, arguments.flush, actor(arguments.reason), at.now
         )
         deadline = clock.monotonic() + PATIENCE

@@ -209,7 +209,7 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
     who = actor(arguments.reason)
     with services() as at:
         process = at.project.process(arguments.name)
-        change = at.process_actions.switch(
+        change = at.process_commands.switch(
             process.name, is_on, who, at.now, dry_run=arguments.dry_run
         )
     _tell(arguments, {"is_on": is_on}, change is not None, _on(is_on))
@@ -225,7 +225,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
     who = actor(arguments.reason)
     with services() as at:
         process = at.project.process(arguments.name)
-        done = at.process_actions.trigger(process.name, who, at.now, dry_run=arguments.dry_run)
+        done = at.process_commands.trigger(process.name, who, at.now, dry_run=arguments.dry_run)
     if isinstance(process, FreerunProcess):
         facts["run"] = done.run
         how = "run now" if done.run is None else f"run now: launch.py unit show {done.run}"
@@ -241,7 +241,7 @@ def run_interval(arguments: argparse.Namespace) -> None:
     trigger, who = str(parse(arguments.trigger)), actor(arguments.reason)
     with services() as at:
         process = at.project.process(arguments.name)
-        change = at.process_actions.set_trigger(
+        change = at.process_commands.set_trigger(
             process.name, trigger, who, at.now, dry_run=arguments.dry_run
         )
     before = trigger if change is None else change.before

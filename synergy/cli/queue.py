@@ -114,7 +114,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
     from synergy.cli.services import actor, services
 
     with services() as at:
-        counts = at.upkeep.replay(
+        counts = at.maintenance.replay(
             arguments.seqs or None, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
         failed = not arguments.seqs and ScheduleServices(at).reads.dead(1)
@@ -156,5 +156,5 @@ def _purge(at: Services, arguments: argparse.Namespace, *, dry_run: bool) -> int
 
     who = actor(arguments.reason)
     if arguments.dead:
-        return at.upkeep.purge_dead(who, at.now, dry_run=dry_run)
-    return at.upkeep.purge(arguments.queue, who, at.now, dry_run=dry_run)
+        return at.maintenance.purge_dead(who, at.now, dry_run=dry_run)
+    return at.maintenance.purge(arguments.queue, who, at.now, dry_run=dry_run)

@@ -156,7 +156,7 @@ def run_add(arguments: argparse.Namespace) -> None:
 
     items = read_documents(arguments.file)
     with schedule_services() as at:
-        added = at.actions.create_all(
+        added = at.commands.create_all(
             items,
             actor(arguments.reason),
             at.now,
@@ -175,7 +175,7 @@ def run_edit(arguments: argparse.Namespace) -> None:
 
     data = schedule_preview.one(arguments.file)
     with schedule_services() as at:
-        edited = at.actions.replace(
+        edited = at.commands.replace(
             arguments.name, data, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
     _tell(arguments, [edited], f"changed to version {edited.version}")
@@ -202,7 +202,7 @@ def _change(arguments: argparse.Namespace, action: str, done: str) -> None:
     from synergy.cli.services import actor
 
     with schedule_services() as at:
-        changed = getattr(at.actions, action)(
+        changed = getattr(at.commands, action)(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
     _tell(arguments, [changed], done)

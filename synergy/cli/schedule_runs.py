@@ -145,11 +145,11 @@ def run_trigger(arguments: argparse.Namespace) -> None:
     from synergy.cli.services import actor
 
     with schedule_services() as at:
-        run = at.actions.trigger(
+        run = at.commands.trigger(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
         note_if_nobody_decides(at)
-        note_if_run_nowhere(at, [at.actions.schedule(arguments.name)])
+        note_if_run_nowhere(at, [at.commands.schedule(arguments.name)])
     if arguments.json:
         made = None if arguments.dry_run else run
         output.print_json({"schedule": arguments.name, "run": made, "dry_run": arguments.dry_run})
@@ -172,9 +172,9 @@ def run_retry(arguments: argparse.Namespace) -> None:
     who = actor(arguments.reason)
     with schedule_services() as at:
         if arguments.all:
-            runs = at.actions.replay(arguments.schedule, who, at.now, dry_run=arguments.dry_run)
+            runs = at.commands.replay(arguments.schedule, who, at.now, dry_run=arguments.dry_run)
         else:
-            runs = [at.actions.retry(arguments.id, who, at.now, dry_run=arguments.dry_run)]
+            runs = [at.commands.retry(arguments.id, who, at.now, dry_run=arguments.dry_run)]
     _tell(arguments, runs, "launched again")
 
 
@@ -189,7 +189,7 @@ def run_cancel(arguments: argparse.Namespace) -> None:
         is_run = bool(at.services.store.runs.get([arguments.id]))
         if not is_run and not at.services.store.schedules.get([arguments.id]):
             raise no_schedule(at.services.store, arguments.id, "run or one-off job")
-        cancel = at.actions.cancel if is_run else at.actions.cancel_job
+        cancel = at.commands.cancel if is_run else at.commands.cancel_job
         run = cancel(arguments.id, who, at.now, dry_run=arguments.dry_run)
     _tell(arguments, [run], "canceled")
 

@@ -35,7 +35,7 @@ class ScheduleServices:
         return ScheduleReads(self.services.store, project.deployment, project.settings.clock)
 
     @property
-    def actions(self) -> ScheduleCommands:
+    def commands(self) -> ScheduleCommands:
         project = self.services.project
         networks = project.settings.webhook_networks
         return ScheduleCommands(

@@ -24,10 +24,12 @@ from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 if TYPE_CHECKING:
     from synergy.commands.audits import Progress
     from synergy.commands.bulk import Bulk
-    from synergy.commands.jobs import Actor, JobCommands
     from synergy.commands.maintenance import Maintenance
     from synergy.commands.processes import ProcessCommands
+    from synergy.commands.timetable import TimetableCommands
+    from synergy.commands.units import UnitCommands
     from synergy.messaging.protocol import Bus
+    from synergy.model.actor import Actor
     from synergy.queries.reads import Reads
     from synergy.queries.timetable.audit import Audit
     from synergy.storage.protocol import Store
@@ -54,10 +56,16 @@ class Services:
         return Reads(self.store, self.bus, self.project.deployment, self.project.settings.clock)
 
     @property
-    def actions(self) -> JobCommands:
-        from synergy.commands.jobs import JobCommands
+    def unit_commands(self) -> UnitCommands:
+        from synergy.commands.units import UnitCommands
 
-        return JobCommands(self.store, self.bus, self.project.deployment)
+        return UnitCommands(self.store, self.bus, self.project.deployment)
+
+    @property
+    def timetable_commands(self) -> TimetableCommands:
+        from synergy.commands.timetable import TimetableCommands
+
+        return TimetableCommands(self.store, self.bus, self.project.deployment)
 
     @property
     def bulk(self) -> Bulk:
@@ -66,13 +74,13 @@ class Services:
         return Bulk(self.store, self.bus, self.project.deployment, self.reads.timetable)
 
     @property
-    def upkeep(self) -> Maintenance:
+    def maintenance(self) -> Maintenance:
         from synergy.commands.maintenance import Maintenance
 
         return Maintenance(self.store, self.bus, self.project.deployment)
 
     @property
-    def process_actions(self) -> ProcessCommands:
+    def process_commands(self) -> ProcessCommands:
         from synergy.commands.processes import ProcessCommands
 
         return ProcessCommands(self.store, self.bus, self.project.deployment)
@@ -118,7 +126,7 @@ def services() -> Iterator[Services]:
 
 def actor(reason: str = "") -> Actor:
     """Who asks, by the login of the operating system, and why."""
-    from synergy.commands.jobs import Actor
+    from synergy.model.actor import Actor
 
     try:
         user = getpass.getuser()

@@ -10,7 +10,8 @@ EXAMPLE = """example:
   >>> reads.why("SiteDailyAggregator", "2015051700")
 """
 BANNER = """Synergy on {store}
-at hand: project, store, bus, reads, actions, upkeep, clock, who (the actor for actions)
+at hand: project, store, bus, reads, clock, who (the actor for commands), and the commands bulk,
+units, processes, timetable, maintenance
 """
 
 
@@ -19,14 +20,14 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "shell",
         help="a Python prompt with the deployment at hand",
-        description="A Python prompt with store, bus, reads and actions at hand.",
+        description="A Python prompt with store, bus, reads and commands at hand.",
         epilog=EXAMPLE,
     )
     parser.set_defaults(run=run)
 
 
 def run(_: argparse.Namespace) -> None:
-    """Talks until the person leaves."""
+    """Runs the prompt until its input ends."""
     import code
     from contextlib import suppress
 
@@ -40,10 +41,13 @@ def run(_: argparse.Namespace) -> None:
             "store": at.store,
             "bus": at.bus,
             "reads": at.reads,
-            "actions": at.actions,
-            "upkeep": at.upkeep,
             "clock": at.project.settings.clock,
             "who": actor("by hand"),
+            "bulk": at.bulk,
+            "units": at.unit_commands,
+            "processes": at.process_commands,
+            "timetable": at.timetable_commands,
+            "maintenance": at.maintenance,
         }
         banner = BANNER.format(store=at.project.settings.store)
         code.interact(banner=banner, local=names, exitmsg="")

@@ -291,7 +291,7 @@ def run_extend(arguments: argparse.Namespace) -> None:
     from synergy.cli.services import actor, services
 
     with services() as at:
-        before = at.actions.extend(
+        before = at.timetable_commands.extend(
             arguments.first, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
     if arguments.json:

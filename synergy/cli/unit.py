@@ -129,7 +129,7 @@ def _move(arguments: argparse.Namespace, after: UnitState) -> None:
 
     with services() as at:
         unit = at.reads.unit(arguments.id)
-        act = at.actions.cancel_unit if after is UnitState.CANCELED else at.actions.retry_unit
+        act = at.unit_commands.cancel if after is UnitState.CANCELED else at.unit_commands.retry
         act(unit, actor(arguments.reason), at.now, dry_run=arguments.dry_run)
     if arguments.json:
         output.print_json(

@@ -1,9 +1,9 @@
-"""Acting on many jobs, with the cascade of each: looked at first, then done.
+"""Commands on many jobs with their cascades: preview, then carry out.
 
-The jobs that were asked for are taken in steps, each with all that it touches; so whoever has to
-stop in between can say how many of them are done, and go on after those. What is done twice
-because of that is done in vain, and does no harm. What was made from several of them is started
-over with the first, and cannot be done before the last.
+The requested jobs are processed in steps, each with its cascade, so that an interrupted command can
+report how many are done and continue after them. A step that is repeated because of that is
+harmless. A job made from several of them is started over with the first of them, and cannot finish
+before the last.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from datetime import datetime
 from enum import Enum
 from itertools import islice
 
-from synergy.commands.jobs import TRIES, Actor, Touched, cascade_moves, make_moves
+from synergy.commands.jobs import ATTEMPTS, Touched, cascade_moves, make_moves
 from synergy.errors import InvalidValue, Refused
 from synergy.lifecycle.transitions import Move
 from synergy.lifecycle.transitions import after as state_after
 from synergy.messaging.protocol import Bus
+from synergy.model.actor import Actor
 from synergy.model.job import JobMove, JobState
 from synergy.model.process import Deployment
 from synergy.queries.timetable.load import load_timetable
@@ -34,16 +35,16 @@ from synergy.timetable.cascade import (
 )
 from synergy.timetable.timetable import Timetable
 
-STEP = 500  # jobs that were asked for, in a step
-PIECE = 5000  # jobs that are moved in one batch
+STEP = 500  # requested jobs in a step
+BATCH = 5000  # jobs that are moved in one batch
 
 Progress = Callable[[int, int, int], None]
-"""Told how many of the jobs that were asked for are done, how many there are, and how many jobs
-the last step touched. What it writes is durable together with that step, in a store that can."""
+"""Called with the number of requested jobs done, the number of all, and the number of jobs that the
+last step touched. In a store with transactions its writes are committed together with the step."""
 
 
 class BulkVerb(Enum):
-    """What is to be done with the jobs."""
+    """A command on jobs."""
 
     REPROCESS = "reprocess"
     SKIP = "skip"
@@ -54,17 +55,17 @@ class BulkVerb(Enum):
     def move(self) -> Move:
         return _MOVES[self]
 
-    def spans(self, asked: Iterable[Span]) -> list[Span]:
-        """The jobs that it touches where these are asked for."""
+    def spans(self, requested: Iterable[Span]) -> list[Span]:
+        """The jobs that the command touches if these are requested."""
         match self:
             case BulkVerb.REPROCESS:
-                return reprocess_spans(asked)
+                return reprocess_spans(requested)
             case BulkVerb.SKIP:
-                return skip_spans(asked)
+                return skip_spans(requested)
             case BulkVerb.RETRY:
-                return spans_in(asked, JobState.FAILED)
+                return spans_in(requested, JobState.FAILED)
             case BulkVerb.ACKNOWLEDGE:
-                return spans_in(asked, JobState.GIVEN_UP)
+                return spans_in(requested, JobState.GIVEN_UP)
 
 
 _MOVES = {
@@ -77,7 +78,7 @@ _MOVES = {
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Jobs of a process, from timeperiod `first` to `last`, which is included."""
+    """Jobs of a process, from timeperiod `first` to `last`, inclusive."""
 
     process: str
     first: str
@@ -86,7 +87,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class BulkRequest:
-    """What is to be done with which jobs."""
+    """A command and the jobs that it is requested for."""
 
     verb: BulkVerb
     ranges: tuple[Range, ...]
@@ -95,12 +96,12 @@ class BulkRequest:
     def of_range(
         deployment: Deployment, verb: BulkVerb, process: str, first: str, end: str | None = None
     ) -> BulkRequest:
-        """For `[first, end)` of a process; without `end`, for that one job.
+        """The request for `[first, end)` of a process; without `end`, for that one job.
 
-        Raises InvalidValue for a range that is empty.
+        Raises InvalidValue for an empty range.
         """
         managed = deployment.managed().get(process)
-        if end is None or managed is None:  # whoever looks at it will say what is not there
+        if end is None or managed is None:  # `Bulk` raises NotFound
             return BulkRequest(verb, (Range(process, first, first),))
         qualifier = managed.qualifier
         begin, stop = qualifier.parse(first), qualifier.parse(end)
@@ -111,14 +112,14 @@ class BulkRequest:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How many jobs would be touched, by process, and the first of them."""
+    """The number of jobs that would be touched, by process, and the first of them."""
 
     counts: Mapping[str, int]
     first: Sequence[Touched]
 
 
 class Bulk:
-    """Looks what requests would touch, and does it. Raises NotFound for what is not there."""
+    """Previews and carries out requests; raises NotFound for unknown processes and jobs."""
 
     def __init__(
         self,
@@ -127,18 +128,18 @@ class Bulk:
         deployment: Deployment,
         timetable: Callable[[], Timetable],
     ) -> None:
-        """`timetable` tells how it is now, as far as the journal was told (`Following`)."""
+        """`timetable` returns the present timetable, as far as the journal says."""
         self._store = store
         self._bus = bus
         self._deployment = deployment
         self._timetable = timetable
 
     def plan(self, request: BulkRequest) -> int:
-        """How many jobs would be touched."""
+        """The number of jobs that would be touched."""
         return _count(self._cascade(request))
 
     def preview(self, request: BulkRequest, limit: int | None = None) -> Preview:
-        """What would be touched, with so many of the jobs, or all."""
+        """The jobs that would be touched: their number, and the first `limit` (None: all)."""
         spans, counts = self._cascade(request), Counter[str]()
         for place, ordinals in spans:
             counts[place.process.name] += len(ordinals)
@@ -146,84 +147,89 @@ class Bulk:
         return Preview(counts, list(first))
 
     def act(self, request: BulkRequest, actor: Actor, now: datetime) -> list[Touched]:
-        """Does all of it at once. Raises Refused if jobs keep changing meanwhile."""
-        part = range(self.asked(request))
-        return self._do(request, actor, now, part, lambda _done, _total, _touched: None)
+        """Carries out all of it at once. Raises Refused if jobs keep changing meanwhile."""
+        positions = range(self.requested(request))
+        return self._do(request, actor, now, positions, lambda _done, _total, _touched: None)
 
-    def asked(self, request: BulkRequest) -> int:
-        """How many jobs are asked for."""
-        return _count(self._asked(request, self._timetable()))
+    def requested(self, request: BulkRequest) -> int:
+        """The number of requested jobs."""
+        return _count(self._requested(request, self._timetable()))
 
     def step(
         self, request: BulkRequest, actor: Actor, now: datetime, progress: Progress, after: int
     ) -> list[Touched]:
-        """The next `STEP` jobs, if `after` so many of those that were asked for are done already.
+        """Carries out the next `STEP` requested jobs, after the first `after` of them.
 
         Raises Refused if jobs keep changing meanwhile.
         """
         return self._do(request, actor, now, range(after, after + STEP), progress)
 
     def _do(
-        self, request: BulkRequest, actor: Actor, now: datetime, part: range, progress: Progress
+        self,
+        request: BulkRequest,
+        actor: Actor,
+        now: datetime,
+        positions: range,
+        progress: Progress,
     ) -> list[Touched]:
-        """A part of the jobs, again while others change them: an operator's word wins.
+        """Carries out the requested jobs at these positions, repeated while others change them.
 
-        The timetable is looked at before the batch: what it holds must not be undone with it.
-        What was refused has changed and the journal may not have been told, so then the rows are
-        looked at.
+        An operator's command wins. The timetable is read before the batch, so that a rollback
+        does not affect it. After a refusal the rows are read: a job has changed, and its journal
+        entry may not be visible yet.
         """
         touched: list[Touched] = []
-        for turn in range(TRIES):
-            spans = self._asked(request, self._rows(now) if turn else self._timetable())
-            nodes = list(islice(nodes_of(_without(spans, part.start)), len(part)))
+        for attempt in range(ATTEMPTS):
+            timetable = (
+                load_timetable(self._store, self._deployment, now) if attempt else self._timetable()
+            )
+            spans = self._requested(request, timetable)
+            nodes = list(islice(nodes_of(_after(spans, positions.start)), len(positions)))
             moves = cascade_moves(self._store, nodes, request.verb.move, actor)
             with self._store.batch():
                 made, refused = self._made(moves, actor, now)
                 touched += made
                 if not refused:
-                    progress(part.start + len(nodes), _count(spans), len(touched))
+                    progress(positions.start + len(nodes), _count(spans), len(touched))
                     return touched
         raise Refused(f"{refused} jobs keep changing; {len(touched):,} were done: try again")
 
     def _made(
         self, moves: Sequence[JobMove], actor: Actor, now: datetime
     ) -> tuple[list[Touched], int]:
-        """Makes moves; what was touched, in their order, and how many were refused."""
+        """Makes moves; returns the touched jobs in their order, and the number of refused moves."""
         touched: list[Touched] = []
         refused = 0
-        for piece in _pieces(moves):
-            made, not_made = make_moves(self._store, self._bus, piece, actor, now)
+        for part in _parts(moves):
+            made, not_made = make_moves(self._store, self._bus, part, actor, now)
             touched[:0] = made
             refused += len(not_made)
         return touched, refused
 
     def _cascade(self, request: BulkRequest) -> list[Span]:
-        return request.verb.spans(self._asked(request, self._timetable()))
+        return request.verb.spans(self._requested(request, self._timetable()))
 
-    def _asked(self, request: BulkRequest, timetable: Timetable) -> list[Span]:
-        """The jobs that were asked for, always in the same order; what is said twice, once."""
+    def _requested(self, request: BulkRequest, timetable: Timetable) -> list[Span]:
+        """The requested jobs without duplicates, always in the same order."""
         spans = (timetable.span(each.process, each.first, each.last) for each in request.ranges)
         return list(dict.fromkeys(spans))
-
-    def _rows(self, now: datetime) -> Timetable:
-        return load_timetable(self._store, self._deployment, now)
 
 
 def _count(spans: Iterable[Span]) -> int:
     return sum(len(ordinals) for _, ordinals in spans)
 
 
-def _without(spans: Iterable[Span], count: int) -> Iterator[Span]:
-    """What is left without so many of the first jobs."""
+def _after(spans: Iterable[Span], count: int) -> Iterator[Span]:
+    """The spans without the first `count` jobs."""
     for place, ordinals in spans:
         yield place, ordinals[count:]
         count = max(count - len(ordinals), 0)
 
 
-def _pieces(moves: Sequence[JobMove]) -> Iterator[Sequence[JobMove]]:
-    """What the cascade reached last comes first, as within each of them."""
-    for begin in range((len(moves) - 1) // PIECE * PIECE, -1, -PIECE):
-        yield moves[begin : begin + PIECE]
+def _parts(moves: Sequence[JobMove]) -> Iterator[Sequence[JobMove]]:
+    """The moves in parts for one batch each, the end of the cascade first, as `make_moves` does."""
+    for begin in range((len(moves) - 1) // BATCH * BATCH, -1, -BATCH):
+        yield moves[begin : begin + BATCH]
 
 
 def _would_touch(node: Node, verb: BulkVerb) -> Touched:

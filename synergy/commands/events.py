@@ -1,7 +1,7 @@
-"""Saying that something happened: events from outside, taken for good, and what they did.
+"""Recording events from outside.
 
-Events are checked all together and stored all or none. An agent then looks at those of each
-schedule that listens; whoever wants to know what came of it waits a moment for that agent.
+Events are checked together and stored all or none. An agent then applies them to the schedules that
+listen; `queries.schedules.event_effects` returns what they caused.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from synergy.commands.jobs import Actor
 from synergy.errors import InvalidValue
 from synergy.messaging.protocol import Bus
+from synergy.model.actor import Actor
 from synergy.model.schedule import Event
 from synergy.names import AGENT_TOPIC
-from synergy.queries.schedules.event_effects import Taken
+from synergy.queries.schedules.event_effects import RecordedEvent
 from synergy.schedule.format.literals import instant, shown, suggestion
 from synergy.storage.protocol import Store
 
@@ -38,14 +38,14 @@ _UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 class InvalidEvents(InvalidValue):
-    """Events that are not as they should be; `mistakes` lists what is wrong with all of them."""
+    """Raised for invalid events; `mistakes` lists what is wrong with all of them."""
 
     def __init__(self, mistakes: Sequence[str]) -> None:
         super().__init__("; ".join(mistakes))
         self.mistakes = tuple(mistakes)
 
 
-def take(
+def record_events(
     store: Store,
     bus: Bus,
     items: Sequence[Mapping[str, object]],
@@ -53,23 +53,23 @@ def take(
     now: datetime,
     *,
     dry_run: bool = False,
-) -> list[Taken]:
-    """Takes events `{eventType, eventTimestamp, eventResourceId, id?, partitions?}`.
+) -> list[RecordedEvent]:
+    """Stores events `{eventType, eventTimestamp, eventResourceId, id?, partitions?}`.
 
-    Without an id each is an event of its own. Raises InvalidEvents, and takes none, if there
-    is anything wrong with one of them.
+    An event without an id is always a new one. Raises InvalidEvents, and stores none, if any of
+    them is invalid.
     """
     events = read_events(items, actor, now)
     if dry_run:
-        return [Taken(event, True) for event in events]
+        return [RecordedEvent(event, True) for event in events]
     with store.batch() as batch:
-        taken = [Taken(event, is_new) for event, is_new in store.events.append(events)]
+        recorded = [RecordedEvent(event, is_new) for event, is_new in store.events.append(events)]
         batch.after_commit(lambda: bus.notify(AGENT_TOPIC))
-    return taken
+    return recorded
 
 
 def doubts(events: Sequence[Event]) -> list[str]:
-    """What is taken, but probably not meant."""
+    """Warnings about events that are valid but probably not intended."""
     found = []
     for number, event in enumerate(events, 1):
         where = f"event {number}: " if len(events) > 1 else ""
@@ -83,9 +83,6 @@ def doubts(events: Sequence[Event]) -> list[str]:
                 f"{where}partitions of a {event.type} count nothing: only a PARTITION's do"
             )
     return found
-
-
-# Reading
 
 
 def read_events(items: Sequence[Mapping[str, object]], actor: Actor, now: datetime) -> list[Event]:

@@ -1,21 +1,22 @@
-"""Asking for something of boxes, queues and daemons: what is not of the timetable."""
+"""Commands about boxes, queues and the garbage collector."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
-from synergy.commands.jobs import Actor
 from synergy.errors import NotFound
 from synergy.messaging.protocol import Bus
 from synergy.model import journal
-from synergy.model.process import Deployment
-from synergy.names import SUPERVISOR_TOPIC
+from synergy.model.actor import Actor
+from synergy.model.process import Deployment, WorkingProcess
+from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, SUPERVISOR_TOPIC
 from synergy.storage.protocol import Store
 
 
 class Maintenance:
-    """What may be asked besides `Actions`. Each answer says what was, or would be, changed."""
+    """Changes boxes and queues, and starts the collector."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store
@@ -25,7 +26,7 @@ class Maintenance:
     def assign(
         self, box: str, processes: Sequence[str], actor: Actor, now: datetime, *, dry_run: bool
     ) -> list[str]:
-        """Adds the assignments that a box lacks, and changes no other; returns those added."""
+        """Adds the assignments that a box lacks, and changes no others; returns the added ones."""
         there = {a.process for a in self._store.boxes.assignments(box)}
         missing = [process for process in processes if process not in there]
         if dry_run or not missing:
@@ -39,9 +40,9 @@ class Maintenance:
     def switch_on_box(
         self, box: str, process: str, is_on: bool, actor: Actor, now: datetime, *, dry_run: bool
     ) -> bool:
-        """Starts or stops a process on a box, for as long as nobody says otherwise.
+        """Starts or stops a process on a box until the next such command.
 
-        False if it was so already. Raises NotFound if the process is not assigned to the box.
+        Returns False if it was so already. Raises NotFound if the process is not assigned to it.
         """
         if process not in self._deployment.processes:
             raise NotFound(
@@ -62,18 +63,29 @@ class Maintenance:
                 batch.after_commit(self._wake)
         return True
 
-    def switch_daemon(self, process: str, is_on: bool, actor: Actor, now: datetime) -> None:
-        """Switches a daemon on or off on all boxes, over what `context.py` declares."""
+    def request_collection(self, process: str, flush: bool, actor: Actor, now: datetime) -> int:
+        """Asks the scheduler to run the collector; returns the journal number to wait after.
+
+        `flush` ignores waiting times; `process` limits it to one process, "" means all.
+        """
+        declared = self._deployment.processes
+        if process and not isinstance(declared.get(process), WorkingProcess):
+            known = ", ".join(n for n, p in declared.items() if isinstance(p, WorkingProcess))
+            raise NotFound("managed or free-run process", process, f"there are: {known}")
+        seq = self._store.journal.last_seq()
         with self._store.batch() as batch:
-            self._store.controls.set_on(process, is_on, actor.who, actor.why, now)
-            batch.after_commit(self._wake)
+            entry = journal.collection_requested(process, flush, actor.who, actor.why, now)
+            self._store.journal.append([entry])
+            batch.after_commit(partial(self._bus.notify, SCHEDULER_TOPIC))
+            batch.after_commit(partial(self._bus.notify, AGENT_TOPIC))
+        return seq
 
     def replay(
         self, seqs: Sequence[int] | None, actor: Actor, now: datetime, *, dry_run: bool
     ) -> dict[str, int]:
-        """Sends messages in quarantine (None: all) to their queues again; how many to each.
+        """Sends messages in quarantine (None: all) to their queues again; returns counts by queue.
 
-        Raises NotFound, and sends none, if one of them is not there.
+        Raises NotFound, and sends none, if one of them is missing.
         """
         counts: dict[str, int] = {}
         dead = {message.seq: message.queue for message in self._bus.dead(1_000_000)}
@@ -88,9 +100,9 @@ class Maintenance:
         return counts
 
     def purge(self, queue: str, actor: Actor, now: datetime, *, dry_run: bool) -> int:
-        """Drops all messages that wait in a queue; how many. Raises NotFound.
+        """Drops all messages that wait in a queue; returns how many. Raises NotFound.
 
-        No work is lost for good with messages for workers, which are only hints; events are.
+        Messages for workers are only hints, so no work is lost with them; dropped events are lost.
         """
         depths = self._bus.depths()
         queues = {process.queue for process in self._deployment.processes.values()} | set(depths)
@@ -104,7 +116,7 @@ class Maintenance:
         return dropped
 
     def purge_dead(self, actor: Actor, now: datetime, *, dry_run: bool) -> int:
-        """Drops all messages in quarantine; how many."""
+        """Drops all messages in quarantine; returns how many."""
         waiting = len(self._bus.dead(1_000_000))
         if dry_run or not waiting:
             return waiting

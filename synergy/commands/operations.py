@@ -21,8 +21,8 @@ from typing import Any
 
 from synergy.clock import Clock
 from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
-from synergy.commands.jobs import Actor
 from synergy.errors import MessagingUnavailable, NotFound, StorageUnavailable, SynergyError
+from synergy.model.actor import Actor
 from synergy.model.operation import Operation, OperationState
 from synergy.model.retention import spelled
 from synergy.runtime import identity
@@ -76,7 +76,7 @@ class Operations:
             who=actor.who,
             why=actor.why,
             created_at=now,
-            total=self._bulk.asked(request),
+            total=self._bulk.requested(request),
         )
         accepted = self._store.operations.accept(operation)
         self.on_accept()

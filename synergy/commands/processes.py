@@ -1,37 +1,39 @@
-"""Asking for something of a process, of whatever kind: on, off, when it runs, run now.
+"""Commands about processes of every kind: on, off, when it runs, run now.
 
-What is asked of a managed process concerns its jobs, of a free-run process its runs, and of a
-daemon whether its supervisors keep it running.
+For a managed process these concern its jobs, for a free-run process its runs, and for a daemon
+whether its supervisors keep it running.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from synergy.commands.jobs import Actor, JobCommands
-from synergy.commands.maintenance import Maintenance
-from synergy.commands.process_interval import set_interval
-from synergy.commands.run_units import trigger_run
 from synergy.commands.schedules import ScheduleCommands
-from synergy.errors import NotFound
+from synergy.errors import NotFound, Refused
 from synergy.messaging.protocol import Bus
+from synergy.model import journal
+from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess, Process, WorkingProcess
+from synergy.model.schedule import Schedule
 from synergy.model.switches import is_switched_on
+from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, SUPERVISOR_TOPIC
 from synergy.queries.processes.states import trigger_of
 from synergy.queries.schedules.listing import own_schedules
 from synergy.runtime.leaders import is_process_led
 from synergy.schedule.trigger import parse
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import Batch, Store
 
 START = "launch.py supervisor start"
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessChange:
-    """What becomes of a process: `what` is `is_on` or `trigger_frequency`.
+    """A change of a process; `what` is `is_on` or `trigger_frequency`.
 
-    `remark` says what the person should know besides, "" for nothing.
+    `remark` is something else that the operator should know, "" for nothing.
     """
 
     process: str
@@ -43,9 +45,9 @@ class ProcessChange:
 
 @dataclass(frozen=True, slots=True)
 class Triggered:
-    """A process that looks at its jobs now, or, with a `run`, runs now. `run` is its id.
+    """A managed process that looks at its jobs now, or a free-run process that runs now.
 
-    In a dry run there is none yet.
+    `run` is the id of the run; None for a managed process and in a dry run.
     """
 
     process: str
@@ -54,31 +56,29 @@ class Triggered:
 
 
 class ProcessCommands:
-    """What may be asked of processes."""
+    """Changes processes; raises NotFound for a process that is not declared."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store
         self._bus = bus
         self._deployment = deployment
-        self._actions = JobCommands(store, bus, deployment)
-        self._upkeep = Maintenance(store, bus, deployment)
         self._schedules = ScheduleCommands(store, bus, deployment)
 
     def switch(
         self, name: str, is_on: bool, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> ProcessChange | None:
-        """Switches a process on or off everywhere; None if it is so already. Raises NotFound."""
+        """Switches a process on or off everywhere; None if it is so already.
+
+        Units and runs that are being carried out continue.
+        """
         process = self._process(name)
         was_on = is_switched_on(process, self._store.controls.all().get(name))
         if was_on is is_on:
             return None
         if not dry_run:
-            act = (
-                self._actions.switch_process
-                if isinstance(process, WorkingProcess)
-                else self._upkeep.switch_daemon
-            )
-            act(name, is_on, actor, now)
+            with self._store.batch() as batch:
+                self._store.controls.set_on(name, is_on, actor.who, actor.why, now)
+                self._wake_for(process, batch)
         return ProcessChange(name, "is_on", was_on, is_on)
 
     def set_trigger(
@@ -86,7 +86,7 @@ class ProcessCommands:
     ) -> ProcessChange | None:
         """Changes when a process looks at its jobs, or runs, by itself; None if it is so already.
 
-        Raises NotFound, for daemons as well, and InvalidValue for what is no trigger.
+        Raises NotFound also for daemons, and InvalidValue for an invalid trigger.
         """
         process, after = self._working(name), str(parse(trigger))
         schedule = own_schedules(self._store, [name]).get(name)
@@ -95,17 +95,16 @@ class ProcessCommands:
             return None
         remark = ""
         if isinstance(process, FreerunProcess):
-            schedule = set_interval(
-                self._store, self._schedules, self._deployment, process, after, actor, now,
-                dry_run=dry_run,
-            )  # fmt: skip
-            if not schedule.is_enabled:
+            changed = self._set_schedule(schedule, name, after, actor, now, dry_run=dry_run)
+            if not changed.is_enabled:
                 remark = (
                     "its schedule is disabled, so it does not run by itself: "
                     f"launch.py schedule enable {name}"
                 )
         elif not dry_run:
-            self._actions.set_trigger(name, after, actor, now)
+            with self._store.batch() as batch:
+                self._store.controls.set_trigger(name, after, actor.who, actor.why, now)
+                self._wake_for(process, batch)
         return ProcessChange(name, "trigger_frequency", before, after, remark)
 
     def trigger(
@@ -113,13 +112,11 @@ class ProcessCommands:
     ) -> Triggered:
         """Has a managed process look at its jobs now; runs a free-run process now.
 
-        Raises NotFound, for daemons as well, and Refused for what cannot run now.
+        Raises NotFound also for daemons, and Refused for a process that cannot run now.
         """
         process = self._working(name)
         if isinstance(process, FreerunProcess):
-            run = trigger_run(
-                self._store, self._bus, process, now, who=actor.who, why=actor.why, dry_run=dry_run
-            )
+            run = self._schedules.trigger_process(process, actor, now, dry_run=dry_run)
             return Triggered(name, None if dry_run else run.id)
         remark = ""
         if not is_process_led(self._store, self._deployment, name):
@@ -128,8 +125,37 @@ class ProcessCommands:
                 f"({START})"
             )
         if not dry_run:
-            self._actions.trigger(name, actor, now)
+            with self._store.batch() as batch:
+                entry = journal.look_requested(name, actor.who, actor.why, now)
+                self._store.journal.append([entry])
+                self._wake_for(process, batch)
         return Triggered(name, None, remark)
+
+    def _set_schedule(
+        self,
+        own: Schedule | None,
+        name: str,
+        trigger: str,
+        actor: Actor,
+        now: datetime,
+        *,
+        dry_run: bool,
+    ) -> Schedule:
+        """Changes the trigger of a free-run process's own schedule; creates it, if missing.
+
+        A disabled schedule stays disabled. Raises Refused if the schedule of the process's name
+        runs something else.
+        """
+        if own is not None:
+            data = {**own.definition, "trigger": trigger}
+            return self._schedules.replace(name, data, actor, now, dry_run=dry_run)
+        if self._store.schedules.get([name]):
+            raise Refused(f"schedule {name} runs something else: launch.py schedule show {name}")
+        declared: Mapping[str, object] = self._deployment.schedules.get(
+            name, {"name": name, "process": name}
+        )
+        data = {**declared, "trigger": trigger}
+        return self._schedules.create(data, actor, now, enable=True, dry_run=dry_run)
 
     def _process(self, name: str) -> Process:
         found = self._deployment.processes.get(name)
@@ -142,3 +168,9 @@ class ProcessCommands:
         if not isinstance(found, WorkingProcess):
             raise NotFound("managed or free-run process", name, "it is a daemon: it has no units")
         return found
+
+    def _wake_for(self, process: Process, batch: Batch) -> None:
+        """Wakes the services that act on a change of the process, after the commit."""
+        is_working = isinstance(process, WorkingProcess)
+        for topic in (SCHEDULER_TOPIC, AGENT_TOPIC) if is_working else (SUPERVISOR_TOPIC,):
+            batch.after_commit(partial(self._bus.notify, topic))

@@ -13,7 +13,7 @@ from typing import Annotated, cast
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from synergy.commands.jobs import Actor
+from synergy.model.actor import Actor
 from synergy.mx.accounts.roles import LOCAL, Role
 from synergy.mx.problems import Forbidden, Unauthenticated
 

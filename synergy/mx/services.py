@@ -18,11 +18,12 @@ from synergy.clock import Clock
 from synergy.commands.audits import store_audit
 from synergy.commands.bulk import Bulk
 from synergy.commands.idempotency import KeptAnswers
-from synergy.commands.jobs import JobCommands
 from synergy.commands.maintenance import Maintenance
 from synergy.commands.operations import Operations
 from synergy.commands.processes import ProcessCommands
 from synergy.commands.schedules import ScheduleCommands
+from synergy.commands.timetable import TimetableCommands
+from synergy.commands.units import UnitCommands
 from synergy.model.process import Deployment
 from synergy.mx.background_audit import BackgroundAudit
 from synergy.mx.stream import Stream
@@ -48,19 +49,20 @@ class Services:
 
     reads: Reads
     audits: BackgroundAudit
-    actions: JobCommands
     bulk: Bulk
+    timetable_commands: TimetableCommands
+    unit_commands: UnitCommands
     operations: Operations
     answering: KeptAnswers
-    upkeep: Maintenance
+    maintenance: Maintenance
     health: Health
     activity: Activity
     stream: Stream
     traffic: Traffic
     metrics: CollectorRegistry
     schedules: ScheduleReads
-    schedule_actions: ScheduleCommands
-    process_actions: ProcessCommands
+    schedule_commands: ScheduleCommands
+    process_commands: ProcessCommands
     logs: LogFiles
     deployment: Deployment
     clock: Clock
@@ -86,19 +88,20 @@ class Services:
         return Services(
             reads=reads,
             audits=audits,
-            actions=JobCommands(store, bus, deployment),
             bulk=bulk,
+            timetable_commands=TimetableCommands(store, bus, deployment),
+            unit_commands=UnitCommands(store, bus, deployment),
             operations=Operations(store, bulk, clock, place.owner, place.retention.operations),
             answering=KeptAnswers(store, place.owner, place.retention.answers),
-            upkeep=Maintenance(store, bus, deployment),
+            maintenance=Maintenance(store, bus, deployment),
             health=Health(store, bus, deployment, clock),
             activity=activity,
             stream=stream,
             traffic=Traffic(registry, lambda: stream.listeners),
             metrics=registry,
             schedules=ScheduleReads(store, deployment, clock),
-            schedule_actions=ScheduleCommands(store, bus, deployment, place.webhook_networks),
-            process_actions=ProcessCommands(store, bus, deployment),
+            schedule_commands=ScheduleCommands(store, bus, deployment, place.webhook_networks),
+            process_commands=ProcessCommands(store, bus, deployment),
             logs=LogFiles(place.home, deployment),
             deployment=deployment,
             clock=clock,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from synergy.clock import Clock
-from synergy.commands.jobs import widened
+from synergy.commands.timetable import widened
 from synergy.lifecycle.situations import unit_view
 from synergy.lifecycle.standing import is_superseded_in, waiting_behind
 from synergy.model.job import JobMove, JobState

@@ -24,11 +24,12 @@ from datetime import datetime
 import orjson
 
 from synergy.clock import Clock
-from synergy.commands.jobs import Actor, make_moves, start_over_moves
+from synergy.commands.jobs import make_moves, start_over_moves
 from synergy.commands.sources import covered, source_bounds
 from synergy.lifecycle.moves import move_job
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.protocol import Bus
+from synergy.model.actor import Actor
 from synergy.model.job import JobMove
 from synergy.model.process import LateData as Policy
 from synergy.scheduler.known_state import KnownState

@@ -19,10 +19,11 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 
 from synergy.clock import Clock
-from synergy.commands.jobs import Actor, make_moves, start_over_moves
+from synergy.commands.jobs import make_moves, start_over_moves
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.situations import unit_view
 from synergy.messaging.protocol import Bus
+from synergy.model.actor import Actor
 from synergy.model.job import JobMove
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork

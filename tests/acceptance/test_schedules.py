@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from synergy.clock import SystemClock
-from synergy.commands.jobs import Actor
 from synergy.commands.schedules import ScheduleCommands
+from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
 from synergy.queries.schedules.event_effects import LOOKED_AT, causes
 from tests.acceptance import inside

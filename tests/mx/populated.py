@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
-from synergy.commands.jobs import Actor
 from synergy.delivery.request import Request, Response, failed, sent
+from synergy.model.actor import Actor
 from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.mx.access import Role
@@ -139,11 +139,11 @@ def _schedules(world: SchedulerHarness) -> None:
     place = world.workplace("", "mx-0")
     services, now = Services.at(replace(place, deployment=world.deployment)), world.clock.now()
     for definition in SCHEDULES:
-        services.schedule_actions.create({**definition, "enabled": True}, SOMEBODY, now)
-    services.schedule_actions.trigger("nightly", SOMEBODY, now)
-    services.schedule_actions.trigger("dead", SOMEBODY, now)
+        services.schedule_commands.create({**definition, "enabled": True}, SOMEBODY, now)
+    services.schedule_commands.trigger("nightly", SOMEBODY, now)
+    services.schedule_commands.trigger("dead", SOMEBODY, now)
     for event in EVENTS:
-        services.schedule_actions.tell(event, SOMEBODY, now)
+        services.schedule_commands.record_event(event, SOMEBODY, now)
     member = Member(replace(place, deployment=world.deployment), FakeSender(_received))
     with closing(member.consumer):
         member.rest()

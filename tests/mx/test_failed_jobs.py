@@ -254,7 +254,7 @@ def test_what_an_operator_canceled_is_failed_and_says_by_whom(world, client):
     world.write("raw", HOUR, 1)
     world.schedule()
     (unit,) = world.units("Hour", HOUR)
-    world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
+    world.unit_commands.cancel(unit, OPERATOR, world.clock.now())
     world.schedule()
     (job,) = get(client, "jobs?process=Hour&state=failed")["items"]
     assert (job["timeperiod"], job["reason"] != "") == (HOUR, True)

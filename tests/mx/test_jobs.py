@@ -327,7 +327,7 @@ def leaf_of(cause):
 
 
 def test_why_goes_down_to_the_leaf_and_offers_what_helps(world, client):
-    world.actions.switch_process("Hour", False, OPERATOR, world.clock.now())
+    world.process_commands.switch("Hour", False, OPERATOR, world.clock.now())
     world.schedule()
     cause = get(client, f"jobs/Client/{DAY}/why")
     assert (cause["kind"], cause["process"], cause["state"]) == ("blocked", "Client", "embryo")

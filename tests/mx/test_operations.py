@@ -12,8 +12,8 @@ import pytest
 
 from synergy.commands import bulk
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
-from synergy.commands.jobs import Actor
 from synergy.errors import MessagingUnavailable, NotFound, StorageUnavailable
+from synergy.model.actor import Actor
 from synergy.model.job import JobState
 from synergy.model.operation import Operation, OperationState
 from synergy.mx import operation_runner

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.commands.jobs import Actor
 from synergy.commands.schedules import ScheduleCommands
+from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
 from synergy.mx.pages.overview import SHOWN
 from synergy.mx.services import Services
@@ -109,7 +109,7 @@ def test_what_failed_is_told_with_buttons_for_what_helps(world, client):
 
 def test_the_job_that_others_wait_for_is_named(world, client):
     """Days that have their hours to wait for tell of an hour; hours need no name."""
-    world.actions.switch_process("Sitehourly", False, Actor("me", "moving"), world.clock.now())
+    world.process_commands.switch("Sitehourly", False, Actor("me", "moving"), world.clock.now())
     for _ in range(2):
         world.schedule()
         world.work("Sitedaily", work=lambda _task: Processed({"rows": 1}))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.commands.jobs import Actor
+from synergy.model.actor import Actor
 from synergy.model.process import DaemonProcess
 from tests.mx.conftest import client_of
 from tests.mx.pages_kit import FREE, HOSTILE, get, of_all_kinds, seen
@@ -27,7 +27,7 @@ def test_processes_are_grouped_by_tree_and_kind(client):
 
 
 def test_a_process_that_is_off_has_a_switch_that_turns_it_on(world, client):
-    world.actions.switch_process("Sitedaily", False, Actor("me", "moving"), world.clock.now())
+    world.process_commands.switch("Sitedaily", False, Actor("me", "moving"), world.clock.now())
     page = get(client, "/processes")
     [button] = page.all("button", data_api="/api/v1/processes/Sitedaily")
     assert (button["aria-checked"], button["data-method"]) == ("false", "PATCH")
@@ -36,7 +36,7 @@ def test_a_process_that_is_off_has_a_switch_that_turns_it_on(world, client):
 
 def test_the_page_of_a_process_tells_how_its_jobs_stand_and_what_happened(world, client):
     world.schedule()
-    world.actions.trigger("Sitedaily", Actor("otto", f"see {HOSTILE}"), world.clock.now())
+    world.process_commands.trigger("Sitedaily", Actor("otto", f"see {HOSTILE}"), world.clock.now())
     page = get(client, "/processes/Sitedaily")
     # Four days have begun; a unit is requested for each of the three that are over.
     assert "2015051700 to 2015052000" in page.text

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from synergy.commands.jobs import Actor
+from synergy.model.actor import Actor
 from synergy.storage.protocol import LogLine
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.mx.conftest import client_of

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from synergy.agent.agent import Agent
 from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.clock import SteppedClock
-from synergy.commands.events import take
-from synergy.commands.jobs import Actor
+from synergy.commands.events import record_events
 from synergy.commands.schedules import ScheduleCommands
 from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
 from synergy.messaging.stored import StoredBus
+from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import Conclusion, Hint, UnitState
@@ -144,7 +144,7 @@ class AgentHarness:
             "eventTimestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             **({"id": id_} if id_ else {}),
         }  # fmt: skip
-        take(self.store, self.bus, [item], OPERATOR, self.clock.now())
+        record_events(self.store, self.bus, [item], OPERATOR, self.clock.now())
 
     def advance(self, member: Member, seconds: float) -> None:
         """Lets time pass as an agent sees it: it works whenever something is due."""

@@ -8,8 +8,13 @@ from pathlib import Path
 
 from synergy.clock import SteppedClock
 from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
-from synergy.commands.jobs import Actor, JobCommands, Touched
+from synergy.commands.jobs import Touched
+from synergy.commands.maintenance import Maintenance
+from synergy.commands.processes import ProcessCommands
+from synergy.commands.timetable import TimetableCommands
+from synergy.commands.units import UnitCommands
 from synergy.messaging.stored import StoredBus
+from synergy.model.actor import Actor
 from synergy.model.job import JobState
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Document, UnitOfWork, UnitState
@@ -64,7 +69,10 @@ class SchedulerHarness:
         self.bus = bus(self.store)
         self.stop = Stop()
         self.scheduler = self.a_scheduler("scheduler-1")
-        self.actions = JobCommands(self.store, self.bus, deployment)
+        self.unit_commands = UnitCommands(self.store, self.bus, deployment)
+        self.process_commands = ProcessCommands(self.store, self.bus, deployment)
+        self.timetable_commands = TimetableCommands(self.store, self.bus, deployment)
+        self.maintenance = Maintenance(self.store, self.bus, deployment)
         self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self.ended: list[int] = []  # exit codes with which workers would have ended themselves
         self._crews: dict[str, UnitRunner] = {}

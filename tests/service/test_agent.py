@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from synergy.agent.deciding.schedules import disabling
-from synergy.commands.run_units import trigger_run
+from synergy.commands.runs import RunCommands
 from synergy.delivery.request import sent
 from synergy.model.job import JobMove, JobState
 from synergy.model.journal import JournalEntry
@@ -287,7 +287,8 @@ def test_a_process_triggered_by_hand_ends_as_its_unit(factory, end, state):
     member.rest()
     now = factory.clock.now()
     process = factory.deployment.freerun()["Export"]
-    trigger_run(factory.store, factory.bus, process, now, who="me", why="")
+    commands = RunCommands(factory.store, factory.bus, factory.deployment)
+    commands.trigger_process(process, OPERATOR, now)
     member.rest()
     assert work(factory, "Export", end) == 1
     member.rest()

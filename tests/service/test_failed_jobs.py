@@ -220,7 +220,7 @@ def test_a_cancel_by_an_operator_fails_the_job_with_who_and_why():
     world = a_world()
     world.write("raw", BAD, 5)
     world.schedule()
-    world.actions.cancel_unit(world.units("Hour", BAD)[0], OPERATOR, world.clock.now())
+    world.unit_commands.cancel(world.units("Hour", BAD)[0], OPERATOR, world.clock.now())
     settle(world, copy_rows)
     assert world.state("Hour", BAD) is FAILED
     assert "because (an operator)" in world.why("Hour", BAD).text
@@ -452,7 +452,7 @@ def test_a_worker_that_succeeds_after_its_unit_was_given_up_changes_nothing():
     crew_results = []
 
     def slow(task):
-        world.actions.cancel_unit(world.units("Hour", BAD)[0], OPERATOR, world.clock.now())
+        world.unit_commands.cancel(world.units("Hour", BAD)[0], OPERATOR, world.clock.now())
         crew_results.append(task.timeperiod)
         task.sink.replace(task.timeperiod, [{"domain": "d", "n": 99}])
         return Processed({"rows": 1})

@@ -128,9 +128,9 @@ def test_children_of_a_day_that_is_skipped_only_with_another_one_are_not_skipped
         assert world.state("Hour", BAD) is FAILED
     else:
         world.schedule()
-        world.actions.switch_process("Hour", False, OPERATOR, world.clock.now())
+        world.process_commands.switch("Hour", False, OPERATOR, world.clock.now())
     rounds(world, {"A": fails})
-    world.actions.switch_process("Hour", True, OPERATOR, world.clock.now())
+    world.process_commands.switch("Hour", True, OPERATOR, world.clock.now())
     world.act(BulkVerb.RETRY, "Hour", BAD)
     rounds(world, {"Hour": copy_rows})
     assert world.state("B", DAY) is SKIPPED
@@ -181,7 +181,7 @@ def test_a_job_that_fails_while_an_older_unit_of_it_runs_gives_its_slot_back():
     world.advance(15)
     for period in periods:
         newest = world.units("Hour", period)[-1]
-        world.actions.cancel_unit(newest, OPERATOR, world.clock.now())
+        world.unit_commands.cancel(newest, OPERATOR, world.clock.now())
     world.schedule()
     assert [world.state("Hour", period) for period in periods] == [FAILED, FAILED]
     world.write("raw", "2015051709", 1)
@@ -251,11 +251,11 @@ def test_a_unit_that_timed_out_is_not_begun_again_when_the_store_goes_away():
 
 def test_a_close_that_an_operator_triggers_is_a_new_try():
     world = an_open_hour(trigger_frequency="at 03:00")
-    world.actions.trigger("Hour", OPERATOR, world.clock.now())
+    world.process_commands.trigger("Hour", OPERATOR, world.clock.now())
     settle(world, fails)
     assert world.state("Hour", NOW) is FAILED
     world.advance(4000)
-    world.actions.trigger("Hour", OPERATOR, world.clock.now())
+    world.process_commands.trigger("Hour", OPERATOR, world.clock.now())
     settle(world, copy_rows)
     assert world.state("Hour", NOW) is PROCESSED
 
@@ -297,7 +297,7 @@ def test_a_unit_that_waited_for_long_is_not_silent_from_the_moment_of_its_claim(
     world.advance(300)
     (unit,) = world.units("Hour", BAD)
     world.store.units.claim([Hint(unit.id, unit.attempt)], "w", world.clock.now())
-    world.actions.request_collection("Hour", flush=False, actor=OPERATOR, now=world.clock.now())
+    world.maintenance.request_collection("Hour", flush=False, actor=OPERATOR, now=world.clock.now())
     world.schedule()
     (unit,) = world.units("Hour", BAD)
     assert (unit.state.value, unit.failures) == ("in_progress", 0)

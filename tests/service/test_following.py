@@ -235,7 +235,7 @@ def test_an_earlier_first_hour_is_taken_over(world):
     following = following_of(world)
     move(world, 0, 0, JobState.PROCESSED)
     following.timetable()
-    world.actions.extend("2015051600", OPERATOR, world.clock.now())
+    world.timetable_commands.extend("2015051600", OPERATOR, world.clock.now())
     timetable = following.timetable()
     assert timetable.start == "2015051600"
     assert words(timetable, -24, 1) == ["embryo"] * 24 + ["processed"]
@@ -398,7 +398,7 @@ def _any_step(world: SchedulerHarness, dice: random.Random) -> None:
     elif roll < 0.16:
         start = world.timetable().start
         earlier = HOURLY.timeperiod(HOURLY.parse(start) - dice.randint(1, 30))
-        world.actions.extend(earlier, OPERATOR, world.clock.now())
+        world.timetable_commands.extend(earlier, OPERATOR, world.clock.now())
     else:
         _any_move(world, dice)
 

@@ -10,7 +10,8 @@ import pytest
 
 from synergy.agent.context import AgentContext
 from synergy.agent.delivering.unit_ends import UnitEnds
-from synergy.commands.run_units import launch_worker, trigger_run, unit_of
+from synergy.commands.run_units import launch_worker, unit_of
+from synergy.commands.runs import RunCommands
 from synergy.errors import (
     LostAttempt,
     MessagingUnavailable,
@@ -20,6 +21,7 @@ from synergy.errors import (
 )
 from synergy.lifecycle.moves import outcome_of
 from synergy.lifecycle.transitions import RunMove
+from synergy.model.actor import Actor
 from synergy.model.job import JobState
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import RunState, Schedule
@@ -297,7 +299,7 @@ def test_a_message_that_is_lost_beside_a_run_of_the_same_second_is_said_again(wo
 
     def work(task):
         assert world.bus.purge("Report") == 1
-        world.actions.request_collection("Report", False, OPERATOR, NOW)
+        world.maintenance.request_collection("Report", False, OPERATOR, NOW)
         world.schedule()
         said.append(world.bus.depths())
         return Processed()
@@ -370,12 +372,12 @@ def test_a_run_that_was_begun_and_is_not_done_in_time_has_failed():
 
 def test_nothing_is_done_for_a_process_that_is_switched_off(world):
     run = a_run()
-    world.actions.switch_process("Report", False, OPERATOR, NOW)
+    world.process_commands.switch("Report", False, OPERATOR, NOW)
     world.store.units.create([unit_of(run, NOW)], "a test")
     world.schedule()
     world.advance(120)
     assert world.bus.depths() == {}
-    world.actions.switch_process("Report", True, OPERATOR, NOW)
+    world.process_commands.switch("Report", True, OPERATOR, NOW)
     world.advance(60)
     assert world.bus.depths() == {"Report": 1}
 
@@ -403,7 +405,7 @@ def test_agents_are_woken_by_the_end_of_a_run_whoever_ends_it(world):
         assert listener.wait(0)
         world.schedule()  # the collector gives it up
         assert listener.wait(0)
-        world.actions.cancel_unit(unit(world, runs[1]), OPERATOR, NOW)
+        world.unit_commands.cancel(unit(world, runs[1]), OPERATOR, NOW)
         assert listener.wait(0)
         assert not listener.wait(0)
     finally:
@@ -446,7 +448,7 @@ def test_an_operator_cancels_a_run_and_the_work_notices(world):
     told = []
 
     def work(task):
-        world.actions.cancel_unit(unit(world, run), OPERATOR, NOW)
+        world.unit_commands.cancel(unit(world, run), OPERATOR, NOW)
         world.clock.advance(61)
         crew = world.crew("Report")
         crew._hold.look()
@@ -466,7 +468,7 @@ def test_a_unit_of_a_run_is_retried_by_its_schedule_only(world):
     carry_out(world, fail)
     invalid = unit(world, run)
     with pytest.raises(Refused, match=rf"launch\.py schedule retry {run.id}"):
-        world.actions.retry_unit(invalid, OPERATOR, NOW)
+        world.unit_commands.retry(invalid, OPERATOR, NOW)
     assert unit(world, run) == invalid
 
 
@@ -476,20 +478,20 @@ def test_the_collector_can_be_asked_for_one_free_run_process(world):
     runs = [a_run("due:1"), a_run("due:2", process="Other")]
     world.schedule()
     world.store.units.create([unit_of(run, NOW) for run in runs], "a test")
-    world.actions.request_collection("Report", True, OPERATOR, NOW)
+    world.maintenance.request_collection("Report", True, OPERATOR, NOW)
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     plan = reads.collection_plan("Report")
     assert [(p.unit, p.verdict) for p in plan] == [(runs[0].id, "publish")]
     world.schedule()
     assert world.bus.depths() == {"Report": 1}
     with pytest.raises(NotFound, match="there are: Site, Report, Other"):
-        world.actions.request_collection("Scheduler", True, OPERATOR, NOW)
+        world.maintenance.request_collection("Scheduler", True, OPERATOR, NOW)
 
 
 def trigger(world, **fields):
     process = world.deployment.freerun()["Report"]
-    given = {"who": "me", "why": "to see", **fields}
-    return trigger_run(world.store, world.bus, process, world.clock.now(), **given)
+    commands = RunCommands(world.store, world.bus, world.deployment)
+    return commands.trigger_process(process, Actor("me", "to see"), world.clock.now(), **fields)
 
 
 def test_two_triggers_in_one_second_are_two_runs(world):
@@ -568,7 +570,7 @@ def test_a_dry_run_of_a_trigger_makes_nothing(world):
 
 
 def test_a_process_that_is_switched_off_cannot_be_triggered(world):
-    world.actions.switch_process("Report", False, OPERATOR, NOW)
+    world.process_commands.switch("Report", False, OPERATOR, NOW)
     with pytest.raises(Refused, match=r"launch\.py process on Report"):
         trigger(world)
     assert world.store.runs.unfinished() == []
@@ -640,7 +642,7 @@ def test_a_process_shows_the_trigger_of_its_own_schedule():
     )  # fmt: skip
     world.store.schedules.create([schedule], "a test")
     assert (reads.process("Report").trigger, reads.process("Report").next_due) == ("every 30", due)
-    world.actions.switch_process("Report", False, OPERATOR, NOW)
+    world.process_commands.switch("Report", False, OPERATOR, NOW)
     assert (reads.process("Report").is_on, reads.process("Report").next_due) == (False, None)
 
 
@@ -690,6 +692,6 @@ def test_the_attempt_of_a_run_that_succeeds_after_a_failure():
 def test_the_attempt_of_a_run_whose_unit_an_operator_canceled(world):
     run = a_run()
     (requested,) = launch(world, run)
-    world.actions.cancel_unit(requested, OPERATOR, world.clock.now())
+    world.unit_commands.cancel(requested, OPERATOR, world.clock.now())
     done = ended(world, run)
     assert (done.state, done.attempt) == (RunState.CANCELED, 1)

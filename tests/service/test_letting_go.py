@@ -177,7 +177,7 @@ def test_work_that_does_not_let_go_ends_its_process_and_costs_no_neighbour_anyth
         else:
             world.clock.advance(1)
             unit = the_unit(world, SECOND)
-            world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
+            world.unit_commands.cancel(unit, OPERATOR, world.clock.now())
             soon(lambda: hanging.crew._hold._lost is not None)
         assert not hanging.ended.is_set()
         world.clock.advance(GRACE)

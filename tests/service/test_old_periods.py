@@ -96,7 +96,7 @@ def test_years_without_data_trigger_nothing_unless_noop_is_named(town):
     town.add("usual", {"timetable": "Site"})
     town.add("each", {"timetable": noop}, payload="${timeperiod}")
     town.live()
-    town.world.actions.extend("2012051700", OPERATOR, town.world.clock.now())
+    town.world.timetable_commands.extend("2012051700", OPERATOR, town.world.clock.now())
     town.live()
     assert town.runs("usual") == []
     runs = town.runs("each")
@@ -114,7 +114,7 @@ def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
     town.add("each", {"timetable": skipped})
     town.live()
     world, years = town.world, hours("2012051700", YEARS)
-    world.actions.extend(years[0], OPERATOR, world.clock.now())
+    world.timetable_commands.extend(years[0], OPERATOR, world.clock.now())
     world.skip("Site", (years[0], years[-1]), OPERATOR, world.clock.now())
     town.live()
     assert town.runs("usual") == []

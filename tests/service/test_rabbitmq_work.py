@@ -14,12 +14,13 @@ import pytest
 
 from bench.history import finished_jobs
 from synergy.clock import SystemClock
-from synergy.commands.jobs import Actor, JobCommands
+from synergy.commands.maintenance import Maintenance
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import EventsMessage, UnitMessage, encode
 from synergy.messaging.rabbitmq import RabbitBus, reconnecting
 from synergy.messaging.rabbitmq.bus import DEPLOYMENT
+from synergy.model.actor import Actor
 from synergy.queries.timetable.audit import audit
 from synergy.queries.timetable.load import load_timetable
 from synergy.runtime.stop import Stop
@@ -108,7 +109,7 @@ class Plant:
 
     def until(self, count: int) -> None:
         """Waits until so many units are processed; asks the collector to look now and then."""
-        actions = JobCommands(self.store, self.bus, self.deployment)
+        maintenance = Maintenance(self.store, self.bus, self.deployment)
         deadline = CLOCK.monotonic() + LIMIT
         look_at = CLOCK.monotonic() + 5
         while self.processed() < count:
@@ -116,7 +117,7 @@ class Plant:
             assert self._failures == []
             if CLOCK.monotonic() >= look_at:  # as it does by itself each minute
                 look_at += 5
-                actions.request_collection("", False, Actor("a test", ""), CLOCK.now())
+                maintenance.request_collection("", False, Actor("a test", ""), CLOCK.now())
             self.stop.wait(0.05)
 
     def check(self) -> None:

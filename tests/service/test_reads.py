@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.commands.jobs import Actor
 from synergy.commands.maintenance import Maintenance
 from synergy.errors import InvalidValue, NotFound
 from synergy.lifecycle.moves import move_job
 from synergy.lifecycle.transitions import Move
 from synergy.messaging.message import EventsMessage
+from synergy.model.actor import Actor
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.process import DaemonProcess, Deployment, LateData
@@ -79,10 +79,10 @@ def test_a_process_is_shown_as_declared_until_an_operator_says_otherwise(world, 
     assert (day.is_on, day.trigger) == (True, "every 600")
     assert day.next_due == datetime(2015, 5, 20, 12, 10, tzinfo=UTC)
     now = world.clock.now()
-    world.actions.set_trigger("Day", "at 3:05", OPERATOR, now)
+    world.process_commands.set_trigger("Day", "at 3:05", OPERATOR, now)
     assert reads.process("Day").trigger == "at 03:05"
     assert reads.process("Day").next_due == datetime(2015, 5, 21, 3, 5, tzinfo=UTC)
-    world.actions.switch_process("Day", False, OPERATOR, now)
+    world.process_commands.switch("Day", False, OPERATOR, now)
     assert not reads.process("Day").is_on
     assert reads.process("Day").next_due is None
 
@@ -197,7 +197,7 @@ def test_reasons_of_closed_jobs_say_what_they_wait_for(world, reads):
 
     world.work("Hour", work=fail)
     assert "disk on fire" in jobs(reads, "Hour")["2015051801"].reason
-    world.actions.switch_process("Day", False, OPERATOR, world.clock.now())
+    world.process_commands.switch("Day", False, OPERATOR, world.clock.now())
     assert jobs(reads, "Day")["2015051800"].reason == "the process is switched off"
 
 
@@ -309,7 +309,7 @@ def test_queues_of_all_processes_are_shown_and_those_that_nobody_reads(world, re
 def test_the_collector_shows_its_runs_and_what_is_unfinished(world, reads):
     world.write("raw", "2015051700", 1)
     world.schedule()
-    seq = world.actions.request_collection("", True, OPERATOR, world.clock.now())
+    seq = world.maintenance.request_collection("", True, OPERATOR, world.clock.now())
     assert reads.collector_run_after(seq, "")[0] is None
     world.schedule()
     entry, _ = reads.collector_run_after(seq, "")

@@ -333,7 +333,7 @@ def test_who_asked_for_a_run_of_the_collector_gets_it_whoever_else_asked():
     world = SchedulerHarness(hour_and_day())
     world.schedule()
     for process in ("Hour", ""):
-        world.actions.request_collection(process, False, OPERATOR, world.clock.now())
+        world.maintenance.request_collection(process, False, OPERATOR, world.clock.now())
     world.schedule()
     runs = [entry.process for entry in world.store.journal.find() if entry.event == "gc.run"]
     assert sorted(runs) == ["", "Hour"]
@@ -351,7 +351,7 @@ def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_sto
     def work(task: Task) -> Outcome:
         if task.timeperiod == "2015051704":
             unit = world.units("Hour", task.timeperiod)[0]
-            world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
+            world.unit_commands.cancel(unit, OPERATOR, world.clock.now())
             world.crew("Hour")._hold.look()
         else:
             world.stop.set()
@@ -431,9 +431,9 @@ def test_why_a_failed_unit_is_not_tried_again_while_nobody_tries():
     world.work("Hour", work=fail)
     world.schedule()
     assert world.why("Hour", hour).kind is Kind.RETRYING
-    world.actions.switch_process("Hour", False, OPERATOR, world.clock.now())
+    world.process_commands.switch("Hour", False, OPERATOR, world.clock.now())
     assert world.why("Hour", hour).kind is Kind.SWITCHED_OFF
-    world.actions.switch_process("Hour", True, OPERATOR, world.clock.now())
+    world.process_commands.switch("Hour", True, OPERATOR, world.clock.now())
     world.scheduler._leadership.resign()
     assert world.why("Hour", hour).kind is Kind.NO_SCHEDULER
 
@@ -494,7 +494,7 @@ def test_a_process_with_a_time_of_day_looks_when_it_is_triggered():
     world.schedule()
     world.advance(3600)
     assert world.state("Hour", hour) is JobState.EMBRYO
-    world.actions.trigger("Hour", OPERATOR, world.clock.now())
+    world.process_commands.trigger("Hour", OPERATOR, world.clock.now())
     world.schedule()
     assert world.state("Hour", hour) is JobState.NOOP
 
@@ -505,7 +505,7 @@ def test_extending_into_a_finished_day_starts_the_day_over():
     world.write("raw", "2015051713", 1)
     world.settle()
     assert world.state("Day", "2015051700") is JobState.PROCESSED
-    world.actions.extend("2015051700", OPERATOR, world.clock.now())
+    world.timetable_commands.extend("2015051700", OPERATOR, world.clock.now())
     assert world.state("Day", "2015051700") is JobState.EMBRYO
     world.advance(1)
     world.settle()

@@ -423,24 +423,25 @@ def test_rows_that_are_no_longer_there_are_removed(world):
 
 def test_switching_off_stops_requests_and_on_resumes_them(world):
     now = world.clock.now()
-    world.actions.switch_process("Hour", False, OPERATOR, now)
+    world.process_commands.switch("Hour", False, OPERATOR, now)
     world.write("raw", "2015051701", 5)
     world.settle()
     assert world.units("Hour", "2015051701") == []
     assert world.why("Hour", "2015051701").kind is Kind.SWITCHED_OFF
-    world.actions.switch_process("Hour", True, OPERATOR, now)
+    world.process_commands.switch("Hour", True, OPERATOR, now)
     world.settle()
     assert world.state("Hour", "2015051701") is JobState.PROCESSED
 
 
 def test_a_changed_trigger_takes_effect_at_once_and_survives_a_restart(world):
     world.schedule()
-    assert world.actions.set_trigger("Hour", "at 23:00", OPERATOR, world.clock.now()) == "at 23:00"
+    change = world.process_commands.set_trigger("Hour", "at 23:00", OPERATOR, world.clock.now())
+    assert change.after == "at 23:00"
     world.advance(3600 + 301)
     assert world.state("Hour", "2015052012") is JobState.EMBRYO  # closed, but not looked at yet
     world.scheduler._forget()
     world.schedule()
-    world.actions.set_trigger("Hour", "every 60", OPERATOR, world.clock.now())
+    world.process_commands.set_trigger("Hour", "every 60", OPERATOR, world.clock.now())
     world.advance(61)
     assert world.state("Hour", "2015052012") is JobState.NOOP
 
@@ -448,7 +449,7 @@ def test_a_changed_trigger_takes_effect_at_once_and_survives_a_restart(world):
 def test_extending_the_timetable_brings_earlier_periods_in(world):
     world.settle()
     world.write("raw", "2015051603", 8)
-    world.actions.extend("2015051600", OPERATOR, world.clock.now())
+    world.timetable_commands.extend("2015051600", OPERATOR, world.clock.now())
     world.settle()
     assert world.rows("day") == {"2015051600": 8}
     assert world.audit().unfinished == 0
@@ -499,7 +500,7 @@ def test_canceling_a_unit_fails_its_job_and_no_other(world):
     world.write("raw", "2015051702", 5)
     world.schedule()
     unit = world.units("Hour", "2015051701")[0]
-    world.actions.cancel_unit(unit, OPERATOR, world.clock.now())
+    world.unit_commands.cancel(unit, OPERATOR, world.clock.now())
     world.settle()
     assert world.state("Hour", "2015051701") is JobState.FAILED
     assert world.state("Hour", "2015051702") is JobState.PROCESSED
@@ -549,13 +550,13 @@ def test_a_job_that_also_reads_an_earlier_period_waits_for_it_and_follows_its_ch
         return Processed()
 
     world.write("raw", "2015051700", 5)
-    world.actions.switch_process("Day", False, OPERATOR, world.clock.now())
+    world.process_commands.switch("Day", False, OPERATOR, world.clock.now())
     world.schedule()
     assert {leaf.timeperiod for leaf in world.why("Alert", "2015051900").leaves()} == {
         "2015051700",
         "2015051900",
     }
-    world.actions.switch_process("Day", True, OPERATOR, world.clock.now())
+    world.process_commands.switch("Day", True, OPERATOR, world.clock.now())
     for _ in range(3):
         world.schedule()
         world.work("Day")
@@ -658,7 +659,7 @@ def test_a_parent_that_failed_is_not_finished_before_its_children(world):
     world.schedule()
     day = [u for u in world.units("Day", "2015051700") if not u.state.is_finished]
     if day:  # it runs any time, on what is there
-        world.actions.cancel_unit(day[-1], OPERATOR, world.clock.now())
+        world.unit_commands.cancel(day[-1], OPERATOR, world.clock.now())
         world.schedule()
         assert world.state("Day", "2015051700").is_active
     world.work("Hour")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from synergy.commands.jobs import Actor
 from synergy.commands.schedules import ScheduleCommands
 from synergy.errors import InvalidValue, NotFound, Refused
+from synergy.model.actor import Actor
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.model.schedule import Origin, Run, RunState, Schedule, ScheduleChange
 from synergy.schedule.format.read import InvalidDefinition

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.commands.events import InvalidEvents, take
-from synergy.commands.jobs import Actor
+from synergy.commands.events import InvalidEvents, record_events
+from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
 from synergy.queries.schedules.event_effects import LOOKED_AT, PATIENCE, causes, effects
 from tests.service.agent_harness import NOW, TARGET, AgentHarness
@@ -26,7 +26,7 @@ def yard():
 
 
 def taken(yard: AgentHarness, *items: Mapping[str, object], **given):
-    return take(yard.store, yard.bus, items, ALICE, NOW, **given)
+    return record_events(yard.store, yard.bus, items, ALICE, NOW, **given)
 
 
 def number_of_events(yard: AgentHarness) -> int:

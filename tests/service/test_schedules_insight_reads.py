@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
-from synergy.commands.jobs import Actor
 from synergy.delivery.request import failed, sent
 from synergy.errors import InvalidValue, NotFound
+from synergy.model.actor import Actor
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from synergy.queries.schedules.reads import ScheduleReads

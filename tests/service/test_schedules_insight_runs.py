@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.commands.jobs import Actor
 from synergy.commands.run_units import launch_worker
 from synergy.delivery.request import failed, sent
 from synergy.errors import MessagingUnavailable, NotFound, Refused
+from synergy.model.actor import Actor
 from synergy.model.process import Deployment
 from synergy.model.schedule import Run, RunChange, RunState, run_id
 from synergy.model.unit_of_work import Hint, UnitMove, UnitState
@@ -214,7 +214,7 @@ def test_a_run_that_somebody_else_launches_first_is_refused(yard, monkeypatch):
 
 
 def test_all_that_failed_is_launched_again_of_one_schedule_or_of_all(yard, monkeypatch):
-    monkeypatch.setattr("synergy.commands.runs.PAGE", 3)
+    monkeypatch.setattr("synergy.queries.schedules.retries.PAGE", 3)
     hooks = [a_run(yard, RunState.FAILED, key=f"due:{n}") for n in range(7)]
     reports = [a_run(yard, RunState.FAILED, "report", key=f"due:{n}") for n in range(4)]
     a_run(yard, RunState.PROCESSED)

@@ -316,7 +316,7 @@ def test_what_the_bus_did_not_take_after_the_commit_is_said_again(monkeypatch):
     (only,) = several.all
     world.write("one", "2015052011", 5)
     world.clock.advance(4)
-    world.actions.trigger("one-hour", OPERATOR, world.clock.now())
+    world.process_commands.trigger("one-hour", OPERATOR, world.clock.now())
 
     def publish(_queue, _messages, batch, _confirmed):
         batch.after_commit(fail)

@@ -225,7 +225,7 @@ def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(world)
 
 def test_a_process_that_is_switched_off_with_work_waiting_is_not_well(world):
     settle(world)
-    world.actions.switch_process("Hours", False, OPERATOR, world.clock.now())
+    world.process_commands.switch("Hours", False, OPERATOR, world.clock.now())
     assert look(world).is_well
     world.clock.advance(2 * 3600)
     world.schedule()

@@ -122,8 +122,8 @@ def switch_process_on_box(
 
     Nothing is touched if it is in that state already.
     """
-    at.upkeep.refuse_if_unknown_box(box)
-    is_change = at.upkeep.switch_on_box(
+    at.maintenance.refuse_if_unknown_box(box)
+    is_change = at.maintenance.switch_on_box(
         box, name, body.is_on, person.asks(body.reason), at.now, dry_run=body.dry_run
     )
     switched = Switched(box=box, process=name, is_on=body.is_on)
@@ -131,7 +131,7 @@ def switch_process_on_box(
 
 
 def _of(at: Services, box: str, name: str) -> ProcessOnBox:
-    at.upkeep.refuse_if_unknown_box(box)
+    at.maintenance.refuse_if_unknown_box(box)
     for view in at.reads.boxes():
         for process in view.processes:
             if (view.id, process.process) == (box, name):

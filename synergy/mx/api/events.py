@@ -17,7 +17,7 @@ from synergy.mx.api.runs import TouchedRun
 from synergy.mx.bodies import WHOLE, Asked, Cursor, Limit, Page
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
-from synergy.queries.schedules.event_effects import Effects, Taken
+from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
 router = APIRouter(tags=["events"])
 
@@ -104,12 +104,12 @@ def list_events(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor =
 def tell_event(at: ServicesDep, person: EventPublisher, body: Told) -> Any:
     """Stores an event, and waits a moment for its effects."""
     who = person.asks(body.reason)
-    taken = at.schedule_actions.tell(body.item(), who, at.now, dry_run=body.dry_run)
+    taken = at.schedule_commands.record_event(body.item(), who, at.now, dry_run=body.dry_run)
     effects = at.schedules.came_of([taken], threading.Event().wait)
     return _told(taken, effects, dry_run=body.dry_run)
 
 
-def _told(taken: Taken, effects: Effects, *, dry_run: bool) -> CameOf:
+def _told(taken: RecordedEvent, effects: Effects, *, dry_run: bool) -> CameOf:
     return CameOf(
         dry_run=dry_run,
         touched=list(map(TouchedRun.of, effects.runs)),

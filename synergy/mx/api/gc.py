@@ -42,5 +42,5 @@ def run_collector(at: ServicesDep, person: Operator, body: Run) -> Any:
         if not at.reads.is_collected():
             raise Unreachable("no scheduler is running that could run the collector: start one")
         who = person.asks(body.reason)
-        at.actions.request_collection(body.process, body.flush, who, at.now)
+        at.maintenance.request_collection(body.process, body.flush, who, at.now)
     return Touched(dry_run=body.dry_run, touched=planned)

@@ -65,7 +65,7 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
     who = person.asks(body.reason)
 
     def changes(*, dry_run: bool) -> list[ProcessChange]:
-        act, made = at.process_actions, []
+        act, made = at.process_commands, []
         if body.trigger_frequency is not None:
             text = body.trigger_frequency
             made.append(act.set_trigger(name, text, who, at.now, dry_run=dry_run))
@@ -85,5 +85,5 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
 def trigger_process(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Triggers a managed process now; runs a free-run process now."""
     who = person.asks(body.reason)
-    done = at.process_actions.trigger(name, who, at.now, dry_run=body.dry_run)
+    done = at.process_commands.trigger(name, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[done])

@@ -53,14 +53,14 @@ def list_dead_letters(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cu
 def replay_dead_letters(at: ServicesDep, person: Operator, body: Replay) -> Any:
     """Sends messages in quarantine to their queues again: all of them, or none."""
     who = person.asks(body.reason)
-    counts = at.upkeep.replay(body.seqs, who, at.now, dry_run=body.dry_run)
+    counts = at.maintenance.replay(body.seqs, who, at.now, dry_run=body.dry_run)
     return _touched(counts, dry_run=body.dry_run)
 
 
 @router.post("/queues/dead/purge", response_model=Touched[Moved], responses=errors(409))
 def purge_dead_letters(at: ServicesDep, person: Admin, body: Asked) -> Any:
     """Drops all messages in quarantine."""
-    dropped = at.upkeep.purge_dead(person.asks(body.reason), at.now, dry_run=body.dry_run)
+    dropped = at.maintenance.purge_dead(person.asks(body.reason), at.now, dry_run=body.dry_run)
     return _touched({QUARANTINE: dropped}, dry_run=body.dry_run)
 
 
@@ -70,7 +70,7 @@ def purge_queue(at: ServicesDep, person: Admin, name: Name, body: Asked) -> Any:
 
     Messages for workers are hints, which the collector sends again; events are lost.
     """
-    dropped = at.upkeep.purge(name, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    dropped = at.maintenance.purge(name, person.asks(body.reason), at.now, dry_run=body.dry_run)
     return _touched({name: dropped}, dry_run=body.dry_run)
 
 

@@ -79,7 +79,7 @@ def preview_definition(
 def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Runs a schedule now, enabled or not, without regard to its constraints."""
     who = person.asks(body.reason)
-    id_ = at.schedule_actions.trigger(name, who, at.now, dry_run=body.dry_run)
+    id_ = at.schedule_commands.trigger(name, who, at.now, dry_run=body.dry_run)
     run = TouchedRun(id=None if body.dry_run else id_, schedule=name, state="launched")
     return Touched(dry_run=body.dry_run, touched=[run])
 
@@ -88,7 +88,7 @@ def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked)
 def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Cancels a one-off job that has not begun."""
     who = person.asks(body.reason)
-    run = at.schedule_actions.cancel_job(name, who, at.now, dry_run=body.dry_run)
+    run = at.schedule_commands.cancel_job(name, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
@@ -100,7 +100,7 @@ def retry_run_of_schedule(
 ) -> Any:
     """Launches a failed run again, with a fresh budget."""
     _require(at, name, id)
-    run = at.schedule_actions.retry(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    run = at.schedule_commands.retry(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
@@ -112,13 +112,13 @@ def cancel_run_of_schedule(
 ) -> Any:
     """Cancels a run that waits, or that was launched and has not begun."""
     _require(at, name, id)
-    run = at.schedule_actions.cancel(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    run = at.schedule_commands.cancel(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
 def _require(at: Services, schedule: str, id_: str) -> None:
     """Raises NotFound for a run that is not of this schedule."""
-    if at.schedule_actions.run(id_).schedule != schedule:
+    if at.schedule_commands.run(id_).schedule != schedule:
         raise NotFound("run", id_, f"no run of {schedule} has this id")
 
 

@@ -57,7 +57,7 @@ def create_schedule(
     The body is the schedule as a file has it, and `reason` and `dry_run` if wanted.
     """
     who = person.asks(body.reason)
-    schedule = at.schedule_actions.create(body.definition, who, at.now, dry_run=body.dry_run)
+    schedule = at.schedule_commands.create(body.definition, who, at.now, dry_run=body.dry_run)
     is_there = schedule.rev > 0
     if body.dry_run or is_there:
         response.status_code = 200
@@ -79,7 +79,7 @@ def replace_schedule(at: ServicesDep, person: Operator, name: Name, body: Writte
     `***` in a definition keeps the current value. An enabled schedule stays enabled.
     """
     who, what = person.asks(body.reason), body.definition
-    schedule = at.schedule_actions.replace(name, what, who, at.now, dry_run=body.dry_run)
+    schedule = at.schedule_commands.replace(name, what, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 
@@ -88,7 +88,7 @@ def remove_schedule(
     at: ServicesDep, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
 ) -> Any:
     """Removes a schedule; past runs are kept, pending ones dropped."""
-    schedule = at.schedule_actions.remove(name, person.asks(reason), at.now, dry_run=dry_run)
+    schedule = at.schedule_commands.remove(name, person.asks(reason), at.now, dry_run=dry_run)
     return _touched(schedule, dry_run=dry_run)
 
 
@@ -96,7 +96,7 @@ def remove_schedule(
 def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Enables a schedule; its constraints start from zero."""
     who = person.asks(body.reason)
-    schedule = at.schedule_actions.enable(name, who, at.now, dry_run=body.dry_run)
+    schedule = at.schedule_commands.enable(name, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 
@@ -104,7 +104,7 @@ def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) 
 def disable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Disables a schedule and drops pending runs; launched ones continue to their end."""
     who = person.asks(body.reason)
-    schedule = at.schedule_actions.disable(name, who, at.now, dry_run=body.dry_run)
+    schedule = at.schedule_commands.disable(name, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 

@@ -137,5 +137,7 @@ def extend_timetable(admin: Admin, services: ServicesDep, body: Extend) -> Touch
     Jobs that cover more because of that are started over, with all jobs made from them.
     """
     actor = admin.asks(body.reason)
-    before = services.actions.extend(body.from_, actor, services.now, dry_run=body.dry_run)
+    before = services.timetable_commands.extend(
+        body.from_, actor, services.now, dry_run=body.dry_run
+    )
     return Touched(dry_run=body.dry_run, touched=[Extended(before=before, after=body.from_)])

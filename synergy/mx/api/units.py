@@ -139,7 +139,7 @@ def _move(
     at: Services, person: Person, id_: str, body: Asked, after: UnitState
 ) -> Touched[TouchedUnit]:
     unit = at.reads.unit(id_)
-    act = at.actions.cancel_unit if after is UnitState.CANCELED else at.actions.retry_unit
+    act = at.unit_commands.cancel if after is UnitState.CANCELED else at.unit_commands.retry
     act(unit, person.asks(body.reason), at.now, dry_run=body.dry_run)
     touched = TouchedUnit(
         id=unit.id,

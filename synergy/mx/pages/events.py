@@ -14,7 +14,7 @@ from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
-from synergy.queries.schedules.event_effects import Taken, causes
+from synergy.queries.schedules.event_effects import RecordedEvent, causes
 from synergy.queries.schedules.events import matching
 from synergy.runtime.identity import short_name
 
@@ -59,7 +59,9 @@ def show_events(
 
 def _effects(at: Services, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
     """The runs of each event by its id, and whether an agent has processed all of them."""
-    came = at.schedules.came_of([Taken(event, False) for event in events], lambda seconds: None)
+    came = at.schedules.came_of(
+        [RecordedEvent(event, False) for event in events], lambda seconds: None
+    )
     runs: dict[str, list[Run]] = {event.id: [] for event in events}
     for run in came.runs:
         for id_ in causes(run) & runs.keys():

@@ -17,8 +17,8 @@ _RECENT = 50  # runs of a listening schedule among which those of an event are l
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """An event as it is stored; not new, if its id was there before."""
+class RecordedEvent:
+    """A stored event; `is_new` is False if its id was stored before."""
 
     event: Event
     is_new: bool
@@ -38,15 +38,15 @@ class Effects:
 
 def effects(
     store: StoreView,
-    taken: Sequence[Taken],
+    recorded: Sequence[RecordedEvent],
     wait: Callable[[float], object] = lambda seconds: None,
 ) -> Effects:
     """What these events did, once an agent has looked, or `PATIENCE` is over.
 
     `wait` lets at most so many seconds pass.
     """
-    newest = max((one.event.seq for one in taken), default=0)
-    keys = {key for one in taken for key in event_keys(one.event.type, one.event.resource)}
+    newest = max((one.event.seq for one in recorded), default=0)
+    keys = {key for one in recorded for key in event_keys(one.event.type, one.event.resource)}
     names = sorted(schedule.name for schedule in store.schedules.listening(sorted(keys)))
     is_decided = _is_looked_at(store, newest)
     for _ in range(_GLANCES if names else 0):
@@ -54,7 +54,7 @@ def effects(
             break
         wait(PATIENCE / _GLANCES)
         is_decided = _is_looked_at(store, newest)
-    ids = {one.event.id for one in taken}
+    ids = {one.event.id for one in recorded}
     return Effects(tuple(names), tuple(_caused(store, names, ids)), is_decided)
 
 

@@ -11,7 +11,7 @@ from synergy.errors import NotFound
 from synergy.model.cursor import no_cursor
 from synergy.model.process import Deployment
 from synergy.model.schedule import Event, Run, RunKind, RunState, Schedule
-from synergy.queries.schedules.event_effects import Effects, Taken, effects
+from synergy.queries.schedules.event_effects import Effects, RecordedEvent, effects
 from synergy.queries.schedules.legs import BY_TIME, legs_of, missing
 from synergy.queries.schedules.listing import failing, matching
 from synergy.queries.schedules.near_names import no_schedule
@@ -178,7 +178,7 @@ class ScheduleReads:
         begin = now if start is None else start
         return preview(definition, self._store.payloads, begin, end, limit, added_at)
 
-    def came_of(self, taken: Sequence[Taken], wait: Callable[[float], object]) -> Effects:
+    def came_of(self, taken: Sequence[RecordedEvent], wait: Callable[[float], object]) -> Effects:
         """What events did that were just taken; see `happenings.effects`."""
         return effects(self._store, taken, wait)
 

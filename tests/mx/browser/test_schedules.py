@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from synergy.commands.jobs import Actor
+from synergy.model.actor import Actor
 from synergy.mx.services import Services
 from tests.mx.browser.conftest import in_each_font
 from tests.mx.pages_kit import of_all_kinds
@@ -21,7 +21,7 @@ def test_a_long_name_leaves_the_buttons_on_the_page(look, worlds, served, name):
     place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
     hook = {"target": "https://example.com/hook", "payload": "{}", "zone": "America/Los_Angeles"}
     definition = {**hook, "when": "2099-12-24T17:00:00Z"}  # without a name one is made
-    Services.at(place).schedule_actions.create(
+    Services.at(place).schedule_commands.create(
         {**definition, "name": name} if name else definition,
         Actor("anna", "it is a long one"),
         world.clock.now(),
@@ -37,7 +37,7 @@ def test_the_form_reads_and_writes_a_calendar_interval(look, worlds, served):
     place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
     services = Services.at(place)
     quarters = {"months": 3, "day": "last", "time": "06:00", "start": "2099-01-31"}
-    services.schedule_actions.create(
+    services.schedule_commands.create(
         {**HOOK, "trigger": {"calendar_interval": {**quarters, "jitter": "5m"}}},
         Actor("anna", ""),
         world.clock.now(),
@@ -61,7 +61,7 @@ def test_the_form_knows_which_ends_of_periods_a_timetable_waits_for(look, worlds
     actor = Actor("anna", "")
     waits = {"process": managed, "statuses": ["failed", "given_up"], "generations": "first"}
     hook = {name: value for name, value in HOOK.items() if name != "trigger"}
-    services.schedule_actions.create(
+    services.schedule_commands.create(
         {**hook, "trigger": {"timetable": waits}}, actor, world.clock.now()
     )
 
