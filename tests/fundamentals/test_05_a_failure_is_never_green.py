@@ -17,7 +17,7 @@ def use_up_the_attempts(system: SchedulerHarness) -> None:
         system.schedule()
         system.work("SiteHour", work=fail)
         system.advance(120)  # the pause before the next attempt, and the collector
-    system.forget_crews()
+    system.new_workers()
 
 
 def test_the_period_is_failed_and_says_why(system):

@@ -13,7 +13,7 @@ from synergy.mx.services import Services
 from tests.deployments import site_and_client
 from tests.mx.asking import Client
 from tests.mx.house import HERE, House
-from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 BASE = "http://localhost:5000"
 
@@ -22,7 +22,7 @@ BASE = "http://localhost:5000"
 def worlds() -> Iterator[Callable[..., SchedulerHarness]]:
     """Makes worlds, which end with the test."""
     yield SchedulerHarness
-    close_worlds()
+    close_systems()
 
 
 @pytest.fixture

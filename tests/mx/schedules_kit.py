@@ -9,7 +9,7 @@ from synergy.delivery.request import Request, Response, sent
 from tests.mx.asking import Client
 from tests.mx.conftest import client_of
 from tests.service.agent_harness import FakeSender, Member
-from tests.service.free_runs import a_free_process, a_world
+from tests.service.free_runs import a_free_process, a_system
 from tests.service.scheduler_harness import SchedulerHarness
 
 API = "/api/v1/schedules"
@@ -21,7 +21,7 @@ class Shop:
     """MX over a world with the process `Report`, at 2015-05-20 12:00:07 UTC."""
 
     def __init__(self) -> None:
-        self.world: SchedulerHarness = a_world(a_free_process("Report"))
+        self.world: SchedulerHarness = a_system(a_free_process("Report"))
         self.client: Client = client_of(self.world)
         self.answer: Response = sent(200, b"taken")
         self._member: Member | None = None

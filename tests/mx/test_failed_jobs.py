@@ -172,7 +172,7 @@ def test_what_failed_is_tried_again_and_then_all_of_it_is_done(world, client):
     entry = {"before": "failed", "after": "embryo", "generation": 1}
     assert dry["touched"] == [{"process": "Hour", "timeperiod": HOUR, **entry}]
     assert world.state("Hour", HOUR) is JobState.FAILED
-    world.forget_crews()
+    world.new_workers()
     body = {"process": "Hour", "from": DAY, "to": "2015051800", "reason": "a new disk"}
     assert post(client, "jobs/retry", body)["touched"] == dry["touched"]
     assert world.store.journal.of_job("Hour", HOUR)[0].event == "job.retried"

@@ -24,7 +24,7 @@ from synergy.timeperiod import Qualifier
 from tests.factories import NOW, a_move, a_unit, an_entry
 from tests.mx.conftest import client_of
 from tests.mx.schedules_kit import Shop
-from tests.service.free_runs import SECOND, a_free_process, a_run, a_world, launch
+from tests.service.free_runs import SECOND, a_free_process, a_run, a_system, launch
 
 HOUR = "2015051700"
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -142,7 +142,7 @@ def test_a_unit_tells_its_story_and_the_end_of_its_log(world, client):
 
 
 def test_a_unit_of_a_run_links_to_it():
-    world = a_world(a_free_process())
+    world = a_system(a_free_process())
     [unit] = launch(world, a_run())
     with client_of(world) as client:
         text = page(client, f"/units/{unit.id}")

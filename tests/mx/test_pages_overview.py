@@ -45,7 +45,7 @@ def settle_but(world, period):
         return Processed({"rows": 1})
 
     for name in world.deployment.managed():
-        world.crew(name, work)
+        world.runner(name, work)
     world.settle()
     for _ in range(10):
         world.advance(61)
@@ -122,7 +122,7 @@ def test_the_job_that_others_wait_for_is_named(world, client):
 
 def test_once_all_is_done_all_is_well(world, client):
     for name in world.deployment.managed():
-        world.crew(name, lambda _task: Processed({"rows": 1}))
+        world.runner(name, lambda _task: Processed({"rows": 1}))
     world.settle()
     page = get(client, "/")
     assert "All is well" in page.text

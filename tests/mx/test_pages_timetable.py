@@ -21,7 +21,7 @@ NOON = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 START = "2015051700"
 
 
-def a_world(worlds, deployment, start=START, now=NOON):
+def a_system(worlds, deployment, start=START, now=NOON):
     world = worlds(deployment, start, now)
     world.store.facts.set(TIMETABLE_START, start)
     return world
@@ -56,7 +56,7 @@ def site(**hourly):
 
 
 def test_a_row_is_a_day_of_hours_newest_first(worlds):
-    world = a_world(worlds, site())
+    world = a_system(worlds, site())
     shown = calendar(places(world, "site"), NOON)
     assert shown.heads == (("", "year"), ("Month", "month"), ("", "day"))
     assert [row.lanes[2].label for row in shown.rows] == ["20 Wed", "19 Tue", "18 Mon", "17 Sun"]
@@ -66,7 +66,7 @@ def test_a_row_is_a_day_of_hours_newest_first(worlds):
 
 
 def test_a_lane_spans_all_rows_that_its_job_covers(worlds):
-    world = a_world(worlds, site(), start="2015043000", now=datetime(2015, 5, 3, tzinfo=UTC))
+    world = a_system(worlds, site(), start="2015043000", now=datetime(2015, 5, 3, tzinfo=UTC))
     rows = calendar(places(world, "site"), NOON).rows
     months = [row.lanes[1] for row in rows]  # 3, 2 and 1 May, then 30 April
     assert [None if lane is None else (lane.label, lane.span) for lane in months] == [
@@ -75,7 +75,7 @@ def test_a_lane_spans_all_rows_that_its_job_covers(worlds):
 
 
 def test_a_window_begins_where_it_is_asked_to_and_names_its_neighbours(worlds):
-    world = a_world(worlds, site(), start="2015010100")
+    world = a_system(worlds, site(), start="2015010100")
     shown = calendar(places(world, "site"), NOON, at="2015020000", rows=10)
     assert [row.lanes[2].label for row in shown.rows][::9] == ["10 Tue", "01 Sun"]
     assert (shown.older, shown.newer) == ("2015012200", "2015021100")
@@ -84,7 +84,7 @@ def test_a_window_begins_where_it_is_asked_to_and_names_its_neighbours(worlds):
 
 
 def test_the_cell_of_a_grouped_job_covers_its_periods(worlds):
-    world = a_world(worlds, site(time_grouping=6))
+    world = a_system(worlds, site(time_grouping=6))
     cells = calendar(places(world, "site"), NOON).rows[1].cells
     # the job of 06 covers hours 0 to 6, that of 23 what is left
     assert [(cell.timeperiod, cell.span) for cell in cells] == [
@@ -93,7 +93,7 @@ def test_the_cell_of_a_grouped_job_covers_its_periods(worlds):
 
 
 def test_years_alone_stand_ten_in_a_row(worlds):
-    world = a_world(worlds, a_deployment({"report": [a_process("Report", YEARLY)]}), "2008010100")
+    world = a_system(worlds, a_deployment({"report": [a_process("Report", YEARLY)]}), "2008010100")
     shown = calendar(places(world, "report"), NOON)
     assert shown.heads == ()
     assert [[cell and cell.timeperiod for cell in row.cells] for row in shown.rows] == [
@@ -104,7 +104,7 @@ def test_years_alone_stand_ten_in_a_row(worlds):
 
 
 def test_what_is_late_stale_or_open_is_marked(worlds):
-    world = a_world(worlds, site())
+    world = a_system(worlds, site())
     move(world, "Hour", "2015051900", "2015051900", JobState.NOOP)
     move(world, "Hour", "2015051900", "2015051900", JobState.NOOP, before=JobState.NOOP, stale=True)
     rows = calendar(places(world, "site"), NOON).rows
@@ -118,7 +118,7 @@ def test_what_is_late_stale_or_open_is_marked(worlds):
 
 
 def test_the_overview_shows_the_worst_of_each_month(worlds):
-    world = a_world(worlds, site(), start="2015033100", now=datetime(2015, 5, 1, tzinfo=UTC))
+    world = a_system(worlds, site(), start="2015033100", now=datetime(2015, 5, 1, tzinfo=UTC))
     move(world, "Hour", "2015033100", "2015033123", JobState.NOOP)
     move(world, "Month", "2015030000", "2015030000", JobState.NOOP)
     move(world, "Hour", "2015040100", "2015043018", JobState.NOOP)
@@ -141,7 +141,7 @@ def world(worlds):
     day = a_process("Day", DAILY, source="hour", sink="day")
     hour = a_process("Hour", HOURLY, source="raw", sink="hour")
     client = a_process("Client", DAILY)
-    return a_world(
+    return a_system(
         worlds, a_deployment({"site": [day, hour], "client": [client]}, {"client": ("site",)})
     )
 
@@ -159,7 +159,7 @@ def test_trees_stand_under_their_page_by_their_label(worlds):
     tree = Tree(name="site", processes=("Hour",), mx_name="Sites", mx_page="traffic")
     deployment = a_deployment({"site": [a_process("Hour", HOURLY)]})
     named = type(deployment)(deployment.processes, {"site": tree})
-    with client_of(a_world(worlds, named)) as client:
+    with client_of(a_system(worlds, named)) as client:
         page = text(client.get("/timetable"))
         assert "<h2>traffic</h2>" in page
         assert '<a href="/timetable/site">Sites</a>' in page
@@ -283,7 +283,7 @@ def test_jobs_outside_the_timetable_are_not_found(client):
 
 def test_names_and_reasons_are_shown_as_they_are_written(worlds):
     name = "Day<script>alert(1)</script>"
-    with client_of(a_world(worlds, a_deployment({"a&b": [a_process(name, DAILY)]}))) as client:
+    with client_of(a_system(worlds, a_deployment({"a&b": [a_process(name, DAILY)]}))) as client:
         assert "<script>alert" not in text(client.get("/timetable/a%26b"))
         world_page = text(client.get("/timetable/a%26b?table=1"))
         assert "<script>alert" not in world_page

@@ -13,7 +13,7 @@ from synergy.mx.access import Role
 from synergy.storage.protocol import LogLine
 from tests.factories import NOW, a_unit, some_units
 from tests.mx.conftest import client_of
-from tests.service.free_runs import SECOND, a_free_process, a_run, a_world, launch
+from tests.service.free_runs import SECOND, a_free_process, a_run, a_system, launch
 
 AT = "/api/v1/units"
 HOUR = "2015051700"
@@ -117,7 +117,7 @@ def test_another_unit_of_the_job_is_another_story(world, client):
 @pytest.fixture
 def free():
     """A world in which a unit carries out a run, its client, and the unit."""
-    world = a_world(a_free_process())
+    world = a_system(a_free_process())
     [unit] = launch(world, a_run())
     with client_of(world) as client:
         yield world, client, unit

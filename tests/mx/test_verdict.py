@@ -14,7 +14,7 @@ from tests.service.audits import audit
 def done(world):
     """All is done, and the deployment is not new any more."""
     for name in world.deployment.managed():
-        world.crew(name, lambda _task: Processed({"rows": 1}))
+        world.runner(name, lambda _task: Processed({"rows": 1}))
     world.settle()
     world.advance(301)
     world.settle()

@@ -174,11 +174,11 @@ def a_worker(name: str = "Export", **fields: object) -> FreerunProcess:
     )  # fmt: skip
 
 
-def work(yard: AgentHarness, process: str, state: UnitState = UnitState.PROCESSED) -> int:
+def work(agents: AgentHarness, process: str, state: UnitState = UnitState.PROCESSED) -> int:
     """Has a worker carry out what waits for it; how many units."""
-    store, now = yard.store, yard.clock.now()
-    bodies = yard.bus.depths([process]).get(process, 0)
-    consumer = yard.bus.consumer(process)
+    store, now = agents.store, agents.clock.now()
+    bodies = agents.bus.depths([process]).get(process, 0)
+    consumer = agents.bus.consumer(process)
     with store.batch() as batch:
         messages = [delivery.message for delivery in consumer.take(bodies, batch)]
         hints = [Hint(message.unit, message.attempt) for message in messages]

@@ -1,4 +1,4 @@
-"""Audits of a world whose result is kept in its store, as commands make them."""
+"""Audits of a system whose result is kept in its store, as commands make them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from synergy.queries.reads import Reads
 from tests.service.scheduler_harness import SchedulerHarness
 
 
-def audit(world: SchedulerHarness) -> None:
+def audit(system: SchedulerHarness) -> None:
     """Makes one, and stores its result."""
-    reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    audited(world.store, reads.audit, world.clock, lambda _done, _total: None)
+    reads = Reads(system.store, system.bus, system.deployment, system.clock)
+    audited(system.store, reads.audit, system.clock, lambda _done, _total: None)

@@ -49,7 +49,7 @@ class Commands:
         assert self.run(*argv, "--json") == code, self.text
         return json.loads(self.out)
 
-    def a_world(self) -> SchedulerHarness:
+    def open_system(self) -> SchedulerHarness:
         """The deployment of the project itself, moved on by hand, in the store of the home."""
         project = compose.open_project()
         store = SqliteStore.open(project.settings.store_file)

@@ -35,18 +35,18 @@ def commands(
 
 @pytest.fixture
 def deployed(commands: Commands) -> Iterator[SchedulerHarness]:
-    """A world whose store the commands share; its scheduler has not made a turn yet."""
-    world = commands.a_world()
-    yield world
-    world.bus.close()
-    world.store.close()
+    """A system whose store the commands share; its scheduler has not made a turn yet."""
+    system = commands.open_system()
+    yield system
+    system.bus.close()
+    system.store.close()
 
 
 @pytest.fixture
 def factory() -> Iterator[AgentHarness]:
-    """A yard with two free-run processes and a managed one."""
+    """A set of agents with two free-run processes and a managed one."""
     daily = a_deployment({"site": [a_process("Daily", DAILY)]})
     workers = {name: a_worker(name) for name in ("Export", "Clean")}
-    yard = AgentHarness(Deployment({**daily.processes, **workers}, daily.trees))
-    yield yard
-    yard.close()
+    agents = AgentHarness(Deployment({**daily.processes, **workers}, daily.trees))
+    yield agents
+    agents.close()

@@ -26,8 +26,8 @@ def a_free_process(name: str = "Report", **fields: Any) -> FreerunProcess:
     return FreerunProcess(name=name, **given)
 
 
-def a_world(*free: FreerunProcess, tree: bool = True) -> SchedulerHarness:
-    """A world with these processes; unless told otherwise with a tree of one process as well."""
+def a_system(*free: FreerunProcess, tree: bool = True) -> SchedulerHarness:
+    """A system with these processes; unless told otherwise with a tree of one process as well."""
     trees = {"site": [a_process("Site", HOURLY, source="raw", sink="site")]} if tree else {}
     managed = a_deployment(trees)
     processes = {**managed.processes, **{process.name: process for process in free}}
@@ -49,41 +49,41 @@ def a_run(key: str = "due:1", process: str = "Report", **fields: Any) -> Run:
     )  # fmt: skip
 
 
-def launch(world: SchedulerHarness, *runs: Run) -> list[UnitOfWork]:
+def launch(system: SchedulerHarness, *runs: Run) -> list[UnitOfWork]:
     """Stores the runs and their units, and tells the workers, in one step."""
-    process = world.deployment.freerun()[runs[0].program]
-    with world.store.batch() as batch:
-        world.store.runs.create(runs, "a test")
+    process = system.deployment.freerun()[runs[0].program]
+    with system.store.batch() as batch:
+        system.store.runs.create(runs, "a test")
         return launch_worker(
-            world.store, world.bus, runs, process, world.clock.now(), "a test", batch
+            system.store, system.bus, runs, process, system.clock.now(), "a test", batch
         )
 
 
-def unit(world: SchedulerHarness, run: Run) -> UnitOfWork:
+def unit(system: SchedulerHarness, run: Run) -> UnitOfWork:
     """The unit of a run as it is now."""
-    return world.store.units.get([run.id])[0]
+    return system.store.units.get([run.id])[0]
 
 
-def another_crew(world: SchedulerHarness, process: str, owner: str, work: Any) -> UnitRunner:
+def another_runner(system: SchedulerHarness, process: str, owner: str, work: Any) -> UnitRunner:
     """One more worker of a process; whoever makes it closes it."""
-    return UnitRunner(world.workplace(process, owner), work, ("domain",))
+    return UnitRunner(system.workplace(process, owner), work, ("domain",))
 
 
 def carry_out(
-    world: SchedulerHarness,
+    system: SchedulerHarness,
     work: Callable[[Task], Any],
     process: str = "Report",
     owner: str = "a worker",
 ) -> bool:
     """Has a new worker carry out one group; False if none waits."""
     with (
-        closing(another_crew(world, process, owner, work)) as crew,
-        closing(world.bus.consumer(process)) as consumer,
+        closing(another_runner(system, process, owner, work)) as runner,
+        closing(system.bus.consumer(process)) as consumer,
     ):
-        return crew.round(consumer)
+        return runner.round(consumer)
 
 
-def events(world: SchedulerHarness, units: Sequence[UnitOfWork]) -> list[str]:
+def events(system: SchedulerHarness, units: Sequence[UnitOfWork]) -> list[str]:
     """What the journal tells of these units and their runs, in order."""
     ids = {one.id for one in units}
-    return [e.event for e in world.store.journal.since(0, 10_000) if e.unit in ids]
+    return [e.event for e in system.store.journal.since(0, 10_000) if e.unit in ids]

@@ -42,13 +42,13 @@ def copy_rows(task: Task) -> Outcome:
     return Processed({"rows": len(rows)})
 
 
-WORLDS: list[SchedulerHarness] = []  # those that are open, for `close_worlds`
+OPEN_SYSTEMS: list[SchedulerHarness] = []  # those that are open, for `close_systems`
 
 
-def close_worlds() -> None:
-    """Closes every world that a test made."""
-    while WORLDS:
-        WORLDS.pop().close()
+def close_systems() -> None:
+    """Closes every system that a test made."""
+    while OPEN_SYSTEMS:
+        OPEN_SYSTEMS.pop().close()
 
 
 class SchedulerHarness:
@@ -75,19 +75,19 @@ class SchedulerHarness:
         self.maintenance = Maintenance(self.store, self.bus, deployment)
         self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self.ended: list[int] = []  # exit codes with which workers would have ended themselves
-        self._crews: dict[str, UnitRunner] = {}
-        WORLDS.append(self)
+        self._runners: dict[str, UnitRunner] = {}
+        OPEN_SYSTEMS.append(self)
 
     def close(self) -> None:
-        self.forget_crews()
+        self.new_workers()
         self.bus.close()
         self.store.close()
 
-    def forget_crews(self) -> None:
+    def new_workers(self) -> None:
         """The worker processes end; the next work is done by new ones."""
-        for crew in self._crews.values():
-            crew.close()
-        self._crews.clear()
+        for runner in self._runners.values():
+            runner.close()
+        self._runners.clear()
 
     def workplace(self, process: str, owner: str) -> Workplace:
         return Workplace(
@@ -106,11 +106,11 @@ class SchedulerHarness:
     def a_scheduler(self, owner: str) -> Scheduler:
         return Scheduler(self.workplace("", owner))
 
-    def crew(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> UnitRunner:
-        if process not in self._crews:
+    def runner(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> UnitRunner:
+        if process not in self._runners:
             workplace = self.workplace(process, f"w-{process}")
-            self._crews[process] = UnitRunner(workplace, work, ("domain",), end=self.ended.append)
-        return self._crews[process]
+            self._runners[process] = UnitRunner(workplace, work, ("domain",), end=self.ended.append)
+        return self._runners[process]
 
     def schedule(self) -> None:
         """Turns of the scheduler until it has nothing to do at this instant."""
@@ -123,7 +123,7 @@ class SchedulerHarness:
         """Has a worker of the process carry out one group; False if none waits."""
         consumer = self.bus.consumer(process)
         try:
-            return self.crew(process, work).round(consumer)
+            return self.runner(process, work).round(consumer)
         finally:
             consumer.close()
 

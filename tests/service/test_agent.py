@@ -23,24 +23,24 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def yard() -> Iterator[AgentHarness]:
-    yard = AgentHarness()
-    yield yard
-    yard.close()
+def agents() -> Iterator[AgentHarness]:
+    agents = AgentHarness()
+    yield agents
+    agents.close()
 
 
 # Time
 
 
-def test_a_cron_schedule_is_sent_to_its_webhook_at_each_due_time(yard):
-    yard.add("hourly", cron="0 * * * *", payload="due at ${scheduledTime}")
-    member = yard.member()
-    yard.advance(member, 2 * 3600)
+def test_a_cron_schedule_is_sent_to_its_webhook_at_each_due_time(agents):
+    agents.add("hourly", cron="0 * * * *", payload="due at ${scheduledTime}")
+    member = agents.member()
+    agents.advance(member, 2 * 3600)
     assert [request.body for request in member.sender.requests] == [
         b"due at 2026-03-10T13:00:00.000Z",
         b"due at 2026-03-10T14:00:00.000Z",
     ]
-    runs = yard.runs("hourly")
+    runs = agents.runs("hourly")
     assert [run.due_at for run in runs] == [NOW + HOUR, NOW + 2 * HOUR]
     assert {run.state for run in runs} == {RunState.PROCESSED}
     assert [request.key for request in member.sender.requests] == [run.id for run in runs]
@@ -49,27 +49,27 @@ def test_a_cron_schedule_is_sent_to_its_webhook_at_each_due_time(yard):
     ]
 
 
-def test_nothing_is_due_a_moment_early(yard):
-    yard.add("hourly", cron="0 * * * *")
-    member = yard.member()
-    yard.advance(member, 3599.999)
-    assert not yard.runs()
-    yard.advance(member, 0.001)
-    assert len(yard.runs()) == 1
+def test_nothing_is_due_a_moment_early(agents):
+    agents.add("hourly", cron="0 * * * *")
+    member = agents.member()
+    agents.advance(member, 3599.999)
+    assert not agents.runs()
+    agents.advance(member, 0.001)
+    assert len(agents.runs()) == 1
 
 
-def test_a_one_off_job_runs_once(yard):
-    yard.add("later", when=(NOW + HOUR).isoformat())
-    yard.add("at-once", when=(NOW - HOUR).isoformat())
-    member = yard.member()
-    yard.advance(member, 7200)
-    assert [run.schedule for run in yard.runs()] == ["at-once", "later"]
-    assert yard.states() == {RunState.PROCESSED: 2}
+def test_a_one_off_job_runs_once(agents):
+    agents.add("later", when=(NOW + HOUR).isoformat())
+    agents.add("at-once", when=(NOW - HOUR).isoformat())
+    member = agents.member()
+    agents.advance(member, 7200)
+    assert [run.schedule for run in agents.runs()] == ["at-once", "later"]
+    assert agents.states() == {RunState.PROCESSED: 2}
 
 
-def test_an_idle_agent_only_looks_after_its_leases(yard):
-    yard.add("yearly", cron="0 0 1 1 *")
-    member = yard.member()
+def test_an_idle_agent_only_looks_after_its_leases(agents):
+    agents.add("yearly", cron="0 0 1 1 *")
+    member = agents.member()
     assert member.rest() == pytest.approx(4.0)
 
 
@@ -81,12 +81,12 @@ THREE_HOURS = [NOW + n * HOUR for n in (1, 2, 3)]
     [("all", THREE_HOURS, []), ("latest", THREE_HOURS[2:], THREE_HOURS[:2]),
      ("none", [], THREE_HOURS)],
 )  # fmt: skip
-def test_an_outage_of_three_hours_under_each_policy(yard, policy, ran, skipped):
-    yard.add("hourly", cron="0 * * * *", catchup=policy)
-    yard.clock.advance(3 * 3600 + 1800)
-    member = yard.member()
+def test_an_outage_of_three_hours_under_each_policy(agents, policy, ran, skipped):
+    agents.add("hourly", cron="0 * * * *", catchup=policy)
+    agents.clock.advance(3 * 3600 + 1800)
+    member = agents.member()
     member.rest()
-    runs = yard.runs()
+    runs = agents.runs()
     assert [run.due_at for run in runs] == THREE_HOURS
     assert [run.due_at for run in runs if run.state is RunState.PROCESSED] == ran
     assert [run.due_at for run in runs if run.state is RunState.SKIPPED] == skipped
@@ -94,10 +94,10 @@ def test_an_outage_of_three_hours_under_each_policy(yard, policy, ran, skipped):
     assert [request.scheduled_at for request in member.sender.requests] == ran
 
 
-def test_the_runs_of_a_catch_up_are_sent_one_after_the_other_oldest_first(yard):
-    yard.add("hourly", cron="0 * * * *")
-    yard.clock.advance(3 * 3600 + 60)
-    member = yard.member(receiver=lambda _: None)
+def test_the_runs_of_a_catch_up_are_sent_one_after_the_other_oldest_first(agents):
+    agents.add("hourly", cron="0 * * * *")
+    agents.clock.advance(3 * 3600 + 60)
+    member = agents.member(receiver=lambda _: None)
     for number in (1, 2, 3):
         member.rest()
         assert [r.scheduled_at for r in member.sender.requests] == THREE_HOURS[:number]
@@ -106,105 +106,105 @@ def test_the_runs_of_a_catch_up_are_sent_one_after_the_other_oldest_first(yard):
         member.sender.receiver = lambda _: None
 
 
-def test_what_comes_due_during_a_catch_up_comes_after_it(yard):
-    yard.add("minutely", cron="* * * * *")
-    yard.clock.advance(3 * 60)
-    member = yard.member(receiver=lambda _: None)
+def test_what_comes_due_during_a_catch_up_comes_after_it(agents):
+    agents.add("minutely", cron="* * * * *")
+    agents.clock.advance(3 * 60)
+    member = agents.member(receiver=lambda _: None)
     member.rest()
-    yard.advance(member, 60)
+    agents.advance(member, 60)
     minutes = [NOW + timedelta(minutes=number) for number in (1, 2, 3, 4)]
     assert [r.scheduled_at for r in member.sender.requests] == minutes[:1]
     member.sender.receiver = lambda _: sent()
     member.rest()
     assert [r.scheduled_at for r in member.sender.requests] == minutes
     member.sender.receiver = lambda _: None
-    yard.advance(member, 120)  # it is over: nobody waits for the one before him any more
+    agents.advance(member, 120)  # it is over: nobody waits for the one before him any more
     assert len(member.sender.requests) == 6
 
 
-def test_many_that_are_due_at_the_same_time(yard):
+def test_many_that_are_due_at_the_same_time(agents):
     for number in range(1201):
-        yard.add(f"s{number}", cron="0 * * * *")
-    member = yard.member()
-    yard.advance(member, 3600)
-    assert yard.states() == {RunState.PROCESSED: 1201}
+        agents.add(f"s{number}", cron="0 * * * *")
+    member = agents.member()
+    agents.advance(member, 3600)
+    assert agents.states() == {RunState.PROCESSED: 1201}
     assert len(member.sender.requests) == 1201
 
 
 # The clock
 
 
-def test_a_clock_that_goes_back_an_hour_fires_nothing_twice(yard):
-    yard.add("minutely", cron="* * * * *")
-    member = yard.member()
-    yard.advance(member, 600)
-    assert len(yard.runs()) == 10
-    yard.clock.set_wall(yard.clock.now() - HOUR)
-    yard.advance(member, 3600)
-    assert len(yard.runs()) == 10
-    yard.advance(member, 60)
-    assert len(yard.runs()) == 11
-    assert yard.states() == {RunState.PROCESSED: 11}
+def test_a_clock_that_goes_back_an_hour_fires_nothing_twice(agents):
+    agents.add("minutely", cron="* * * * *")
+    member = agents.member()
+    agents.advance(member, 600)
+    assert len(agents.runs()) == 10
+    agents.clock.set_wall(agents.clock.now() - HOUR)
+    agents.advance(member, 3600)
+    assert len(agents.runs()) == 10
+    agents.advance(member, 60)
+    assert len(agents.runs()) == 11
+    assert agents.states() == {RunState.PROCESSED: 11}
 
 
-def test_after_a_jump_of_the_clock_nothing_is_fired_for_two_ticks(yard):
-    yard.add("minutely", cron="* * * * *")
-    member = yard.member()
+def test_after_a_jump_of_the_clock_nothing_is_fired_for_two_ticks(agents):
+    agents.add("minutely", cron="* * * * *")
+    member = agents.member()
     member.rest()
-    yard.clock.set_wall(NOW + timedelta(minutes=2))
-    yard.advance(member, 7.9)
-    assert not yard.runs()
-    yard.advance(member, 0.1)
-    assert len(yard.runs()) == 2
-    assert [e.why for e in yard.store.journal.find() if e.event == "clock.jumped"] == [
+    agents.clock.set_wall(NOW + timedelta(minutes=2))
+    agents.advance(member, 7.9)
+    assert not agents.runs()
+    agents.advance(member, 0.1)
+    assert len(agents.runs()) == 2
+    assert [e.why for e in agents.store.journal.find() if e.event == "clock.jumped"] == [
         "the clock of box moved by +120 s"
     ]
 
 
-def test_a_clock_that_goes_forward_a_day_is_believed_after_a_while_and_catch_up_is_bounded(yard):
-    yard.add("minutely", cron="* * * * *")
-    member = yard.member()
+def test_a_clock_that_goes_forward_a_day_is_believed_after_a_while_and_catch_up_is_bounded(agents):
+    agents.add("minutely", cron="* * * * *")
+    member = agents.member()
     member.rest()
-    yard.clock.set_wall(NOW + timedelta(days=1))
-    yard.advance(member, 179)
-    assert not yard.runs()
-    yard.advance(member, 10)
-    states = yard.states()
+    agents.clock.set_wall(NOW + timedelta(days=1))
+    agents.advance(member, 179)
+    assert not agents.runs()
+    agents.advance(member, 10)
+    states = agents.states()
     assert states[RunState.PROCESSED] == len(member.sender.requests) <= 65
     assert states[RunState.SKIPPED] >= 1
 
 
-def test_a_jump_is_believed_when_another_box_agrees_and_not_while_one_differs(yard):
-    yard.add("hourly", cron="0 * * * *")
-    yard.store.boxes.report("other", [], NOW)
-    member = yard.member()
+def test_a_jump_is_believed_when_another_box_agrees_and_not_while_one_differs(agents):
+    agents.add("hourly", cron="0 * * * *")
+    agents.store.boxes.report("other", [], NOW)
+    member = agents.member()
     member.rest()
-    yard.clock.set_wall(NOW + timedelta(hours=5))
+    agents.clock.set_wall(NOW + timedelta(hours=5))
     for second in range(0, 600, 15):
-        yard.advance(member, 15)
-        yard.store.boxes.report("other", [], NOW + timedelta(seconds=second))
-    assert not yard.runs()
-    yard.store.boxes.report("other", [], yard.clock.now())
-    yard.advance(member, 10)
-    assert len(yard.runs()) == 5
+        agents.advance(member, 15)
+        agents.store.boxes.report("other", [], NOW + timedelta(seconds=second))
+    assert not agents.runs()
+    agents.store.boxes.report("other", [], agents.clock.now())
+    agents.advance(member, 10)
+    assert len(agents.runs()) == 5
 
 
 # What is wrong with one schedule
 
 
-def test_what_cannot_be_decided_is_disabled_and_holds_up_no_other(yard):
+def test_what_cannot_be_decided_is_disabled_and_holds_up_no_other(agents):
     for name in ("a", "broken", "z"):
-        yard.add(name, cron="0 * * * *")
-    (row,) = yard.store.schedules.get(["broken"])
+        agents.add(name, cron="0 * * * *")
+    (row,) = agents.store.schedules.get(["broken"])
     broken = replace(row, progress={"begun": "yesterday"})
-    assert not yard.store.schedules.change([ScheduleChange(broken)])
-    member = yard.member()
-    yard.advance(member, 3600)
-    assert sorted(run.schedule for run in yard.runs()) == ["a", "z"]
-    (row,) = yard.store.schedules.get(["broken"])
+    assert not agents.store.schedules.change([ScheduleChange(broken)])
+    member = agents.member()
+    agents.advance(member, 3600)
+    assert sorted(run.schedule for run in agents.runs()) == ["a", "z"]
+    (row,) = agents.store.schedules.get(["broken"])
     assert not row.is_enabled
     assert row.reason.startswith("it cannot be decided about: ")
-    assert [e.process for e in yard.store.journal.find() if e.event == "schedule.disabled"] == [
+    assert [e.process for e in agents.store.journal.find() if e.event == "schedule.disabled"] == [
         "broken"
     ]
 
@@ -220,43 +220,43 @@ def test_a_schedule_whose_process_is_gone_is_disabled_with_the_reason(factory):
     assert not factory.runs()
 
 
-def test_disabling_drops_what_is_pending_with_the_reason(yard):
-    yard.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
-    member = yard.member()
-    yard.advance(member, 3660)
-    assert yard.states() == {RunState.PENDING_CONSTRAINT: 1}
-    yard.actions.disable("patient", OPERATOR, yard.clock.now())
-    yard.advance(member, 1)
-    (run,) = yard.runs()
+def test_disabling_drops_what_is_pending_with_the_reason(agents):
+    agents.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
+    member = agents.member()
+    agents.advance(member, 3660)
+    assert agents.states() == {RunState.PENDING_CONSTRAINT: 1}
+    agents.actions.disable("patient", OPERATOR, agents.clock.now())
+    agents.advance(member, 1)
+    (run,) = agents.runs()
     assert run.state is RunState.ABORTED
     assert "disabled" in run.reason
-    yard.advance(member, 7200)
-    assert len(yard.runs()) == 1
+    agents.advance(member, 7200)
+    assert len(agents.runs()) == 1
 
 
-def test_enabling_drops_what_an_agent_that_disabled_it_has_left(yard):
-    yard.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
-    member = yard.member()
-    yard.advance(member, 3660)
-    (row,) = yard.store.schedules.get(["patient"])
-    change, _ = disabling(row, "the receiver wants no more", "agent", yard.clock.now())
-    assert not yard.store.schedules.change([change])
-    yard.actions.enable("patient", OPERATOR, yard.clock.now())
-    yard.advance(member, 1800)
-    (run,) = yard.runs()
+def test_enabling_drops_what_an_agent_that_disabled_it_has_left(agents):
+    agents.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
+    member = agents.member()
+    agents.advance(member, 3660)
+    (row,) = agents.store.schedules.get(["patient"])
+    change, _ = disabling(row, "the receiver wants no more", "agent", agents.clock.now())
+    assert not agents.store.schedules.change([change])
+    agents.actions.enable("patient", OPERATOR, agents.clock.now())
+    agents.advance(member, 1800)
+    (run,) = agents.runs()
     assert (run.state, run.reason) == (RunState.ABORTED, "its schedule was disabled")
 
 
-def test_editing_drops_what_is_pending_and_fires_nothing_from_before(yard):
-    yard.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
-    member = yard.member()
-    yard.advance(member, 3660)
-    yard.actions.replace(
+def test_editing_drops_what_is_pending_and_fires_nothing_from_before(agents):
+    agents.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
+    member = agents.member()
+    agents.advance(member, 3660)
+    agents.actions.replace(
         "patient", {"target": "https://other.example/", "cron": "0 * * * *"}, OPERATOR,
-        yard.clock.now(),
+        agents.clock.now(),
     )  # fmt: skip
-    yard.advance(member, 3600)
-    first, second = yard.runs()
+    agents.advance(member, 3600)
+    first, second = agents.runs()
     assert (first.state, first.reason) == (RunState.ABORTED, "superseded by version 2")
     assert (second.state, second.version) == (RunState.PROCESSED, 2)
     assert [r.target.url for r in member.sender.requests] == ["https://other.example/"]
@@ -335,70 +335,70 @@ def test_a_run_without_its_unit_gets_it(factory):
 # What happens
 
 
-def test_part_f_from_end_to_end(yard):
+def test_part_f_from_end_to_end(agents):
     day = datetime(2026, 3, 10, tzinfo=UTC)
-    yard.add(
+    agents.add(
         "after-files",
         dependencies=[
             {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": 3600},
             {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},
         ],
     )
-    member = yard.member()
+    member = agents.member()
 
     def events(type_: str, resource: str, *times: str) -> int:
         for text in times:
             at = datetime.combine(day, time.fromisoformat(text), UTC)
-            yard.event(type_, resource, at)
+            agents.event(type_, resource, at)
         member.rest()
-        return len(yard.runs())
+        return len(agents.runs())
 
     assert events("FILE", "/dir/path/a", "11:59:59", "12:04:59", "12:14:50") == 0
     assert events("FILE", "/dir/an_other_path/x", "12:20:00") == 0
     assert events("TIME BASED", "cron", "12:30:00") == 1
     assert events("TIME BASED", "cron", "13:10:00") == 2
     assert events("TIME BASED", "cron", "13:30:00") == 2
-    assert yard.states() == {RunState.PROCESSED: 2}
+    assert agents.states() == {RunState.PROCESSED: 2}
 
 
-def test_an_event_counts_once_whatever_crashes(yard):
-    yard.add("sum", trigger={"partition": {"dataset": "orders", "n": 2}})
-    yard.event("PARTITION", "orders", NOW, "one")
-    member = yard.member()
+def test_an_event_counts_once_whatever_crashes(agents):
+    agents.add("sum", trigger={"partition": {"dataset": "orders", "n": 2}})
+    agents.event("PARTITION", "orders", NOW, "one")
+    member = agents.member()
     member.rest()
-    yard.store.facts.set("agent.events", "0")
-    yard.event("PARTITION", "orders", NOW, "one")
-    other = yard.member("agent-2")
-    yard.advance(other, 30)
+    agents.store.facts.set("agent.events", "0")
+    agents.event("PARTITION", "orders", NOW, "one")
+    other = agents.member("agent-2")
+    agents.advance(other, 30)
     assert other.agent.decides
-    assert not yard.runs()
-    yard.event("PARTITION", "orders", NOW, "two")
+    assert not agents.runs()
+    agents.event("PARTITION", "orders", NOW, "two")
     other.rest()
-    assert [run.detail.cause["events"] for run in yard.runs()] == [["one", "two"]]
+    assert [run.detail.cause["events"] for run in agents.runs()] == [["one", "two"]]
 
 
-def test_a_page_of_events_makes_one_change_of_each_schedule(yard):
-    yard.add("sum", trigger={"partition": {"dataset": "orders", "n": 100}})
-    member = yard.member()
+def test_a_page_of_events_makes_one_change_of_each_schedule(agents):
+    agents.add("sum", trigger={"partition": {"dataset": "orders", "n": 100}})
+    member = agents.member()
     member.rest()
-    (before,) = yard.store.schedules.get(["sum"])
+    (before,) = agents.store.schedules.get(["sum"])
     for number in range(99):
-        yard.event("PARTITION", "orders", NOW, f"e{number}")
+        agents.event("PARTITION", "orders", NOW, f"e{number}")
     member.rest()
-    (after,) = yard.store.schedules.get(["sum"])
+    (after,) = agents.store.schedules.get(["sum"])
     assert after.rev == before.rev + 1
-    yard.event("PARTITION", "orders", NOW, "the hundredth")
+    agents.event("PARTITION", "orders", NOW, "the hundredth")
     member.rest()
-    assert len(yard.runs()) == 1
+    assert len(agents.runs()) == 1
 
 
 def finish_jobs(
-    yard: AgentHarness, first: str, last: str, after: JobState = JobState.PROCESSED
+    agents: AgentHarness, first: str, last: str, after: JobState = JobState.PROCESSED
 ) -> None:
     move = JobMove(
         "Daily", DAILY, DAILY.parse(first), DAILY.parse(last), JobState.EMBRYO, after, 1, "", "s"
     )
-    assert not yard.store.jobs.move([move], yard.clock.now())
+    assert not agents.store.jobs.move([move], agents.clock.now())
 
 
 def test_each_period_that_is_finished_triggers_a_run(factory):
@@ -463,17 +463,17 @@ def test_a_period_that_is_done_again_triggers_again_and_says_so(factory):
     assert bodies == [b"2026030100 1", b"2026030100 2"]
 
 
-def do_again(yard: AgentHarness, period: str, generation: int = 1) -> None:
-    day, now = DAILY.parse(period), yard.clock.now()
+def do_again(agents: AgentHarness, period: str, generation: int = 1) -> None:
+    day, now = DAILY.parse(period), agents.clock.now()
     move = JobMove(
         "Daily", DAILY, day, day, JobState.PROCESSED, JobState.EMBRYO, generation, "", "anna",
         start_over=True,
     )  # fmt: skip
-    assert not yard.store.jobs.move([move], now)
+    assert not agents.store.jobs.move([move], now)
     move = JobMove(
         "Daily", DAILY, day, day, JobState.EMBRYO, JobState.PROCESSED, generation + 1, "", "s"
     )
-    assert not yard.store.jobs.move([move], now)
+    assert not agents.store.jobs.move([move], now)
 
 
 def test_a_definition_that_was_stored_without_these_fields_means_the_usual(factory):

@@ -19,18 +19,18 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def yard() -> Iterator[AgentHarness]:
-    yard = AgentHarness()
-    yield yard
-    yard.close()
+def agents() -> Iterator[AgentHarness]:
+    agents = AgentHarness()
+    yield agents
+    agents.close()
 
 
-def once(yard: AgentHarness, name: str, **fields: object) -> None:
-    yard.add(name, when=NOW.isoformat(), **fields)
+def once(agents: AgentHarness, name: str, **fields: object) -> None:
+    agents.add(name, when=NOW.isoformat(), **fields)
 
 
-def launched(yard: AgentHarness) -> list[str]:
-    return sorted(run.schedule for run in yard.runs() if run.state is RunState.LAUNCHED)
+def launched(agents: AgentHarness) -> list[str]:
+    return sorted(run.schedule for run in agents.runs() if run.state is RunState.LAUNCHED)
 
 
 def test_concurrency_aborts_unless_it_is_to_wait(factory):
@@ -131,79 +131,79 @@ def test_who_does_not_decide_any_more_launches_nothing_beside_who_does(factory):
     assert launched(factory) == ["b"]
 
 
-def test_a_delay_and_a_window_wait_for_their_time(yard):
-    once(yard, "delayed", constraints=[{"delay": "10m"}])
-    once(yard, "night", constraints=[{"time_window": {"start": "22:00", "end": "06:00"}}])
-    member = yard.member()
-    yard.advance(member, 599)
+def test_a_delay_and_a_window_wait_for_their_time(agents):
+    once(agents, "delayed", constraints=[{"delay": "10m"}])
+    once(agents, "night", constraints=[{"time_window": {"start": "22:00", "end": "06:00"}}])
+    member = agents.member()
+    agents.advance(member, 599)
     assert not member.sender.requests
-    yard.advance(member, 1)
+    agents.advance(member, 1)
     assert [request.schedule for request in member.sender.requests] == ["delayed"]
-    yard.advance(member, 10 * 3600 - 601)
+    agents.advance(member, 10 * 3600 - 601)
     assert len(member.sender.requests) == 1
-    yard.advance(member, 1)
+    agents.advance(member, 1)
     assert [request.schedule for request in member.sender.requests] == ["delayed", "night"]
 
 
-def test_a_job_that_waits_too_long_is_dropped_or_forced(yard):
+def test_a_job_that_waits_too_long_is_dropped_or_forced(agents):
     window = {"time_window": {"start": "03:00", "end": "03:01"}}
-    once(yard, "dropped", constraints=[window], timeout="1h")
-    once(yard, "forced", constraints=[window], timeout="1h", timeout_policy="force")
-    member = yard.member()
-    yard.advance(member, 3599)
-    assert yard.states() == {RunState.PENDING_CONSTRAINT: 2}
-    yard.advance(member, 1)
-    assert {run.schedule: run.state for run in yard.runs()} == {
+    once(agents, "dropped", constraints=[window], timeout="1h")
+    once(agents, "forced", constraints=[window], timeout="1h", timeout_policy="force")
+    member = agents.member()
+    agents.advance(member, 3599)
+    assert agents.states() == {RunState.PENDING_CONSTRAINT: 2}
+    agents.advance(member, 1)
+    assert {run.schedule: run.state for run in agents.runs()} == {
         "dropped": RunState.ABORTED,
         "forced": RunState.PROCESSED,
     }
-    assert "timed out" in yard.runs("dropped")[0].reason
+    assert "timed out" in agents.runs("dropped")[0].reason
 
 
-def test_since_the_last_run_counts_successes_only(yard):
-    yard.add("often", cron="*/10 * * * *", constraints=[{"since_last_run": "25m"}])
-    member = yard.member()
-    yard.advance(member, 3600)
-    assert [run.state for run in yard.runs()] == [
+def test_since_the_last_run_counts_successes_only(agents):
+    agents.add("often", cron="*/10 * * * *", constraints=[{"since_last_run": "25m"}])
+    member = agents.member()
+    agents.advance(member, 3600)
+    assert [run.state for run in agents.runs()] == [
         RunState.PROCESSED, RunState.ABORTED, RunState.ABORTED,
         RunState.PROCESSED, RunState.ABORTED, RunState.ABORTED,
     ]  # fmt: skip
-    other = yard.member("agent-2")  # knows it from the rows
-    yard.clock.advance(20)
-    yard.advance(other, 600)
+    other = agents.member("agent-2")  # knows it from the rows
+    agents.clock.advance(20)
+    agents.advance(other, 600)
     assert other.agent.decides
-    assert [run.state for run in yard.runs()][6:] == [RunState.PROCESSED]
+    assert [run.state for run in agents.runs()][6:] == [RunState.PROCESSED]
 
 
-def test_a_rate_is_kept_over_a_change_of_agents(yard):
-    yard.add("often", cron="* * * * *", constraints=[{"at_most": {"n": 3, "per": "hour"}}])
-    member = yard.member()
-    yard.advance(member, 600)
+def test_a_rate_is_kept_over_a_change_of_agents(agents):
+    agents.add("often", cron="* * * * *", constraints=[{"at_most": {"n": 3, "per": "hour"}}])
+    member = agents.member()
+    agents.advance(member, 600)
     assert len(member.sender.requests) == 3
-    other = yard.member("agent-2")
-    yard.advance(other, 3000)
+    other = agents.member("agent-2")
+    agents.advance(other, 3000)
     assert other.agent.decides
     assert not other.sender.requests
-    yard.advance(other, 180)
+    agents.advance(other, 180)
     assert len(other.sender.requests) == 3
 
 
-def test_load_is_looked_at_now_and_then_while_somebody_waits(yard, monkeypatch):
+def test_load_is_looked_at_now_and_then_while_somebody_waits(agents, monkeypatch):
     loads = [2.0]
     looks = []
     monkeypatch.setattr(
         gauges.Gauges.__init__, "__defaults__", (lambda: looks.append(1) or loads[-1],)
     )
-    once(yard, "heavy", constraints=[{"load": 1.0}])
-    member = yard.member()
-    yard.advance(member, 60)
-    assert yard.states() == {RunState.PENDING_CONSTRAINT: 1}
+    once(agents, "heavy", constraints=[{"load": 1.0}])
+    member = agents.member()
+    agents.advance(member, 60)
+    assert agents.states() == {RunState.PENDING_CONSTRAINT: 1}
     assert 10 <= len(looks) <= 14
     loads.append(0.5)
-    yard.advance(member, 5)
-    assert yard.states() == {RunState.PROCESSED: 1}
+    agents.advance(member, 5)
+    assert agents.states() == {RunState.PROCESSED: 1}
     number = len(looks)
-    yard.advance(member, 60)
+    agents.advance(member, 60)
     assert len(looks) == number
 
 
@@ -222,11 +222,11 @@ def test_the_depth_of_the_queue_counts_for_a_worker(factory):
     assert launched(factory) == ["considerate"]
 
 
-def test_a_job_by_hand_waits_for_nothing(yard):
-    yard.add("patient", cron="0 * * * *", constraints=[{"delay": "1h"}])
-    member = yard.member()
+def test_a_job_by_hand_waits_for_nothing(agents):
+    agents.add("patient", cron="0 * * * *", constraints=[{"delay": "1h"}])
+    member = agents.member()
     member.rest()
-    id_ = yard.actions.trigger("patient", OPERATOR, yard.clock.now())
+    id_ = agents.actions.trigger("patient", OPERATOR, agents.clock.now())
     member.rest()
     assert [request.key for request in member.sender.requests] == [id_]
 
@@ -314,14 +314,14 @@ def test_whoever_comes_first_in_a_line_that_is_stirred_is_looked_at(seed):
         assert len(lines) == len(waiting)
 
 
-def test_an_answer_that_comes_with_time_is_looked_for_when_it_is_there(yard):
-    once(yard, "delayed", constraints=[{"delay": "1h"}])
-    member = yard.member(receiver=lambda _: sent())
+def test_an_answer_that_comes_with_time_is_looked_for_when_it_is_there(agents):
+    once(agents, "delayed", constraints=[{"delay": "1h"}])
+    member = agents.member(receiver=lambda _: sent())
     member.rest()
     assert 0 < member.rest() <= 4
-    yard.clock.advance(3600 - 4)
+    agents.clock.advance(3600 - 4)
     member.rest()
     assert member.rest() <= 4
-    yard.clock.advance(4)
+    agents.clock.advance(4)
     member.rest()
-    assert yard.states() == {RunState.PROCESSED: 1}
+    assert agents.states() == {RunState.PROCESSED: 1}

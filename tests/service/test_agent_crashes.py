@@ -23,22 +23,22 @@ class Course:
     """Schedules of several kinds that are due an hour later, and an agent that is disturbed."""
 
     def __init__(self, fails_at: int, fault: type[BaseException], *, is_late: bool) -> None:
-        self.yard = AgentHarness(Deployment({"Export": a_worker()}, {}))
-        yard = self.yard
-        yard.add("plain", cron="0 * * * *")
-        yard.add("missed", cron="*/20 * * * *", catchup="latest")
-        yard.add("delayed", cron="0 * * * *", constraints=[{"delay": "5s"}])
-        yard.add("export", cron="0 * * * *", process="Export")
-        yard.add("alone", trigger={"partition": {"dataset": "orders", "n": 2}})
-        self.store = FaultyStore(yard.store, 0, fault)
+        self.agents = AgentHarness(Deployment({"Export": a_worker()}, {}))
+        agents = self.agents
+        agents.add("plain", cron="0 * * * *")
+        agents.add("missed", cron="*/20 * * * *", catchup="latest")
+        agents.add("delayed", cron="0 * * * *", constraints=[{"delay": "5s"}])
+        agents.add("export", cron="0 * * * *", process="Export")
+        agents.add("alone", trigger={"partition": {"dataset": "orders", "n": 2}})
+        self.store = FaultyStore(agents.store, 0, fault)
         self.bus = StoredBus(self.store)
         self.answers: Counter[str] = Counter()
         # Room for one: some are claimed with their launch, others come by messages.
-        self.member = yard.member("agent-1", self.answer, rooms=1, store=self.store, bus=self.bus)
+        self.member = agents.member("agent-1", self.answer, rooms=1, store=self.store, bus=self.bus)
         self.member.rest()
-        yard.event("PARTITION", "orders", NOW, "one")
-        yard.event("PARTITION", "orders", NOW, "two")
-        yard.clock.advance(HOUR)
+        agents.event("PARTITION", "orders", NOW, "one")
+        agents.event("PARTITION", "orders", NOW, "two")
+        agents.clock.advance(HOUR)
         self.store.calls = 0
         self.store.fails_at = fails_at
         self.store.is_late = is_late
@@ -53,7 +53,7 @@ class Course:
 
     def close(self) -> None:
         self.bus.close()
-        self.yard.close()
+        self.agents.close()
 
     def disturbed(self) -> None:
         """The agent works until it dies, or something fails, or all is done."""
@@ -65,7 +65,7 @@ class Course:
                         turn()
                     except (StorageUnavailable, MessagingUnavailable):
                         member.agent.forget()
-                self.yard.clock.advance(1)
+                self.agents.clock.advance(1)
                 if self.has_failed:
                     return  # what failed is tried again by `finish`
         except Died:
@@ -73,14 +73,14 @@ class Course:
 
     def finish(self, member: Member) -> None:
         """Until nothing is left to do."""
-        self.yard.advance(member, 45)
+        self.agents.advance(member, 45)
         assert member.agent.decides
-        work(self.yard, "Export")
-        self.yard.advance(member, 30)
+        work(self.agents, "Export")
+        self.agents.advance(member, 30)
 
     def check(self, *members: Member) -> None:
         runs = defaultdict(list)
-        for run in self.yard.runs():
+        for run in self.agents.runs():
             runs[run.schedule].append(run)
         due = {name: [run.due_at.hour * 60 + run.due_at.minute for run in some]
                for name, some in runs.items()}  # fmt: skip
@@ -88,13 +88,13 @@ class Course:
         assert due == {
             "plain": [780], "missed": [740, 760, 780], "delayed": [780], "export": [780],
         }  # fmt: skip
-        assert self.yard.states() == {RunState.PROCESSED: 5, RunState.SKIPPED: 2}
+        assert self.agents.states() == {RunState.PROCESSED: 5, RunState.SKIPPED: 2}
         requests = [request for member in members for request in member.sender.requests]
-        keys = {run.id for run in self.yard.runs() if run.state is RunState.PROCESSED}
+        keys = {run.id for run in self.agents.runs() if run.state is RunState.PROCESSED}
         sent_keys = Counter(request.key for request in requests)
         assert set(sent_keys) == keys - {run.id for run in runs["export"]}
         assert sum(sent_keys.values()) <= 4 + 4  # at most what was sent and not recorded
-        assert len(self.yard.store.units.find(process="Export")[0]) == 1
+        assert len(self.agents.store.units.find(process="Export")[0]) == 1
 
 
 NUMBER = 170  # of the first calls, which are more than it takes to have all sent and recorded
@@ -104,7 +104,7 @@ def test_the_calls_that_are_disturbed_are_enough():
     """All that is there to be done is done within them."""
     course = Course(NUMBER, Died, is_late=False)
     course.disturbed()
-    states = course.yard.states()
+    states = course.agents.states()
     course.close()
     assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
 
@@ -124,10 +124,10 @@ def telling_apart() -> list[int]:
 
     def step() -> None:
         course.store.calls += 1
-        seen = (commits["all"], len(course.member.sender.requests), course.yard.clock.now())
+        seen = (commits["all"], len(course.member.sender.requests), course.agents.clock.now())
         left.setdefault(seen, course.store.calls)
 
-    course.yard.store._database._shared.connection.set_commit_hook(committing)
+    course.agents.store._database._shared.connection.set_commit_hook(committing)
     course.store.step = step
     course.disturbed()
     course.close()
@@ -139,7 +139,7 @@ def test_an_agent_killed_at_any_call_leaves_nothing_undone(fails_at):
     """Before the call: after it, is before the next, or while it sends (see below)."""
     course = Course(fails_at, Died, is_late=False)
     course.disturbed()
-    other = course.yard.member("agent-2")
+    other = course.agents.member("agent-2")
     course.finish(other)
     course.check(course.member, other)
     course.close()
@@ -156,9 +156,9 @@ def test_an_agent_goes_on_after_any_call_that_fails(fails_at, is_late):
 
 @pytest.mark.parametrize("step", ["before", "after"])
 def test_an_agent_killed_while_it_sends_sends_again_with_the_same_key(step):
-    yard = AgentHarness()
-    yard.add("plain", cron="0 * * * *")
-    first = yard.member()
+    agents = AgentHarness()
+    agents.add("plain", cron="0 * * * *")
+    first = agents.member()
     first.rest()
     submit = first.sender.submit
 
@@ -168,15 +168,15 @@ def test_an_agent_killed_while_it_sends_sends_again_with_the_same_key(step):
         raise Died
 
     first.sender.submit = dying
-    yard.clock.advance(HOUR)
+    agents.clock.advance(HOUR)
     with pytest.raises(Died):
         first.rest()
-    second = yard.member("agent-2")
-    yard.advance(second, 60)
-    (run,) = yard.runs()
+    second = agents.member("agent-2")
+    agents.advance(second, 60)
+    (run,) = agents.runs()
     assert (run.state, run.attempt) == (RunState.PROCESSED, 2)
     assert [request.key for request in second.sender.requests] == [run.id]
-    yard.close()
+    agents.close()
 
 
 class Broker(StoredBus):
@@ -196,25 +196,25 @@ class Broker(StoredBus):
 
 def test_what_a_broker_did_not_take_is_said_again():
     course = Course(0, StorageUnavailable, is_late=False)
-    yard = course.yard
-    broker = Broker(yard.store)
-    member = yard.member("agent-2", rooms=0, bus=broker)
-    yard.clock.advance(20)
+    agents = course.agents
+    broker = Broker(agents.store)
+    member = agents.member("agent-2", rooms=0, bus=broker)
+    agents.clock.advance(20)
     for _ in range(40):
         for turn in (member.decide, member.deliver):
             with suppress(MessagingUnavailable):
                 turn()
-        yard.clock.advance(1)
+        agents.clock.advance(1)
     assert not member.sender.requests
-    assert yard.states()[RunState.LAUNCHED] == 5
+    assert agents.states()[RunState.LAUNCHED] == 5
     broker.is_down, member.sender.rooms = False, 9
-    yard.advance(member, 10)
+    agents.advance(member, 10)
     assert len(member.sender.requests) == 4
-    yard.advance(member, 60)
+    agents.advance(member, 60)
     assert len(member.sender.requests) == 4
     states = {RunState.PROCESSED: 4, RunState.LAUNCHED: 1, RunState.SKIPPED: 2}
-    assert yard.states() == states
-    (unit,) = yard.store.units.unfinished()
+    assert agents.states() == states
+    (unit,) = agents.store.units.unfinished()
     assert unit.published_at is None  # which is for the collector to say again
     broker.close()
     course.close()

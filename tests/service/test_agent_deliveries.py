@@ -23,14 +23,14 @@ SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
-def yard() -> Iterator[AgentHarness]:
-    yard = AgentHarness()
-    yield yard
-    yard.close()
+def agents() -> Iterator[AgentHarness]:
+    agents = AgentHarness()
+    yield agents
+    agents.close()
 
 
-def once(yard: AgentHarness, name: str = "job", **fields: object) -> None:
-    yard.add(name, when=NOW.isoformat(), **fields)
+def once(agents: AgentHarness, name: str = "job", **fields: object) -> None:
+    agents.add(name, when=NOW.isoformat(), **fields)
 
 
 def answering(*answers: Response | None):
@@ -52,11 +52,11 @@ def refused(status: int, **fields: object) -> Response:
 # Answers
 
 
-def test_what_is_accepted_is_processed_and_its_answer_kept(yard):
-    once(yard, payload={"a": 1}, headers={"X-Mine": "1"})
-    member = yard.member(receiver=answering(sent(201, b"thanks")))
+def test_what_is_accepted_is_processed_and_its_answer_kept(agents):
+    once(agents, payload={"a": 1}, headers={"X-Mine": "1"})
+    member = agents.member(receiver=answering(sent(201, b"thanks")))
     member.rest()
-    (run,) = yard.runs()
+    (run,) = agents.runs()
     assert (run.state, run.attempt, run.owner) == (RunState.PROCESSED, 1, None)
     (answer,) = run.detail.answers
     assert (answer["status"], answer["body"], answer["outcome"]) == (201, "thanks", "sent")
@@ -64,22 +64,22 @@ def test_what_is_accepted_is_processed_and_its_answer_kept(yard):
     assert (request.body, request.headers, request.key) == (b'{"a": 1}', {"X-Mine": "1"}, run.id)
 
 
-def test_what_fails_is_sent_again_with_the_same_key_until_it_is_taken(yard):
-    once(yard)
-    member = yard.member(receiver=answering(refused(500), refused(503), sent()))
-    yard.advance(member, 10)
-    (run,) = yard.runs()
+def test_what_fails_is_sent_again_with_the_same_key_until_it_is_taken(agents):
+    once(agents)
+    member = agents.member(receiver=answering(refused(500), refused(503), sent()))
+    agents.advance(member, 10)
+    (run,) = agents.runs()
     assert (run.state, run.attempt) == (RunState.PROCESSED, 3)
     assert [answer["status"] for answer in run.detail.answers] == [500, 503, None]
     assert {request.key for request in member.sender.requests} == {run.id}
     assert [request.attempt for request in member.sender.requests] == [1, 2, 3]
 
 
-def test_after_the_budget_it_has_failed_for_good(yard):
-    once(yard, budget="60s")
-    member = yard.member(receiver=answering(refused(500)))
-    yard.advance(member, 3600)
-    (run,) = yard.runs()
+def test_after_the_budget_it_has_failed_for_good(agents):
+    once(agents, budget="60s")
+    member = agents.member(receiver=answering(refused(500)))
+    agents.advance(member, 3600)
+    (run,) = agents.runs()
     assert (run.state, run.reason) == (RunState.FAILED, "answered 500")
     assert run.finished_at <= NOW + 61 * SECOND
     assert 5 <= run.attempt <= 10
@@ -87,34 +87,34 @@ def test_after_the_budget_it_has_failed_for_good(yard):
     assert len(member.sender.requests) == run.attempt
 
 
-def test_what_somebody_has_sent_again_has_a_budget_of_its_own(yard):
-    once(yard, budget="10s")
-    member = yard.member(receiver=answering(refused(500)))
-    yard.advance(member, 60)
-    (run,) = yard.runs()
-    yard.actions.retry(run.id, OPERATOR, yard.clock.now())
+def test_what_somebody_has_sent_again_has_a_budget_of_its_own(agents):
+    once(agents, budget="10s")
+    member = agents.member(receiver=answering(refused(500)))
+    agents.advance(member, 60)
+    (run,) = agents.runs()
+    agents.actions.retry(run.id, OPERATOR, agents.clock.now())
     member.sender.receiver = answering(refused(500), refused(500), sent())
-    yard.advance(member, 10)
-    (again,) = yard.runs()
+    agents.advance(member, 10)
+    (again,) = agents.runs()
     assert (again.state, again.attempt) == (RunState.PROCESSED, run.attempt + 3)
     assert {request.key for request in member.sender.requests} == {run.id}
 
 
-def test_three_attempts_are_enough_for_an_answer_that_lasts(yard):
-    once(yard)
-    member = yard.member(receiver=answering(refused(404)))
-    yard.advance(member, 600)
-    (run,) = yard.runs()
+def test_three_attempts_are_enough_for_an_answer_that_lasts(agents):
+    once(agents)
+    member = agents.member(receiver=answering(refused(404)))
+    agents.advance(member, 600)
+    (run,) = agents.runs()
     assert (run.state, run.attempt) == (RunState.FAILED, 3)
 
 
-def test_a_receiver_is_left_alone_for_as_long_as_it_wants(yard):
-    once(yard)
-    member = yard.member(receiver=answering(refused(429, retry_after=90.0), sent()))
-    yard.advance(member, 89)
+def test_a_receiver_is_left_alone_for_as_long_as_it_wants(agents):
+    once(agents)
+    member = agents.member(receiver=answering(refused(429, retry_after=90.0), sent()))
+    agents.advance(member, 89)
     assert len(member.sender.requests) == 1
-    yard.advance(member, 2)
-    assert yard.states() == {RunState.PROCESSED: 1}
+    agents.advance(member, 2)
+    assert agents.states() == {RunState.PROCESSED: 1}
 
 
 GONE = Response(
@@ -124,219 +124,219 @@ GONE = Response(
 
 
 @pytest.mark.parametrize("change", ["edited", "made anew"])
-def test_what_an_earlier_receiver_wants_no_more_concerns_no_later_one(yard, change):
-    yard.add("hourly", cron="0 * * * *")
-    member = yard.member(receiver=lambda _: None)
-    yard.advance(member, 3600)
+def test_what_an_earlier_receiver_wants_no_more_concerns_no_later_one(agents, change):
+    agents.add("hourly", cron="0 * * * *")
+    member = agents.member(receiver=lambda _: None)
+    agents.advance(member, 3600)
     other = {"target": "https://other.example/", "cron": "0 * * * *"}
     if change == "edited":
-        yard.actions.replace("hourly", other, OPERATOR, yard.clock.now())
+        agents.actions.replace("hourly", other, OPERATOR, agents.clock.now())
     else:
-        yard.actions.remove("hourly", OPERATOR, yard.clock.now())
-        yard.clock.advance(1)
-        yard.add("hourly", **other)
+        agents.actions.remove("hourly", OPERATOR, agents.clock.now())
+        agents.clock.advance(1)
+        agents.add("hourly", **other)
     member.sender.receiver = answering(GONE)
     member.rest()
-    assert yard.states() == {RunState.FAILED: 1}
-    (row,) = yard.store.schedules.get(["hourly"])
+    assert agents.states() == {RunState.FAILED: 1}
+    (row,) = agents.store.schedules.get(["hourly"])
     assert row.is_enabled
 
 
-def test_a_receiver_that_wants_no_more_disables_the_schedule(yard):
-    yard.add("hourly", cron="0 * * * *")
-    member = yard.member(receiver=answering(GONE))
-    yard.advance(member, 3 * 3600)
-    assert yard.states() == {RunState.FAILED: 1}
-    (row,) = yard.store.schedules.get(["hourly"])
+def test_a_receiver_that_wants_no_more_disables_the_schedule(agents):
+    agents.add("hourly", cron="0 * * * *")
+    member = agents.member(receiver=answering(GONE))
+    agents.advance(member, 3 * 3600)
+    assert agents.states() == {RunState.FAILED: 1}
+    (row,) = agents.store.schedules.get(["hourly"])
     assert (row.is_enabled, row.wake_at) == (False, None)
     assert row.reason == "the receiver wants no more: answered 410"
 
 
-def test_what_cannot_be_sent_at_all_has_failed_at_once(yard):
-    once(yard)
-    member = yard.member(
+def test_what_cannot_be_sent_at_all_has_failed_at_once(agents):
+    once(agents)
+    member = agents.member(
         receiver=answering(failed("blocked", SendOutcome.BLOCKED, may_retry=False))
     )
-    yard.advance(member, 600)
-    (run,) = yard.runs()
+    agents.advance(member, 600)
+    (run,) = agents.runs()
     assert (run.state, run.reason, run.attempt) == (RunState.FAILED, "blocked", 1)
 
 
-def test_a_long_payload_is_filled_in_when_it_is_sent(yard):
-    once(yard, payload="${runId} " + "x" * 70_000)
-    member = yard.member()
+def test_a_long_payload_is_filled_in_when_it_is_sent(agents):
+    once(agents, payload="${runId} " + "x" * 70_000)
+    member = agents.member()
     member.rest()
-    (run,) = yard.runs()
+    (run,) = agents.runs()
     assert member.sender.requests[0].body == f"{run.id} ".encode() + b"x" * 70_000
     assert "payload" in run.request
 
 
-def test_a_payload_that_is_lost_fails_the_run_and_nothing_else(yard):
-    once(yard, "lost", payload="x" * 70_000)
-    once(yard, "sound", payload="y" * 70_001)
-    member = yard.member()
+def test_a_payload_that_is_lost_fails_the_run_and_nothing_else(agents):
+    once(agents, "lost", payload="x" * 70_000)
+    once(agents, "sound", payload="y" * 70_001)
+    member = agents.member()
     member.decide()
-    kept = [r.request["payload"] for r in yard.runs("sound")]
-    yard.store.payloads.prune(kept)
+    kept = [r.request["payload"] for r in agents.runs("sound")]
+    agents.store.payloads.prune(kept)
     member.rest()
-    assert {run.schedule: run.state for run in yard.runs()} == {
+    assert {run.schedule: run.state for run in agents.runs()} == {
         "lost": RunState.FAILED, "sound": RunState.PROCESSED,
     }  # fmt: skip
 
 
-def test_what_there_is_room_for_needs_no_message(yard):
-    once(yard)
-    member = yard.member()
+def test_what_there_is_room_for_needs_no_message(agents):
+    once(agents)
+    member = agents.member()
     member.decide()
-    assert not yard.bus.depths()
-    (run,) = yard.runs()
+    assert not agents.bus.depths()
+    (run,) = agents.runs()
     assert (run.state, run.owner, run.attempt) == (RunState.LAUNCHED, "agent-1", 1)
     member.deliver()
     assert len(member.sender.requests) == 1
 
 
-def test_what_is_canceled_before_it_is_sent_again_is_not_sent(yard):
-    once(yard)
-    member = yard.member(receiver=answering(refused(500)))
+def test_what_is_canceled_before_it_is_sent_again_is_not_sent(agents):
+    once(agents)
+    member = agents.member(receiver=answering(refused(500)))
     member.rest()
-    (run,) = yard.runs()
-    yard.actions.cancel(run.id, OPERATOR, yard.clock.now())
-    yard.advance(member, 600)
+    (run,) = agents.runs()
+    agents.actions.cancel(run.id, OPERATOR, agents.clock.now())
+    agents.advance(member, 600)
     assert len(member.sender.requests) == 1
-    assert yard.states() == {RunState.CANCELED: 1}
+    assert agents.states() == {RunState.CANCELED: 1}
 
 
-def test_rubbish_in_the_queue_goes_into_quarantine(yard):
-    with yard.store.batch() as batch:
-        yard.bus.publish(DELIVERIES, [EventsMessage([{}])], batch)
-    once(yard)
-    member = yard.member()
+def test_rubbish_in_the_queue_goes_into_quarantine(agents):
+    with agents.store.batch() as batch:
+        agents.bus.publish(DELIVERIES, [EventsMessage([{}])], batch)
+    once(agents)
+    member = agents.member()
     member.rest()
-    assert yard.states() == {RunState.PROCESSED: 1}
-    assert [dead.reason for dead in yard.bus.dead()] == ["expected a run"]
+    assert agents.states() == {RunState.PROCESSED: 1}
+    assert [dead.reason for dead in agents.bus.dead()] == ["expected a run"]
 
 
 # Room
 
 
-def test_a_destination_that_hangs_holds_up_no_other(yard):
+def test_a_destination_that_hangs_holds_up_no_other(agents):
     for number in range(20):
-        once(yard, f"slow{number}", target="https://slow.example/")
+        once(agents, f"slow{number}", target="https://slow.example/")
     for number in range(20):
-        once(yard, f"quick{number}", target="https://quick.example/")
-    member = yard.member(rooms=3)
+        once(agents, f"quick{number}", target="https://quick.example/")
+    member = agents.member(rooms=3)
     member.sender.receiver = lambda r: None if "slow" in r.target.url else sent()
     member.rest()
-    ended = Counter(run.program for run in yard.runs() if run.state is RunState.PROCESSED)
+    ended = Counter(run.program for run in agents.runs() if run.state is RunState.PROCESSED)
     assert ended == {"https://quick.example:443": 20}
     assert Counter(r.target.destination for r in member.sender.requests) == {
         "https://quick.example:443": 20, "https://slow.example:443": 3,
     }  # fmt: skip
-    slow = [run for run in yard.runs() if run.state is RunState.LAUNCHED]
+    slow = [run for run in agents.runs() if run.state is RunState.LAUNCHED]
     assert Counter(run.owner for run in slow) == {"agent-1": 3, None: 17}
     member.sender.receiver = lambda _: sent()
     member.sender.answer()
     member.rest()
-    assert yard.states() == {RunState.PROCESSED: 40}
+    assert agents.states() == {RunState.PROCESSED: 40}
 
 
-def test_what_is_forgotten_while_a_destination_is_busy_is_told_of_again(yard):
+def test_what_is_forgotten_while_a_destination_is_busy_is_told_of_again(agents):
     number = KEPT_BACK + 5
     for n in range(number):
-        once(yard, f"s{n}")
-    member = yard.member(rooms=1, receiver=lambda _: None)
+        once(agents, f"s{n}")
+    member = agents.member(rooms=1, receiver=lambda _: None)
     member.rest()
     assert len(member.sender.requests) == 1
     member.sender.rooms, member.sender.receiver = 2000, lambda _: sent()
     member.sender.answer()
     member.rest()
-    assert yard.states() == {RunState.PROCESSED: number - 4, RunState.LAUNCHED: 4}
-    yard.advance(member, 61)
-    assert yard.states() == {RunState.PROCESSED: number}
+    assert agents.states() == {RunState.PROCESSED: number - 4, RunState.LAUNCHED: 4}
+    agents.advance(member, 61)
+    assert agents.states() == {RunState.PROCESSED: number}
 
 
-def test_a_message_that_was_lost_is_sent_again(yard):
-    once(yard)
-    member = yard.member(rooms=0)
+def test_a_message_that_was_lost_is_sent_again(agents):
+    once(agents)
+    member = agents.member(rooms=0)
     member.decide()
-    assert yard.bus.purge(DELIVERIES) == 1
+    assert agents.bus.purge(DELIVERIES) == 1
     member.sender.rooms = 9
     member.rest()
     assert not member.sender.requests
-    yard.advance(member, 61)
-    assert yard.states() == {RunState.PROCESSED: 1}
+    agents.advance(member, 61)
+    assert agents.states() == {RunState.PROCESSED: 1}
 
 
 # Several agents
 
 
-def test_ten_agents_make_one_delivery_of_one_job(yard):
-    members = [yard.member(f"agent-{n}", receiver=lambda _: None) for n in range(10)]
+def test_ten_agents_make_one_delivery_of_one_job(agents):
+    members = [agents.member(f"agent-{n}", receiver=lambda _: None) for n in range(10)]
     for member in members:
         member.decide()
-    once(yard)
+    once(agents)
     random = Random(1)
     for _ in range(40):
         random.shuffle(members)
         for member in members:
             member.decide()
             member.deliver()
-        yard.clock.advance(4)
-        with yard.store.batch() as batch:  # messages come twice as well
-            (run,) = yard.runs()
-            yard.bus.publish(DELIVERIES, [UnitMessage(run.id, 0)], batch)
+        agents.clock.advance(4)
+        with agents.store.batch() as batch:  # messages come twice as well
+            (run,) = agents.runs()
+            agents.bus.publish(DELIVERIES, [UnitMessage(run.id, 0)], batch)
     assert sum(len(member.sender.requests) for member in members) == 1
     assert sum(member.agent.decides for member in members) == 1
 
 
-def test_agents_share_what_there_is_to_send(yard):
-    members = [yard.member(f"agent-{n}", rooms=5, receiver=lambda _: None) for n in range(3)]
+def test_agents_share_what_there_is_to_send(agents):
+    members = [agents.member(f"agent-{n}", rooms=5, receiver=lambda _: None) for n in range(3)]
     for number in range(30):
-        once(yard, f"s{number}")
+        once(agents, f"s{number}")
     for _ in range(15):
         for member in members:
             member.decide()
             member.deliver()
-        yard.clock.advance(4)
+        agents.clock.advance(4)
     assert [len(member.sender.requests) for member in members] == [5, 5, 5]
     keys = [request.key for member in members for request in member.sender.requests]
     assert len(set(keys)) == 15
 
 
-def lose(yard: AgentHarness, lost: Member, others: list[Member], seconds: int) -> None:
+def lose(agents: AgentHarness, lost: Member, others: list[Member], seconds: int) -> None:
     """Time passes without the lost agent."""
     for _ in range(seconds):
-        yard.clock.advance(1)
+        agents.clock.advance(1)
         for member in others:
             member.rest()
 
 
-def test_what_a_lost_agent_held_is_taken_over_once_after_its_lease(yard):
-    lost = yard.member("agent-1", receiver=lambda _: None)
-    others = [yard.member(f"agent-{n}") for n in (2, 3)]
+def test_what_a_lost_agent_held_is_taken_over_once_after_its_lease(agents):
+    lost = agents.member("agent-1", receiver=lambda _: None)
+    others = [agents.member(f"agent-{n}") for n in (2, 3)]
     for member in [lost, *others]:
         member.decide()
-    once(yard)
+    once(agents)
     lost.rest()
-    (run,) = yard.runs()
+    (run,) = agents.runs()
     assert (run.owner, run.attempt) == ("agent-1", 1)
-    lose(yard, lost, others, 17)
+    lose(agents, lost, others, 17)
     assert not any(member.sender.requests for member in others)
-    lose(yard, lost, others, 10)
+    lose(agents, lost, others, 10)
     requests = [request for member in others for request in member.sender.requests]
     assert [(request.key, request.attempt) for request in requests] == [(run.id, 2)]
-    assert yard.states() == {RunState.PROCESSED: 1}
+    assert agents.states() == {RunState.PROCESSED: 1}
 
 
 @pytest.mark.parametrize("is_alone", [False, True])
-def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(yard, is_alone):
-    away = yard.member("agent-1")
-    others = [] if is_alone else [yard.member("agent-2", receiver=lambda _: None)]
+def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(agents, is_alone):
+    away = agents.member("agent-1")
+    others = [] if is_alone else [agents.member("agent-2", receiver=lambda _: None)]
     for member in [away, *others]:
         member.decide()
-    once(yard)
+    once(agents)
     away.decide()  # launches and claims it; its other half has not begun to send
-    lose(yard, away, others, 30)
+    lose(agents, away, others, 30)
     away.rest()
     assert [request.attempt for request in away.sender.requests] == ([1] if is_alone else [])
     assert [request.attempt for member in others for request in member.sender.requests] == (
@@ -344,9 +344,9 @@ def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(yard, is_alone):
     )
 
 
-def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(yard, monkeypatch):
-    once(yard)
-    member = yard.member(rooms=0)
+def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(agents, monkeypatch):
+    once(agents)
+    member = agents.member(rooms=0)
     member.decide()
     member.sender.rooms = 9
     claims = []
@@ -356,69 +356,69 @@ def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(yard,
         raise StorageUnavailable("not within its time")
 
     with monkeypatch.context() as patch:
-        patch.setattr(yard.store.runs, "change", unanswered)
+        patch.setattr(agents.store.runs, "change", unanswered)
         with pytest.raises(StorageUnavailable):
             member.deliver()
-    assert yard.bus.purge(DELIVERIES) == 1  # what would be told of it is told, and in vain
+    assert agents.bus.purge(DELIVERIES) == 1  # what would be told of it is told, and in vain
     assert member.deliver() <= 1
     assert not member.sender.requests
-    assert yard.store.runs.change(claims[0]) == []
-    yard.clock.advance(1)
+    assert agents.store.runs.change(claims[0]) == []
+    agents.clock.advance(1)
     member.deliver()
     assert [request.attempt for request in member.sender.requests] == [1]
-    yard.clock.advance(60)
+    agents.clock.advance(60)
     member.rest()
-    assert yard.states() == {RunState.PROCESSED: 1}
+    assert agents.states() == {RunState.PROCESSED: 1}
 
 
-def test_what_a_lost_agent_is_told_afterwards_changes_nothing(yard):
-    lost = yard.member("agent-1", receiver=lambda _: None)
-    other = yard.member("agent-2", receiver=lambda _: None)
+def test_what_a_lost_agent_is_told_afterwards_changes_nothing(agents):
+    lost = agents.member("agent-1", receiver=lambda _: None)
+    other = agents.member("agent-2", receiver=lambda _: None)
     lost.decide()
     other.decide()
-    once(yard)
+    once(agents)
     lost.rest()
-    lose(yard, lost, [other], 30)
+    lose(agents, lost, [other], 30)
     assert len(other.sender.requests) == 1
     lost.sender.receiver = answering(refused(500))
     lost.sender.answer()
     lost.deliver()
-    (run,) = yard.runs()
+    (run,) = agents.runs()
     assert (run.owner, run.attempt, run.detail.answers) == ("agent-2", 2, ())
 
 
-def test_an_agent_that_is_at_work_keeps_what_it_holds(yard):
-    slow = yard.member("agent-1", receiver=lambda _: None)
-    other = yard.member("agent-2")
+def test_an_agent_that_is_at_work_keeps_what_it_holds(agents):
+    slow = agents.member("agent-1", receiver=lambda _: None)
+    other = agents.member("agent-2")
     slow.decide()
     other.decide()
-    once(yard)
+    once(agents)
     slow.rest()
-    lose(yard, slow, [slow, other], 300)
+    lose(agents, slow, [slow, other], 300)
     assert not other.sender.requests
     assert len(slow.sender.requests) == 1
 
 
-def test_a_claim_ends_after_half_an_hour_even_if_its_agent_lives(yard):
-    stuck = yard.member("agent-1", receiver=lambda _: None)
+def test_a_claim_ends_after_half_an_hour_even_if_its_agent_lives(agents):
+    stuck = agents.member("agent-1", receiver=lambda _: None)
     stuck.decide()
-    once(yard)
+    once(agents)
     stuck.rest()
     assert len(stuck.sender.requests) == 1
-    other = yard.member("agent-2")
+    other = agents.member("agent-2")
     for _ in range(2000):
-        yard.clock.advance(1)
+        agents.clock.advance(1)
         stuck.decide()
         other.rest()
     assert len(other.sender.requests) == 1
-    assert yard.states() == {RunState.PROCESSED: 1}
+    assert agents.states() == {RunState.PROCESSED: 1}
 
 
-def test_an_agent_without_a_members_lease_claims_nothing(yard):
-    once(yard)
-    member = yard.member()
+def test_an_agent_without_a_members_lease_claims_nothing(agents):
+    once(agents)
+    member = agents.member()
     member.decide()
-    yard.clock.advance(11)  # its right has ended
+    agents.clock.advance(11)  # its right has ended
     member.deliver()
     assert not member.sender.requests
     member.rest()
@@ -458,10 +458,10 @@ def _long(monkeypatch):
 
 
 @pytest.mark.usefixtures("_long")
-def test_outcomes_wait_for_others_that_are_under_way(yard):
+def test_outcomes_wait_for_others_that_are_under_way(agents):
     for name in ("one", "two", "three"):
-        once(yard, name)
-    member = yard.member()
+        once(agents, name)
+    member = agents.member()
     member.decide()
     member.deliver()
     member.agent.deliverer.gather()  # nothing is answered yet
@@ -471,19 +471,19 @@ def test_outcomes_wait_for_others_that_are_under_way(yard):
     gathering(member, lambda: last(sent(200)))
     member.agent.deliverer.gather()  # nothing is under way any more
     member.deliver()
-    assert [run.state for run in yard.runs()] == [RunState.PROCESSED] * 3
+    assert [run.state for run in agents.runs()] == [RunState.PROCESSED] * 3
     member.agent.deliverer.gather()
 
 
 @pytest.mark.usefixtures("_long")
-def test_what_is_to_be_sent_does_not_wait_for_outcomes(yard):
+def test_what_is_to_be_sent_does_not_wait_for_outcomes(agents):
     for name in ("one", "two"):
-        once(yard, name)
-    member = yard.member()
+        once(agents, name)
+    member = agents.member()
     member.decide()
     member.deliver()
     member.sender.under_way[0][1](sent(200))
-    once(yard, "three")
+    once(agents, "three")
     gathering(member, member.decide)
     member.deliver()
     assert len(member.sender.requests) == 3

@@ -49,10 +49,12 @@ def a_store(disturbed: Callable[[object], object]) -> MongoStore:
     return MongoStore.over(database)
 
 
-def announce(yard: AgentHarness) -> None:
+def announce(agents: AgentHarness) -> None:
     """Tells the workers of all units that nobody has taken."""
-    processes = yard.deployment.freerun
-    collector = Collector(yard.store, yard.bus, yard.clock, processes, lambda _: False, DEFAULT)
+    processes = agents.deployment.freerun
+    collector = Collector(
+        agents.store, agents.bus, agents.clock, processes, lambda _: False, DEFAULT
+    )
     collector.run_once(flush=True)
 
 
@@ -116,19 +118,19 @@ class MongoCourse(Course):
     ) -> None:
         self.faults = Faults(fails_at, fault, is_late=is_late)
         store = a_store(self.faults.over)
-        self.yard = yard = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
+        self.agents = agents = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
         self.bus = UnreliableBus(store, lambda: False)
         self.answers: Counter[str] = Counter()
-        yard.add("plain", cron="0 * * * *")
-        yard.add("missed", cron="*/20 * * * *", catchup="latest")
-        yard.add("delayed", cron="0 * * * *", constraints=[{"delay": "5s"}])
-        yard.add("export", cron="0 * * * *", process="Export")
-        yard.add("alone", trigger={"partition": {"dataset": "orders", "n": 2}})
-        self.member = yard.member("agent-1", self.answer, rooms=1, bus=self.bus)
+        agents.add("plain", cron="0 * * * *")
+        agents.add("missed", cron="*/20 * * * *", catchup="latest")
+        agents.add("delayed", cron="0 * * * *", constraints=[{"delay": "5s"}])
+        agents.add("export", cron="0 * * * *", process="Export")
+        agents.add("alone", trigger={"partition": {"dataset": "orders", "n": 2}})
+        self.member = agents.member("agent-1", self.answer, rooms=1, bus=self.bus)
         self.member.rest()
-        yard.event("PARTITION", "orders", NOW, "one")
-        yard.event("PARTITION", "orders", NOW, "two")
-        yard.clock.advance(3600)
+        agents.event("PARTITION", "orders", NOW, "one")
+        agents.event("PARTITION", "orders", NOW, "two")
+        agents.clock.advance(3600)
 
     @property
     def has_failed(self) -> bool:
@@ -141,8 +143,8 @@ class MongoCourse(Course):
 
     def finish(self, member: Member) -> None:
         """As a scheduler's collector: a unit that no worker was told of is told of."""
-        self.yard.advance(member, 70)
-        announce(self.yard)
+        self.agents.advance(member, 70)
+        announce(self.agents)
         super().finish(member)
 
     def check(self, *members: Member, sent_again: int) -> None:
@@ -151,7 +153,7 @@ class MongoCourse(Course):
         attempts = Counter((request.key, request.attempt) for request in requests)
         assert set(attempts.values()) == {1}
         assert len(requests) <= 4 + sent_again
-        assert_legal(self.yard.store)
+        assert_legal(self.agents.store)
 
 
 LAST = 60  # of the writes that are disturbed
@@ -160,7 +162,7 @@ LAST = 60  # of the writes that are disturbed
 def test_the_writes_that_are_disturbed_are_all_there_are():
     course = MongoCourse()
     course.disturbed()
-    states = course.yard.states()
+    states = course.agents.states()
     course.close()
     assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
     assert 30 < course.faults.writes <= LAST
@@ -170,7 +172,7 @@ def test_the_writes_that_are_disturbed_are_all_there_are():
 def test_an_agent_killed_between_any_two_writes_leaves_nothing_undone(fails_at):
     course = MongoCourse(fails_at)
     course.disturbed()
-    other = course.yard.member("agent-2")
+    other = course.agents.member("agent-2")
     course.finish(other)
     course.check(course.member, other, sent_again=2)  # as many as there is room for, twice
     course.close()
@@ -187,20 +189,20 @@ def test_an_agent_goes_on_after_any_write_that_fails(fails_at, is_late):
 
 def test_what_is_to_be_sent_again_while_the_store_is_away_is_not_forgotten():
     """Else it would wait for the deciding agent to look at everything."""
-    yard = AgentHarness()
-    store = FaultyStore(yard.store, 0, StorageUnavailable)
+    agents = AgentHarness()
+    store = FaultyStore(agents.store, 0, StorageUnavailable)
     answers = [failed("answered 503", SendOutcome.REFUSED), sent()]
-    member = yard.member(receiver=lambda _: answers.pop(0), store=store)
-    yard.add("job", when=NOW.isoformat())
-    yard.clock.advance(member.rest())
+    member = agents.member(receiver=lambda _: answers.pop(0), store=store)
+    agents.add("job", when=NOW.isoformat())
+    agents.clock.advance(member.rest())
     store.fails_at = store.calls + 1
     with pytest.raises(StorageUnavailable):
         member.deliver()
     member.deliver()
     member.sender.answer()
     member.deliver()
-    assert yard.states() == {RunState.PROCESSED: 1}
-    yard.close()
+    assert agents.states() == {RunState.PROCESSED: 1}
+    agents.close()
 
 
 # Several agents, each of whose loops may be put aside, or end, at any request
@@ -224,15 +226,15 @@ class Agents:
         self.fails = random.choice([0.0, 0.003, 0.01])
         self.ends = random.choice([0.0, 0.01, 0.03])
         store = a_store(lambda database: Collections(database, self._request))
-        self.yard = yard = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
+        self.agents = agents = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
         self.bus = UnreliableBus(store, lambda: self._roll() < 0.1)
         lasts = {"cron": "* * * * *", "budget": "1d"}  # no refusal is for good
-        yard.add("plain", **lasts)
-        yard.add("delayed", **lasts, constraints=[{"delay": "5s"}])
+        agents.add("plain", **lasts)
+        agents.add("delayed", **lasts, constraints=[{"delay": "5s"}])
         waits = {"concurrency": {"n": 1, "when_unmet": "wait"}}
-        yard.add("serial", **lasts, constraints=[waits])
-        yard.add("export", cron="* * * * *", process="Export")
-        yard.add("sum", trigger={"partition": {"dataset": "orders", "n": 2}})
+        agents.add("serial", **lasts, constraints=[waits])
+        agents.add("export", cron="* * * * *", process="Export")
+        agents.add("sum", trigger={"partition": {"dataset": "orders", "n": 2}})
         self.events = 0
         self.actors: dict[tuple[Member, str], Actor] = {}
         self.members = [self._member() for _ in range(self.number)]
@@ -246,11 +248,11 @@ class Agents:
             self._check()
         finally:
             self.bus.close()
-            self.yard.close()
+            self.agents.close()
 
     def _member(self) -> Member:
-        number = len(self.yard.members) + 1
-        return self.yard.member(f"agent-{number}", self._answer, rooms=2, bus=self.bus)
+        number = len(self.agents.members) + 1
+        return self.agents.member(f"agent-{number}", self._answer, rooms=2, bus=self.bus)
 
     def _answer(self, _: Request) -> Response | None:
         roll = self._roll()
@@ -281,17 +283,17 @@ class Agents:
         elif roll < 0.85:
             member.sender.answer()
         elif roll < 0.94:
-            self.yard.clock.advance(self.random.choice([0.1, 0.5, 1, 2, 4, 4, 12, 30]))
+            self.agents.clock.advance(self.random.choice([0.1, 0.5, 1, 2, 4, 4, 12, 30]))
         elif roll < 0.97:
             self._event()
         elif roll < 0.98:
-            self.yard.bus.purge(DELIVERIES)
+            self.agents.bus.purge(DELIVERIES)
         else:
-            work(self.yard, "Export")
+            work(self.agents, "Export")
 
     def _event(self) -> None:
         self.events += 1
-        self.yard.event("PARTITION", "orders", self.yard.clock.now(), f"order {self.events}")
+        self.agents.event("PARTITION", "orders", self.agents.clock.now(), f"order {self.events}")
 
     def _go_on(self, member: Member, loop: str) -> None:
         """Resumes a loop of an agent, or has it make a turn; seldom, the agent ends."""
@@ -324,34 +326,34 @@ class Agents:
         for actor in self.actors.values():
             while not actor.is_done:
                 actor.resume()
-        self._rest_until(self.yard.clock.now() + REST)
-        self._rest_until(self.yard.clock.now().replace(second=30, microsecond=0) + MINUTE)
+        self._rest_until(self.agents.clock.now() + REST)
+        self._rest_until(self.agents.clock.now().replace(second=30, microsecond=0) + MINUTE)
 
     def _rest_until(self, ends_at: datetime) -> None:
-        while (left := (ends_at - self.yard.clock.now()).total_seconds()) > 0:
-            self.yard.clock.advance(min(3.0, left))
-            announce(self.yard)
-            work(self.yard, "Export")
+        while (left := (ends_at - self.agents.clock.now()).total_seconds()) > 0:
+            self.agents.clock.advance(min(3.0, left))
+            announce(self.agents)
+            work(self.agents, "Export")
             for member in self.members:
                 member.rest()
 
     def _check(self) -> None:
-        yard = self.yard
-        yard.store.recover()
-        assert_legal(yard.store)
-        ended = (yard.clock.now() - NOW) // MINUTE
+        agents = self.agents
+        agents.store.recover()
+        assert_legal(agents.store)
+        ended = (agents.clock.now() - NOW) // MINUTE
         minutes = [NOW + n * MINUTE for n in range(1, ended + 1)]
         for name in ("plain", "delayed", "serial", "export"):
-            assert [run.due_at for run in yard.runs(name)] == minutes, name
+            assert [run.due_at for run in agents.runs(name)] == minutes, name
         for name in ("plain", "delayed", "serial"):
-            assert set(yard.states(name)) <= {RunState.PROCESSED}, name
-        assert set(yard.states("export")) <= {RunState.PROCESSED, RunState.SKIPPED}
-        assert len(yard.runs("sum")) == self.events // 2
-        units, _ = yard.store.units.find(process="Export", limit=1000)
-        assert len(units) == yard.states("export")[RunState.PROCESSED]
+            assert set(agents.states(name)) <= {RunState.PROCESSED}, name
+        assert set(agents.states("export")) <= {RunState.PROCESSED, RunState.SKIPPED}
+        assert len(agents.runs("sum")) == self.events // 2
+        units, _ = agents.store.units.find(process="Export", limit=1000)
+        assert len(units) == agents.states("export")[RunState.PROCESSED]
         sent_keys = Counter(
             (request.key, request.attempt)
-            for member in yard.members
+            for member in agents.members
             for request in member.sender.requests
         )
         assert set(sent_keys.values()) == {1}

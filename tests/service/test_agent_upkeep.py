@@ -19,34 +19,34 @@ DAY = 86_400
 
 
 @pytest.fixture
-def yard() -> Iterator[AgentHarness]:
-    yard = AgentHarness()
-    yield yard
-    yard.close()
+def agents() -> Iterator[AgentHarness]:
+    agents = AgentHarness()
+    yield agents
+    agents.close()
 
 
 # Counting
 
 
-def an_agent_wrote(yard: AgentHarness, number: int, text: str) -> None:
+def an_agent_wrote(agents: AgentHarness, number: int, text: str) -> None:
     """The agent that has, or had, this number as a member."""
-    yard.store.leases.take(None, f"{AGENTS}{number}", f"agent-{number}")
-    yard.store.facts.set(names.agent_counters(number), text)
+    agents.store.leases.take(None, f"{AGENTS}{number}", f"agent-{number}")
+    agents.store.facts.set(names.agent_counters(number), text)
 
 
-def exposed(yard: AgentHarness) -> list[str]:
+def exposed(agents: AgentHarness) -> list[str]:
     """The lines of the metrics of agents."""
-    return generate_latest(AgentMetrics(yard.store)).decode().splitlines()
+    return generate_latest(AgentMetrics(agents.store)).decode().splitlines()
 
 
-def test_counts_of_all_agents_are_summed(yard: AgentHarness):
+def test_counts_of_all_agents_are_summed(agents: AgentHarness):
     for member in (2, 3):  # the first has counted nothing
         meter = agent_counters.Meter()
         meter.count("job_executed_total", "sent", member - 1)
         meter.observe("job_executed_delay_seconds", "first", 0.2 * (member - 1))
-        an_agent_wrote(yard, member, meter.text())
-    yard.store.leases.take(None, f"{AGENTS}1", "agent-1")
-    lines = exposed(yard)
+        an_agent_wrote(agents, member, meter.text())
+    agents.store.leases.take(None, f"{AGENTS}1", "agent-1")
+    lines = exposed(agents)
     assert 'synergy_job_executed_total{outcome="sent"} 3.0' in lines
     delay = "synergy_job_executed_delay_seconds"
     assert f'{delay}_bucket{{le="0.1",outcome="first"}} 0.0' in lines
@@ -57,11 +57,11 @@ def test_counts_of_all_agents_are_summed(yard: AgentHarness):
     assert any(line.startswith(f'{delay}_sum{{outcome="first"}} 0.6') for line in lines)
 
 
-def test_every_metric_has_its_heading_and_labels_are_escaped(yard: AgentHarness):
+def test_every_metric_has_its_heading_and_labels_are_escaped(agents: AgentHarness):
     meter = agent_counters.Meter()
     meter.count("error_total", 'a "b"\n')
-    an_agent_wrote(yard, 1, meter.text())
-    lines = exposed(yard)
+    an_agent_wrote(agents, 1, meter.text())
+    lines = exposed(agents)
     kinds = {
         **dict.fromkeys(agent_counters.COUNTERS, "counter"),
         **dict.fromkeys(agent_counters.DURATIONS, "histogram"),
@@ -72,79 +72,79 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(yard: AgentHarness)
     assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1.0' in lines
 
 
-def test_what_cannot_be_read_counts_nothing(yard: AgentHarness):
-    an_agent_wrote(yard, 1, "rubbish")
-    assert agent_counters.collected(yard.store).total("job_executed_total") == 0
+def test_what_cannot_be_read_counts_nothing(agents: AgentHarness):
+    an_agent_wrote(agents, 1, "rubbish")
+    assert agent_counters.collected(agents.store).total("job_executed_total") == 0
 
 
-def test_an_agent_writes_its_counts_now_and_then(yard: AgentHarness):
-    yard.add("hourly", cron="0 * * * *")
-    member = yard.member()
-    yard.advance(member, 3600)
-    yard.advance(member, 15)
-    meter = agent_counters.collected(yard.store)
+def test_an_agent_writes_its_counts_now_and_then(agents: AgentHarness):
+    agents.add("hourly", cron="0 * * * *")
+    member = agents.member()
+    agents.advance(member, 3600)
+    agents.advance(member, 15)
+    meter = agent_counters.collected(agents.store)
     assert meter.total("job_executed_total", "sent") == 1
     assert meter.total("job_completed_total", "processed") == 1
     assert meter.total("schedule_job_started_total", "launched") == 1
     assert meter.total("schedule_leased_total", "due") == 1
-    yard.advance(member, 3600)
-    yard.advance(member, 15)
-    assert agent_counters.collected(yard.store).total("job_executed_total") == 2
-    assert 'synergy_runs_unfinished{state="pending"} 0.0' in exposed(yard)
+    agents.advance(member, 3600)
+    agents.advance(member, 15)
+    assert agent_counters.collected(agents.store).total("job_executed_total") == 2
+    assert 'synergy_runs_unfinished{state="pending"} 0.0' in exposed(agents)
 
 
 # Deciding ahead
 
 
-def just_before(yard: AgentHarness, member) -> None:
+def just_before(agents: AgentHarness, member) -> None:
     """A second before one o'clock; what is due then was decided about."""
-    yard.clock.advance(3595)
+    agents.clock.advance(3595)
     member.rest()
-    yard.clock.advance(4)
+    agents.clock.advance(4)
     member.rest()
 
 
-def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(yard: AgentHarness):
-    yard.add("hourly", cron="0 * * * *", payload="${scheduledTime}")
-    member = yard.member()
-    just_before(yard, member)
-    assert not yard.runs()
-    yard.clock.advance(1)
+def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(agents: AgentHarness):
+    agents.add("hourly", cron="0 * * * *", payload="${scheduledTime}")
+    member = agents.member()
+    just_before(agents, member)
+    assert not agents.runs()
+    agents.clock.advance(1)
     member.rest()
-    (run,) = yard.runs()
+    (run,) = agents.runs()
     assert (run.due_at, run.created_at) == (NOW + timedelta(hours=1),) * 2
     assert member.sender.requests[0].body == b"2026-03-10T13:00:00.000Z"
-    yard.advance(member, 3600)
-    assert len(yard.runs()) == 2
+    agents.advance(member, 3600)
+    assert len(agents.runs()) == 2
 
 
 @pytest.mark.parametrize("change", ["edit", "disable", "remove", "make anew"])
-def test_a_decision_made_ahead_counts_for_that_very_row_only(yard: AgentHarness, change: str):
-    yard.add("hourly", cron="0 * * * *")
-    member = yard.member()
-    just_before(yard, member)
-    now = yard.clock.now()
+def test_a_decision_made_ahead_counts_for_that_very_row_only(agents: AgentHarness, change: str):
+    agents.add("hourly", cron="0 * * * *")
+    member = agents.member()
+    just_before(agents, member)
+    now = agents.clock.now()
     if change == "edit":
         other = {"target": "https://other.example/", "cron": "0 * * * *"}
-        yard.actions.replace("hourly", other, OPERATOR, now)
+        agents.actions.replace("hourly", other, OPERATOR, now)
     elif change == "disable":
-        yard.actions.disable("hourly", OPERATOR, now)
+        agents.actions.disable("hourly", OPERATOR, now)
     else:
-        yard.actions.remove("hourly", OPERATOR, now)
+        agents.actions.remove("hourly", OPERATOR, now)
     if change == "make anew":
-        yard.add("hourly", cron="0 * * * *", target="https://other.example/")
-    yard.clock.advance(1)
+        agents.add("hourly", cron="0 * * * *", target="https://other.example/")
+    agents.clock.advance(1)
     member.rest()
     assert [request.target.url for request in member.sender.requests] == (
         ["https://other.example/"] if change in ("edit", "make anew") else []
     )
 
 
-def test_a_decision_made_ahead_is_not_used_late(yard: AgentHarness):
-    yard.add("minutely", cron="* * * * *", catchup="latest")
-    member = yard.member()
-    yard.clock.advance(55)
+def test_a_decision_made_ahead_is_not_used_late(agents: AgentHarness):
+    agents.add("minutely", cron="* * * * *", catchup="latest")
+    member = agents.member()
+    agents.clock.advance(55)
     member.rest()
-    yard.clock.advance(65)
+    agents.clock.advance(65)
     member.rest()
-    assert [run.state for run in yard.runs()] == [RunState.SKIPPED, RunState.PROCESSED]
+    assert [run.state for run in agents.runs()] == [RunState.SKIPPED, RunState.PROCESSED]

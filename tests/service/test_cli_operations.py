@@ -106,8 +106,8 @@ def test_a_process_is_switched_off_and_on_once_each(commands, deployed):
     off = ("process", "off", DAY, "--reason", "moving")
     assert commands.json(*off, "--dry-run")["changed"] is False
     assert commands.json("process", "show", DAY)["is_on"] is True
-    told = commands.json(*off)
-    assert (told["process"], told["is_on"], told["changed"]) == (DAY, False, True)
+    output = commands.json(*off)
+    assert (output["process"], output["is_on"], output["changed"]) == (DAY, False, True)
     assert commands.json("process", "show", DAY)["is_on"] is False
     assert "already off" in commands.ok(*off)
     entries = deployed.store.journal.find(DAY)
@@ -123,8 +123,8 @@ def test_a_daemon_is_switched_on_over_its_declaration(commands, deployed):
 
 
 def test_an_interval_is_shown_in_its_canonical_form(commands, deployed):
-    told = commands.json("process", "interval", DAY, "at 7:30, 3-05:00", "--dry-run")
-    assert (told["trigger"], told["before"], told["changed"]) == (
+    output = commands.json("process", "interval", DAY, "at 7:30, 3-05:00", "--dry-run")
+    assert (output["trigger"], output["before"], output["changed"]) == (
         "at 07:30, 3-05:00", "every 60", False,
     )  # fmt: skip
     commands.ok("process", "interval", DAY, "at 7:30, 3-05:00")
@@ -223,8 +223,8 @@ def test_why_a_unit_failed_is_told_on_one_line_that_no_terminal_obeys(
         shown = commands.ok(*argv)
         assert r"ValueError: no disk \x1b[2J\x1b]0;mine\x07" in shown, argv
         assert "\x1b" not in shown
-    told = commands.json("unit", "show", requested.id)["reason"]
-    assert told == "ValueError: no disk\n\x1b[2J\x1b]0;mine\x07"
+    output = commands.json("unit", "show", requested.id)["reason"]
+    assert output == "ValueError: no disk\n\x1b[2J\x1b]0;mine\x07"
 
 
 def test_pages_of_units_follow_one_another(commands, deployed):
@@ -283,11 +283,11 @@ def test_a_run_of_the_collector_is_waited_for(commands, deployed, requested):
     scheduling = threading.Thread(target=keep_scheduling)
     scheduling.start()
     try:
-        told = commands.json("gc", "run", "--flush", "--reason", "now")
+        output = commands.json("gc", "run", "--flush", "--reason", "now")
     finally:
         done.set()
         scheduling.join()
-    assert told["result"] == "publish 1"
+    assert output["result"] == "publish 1"
     assert deployed.bus.depths() == {HOUR: 1}
     status = commands.json("gc", "status")
     assert (status["is_led"], status["units"]) == (True, {HOUR: {"requested": 1}})
@@ -344,9 +344,9 @@ def test_a_store_is_made_once(commands):
 
 
 def test_a_store_is_reset_only_when_one_is_sure_and_nothing_runs(commands, monkeypatch):
-    world = commands.a_world()
-    world.schedule()
-    world.store.close()
+    system = commands.open_system()
+    system.schedule()
+    system.store.close()
     nobody_answers(monkeypatch)
     assert commands.run("store", "reset") == 4
     answer(monkeypatch, "yes\n")

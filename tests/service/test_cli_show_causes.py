@@ -10,11 +10,11 @@ from tests.service.test_cli_timetable import HOUR
 WINDOW = ("timetable", "show", "site", "--from", "2015051700", "--to", "2015051704")
 
 
-def move(world, timeperiod, after, *, before=JobState.EMBRYO, **fields):
+def move(system, timeperiod, after, *, before=JobState.EMBRYO, **fields):
     hourly = Qualifier.HOURLY
     at = hourly.parse(timeperiod)
     moves = [JobMove(HOUR, hourly, at, at, before, after, 1, "so", "a test", **fields)]
-    assert not world.store.jobs.move(moves, world.clock.now())
+    assert not system.store.jobs.move(moves, system.clock.now())
 
 
 def test_a_skipped_job_tells_its_cause_and_counts_are_kept_apart(commands, deployed):
@@ -31,8 +31,8 @@ def test_a_skipped_job_tells_its_cause_and_counts_are_kept_apart(commands, deplo
         ("skipped", "acknowledged"),
         ("skipped", None),
     ]
-    told = {word: hours["counts"][word] for word in ("failed", "given_up", "skipped")}
-    assert told == {"failed": 1, "given_up": 1, "skipped": 2}
+    counts = {word: hours["counts"][word] for word in ("failed", "given_up", "skipped")}
+    assert counts == {"failed": 1, "given_up": 1, "skipped": 2}
     shown = commands.ok(*WINDOW)
     assert "given_up" in shown
     heads = commands.ok("timetable", "show", "site").splitlines()[0].split()

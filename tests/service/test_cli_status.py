@@ -22,20 +22,20 @@ def done(deployed):
     return deployed
 
 
-def fail(world):
+def fail(system):
     """An hour fails, as often as it is tried."""
-    world.write("single_session", BAD, 5)
+    system.write("single_session", BAD, 5)
 
     def work(_task):
         raise OSError("no such host")
 
-    world.forget_crews()
-    for name in world.deployment.managed():
-        world.crew(name, work if name == HOUR else lambda _task: Processed({"rows": 1}))
+    system.new_workers()
+    for name in system.deployment.managed():
+        system.runner(name, work if name == HOUR else lambda _task: Processed({"rows": 1}))
     for _ in range(12):
-        world.advance(61)
-        world.settle()
-    assert world.state(HOUR, BAD) is JobState.FAILED
+        system.advance(61)
+        system.settle()
+    assert system.state(HOUR, BAD) is JobState.FAILED
 
 
 def test_where_there_is_no_store_it_cannot_tell(commands):
@@ -61,9 +61,9 @@ def test_what_is_not_well_is_told_with_since_when_and_what_helps(commands, done)
     assert commands.run("status") == 1
     lines = commands.out.splitlines()
     assert lines[0].startswith("not well: 1 period failed")
-    told = next(line for line in lines if line.startswith("failed: "))
-    assert f"1 period of {HOUR} failed: {BAD}" in told
-    assert "no such host" in told
+    finding_line = next(line for line in lines if line.startswith("failed: "))
+    assert f"1 period of {HOUR} failed: {BAD}" in finding_line
+    assert "no such host" in finding_line
     assert "  since  2015-05-20 12:" in commands.out
     assert f"launch.py timetable retry {HOUR} {BAD}" in commands.out
     found = commands.json("status", code=1)

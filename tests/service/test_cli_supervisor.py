@@ -43,17 +43,17 @@ def test_nothing_runs_before_the_first_start(commands):
 
 
 def test_a_dry_run_names_what_would_run_and_makes_nothing(commands):
-    told = commands.json("supervisor", "start", "--dry-run")
-    assert {"Scheduler/1", "SingleSessionWorker/2"} <= set(told["processes"])
-    assert "EventStreamGenerator/1" not in told["processes"]  # the demo stream is off
+    output = commands.json("supervisor", "start", "--dry-run")
+    assert {"Scheduler/1", "SingleSessionWorker/2"} <= set(output["processes"])
+    assert "EventStreamGenerator/1" not in output["processes"]  # the demo stream is off
     assert not commands.home.exists()
 
 
 def test_a_dry_run_knows_what_is_switched_off(commands, deployed):
     commands.ok("box", "sync")
     commands.ok("box", "stop", "AlertDailyWorker")
-    told = commands.json("supervisor", "start", "--dry-run")
-    assert "AlertDailyWorker/1" not in told["processes"]
+    output = commands.json("supervisor", "start", "--dry-run")
+    assert "AlertDailyWorker/1" not in output["processes"]
 
 
 def test_a_start_tells_what_runs_where_logs_are_and_how_to_stop(commands, start_with):
@@ -63,8 +63,8 @@ def test_a_start_tells_what_runs_where_logs_are_and_how_to_stop(commands, start_
     for word in ("Scheduler", "71", "70", str(commands.home / "logs"), "launch.py supervisor stop"):
         assert word in text
     assert "starting" not in text
-    told = commands.json("supervisor", "start")
-    assert (told["outcome"], told["processes"][0]["state"]) == ("started", "running")
+    output = commands.json("supervisor", "start")
+    assert (output["outcome"], output["processes"][0]["state"]) == ("started", "running")
 
 
 @pytest.mark.parametrize(

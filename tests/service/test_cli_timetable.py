@@ -108,11 +108,11 @@ def test_what_cannot_be_is_refused_with_its_exit_code_and_changes_nothing(
 def test_why_shows_the_tree_of_causes_and_its_leaves(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
-    told = commands.json("timetable", "why", CLIENT_DAY, "2015051800")
-    assert (told["kind"], told["process"], told["state"]) == ("blocked", CLIENT_DAY, "embryo")
-    day = told["causes"][0]
+    output = commands.json("timetable", "why", CLIENT_DAY, "2015051800")
+    assert (output["kind"], output["process"], output["state"]) == ("blocked", CLIENT_DAY, "embryo")
+    day = output["causes"][0]
     assert (day["process"], day["timeperiod"]) == (DAY, "2015051800")
-    (leaf,) = told["leaves"]
+    (leaf,) = output["leaves"]
     assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
         "waits_for_worker", HOUR, PERIOD,
     )  # fmt: skip
@@ -162,8 +162,8 @@ def test_skip_tells_every_job_that_it_gives_up(commands, deployed):
 def test_extend_moves_the_first_hour(commands, deployed):
     deployed.schedule()
     argv = ("timetable", "extend", "--from", "2015051612")
-    told = commands.json(*argv, "--dry-run")
-    assert told == {"before": "2015051700", "after": "2015051612", "dry_run": True}
+    output = commands.json(*argv, "--dry-run")
+    assert output == {"before": "2015051700", "after": "2015051612", "dry_run": True}
     assert commands.json("timetable", "show", "site")["trees"][0]["processes"][3]["first"] == (
         "2015051700"
     )
@@ -177,18 +177,20 @@ def test_extend_moves_the_first_hour(commands, deployed):
 
 
 def test_audit_accounts_for_every_period(commands, with_data):
-    told = commands.json("timetable", "audit")
-    assert told["unexplained"] == []
-    assert told["expected"] == told["accounted"] > 3 * 24
-    assert told["unfinished"] == 0
+    output = commands.json("timetable", "audit")
+    assert output["unexplained"] == []
+    assert output["expected"] == output["accounted"] > 3 * 24
+    assert output["unfinished"] == 0
     assert "0 unexplained" in commands.ok("timetable", "audit")
 
 
 def test_audit_fails_when_a_finished_job_does_not_cover_its_source(commands, with_data):
     with_data.write("single_session", "2015051702", 1)
-    told = commands.json("timetable", "audit", code=1)
-    assert {(u["process"], u["timeperiod"]) for u in told["unexplained"]} == {(HOUR, "2015051702")}
-    assert told["accounted"] == told["expected"] - 1
+    output = commands.json("timetable", "audit", code=1)
+    assert {(u["process"], u["timeperiod"]) for u in output["unexplained"]} == {
+        (HOUR, "2015051702")
+    }
+    assert output["accounted"] == output["expected"] - 1
     assert commands.run("timetable", "audit") == 1
     assert "2015051702" in commands.out
 
@@ -197,16 +199,16 @@ def test_audit_fails_when_a_finished_job_does_not_cover_its_source(commands, wit
 
 
 def test_wait_ends_at_once_for_a_job_that_is_done(commands, with_data):
-    told = commands.json("timetable", "wait", DAY, "2015051800")
-    assert (told["state"], told["done"], told["leaves"]) == ("processed", True, [])
+    output = commands.json("timetable", "wait", DAY, "2015051800")
+    assert (output["state"], output["done"], output["leaves"]) == ("processed", True, [])
     assert "noop" in commands.ok("timetable", "wait", DAY, "2015051700")
 
 
 def test_wait_tells_the_leaf_causes_when_time_is_over(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
-    told = commands.json("timetable", "wait", DAY, "2015051800", "--timeout", "0", code=1)
-    assert (told["done"], told["leaves"][0]["process"]) == (False, HOUR)
+    output = commands.json("timetable", "wait", DAY, "2015051800", "--timeout", "0", code=1)
+    assert (output["done"], output["leaves"][0]["process"]) == (False, HOUR)
     assert commands.run("timetable", "wait", DAY, "2015051800", "--timeout", "0") == 1
     assert f"helps: launch.py process start {HOUR}" in commands.out
 
@@ -215,9 +217,9 @@ def test_wait_fails_for_a_job_that_was_skipped(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
     commands.ok("timetable", "skip", HOUR, PERIOD, "--reason", "lost")
-    told = commands.json("timetable", "wait", HOUR, PERIOD, code=1)
-    assert (told["state"], told["done"]) == ("skipped", True)
-    assert "lost" in told["leaves"][0]["text"]
+    output = commands.json("timetable", "wait", HOUR, PERIOD, code=1)
+    assert (output["state"], output["done"]) == ("skipped", True)
+    assert "lost" in output["leaves"][0]["text"]
 
 
 def failing(deployed):
@@ -231,14 +233,14 @@ def failing(deployed):
         deployed.advance(wait)
         deployed.work(HOUR, work=fail)
     deployed.advance(1)
-    deployed.forget_crews()
+    deployed.new_workers()
 
 
 def test_wait_ends_when_waiting_does_not_help(commands, deployed):
     failing(deployed)
-    told = commands.json("timetable", "wait", DAY, "2015051800", code=1)
-    assert (told["done"], told["failed"]) == (False, 1)
-    assert told["leaves"][0]["kind"] == "failed"
+    output = commands.json("timetable", "wait", DAY, "2015051800", code=1)
+    assert (output["done"], output["failed"]) == (False, 1)
+    assert output["leaves"][0]["kind"] == "failed"
     assert commands.run("timetable", "wait", DAY, "2015051800") == 1
     assert f"helps: launch.py timetable retry {HOUR} {PERIOD}" in commands.out
 
@@ -284,12 +286,12 @@ def test_wait_is_not_deceived_by_late_data_or_by_events_on_their_way(commands, w
     argv = ("timetable", "wait", DAY, "2015051700", "--timeout", "0")
     with with_data.store.batch() as batch:
         with_data.bus.publish("SingleSessionWorker", [EventsMessage([{}])], batch)
-    told = commands.json(*argv, code=1)
-    assert (told["state"], told["done"], told["events_waiting"]) == ("noop", False, 1)
+    output = commands.json(*argv, code=1)
+    assert (output["state"], output["done"], output["events_waiting"]) == ("noop", False, 1)
     with_data.bus.purge("SingleSessionWorker")
     with_data.write("single_session", "2015051702", 1)
-    told = commands.json(*argv, code=1)
-    assert (told["done"], told["late"]) == (False, HOUR)
+    output = commands.json(*argv, code=1)
+    assert (output["done"], output["late"]) == (False, HOUR)
     assert "late data" in (commands.run(*argv), commands.out)[1]
 
 

@@ -27,12 +27,12 @@ from tests.service.free_runs import (
     SECOND,
     a_free_process,
     a_run,
-    a_world,
+    a_system,
     carry_out,
     launch,
     unit,
 )
-from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
 
@@ -40,20 +40,20 @@ TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(s
 @pytest.fixture(autouse=True)
 def _closed():
     yield
-    close_worlds()
+    close_systems()
 
 
-def carry_out_command(world, process="Report"):
-    worker = CommandWorker(world.workplace(process, "a worker"))
-    assert carry_out(world, worker.work, process)
+def carry_out_command(system, process="Report"):
+    worker = CommandWorker(system.workplace(process, "a worker"))
+    assert carry_out(system, worker.work, process)
 
 
-def log_of(world, run):
+def log_of(system, run):
     """What is kept of the carrying out of a run: levels and texts."""
-    return [(line.level, line.text) for line in world.store.logs.of_unit(run.id)]
+    return [(line.level, line.text) for line in system.store.logs.of_unit(run.id)]
 
 
-def told(tmp_path, command, arguments, given, **fields):
+def started_with(tmp_path, command, arguments, given, **fields):
     """What a program is told by a run with these arguments: its arguments and environment."""
     seen = tmp_path / "seen"
     process = a_free_process(
@@ -61,11 +61,11 @@ def told(tmp_path, command, arguments, given, **fields):
         command=(sys.executable, "-c", TELL, str(seen), *command),
         arguments=arguments,
     )
-    world = a_world(process)
+    system = a_system(process)
     run = a_run(request={"process": "Report", "arguments": given}, **fields)
-    launch(world, run)
-    carry_out_command(world)
-    done = unit(world, run)
+    launch(system, run)
+    carry_out_command(system)
+    done = unit(system, run)
     assert done.state is UnitState.PROCESSED, done.reason
     argv, environment = json.loads(seen.read_text())
     return run, argv[1:], environment
@@ -81,62 +81,62 @@ def told(tmp_path, command, arguments, given, **fields):
 )
 def test_the_exit_code_says_how_the_run_ended(code, state, outcome):
     command = ("sh", "-c", f"echo fire >&2; exit {code}")
-    world = a_world(a_free_process(classname=None, command=command))
+    system = a_system(a_free_process(classname=None, command=command))
     run = a_run()
-    launch(world, run)
-    carry_out_command(world)
-    done = unit(world, run)
+    launch(system, run)
+    carry_out_command(system)
+    done = unit(system, run)
     assert (done.state, outcome_of(done)) == (state, outcome)
     if code == 1:
         assert done.reason == "CommandFailed: exit code 1: fire"
-        world.schedule()
+        system.schedule()
         reason = "failed: CommandFailed: exit code 1: fire"
-        assert outcome_of(unit(world, run)) == (RunMove.FAIL, reason)
+        assert outcome_of(unit(system, run)) == (RunMove.FAIL, reason)
 
 
 def test_the_log_of_a_program_that_failed_is_what_it_wrote_and_how_it_ended(caplog):
     caplog.set_level(logging.INFO)
     command = ("sh", "-c", "echo half way; printf 'no disk\\nat all\\n' >&2; exit 3")
-    world = a_world(a_free_process(classname=None, command=command))
+    system = a_system(a_free_process(classname=None, command=command))
     run = a_run()
-    launch(world, run)
-    carry_out_command(world)
-    assert log_of(world, run) == [
+    launch(system, run)
+    carry_out_command(system)
+    assert log_of(system, run) == [
         ("INFO", "half way"), ("INFO", "no disk"), ("INFO", "at all"), ("ERROR", "exit code 3"),
     ]  # fmt: skip
-    assert unit(world, run).reason == "CommandFailed: exit code 3: no disk\nat all"
+    assert unit(system, run).reason == "CommandFailed: exit code 3: no disk\nat all"
 
 
 def test_passwords_that_a_program_writes_are_in_no_log_and_no_reason(caplog):
     caplog.set_level(logging.INFO)
     command = ("sh", "-c", "echo postgres://me:secret@db/x; echo http://me:secret@h >&2; exit 3")
-    world = a_world(a_free_process(classname=None, command=command))
+    system = a_system(a_free_process(classname=None, command=command))
     run = a_run()
-    launch(world, run)
-    carry_out_command(world)
-    texts = [text for _, text in log_of(world, run)]
+    launch(system, run)
+    carry_out_command(system)
+    texts = [text for _, text in log_of(system, run)]
     assert texts == ["postgres://me:***@db/x", "http://me:***@h", "exit code 3"]
-    assert unit(world, run).reason == "CommandFailed: exit code 3: http://me:***@h"
+    assert unit(system, run).reason == "CommandFailed: exit code 3: http://me:***@h"
 
 
 def test_the_log_of_a_program_that_cannot_be_started():
-    world = a_world(a_free_process(classname=None, command=("./no-such-program",)))
+    system = a_system(a_free_process(classname=None, command=("./no-such-program",)))
     run = a_run()
-    launch(world, run)
-    carry_out_command(world)
-    told = "./no-such-program cannot be started: No such file or directory"
-    assert log_of(world, run) == [("ERROR", told)]
+    launch(system, run)
+    carry_out_command(system)
+    reason = "./no-such-program cannot be started: No such file or directory"
+    assert log_of(system, run) == [("ERROR", reason)]
 
 
 def test_the_log_of_python_work_that_failed_keeps_its_traceback():
     def fail(task):
         raise ValueError("no disk")
 
-    world = a_world(a_free_process())
+    system = a_system(a_free_process())
     run = a_run()
-    launch(world, run)
-    assert carry_out(world, fail)
-    [(level, text)] = log_of(world, run)
+    launch(system, run)
+    assert carry_out(system, fail)
+    [(level, text)] = log_of(system, run)
     assert level == "ERROR"
     assert text.startswith("Traceback (most recent call last):\n")
     assert text.endswith("ValueError: no disk\n")
@@ -145,7 +145,7 @@ def test_the_log_of_python_work_that_failed_keeps_its_traceback():
 def test_a_program_is_told_its_run(tmp_path, monkeypatch):
     monkeypatch.delenv(MARKER, raising=False)
     command = ("${timeperiod}", "${start}..${end}", "${attempt}", "${run}", "${home}", "${days}")
-    run, argv, environment = told(tmp_path, command, {"days": 7}, {})
+    run, argv, environment = started_with(tmp_path, command, {"days": 7}, {})
     assert argv == [SECOND, f"{SECOND}..{SECOND}", "1", run.id, ".", "7"]
     expected = {
         "SYNERGY_UNIT": run.id,
@@ -163,7 +163,9 @@ def test_a_program_is_told_its_run(tmp_path, monkeypatch):
 def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
     command = ("${timeperiod}", "${start}..${end}", "${days}")
     cause = {"timeperiod": "2015051900", "start": "2015051900", "end": "2015052000", "days": 9}
-    _, argv, environment = told(tmp_path, command, {"days": 7}, {}, detail=RunDetail(cause=cause))
+    _, argv, environment = started_with(
+        tmp_path, command, {"days": 7}, {}, detail=RunDetail(cause=cause)
+    )
     assert argv == ["2015051900", "2015051900..2015052000", "7"]
     assert environment["SYNERGY_TIMEPERIOD"] == "2015051900"
 
@@ -171,18 +173,18 @@ def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
 def test_a_program_is_told_how_the_period_ended_and_in_which_generation(tmp_path):
     command = ("${state}", "${generation}")
     cause = {"timeperiod": "2015051900", "status": "given_up", "generation": 2}
-    _, argv, _ = told(tmp_path, command, {}, {}, detail=RunDetail(cause=cause))
+    _, argv, _ = started_with(tmp_path, command, {}, {}, detail=RunDetail(cause=cause))
     assert argv == ["given_up", "2"]
 
 
 def test_without_a_period_there_is_no_state_and_no_generation(tmp_path):
-    _, argv, _ = told(tmp_path, ("${state}", "${generation}", "end"), {}, {})
+    _, argv, _ = started_with(tmp_path, ("${state}", "${generation}", "end"), {}, {})
     assert argv == ["", "", "end"]
 
 
 def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
     cause = {"timeperiod": "2015051900", "status": "processed", "generation": 2}
-    _, argv, _ = told(
+    _, argv, _ = started_with(
         tmp_path, ("${state}",), {"state": "Bavaria"}, {}, detail=RunDetail(cause=cause)
     )  # fmt: skip
     assert argv == ["Bavaria"]
@@ -191,7 +193,7 @@ def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
 def test_arguments_of_a_run_fill_only_what_the_entry_names(tmp_path):
     command = ("${days}", "${site}", "${more}", "${home}")
     given = {"days": 1, "more": "x", "home": "/elsewhere", "run": "0", "timeperiod": "1"}
-    _, argv, _ = told(tmp_path, command, {"days": 7, "site": "a"}, given)
+    _, argv, _ = started_with(tmp_path, command, {"days": 7, "site": "a"}, given)
     assert argv == ["1", "a", "${more}", "."]
 
 
@@ -208,18 +210,18 @@ def test_arguments_of_a_run_fill_only_what_the_entry_names(tmp_path):
 )
 def test_what_is_put_in_is_data_and_stays_one_argument(tmp_path, value):
     command = ("before", "${days}", "--days=${days}", "after")
-    _, argv, _ = told(tmp_path, command, {"days": 7}, {"days": value})
+    _, argv, _ = started_with(tmp_path, command, {"days": 7}, {"days": value})
     assert argv == ["before", value, f"--days={value}", "after"]
 
 
 def test_a_value_that_no_program_can_be_given_fails_its_own_run_only():
     process = a_free_process(classname=None, command=("true", "${x}"), arguments={"x": ""})
-    world = a_world(process)
+    system = a_system(process)
     runs = [a_run(f"due:{n}", request={"arguments": {"x": x}}) for n, x in enumerate("a\0b")]
-    launch(world, *runs)
+    launch(system, *runs)
     for _ in runs:
-        carry_out_command(world)
-    assert [unit(world, run).state for run in runs] == [
+        carry_out_command(system)
+    assert [unit(system, run).state for run in runs] == [
         UnitState.PROCESSED,
         UnitState.INVALID,
         UnitState.PROCESSED,
@@ -232,10 +234,10 @@ def test_commands_of_jobs_know_of_no_runs(tmp_path):
         "Hour", HOURLY, classname=None, settle=0.0,
         command=(sys.executable, "-c", TELL, str(seen), "${timeperiod}", "${end}", "${run}"),
     )  # fmt: skip
-    world = SchedulerHarness(a_deployment({"t": [process]}), start="2015052011")
-    world.clock.advance(1)
-    world.schedule()
-    carry_out_command(world, "Hour")
+    system = SchedulerHarness(a_deployment({"t": [process]}), start="2015052011")
+    system.clock.advance(1)
+    system.schedule()
+    carry_out_command(system, "Hour")
     argv, _ = json.loads(seen.read_text())
     assert argv[1:] == ["2015052011", "2015052012", "${run}"]
 
@@ -244,17 +246,17 @@ def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_pat
     left = tmp_path / "pid"
     command = ("sh", "-c", 'sleep 600 & echo $! > "$0.new"; mv "$0.new" "$0"; wait', str(left))
     process = a_process("P", HOURLY, classname=None, command=command, timeout=0.5)
-    world = SchedulerHarness(a_deployment({"t": [process]}), start="2015052000")
-    world.schedule()
-    workplace = replace(world.workplace("P", "a worker"), clock=SystemClock())
+    system = SchedulerHarness(a_deployment({"t": [process]}), start="2015052000")
+    system.schedule()
+    workplace = replace(system.workplace("P", "a worker"), clock=SystemClock())
     ended: list[int] = []
     work = CommandWorker(workplace).work
     with (
-        closing(UnitRunner(workplace, work, ("domain",), end=ended.append)) as crew,
-        closing(world.bus.consumer("P")) as consumer,
+        closing(UnitRunner(workplace, work, ("domain",), end=ended.append)) as runner,
+        closing(system.bus.consumer("P")) as consumer,
     ):
-        assert crew.round(consumer)
-    [done] = [u for u in world.store.units.unfinished() if u.state is UnitState.INVALID]
+        assert runner.round(consumer)
+    [done] = [u for u in system.store.units.unfinished() if u.state is UnitState.INVALID]
     assert (done.reason, done.failures) == ("timed out after 0.5 s", 1)
     until(lambda: start_time(int(left.read_text())) is None)  # what is killed ends when it can
     assert ended == []  # the program was ended, not its worker

@@ -36,7 +36,7 @@ from synergy.model.unit_of_work import (
 from synergy.names import TIMETABLE_START
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.seeds import seeds
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
 
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
 BUSY = HOURS[3:5]  # the hours that data comes for
@@ -52,27 +52,30 @@ class Broken(AssertionError):
 class StepWorker:
     """A worker that can be stopped between any two steps: take, read, conclude."""
 
-    world: SchedulerHarness
+    system: SchedulerHarness
     process: str
     owner: str
     units: list[UnitOfWork] = field(default_factory=list)
     ready: list[Conclusion] = field(default_factory=list)
 
     def step(self) -> None:
-        store, now = self.world.store, self.world.clock.now()
+        store, now = self.system.store, self.system.clock.now()
         if self.ready:
             self._conclude(self.ready.pop(0), now)
         elif self.units:
             self.ready.append(self._compute(self.units.pop(0)))
         else:
-            with closing(self.world.bus.consumer(self.process)) as consumer, store.batch() as batch:
+            with (
+                closing(self.system.bus.consumer(self.process)) as consumer,
+                store.batch() as batch,
+            ):
                 taken = [d.message for d in consumer.take(2, batch)]
                 hints = [Hint(m.unit, m.attempt) for m in taken if isinstance(m, UnitMessage)]
                 self.units = store.units.claim(hints, self.owner, now) if hints else []
 
     def _conclude(self, conclusion: Conclusion, now: datetime) -> None:
         """Only the newest attempt's owner may conclude."""
-        units = self.world.store.units
+        units = self.system.store.units
         (row,) = units.get([conclusion.unit])
         if not units.conclude([conclusion], now) and (row.attempt, row.owner) != (
             conclusion.attempt,
@@ -84,9 +87,9 @@ class StepWorker:
         self.units, self.ready = [], []
 
     def _compute(self, unit: UnitOfWork) -> Conclusion:
-        process = self.world.deployment.managed()[self.process]
+        process = self.system.deployment.managed()[self.process]
         rows = list(
-            self.world.store.documents.read(
+            self.system.store.documents.read(
                 process.source, unit.start_timeperiod, unit.end_timeperiod
             )
         )
@@ -125,14 +128,14 @@ class Play:
             "Client", DAILY, source="day", sink="client", blocking=Blocking.DEPENDENCIES,
             max_attempts=1000,
         )  # fmt: skip
-        self.world = self._world(
+        self.system = self._system(
             a_deployment({"site": processes, "client": [client]}, {"client": ("site",)}),
             datetime(2015, 5, 18, 0, 30, tzinfo=UTC),
         )
-        mutate(self.world)
-        self.schedulers = [self.world.scheduler, self.world.a_scheduler("scheduler-2")]
+        mutate(self.system)
+        self.schedulers = [self.system.scheduler, self.system.a_scheduler("scheduler-2")]
         self.workers = [
-            StepWorker(self.world, process, f"worker-{process}-{n}")
+            StepWorker(self.system, process, f"worker-{process}-{n}")
             for n in range(3)
             for process in SINKS
         ]
@@ -143,14 +146,14 @@ class Play:
         self.claims: Counter[tuple[str, int]] = Counter()
         self.finishes: Counter[tuple[str, str, int]] = Counter()
 
-    def _world(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
+    def _system(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
         return SchedulerHarness(deployment, now=now)
 
     def run(self) -> None:
         try:
             self._run()
         finally:
-            close_worlds()
+            close_systems()
 
     def _run(self) -> None:
         for _ in range(self.steps):
@@ -167,7 +170,7 @@ class Play:
         elif roll < 0.60:
             self.random.choice(self.schedulers).run_once()
         elif roll < 0.74:
-            self.world.clock.advance(self.random.choice([0.1, 1, 4, 4, 12, 20, 70]))
+            self.system.clock.advance(self.random.choice([0.1, 1, 4, 4, 12, 20, 70]))
         elif roll < 0.88:
             self._data()
         elif roll < 0.92:
@@ -181,19 +184,19 @@ class Play:
         hour = self.random.choice(BUSY)
         self.written += 1
         self.raw[hour] += self.written
-        self.world.write("raw", hour, self.written, key=f"k{self.written}")
+        self.system.write("raw", hour, self.written, key=f"k{self.written}")
 
     def _operator(self) -> None:
         process = self.random.choice(list(SINKS))
         timeperiod = self.random.choice(BUSY) if process == "Hour" else "2015051700"
         with suppress(Refused):  # the timetable has no start before a scheduler has led
-            self.world.reprocess(
-                process, (timeperiod, timeperiod), OPERATOR, self.world.clock.now()
+            self.system.reprocess(
+                process, (timeperiod, timeperiod), OPERATOR, self.system.clock.now()
             )
 
     def _mishandle_messages(self) -> None:
         process = self.random.choice(list(SINKS))
-        messages = self.world.store.messages
+        messages = self.system.store.messages
         bodies = [message.body for message in messages.take(process, 100)]
         self.random.shuffle(bodies)
         if bodies and self.random.random() < 0.5:
@@ -203,7 +206,7 @@ class Play:
         messages.put(process, bodies)
 
     def _check(self) -> None:
-        for entry in self.world.store.journal.since(self.seq, 10_000):
+        for entry in self.system.store.journal.since(self.seq, 10_000):
             self.seq = entry.seq
             if entry.event == "unit.in_progress":
                 self.claims[(str(entry.unit), entry.attempt)] += 1
@@ -211,8 +214,8 @@ class Play:
                     raise Broken(f"claimed twice: {entry}")
             if entry.event in ("job.processed", "job.noop"):
                 self._finished(entry)
-        if self.world.store.facts.get(TIMETABLE_START) is not None:
-            self._check_tree(self.world.timetable())
+        if self.system.store.facts.get(TIMETABLE_START) is not None:
+            self._check_tree(self.system.timetable())
 
     def _finished(self, entry) -> None:
         name = (entry.process, entry.first, entry.generation)
@@ -229,7 +232,7 @@ class Play:
             raise Broken("a finished day has unfinished hours")
         for process, sink in SINKS.items():
             level = timetable.place(process).level
-            rows = self.world.rows(sink)
+            rows = self.system.rows(sink)
             for timeperiod in BUSY if process == "Hour" else ["2015051700"]:
                 at = level.ordinal(timeperiod)
                 name = (process, timeperiod)
@@ -251,7 +254,7 @@ class Play:
                 scheduler.run_once()
             for worker in self.workers:
                 worker.step()
-            self.world.clock.advance(4)
+            self.system.clock.advance(4)
             self._check()
             if turn % REST == 0 and self._is_done():
                 break
@@ -266,14 +269,14 @@ class Play:
 
     def _compare(self) -> None:
         expected = {hour: total for hour, total in self.raw.items() if total}
-        if self.world.rows("hour") != expected:
-            raise Broken(f"hours are {self.world.rows('hour')}, expected {expected}")
+        if self.system.rows("hour") != expected:
+            raise Broken(f"hours are {self.system.rows('hour')}, expected {expected}")
         total = sum(expected.values())
         for sink in ("day", "client"):
-            rows = {k: v for k, v in self.world.rows(sink).items() if v}
+            rows = {k: v for k, v in self.system.rows(sink).items() if v}
             if rows != ({"2015051700": total} if total else {}):
                 raise Broken(f"{sink} is {rows}, expected {total}")
-        found = self.world.audit()
+        found = self.system.audit()
         if found.unfinished or found.unexplained:
             raise Broken(f"not complete: {found}")
 
@@ -283,32 +286,32 @@ def test_no_course_of_events_breaks_a_promise(seed):
     Play(seed).run()
 
 
-def claims_without_looking(world: SchedulerHarness) -> None:
+def claims_without_looking(system: SchedulerHarness) -> None:
     """A claim that reads, and takes what it was told to."""
-    claim = world.store.units.claim
+    claim = system.store.units.claim
 
     def mutant(hints, owner, now):
         taken = claim(hints, owner, now)
         ids = {unit.id for unit in taken}
         others = dict.fromkeys(hint.unit for hint in hints if hint.unit not in ids)
-        rows = [row for other in others for row in world.store.units.get([other])]
+        rows = [row for other in others for row in system.store.units.get([other])]
         known = [row for row in rows if not row.state.is_finished]
         for unit in known:
-            entry = world.store.journal.of_job(unit.process, unit.timeperiod)[0]
-            world.store.journal.append(
+            entry = system.store.journal.of_job(unit.process, unit.timeperiod)[0]
+            system.store.journal.append(
                 [replace(entry, event="unit.in_progress", unit=unit.id, attempt=unit.attempt)]
             )
         return taken + [replace(unit, owner=owner) for unit in known]
 
-    world.store.units.claim = mutant
+    system.store.units.claim = mutant
 
 
-def concludes_without_the_fence(world: SchedulerHarness) -> None:
+def concludes_without_the_fence(system: SchedulerHarness) -> None:
     """A conclusion that any attempt may make."""
-    conclude = world.store.units.conclude
+    conclude = system.store.units.conclude
 
     def mutant(conclusions, now):
-        rows = {u.id: u for u in world.store.units.get([c.unit for c in conclusions])}
+        rows = {u.id: u for u in system.store.units.get([c.unit for c in conclusions])}
         return conclude(
             [
                 replace(c, attempt=rows[c.unit].attempt, owner=rows[c.unit].owner or c.owner)
@@ -318,12 +321,12 @@ def concludes_without_the_fence(world: SchedulerHarness) -> None:
             now,
         )
 
-    world.store.units.conclude = mutant
+    system.store.units.conclude = mutant
 
 
-def hands_out_without_a_new_attempt(world: SchedulerHarness) -> None:
+def hands_out_without_a_new_attempt(system: SchedulerHarness) -> None:
     """A collector that hands a unit out again as the same attempt."""
-    move = world.store.units.move
+    move = system.store.units.move
 
     def mutant(moves, now):
         return move(
@@ -334,28 +337,28 @@ def hands_out_without_a_new_attempt(world: SchedulerHarness) -> None:
             now,
         )
 
-    world.store.units.move = mutant
+    system.store.units.move = mutant
 
 
-def ignores_late_data(world: SchedulerHarness) -> None:
+def ignores_late_data(system: SchedulerHarness) -> None:
     """A scheduler that does not follow what is written to sources."""
-    world.store.documents.changed_since = lambda _seq, _limit: []
+    system.store.documents.changed_since = lambda _seq, _limit: []
 
 
-def never_collects(world: SchedulerHarness) -> None:
+def never_collects(system: SchedulerHarness) -> None:
     """No collector: what a lost worker held stays with it."""
-    world.store.units.unfinished = list
+    system.store.units.unfinished = list
 
 
-def starts_only_the_job_over(world: SchedulerHarness) -> None:
+def starts_only_the_job_over(system: SchedulerHarness) -> None:
     """A reprocess that forgets what was made from the job."""
-    move = world.store.jobs.move
+    move = system.store.jobs.move
 
     def mutant(moves, now):
         kept = [m for m in moves if not m.start_over or m.process == "Hour"]
         return [m for m in move(kept, now) if m in moves]
 
-    world.store.jobs.move = mutant
+    system.store.jobs.move = mutant
 
 
 NOTICE = {  # the seed of a course that notices; after a change it may be another

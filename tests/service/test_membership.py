@@ -11,7 +11,7 @@ from tests.service.agent_harness import AgentHarness
 
 
 @pytest.fixture
-def yard():
+def agents():
     made = AgentHarness(Deployment({}, {}))
     yield made
     made.close()
@@ -34,9 +34,9 @@ class Slower:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_who_is_overtaken_takes_the_next_number(yard, number):
-    others = [Membership(yard.store.leases, yard.clock, f"other {n}") for n in range(number)]
-    slower = Membership(Slower(yard.store.leases, *others), yard.clock, "slower")
+def test_who_is_overtaken_takes_the_next_number(agents, number):
+    others = [Membership(agents.store.leases, agents.clock, f"other {n}") for n in range(number)]
+    slower = Membership(Slower(agents.store.leases, *others), agents.clock, "slower")
 
     slower.tick()
 
@@ -45,9 +45,9 @@ def test_who_is_overtaken_takes_the_next_number(yard, number):
     assert [one.decides for one in (*others, slower)].count(True) == 1
 
 
-def test_a_member_is_missed_whose_number_another_one_has_before_anybody_looks(yard):
-    leases = yard.store.leases
-    decider, lost = (Membership(leases, yard.clock, who) for who in ("decider", "lost"))
+def test_a_member_is_missed_whose_number_another_one_has_before_anybody_looks(agents):
+    leases = agents.store.leases
+    decider, lost = (Membership(leases, agents.clock, who) for who in ("decider", "lost"))
     for member in (decider, lost, decider):
         member.tick()
     assert (lost.number, decider.is_changed) == (2, False)

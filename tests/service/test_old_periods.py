@@ -13,7 +13,7 @@ from synergy.model.schedule import Run, RunState
 from synergy.schedule.progress.old_periods import RECENT
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.agent_harness import OPERATOR, TARGET, AgentHarness, FakeSender, Member
-from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 YEARS = 3 * 365 * 24
 LIMIT = 60  # `catchup_max`, unless a schedule says otherwise
@@ -22,33 +22,33 @@ LIMIT = 60  # `catchup_max`, unless a schedule says otherwise
 @pytest.fixture(autouse=True)
 def _closed():
     yield
-    close_worlds()
+    close_systems()
 
 
 class Town:
-    """A world with one hourly process, and an agent beside its scheduler."""
+    """A system with one hourly process, and an agent beside its scheduler."""
 
     def __init__(self) -> None:
         site = a_process("Site", HOURLY, source="raw", sink="site")
-        self.world = world = SchedulerHarness(a_deployment({"site": [site]}))
-        self.schedules = ScheduleCommands(world.store, world.bus, world.deployment)
-        self.member = Member(world.workplace("", "agent-1"), FakeSender())
-        world.settle()
+        self.system = system = SchedulerHarness(a_deployment({"site": [site]}))
+        self.schedules = ScheduleCommands(system.store, system.bus, system.deployment)
+        self.member = Member(system.workplace("", "agent-1"), FakeSender())
+        system.settle()
 
     def add(self, name: str, trigger: object, **fields: object) -> None:
         given = {"name": name, "target": TARGET, "trigger": trigger, **fields}
-        self.schedules.create(given, OPERATOR, self.world.clock.now(), enable=True)
+        self.schedules.create(given, OPERATOR, self.system.clock.now(), enable=True)
 
     def live(self) -> None:
         for _ in range(1000):
-            self.world.settle()
+            self.system.settle()
             self.member.rest()
-            if self.world.scheduler.run_once() > 0:
+            if self.system.scheduler.run_once() > 0:
                 return
         raise AssertionError("it never comes to rest")
 
     def runs(self, schedule: str) -> list[Run]:
-        return all_runs(self.world, schedule)
+        return all_runs(self.system, schedule)
 
     def close(self) -> None:
         self.member.consumer.close()
@@ -96,7 +96,7 @@ def test_years_without_data_trigger_nothing_unless_noop_is_named(town):
     town.add("usual", {"timetable": "Site"})
     town.add("each", {"timetable": noop}, payload="${timeperiod}")
     town.live()
-    town.world.timetable_commands.extend("2012051700", OPERATOR, town.world.clock.now())
+    town.system.timetable_commands.extend("2012051700", OPERATOR, town.system.clock.now())
     town.live()
     assert town.runs("usual") == []
     runs = town.runs("each")
@@ -113,9 +113,9 @@ def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
     town.add("usual", {"timetable": "Site"})
     town.add("each", {"timetable": skipped})
     town.live()
-    world, years = town.world, hours("2012051700", YEARS)
-    world.timetable_commands.extend(years[0], OPERATOR, world.clock.now())
-    world.skip("Site", (years[0], years[-1]), OPERATOR, world.clock.now())
+    system, years = town.system, hours("2012051700", YEARS)
+    system.timetable_commands.extend(years[0], OPERATOR, system.clock.now())
+    system.skip("Site", (years[0], years[-1]), OPERATOR, system.clock.now())
     town.live()
     assert town.runs("usual") == []
     assert len(town.member.sender.requests) == LIMIT
@@ -125,13 +125,13 @@ def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
 
 
 @pytest.fixture
-def yard():
-    yard = AgentHarness(a_deployment({"site": [a_process("Site", HOURLY)]}))
-    yield yard
-    yard.close()
+def agents():
+    agents = AgentHarness(a_deployment({"site": [a_process("Site", HOURLY)]}))
+    yield agents
+    agents.close()
 
 
-def process_each(yard: AgentHarness, first: str, number: int, generation: int = 1) -> None:
+def process_each(agents: AgentHarness, first: str, number: int, generation: int = 1) -> None:
     """The hours are processed one by one."""
     ordinals = range(HOURLY.parse(first), HOURLY.parse(first) + number)
     start_over = [
@@ -146,56 +146,58 @@ def process_each(yard: AgentHarness, first: str, number: int, generation: int = 
         JobMove("Site", HOURLY, at, at, JobState.EMBRYO, JobState.PROCESSED, generation, "", "s")
         for at in ordinals
     ]
-    assert not yard.store.jobs.move([*start_over], yard.clock.now())
-    assert not yard.store.jobs.move(moves, yard.clock.now())
+    assert not agents.store.jobs.move([*start_over], agents.clock.now())
+    assert not agents.store.jobs.move(moves, agents.clock.now())
 
 
-def test_years_that_are_processed_are_as_many_runs_as_the_limit_and_all_on_record(yard):
-    yard.add("tell", trigger={"timetable": "Site"})
-    yard.add("more", trigger={"timetable": "Site"}, catchup_max=100)
-    member = yard.member()
+def test_years_that_are_processed_are_as_many_runs_as_the_limit_and_all_on_record(agents):
+    agents.add("tell", trigger={"timetable": "Site"})
+    agents.add("more", trigger={"timetable": "Site"}, catchup_max=100)
+    member = agents.member()
     years = hours("2022051700", YEARS)
     for begin in range(0, YEARS, 900):  # as workers finish them, an agent at work
         some = years[begin : begin + 900]
-        process_each(yard, some[0], len(some))
+        process_each(agents, some[0], len(some))
         member.rest()
     for name, limit in (("tell", LIMIT), ("more", 100)):
-        runs = all_runs(yard, name)
+        runs = all_runs(agents, name)
         assert sum(run.state is RunState.PROCESSED for run in runs) == limit
         assert len(runs) <= limit + YEARS // 900 + 1
         assert accounted(runs) == Counter(years)
     assert len(member.sender.requests) == LIMIT + 100
 
 
-def test_an_old_period_that_is_done_again_triggers_while_years_are_worked_off(yard):
-    yard.add("tell", trigger={"timetable": "Site"}, payload="${timeperiod} ${generation} ${state}")
-    member = yard.member()
-    process_each(yard, "2022051700", 1000)
+def test_an_old_period_that_is_done_again_triggers_while_years_are_worked_off(agents):
+    agents.add(
+        "tell", trigger={"timetable": "Site"}, payload="${timeperiod} ${generation} ${state}"
+    )
+    member = agents.member()
+    process_each(agents, "2022051700", 1000)
     member.rest()
     assert len(member.sender.requests) == LIMIT
-    process_each(yard, "2022051705", 1, generation=2)
-    process_each(yard, "2022070100", 1)
+    process_each(agents, "2022051705", 1, generation=2)
+    process_each(agents, "2022070100", 1)
     member.rest()
     assert [r.body for r in member.sender.requests[LIMIT:]] == [b"2022051705 2 processed"]
 
 
-def test_recent_periods_trigger_while_years_are_worked_off(yard):
-    yard.add("tell", trigger={"timetable": "Site"}, payload="${timeperiod}")
-    member = yard.member()
-    process_each(yard, "2022051700", 1000)
+def test_recent_periods_trigger_while_years_are_worked_off(agents):
+    agents.add("tell", trigger={"timetable": "Site"}, payload="${timeperiod}")
+    member = agents.member()
+    process_each(agents, "2022051700", 1000)
     member.rest()
     before = len(member.sender.requests)
-    newest = HOURLY.at(yard.clock.now()) - 1
-    process_each(yard, HOURLY.timeperiod(newest - RECENT + 1), RECENT)
+    newest = HOURLY.at(agents.clock.now()) - 1
+    process_each(agents, HOURLY.timeperiod(newest - RECENT + 1), RECENT)
     member.rest()
     assert len(member.sender.requests) == before + RECENT
 
 
-def test_an_entry_of_years_is_not_spread_out_in_memory(yard):
+def test_an_entry_of_years_is_not_spread_out_in_memory(agents):
     noop = {"process": "Site", "statuses": ["noop"]}
     for number in range(20):
-        yard.add(f"s{number}", trigger={"timetable": noop})
-    member = yard.member()
+        agents.add(f"s{number}", trigger={"timetable": noop})
+    member = agents.member()
     member.rest()
     first = HOURLY.parse("1975051700")
     number = 400_000  # hours, of 45 years
@@ -204,12 +206,12 @@ def test_an_entry_of_years_is_not_spread_out_in_memory(yard):
             "Site", HOURLY, first, first + number - 1, JobState.EMBRYO, JobState.NOOP, 1, "", "s"
         )
     ]
-    assert not yard.store.jobs.move(moves, yard.clock.now())
+    assert not agents.store.jobs.move(moves, agents.clock.now())
     tracemalloc.start()
     try:
         member.rest()
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(yard.runs()) == 20 * (LIMIT + 1)
+    assert len(agents.runs()) == 20 * (LIMIT + 1)
     assert peak < 40e6

@@ -29,7 +29,7 @@ from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.seeds import seeds
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
 from tests.service.test_interleavings import HOURS, Play
 
 CALM = 1.0  # a roll that is never below any probability
@@ -51,10 +51,10 @@ class PiecemealPlay(Play):
         self.put_aside = self.random.choice([0.05, 0.3, 0.6])
         self.fails = self.random.choice([0.0, 0.003, 0.01])
         self.ends = self.random.choice([0.0, 0.01, 0.03])
-        self.schedulers.append(self.world.a_scheduler("scheduler-3"))
+        self.schedulers.append(self.system.a_scheduler("scheduler-3"))
         self.generations += 1
 
-    def _world(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
+    def _system(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
         store = PiecemealStore(self._pause)
         return SchedulerHarness(deployment, now=now, store=store, bus=self._bus)
 
@@ -80,7 +80,7 @@ class PiecemealPlay(Play):
         elif roll < 0.72:
             self._go_on(self.random.choice(self.schedulers))
         elif roll < 0.82:
-            self.world.clock.advance(self.random.choice([0.1, 0.1, 0.5, 0.5, 1, 1, 2, 4, 12, 30]))
+            self.system.clock.advance(self.random.choice([0.1, 0.1, 0.5, 0.5, 1, 1, 2, 4, 12, 30]))
         elif roll < 0.88:
             self._data()
         elif roll < 0.96:
@@ -119,7 +119,7 @@ class PiecemealPlay(Play):
         self.actors.pop(who).kill()
         if who in self.schedulers:
             self.generations += 1
-            new = self.world.a_scheduler(f"scheduler-{self.generations}")
+            new = self.system.a_scheduler(f"scheduler-{self.generations}")
             self.schedulers[self.schedulers.index(who)] = new
         elif who != "operator":
             who.die()
@@ -152,33 +152,33 @@ def units_after_a_request_amid_a_reprocess(carry_out: bool = False) -> list[tupl
     hour = HOURS[0]
     deployment = a_deployment({"site": [a_process("Hour", HOURLY, source="raw", sink="hour")]})
     now = datetime(2015, 5, 17, 1, 30, tzinfo=UTC)
-    world = SchedulerHarness(deployment, now=now, store=PiecemealStore(lambda _is_write: None))
+    system = SchedulerHarness(deployment, now=now, store=PiecemealStore(lambda _is_write: None))
     try:
-        world.write("raw", hour, 1)
-        world.schedule()
-        assert units_of(world, hour) == [(1, UnitState.REQUESTED)]
+        system.write("raw", hour, 1)
+        system.schedule()
+        assert units_of(system, hour) == [(1, UnitState.REQUESTED)]
 
-        pause_before(world.store.units, "unfinished")
-        reprocess = world.reprocess
-        operator = Actor(lambda: reprocess("Hour", (hour, hour), OPERATOR, world.clock.now()))
+        pause_before(system.store.units, "unfinished")
+        reprocess = system.reprocess
+        operator = Actor(lambda: reprocess("Hour", (hour, hour), OPERATOR, system.clock.now()))
         operator.resume()
-        assert world.generation("Hour", hour) == 2
-        assert units_of(world, hour) == [(1, UnitState.REQUESTED)]
+        assert system.generation("Hour", hour) == 2
+        assert units_of(system, hour) == [(1, UnitState.REQUESTED)]
 
-        world.schedule()
-        assert units_of(world, hour)[1:] == [(2, UnitState.REQUESTED)]
+        system.schedule()
+        assert units_of(system, hour)[1:] == [(2, UnitState.REQUESTED)]
         assert not operator.is_done
         operator.resume()
         assert operator.is_done
         if carry_out:
-            world.settle()
-        return units_of(world, hour)
+            system.settle()
+        return units_of(system, hour)
     finally:
-        close_worlds()
+        close_systems()
 
 
-def units_of(world: SchedulerHarness, timeperiod: str) -> list[tuple[int, UnitState]]:
-    return [(unit.generation, unit.state) for unit in world.units("Hour", timeperiod)]
+def units_of(system: SchedulerHarness, timeperiod: str) -> list[tuple[int, UnitState]]:
+    return [(unit.generation, unit.state) for unit in system.units("Hour", timeperiod)]
 
 
 def pause_before(noun: object, method: str) -> None:

@@ -67,7 +67,7 @@ class MongoPlay(PiecemealPlay):
 
     steps = 600
 
-    def _world(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
+    def _system(self, deployment: Deployment, now: datetime) -> SchedulerHarness:
         database = Database(mongomock.MongoClient(), "synergy", "mongomock")
         database._database = Collections(database._database, self._request)
         return SchedulerHarness(deployment, now=now, store=MongoStore.over(database), bus=self._bus)

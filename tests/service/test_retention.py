@@ -26,7 +26,7 @@ from synergy.worker import command, work_log
 from tests.contract.operated import an_answer, an_operation
 from tests.deployments import site_and_client
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
-from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 DAY = 86_400
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
@@ -35,66 +35,66 @@ PassTime = Callable[[float], None]
 
 
 @pytest.fixture
-def yard() -> Iterator[AgentHarness]:
-    yard = AgentHarness()
-    yield yard
-    yard.close()
+def agents() -> Iterator[AgentHarness]:
+    agents = AgentHarness()
+    yield agents
+    agents.close()
 
 
 @pytest.fixture
-def pass_time(yard: AgentHarness) -> PassTime:
+def pass_time(agents: AgentHarness) -> PassTime:
     """Seconds pass; agents work, and then what is due is deleted."""
-    pruner = Pruner(yard.store, yard.clock, DEFAULT)
+    pruner = Pruner(agents.store, agents.clock, DEFAULT)
 
     def pass_time(seconds: float) -> None:
-        yard.clock.advance(seconds)
-        for member in yard.members:
+        agents.clock.advance(seconds)
+        for member in agents.members:
             member.rest()
-        while pruner.sweep(yard.clock.now()):
+        while pruner.sweep(agents.clock.now()):
             pass
 
     return pass_time
 
 
-def test_old_runs_and_events_are_forgotten(yard: AgentHarness, pass_time: PassTime):
-    yard.add("job", when=NOW.isoformat())
-    yard.event("TABLE", "t", NOW)
-    member = yard.member()
+def test_old_runs_and_events_are_forgotten(agents: AgentHarness, pass_time: PassTime):
+    agents.add("job", when=NOW.isoformat())
+    agents.event("TABLE", "t", NOW)
+    member = agents.member()
     member.rest()
-    yard.event("TABLE", "t", NOW)
+    agents.event("TABLE", "t", NOW)
     pass_time(7 * DAY - 1)
-    assert len(yard.store.events.find()[0]) == 2
+    assert len(agents.store.events.find()[0]) == 2
     pass_time(3601)
-    assert len(yard.store.events.find()[0]) == 1  # the newest is kept
-    assert len(yard.runs()) == 1
+    assert len(agents.store.events.find()[0]) == 1  # the newest is kept
+    assert len(agents.runs()) == 1
     pass_time(23 * DAY - 3600 - 3600)
-    assert len(yard.runs()) == 1
+    assert len(agents.runs()) == 1
     pass_time(2 * 3600 + 1)
-    assert not yard.runs()
+    assert not agents.runs()
 
 
 def stored(store: Store, *names: str) -> list[bool]:
     return [store.payloads.get(name) is not None for name in names]
 
 
-def test_bodies_that_nothing_refers_to_are_forgotten(yard: AgentHarness, pass_time: PassTime):
-    yard.add("kept", cron="0 0 1 1 *", payload="a" * 70_000)
-    yard.add("removed", cron="0 0 1 1 *", payload="b" * 70_000)
-    yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
+def test_bodies_that_nothing_refers_to_are_forgotten(agents: AgentHarness, pass_time: PassTime):
+    agents.add("kept", cron="0 0 1 1 *", payload="a" * 70_000)
+    agents.add("removed", cron="0 0 1 1 *", payload="b" * 70_000)
+    agents.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
     names = [
         str(row.definition["payload"]["stored"])
-        for row in sorted(yard.store.schedules.get(["kept", "removed", "failed"]),
+        for row in sorted(agents.store.schedules.get(["kept", "removed", "failed"]),
                           key=lambda row: ["kept", "removed", "failed"].index(row.name))
     ]  # fmt: skip
-    member = yard.member(receiver=lambda _: _refused())
-    yard.advance(member, 60)
-    assert yard.states() == {RunState.FAILED: 1}
+    member = agents.member(receiver=lambda _: _refused())
+    agents.advance(member, 60)
+    assert agents.states() == {RunState.FAILED: 1}
     for name in ("removed", "failed"):
-        yard.actions.remove(name, OPERATOR, yard.clock.now())
+        agents.actions.remove(name, OPERATOR, agents.clock.now())
     member.rest()
-    assert stored(yard.store, *names) == [True, True, True]
+    assert stored(agents.store, *names) == [True, True, True]
     pass_time(3601)
-    assert stored(yard.store, *names) == [True, False, True]  # what failed may be sent again
+    assert stored(agents.store, *names) == [True, False, True]  # what failed may be sent again
 
 
 def _refused():
@@ -104,55 +104,55 @@ def _refused():
 
 
 def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(
-    yard: AgentHarness, pass_time: PassTime, monkeypatch
+    agents: AgentHarness, pass_time: PassTime, monkeypatch
 ):
-    member = yard.member()
+    member = agents.member()
     member.rest()
-    prune = yard.store.payloads.prune
-    find = yard.store.runs.find
+    prune = agents.store.payloads.prune
+    find = agents.store.runs.find
 
     def find_and_add(**asked):
-        if not yard.store.schedules.get(["late"]):
-            yard.add("late", cron="0 0 1 1 *", payload="x" * 70_000)
+        if not agents.store.schedules.get(["late"]):
+            agents.add("late", cron="0 0 1 1 *", payload="x" * 70_000)
         return find(**asked)
 
-    monkeypatch.setattr(yard.store.runs, "find", find_and_add)
+    monkeypatch.setattr(agents.store.runs, "find", find_and_add)
     pruned = []
     monkeypatch.setattr(
-        yard.store.payloads, "prune", lambda kept: pruned.append(prune(kept)) or pruned[-1]
+        agents.store.payloads, "prune", lambda kept: pruned.append(prune(kept)) or pruned[-1]
     )
     pass_time(3601)
     assert pruned == [0]
-    (row,) = yard.store.schedules.get(["late"])
-    assert stored(yard.store, row.definition["payload"]["stored"]) == [True]
+    (row,) = agents.store.schedules.get(["late"])
+    assert stored(agents.store, row.definition["payload"]["stored"]) == [True]
 
 
 def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(
-    yard: AgentHarness, pass_time: PassTime, monkeypatch
+    agents: AgentHarness, pass_time: PassTime, monkeypatch
 ):
-    yard.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
-    member = yard.member(receiver=lambda _: _refused())
+    agents.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
+    member = agents.member(receiver=lambda _: _refused())
     member.rest()
-    yard.actions.remove("failed", OPERATOR, yard.clock.now())
-    (run,) = yard.runs()
+    agents.actions.remove("failed", OPERATOR, agents.clock.now())
+    (run,) = agents.runs()
     assert run.state is RunState.FAILED
-    find = yard.store.runs.find
+    find = agents.store.runs.find
 
     def send_anew_and_find(**asked):
         if asked.get("state") is RunState.FAILED and not asked.get("cursor"):
-            yard.actions.retry(run.id, OPERATOR, yard.clock.now())
+            agents.actions.retry(run.id, OPERATOR, agents.clock.now())
         return find(**asked)
 
-    monkeypatch.setattr(yard.store.runs, "find", send_anew_and_find)
+    monkeypatch.setattr(agents.store.runs, "find", send_anew_and_find)
     pass_time(3601)
-    assert stored(yard.store, str(run.request["payload"])) == [True]
+    assert stored(agents.store, str(run.request["payload"])) == [True]
 
 
 def test_operations_and_answers_are_deleted_hourly_however_many(
-    yard: AgentHarness, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+    agents: AgentHarness, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "AT_ONCE", 2)
-    store = yard.store
+    store = agents.store
     ended = {"state": OperationState.DONE, "finished_at": NOW}
     for number in range(5):
         operation = store.operations.accept(an_operation(f"o-{number}", created_at=NOW))
@@ -164,37 +164,37 @@ def test_operations_and_answers_are_deleted_hourly_however_many(
     pass_time(SWEEP_EVERY_SECONDS - 1)
     assert not store.answers.begin(an_answer(key="k0", at=NOW))[1]  # not an hour later yet
     pass_time(1)
-    assert store.answers.prune(yard.clock.now(), 10) == 0
+    assert store.answers.prune(agents.clock.now(), 10) == 0
     pass_time(29 * DAY)
     assert [one.id for one in store.operations.find()[0]] == ["waits"]
 
 
 def test_the_scheduler_that_has_the_collector_deletes_at_the_ages_that_are_set() -> None:
-    world = SchedulerHarness(site_and_client())
+    system = SchedulerHarness(site_and_client())
     retention = Retention(answers=timedelta(hours=2), journal=timedelta(hours=3))
-    scheduler = Scheduler(replace(world.workplace("", "s-1"), retention=retention))
+    scheduler = Scheduler(replace(system.workplace("", "s-1"), retention=retention))
 
     def pass_hours(hours: int) -> None:
         for _ in range(hours * 60):
-            world.clock.advance(60)
+            system.clock.advance(60)
             for _ in range(100):
                 if scheduler.run_once() > 0:
                     break
 
     pass_hours(0)
     scheduler.run_once()
-    begun = world.clock.now()
-    first = world.store.journal.since(0, 1)[0]
-    world.store.answers.begin(an_answer(at=begun))
+    begun = system.clock.now()
+    first = system.store.journal.since(0, 1)[0]
+    system.store.answers.begin(an_answer(at=begun))
     pass_hours(1)
-    assert world.store.journal.since(0, 1) == [first]
+    assert system.store.journal.since(0, 1) == [first]
     pass_hours(2)
-    assert world.store.answers.begin(an_answer(at=world.clock.now()))[1]
+    assert system.store.answers.begin(an_answer(at=system.clock.now()))[1]
     pass_hours(1)
-    (entry,) = world.store.journal.since(0, 1)
+    (entry,) = system.store.journal.since(0, 1)
     assert entry.seq > first.seq
-    assert entry.at >= world.clock.now() - timedelta(hours=3, minutes=1)
-    close_worlds()
+    assert entry.at >= system.clock.now() - timedelta(hours=3, minutes=1)
+    close_systems()
 
 
 # The documentation
@@ -208,29 +208,34 @@ def rows(of: str) -> list[list[str]]:
 
 
 def test_the_documentation_tells_the_age_of_each_kind() -> None:
-    told = {
+    documented = {
         found[1]: row[1]
         for row in rows("What is deleted")
         if (found := re.fullmatch(r"`([a-z]+)`", row[-1]))
     }
     kinds = {field.name: getattr(DEFAULT, field.name) for field in fields(Retention)}
-    assert told == {kind: spelled(age) for kind, age in kinds.items()}
+    assert documented == {kind: spelled(age) for kind, age in kinds.items()}
 
 
 def test_the_documentation_tells_the_bounds_of_everything_else() -> None:
-    told = {row[0]: row[1] for row in rows("What is deleted")}
+    documented = {row[0]: row[1] for row in rows("What is deleted")}
     mib = 1 << 20
     old = "older files of this size"
-    assert told["`logs/<process>.log`"] == f"{logs.FILE_SIZE // mib} MiB and {logs.KEPT} {old}"
-    assert told["`logs/<process>.out`"].startswith(f"{output.LIMIT // mib} MiB and one older file")
+    assert (
+        documented["`logs/<process>.log`"] == f"{logs.FILE_SIZE // mib} MiB and {logs.KEPT} {old}"
+    )
+    assert documented["`logs/<process>.out`"].startswith(
+        f"{output.LIMIT // mib} MiB and one older file"
+    )
     lines, longest = f"{work_log.LIMIT:,} lines", f"of {work_log.LONGEST:,} characters"
-    assert told["the log of a unit"] == f"{lines} of each attempt, {longest} at most"
-    assert told["the output of a command"] == f"its last {command.KEPT} lines"
+    assert documented["the log of a unit"] == f"{lines} of each attempt, {longest} at most"
+    assert documented["the output of a command"] == f"its last {command.KEPT} lines"
     bytes_kept = f"{request.KEPT:,} bytes of each body at most"
     assert (
-        told["answers to a delivery, in its run"] == f"the last {ANSWERS_KEPT}, with {bytes_kept}"
+        documented["answers to a delivery, in its run"]
+        == f"the last {ANSWERS_KEPT}, with {bytes_kept}"
     )
     life, idle = spelled(sessions.LIFE), spelled(sessions.IDLE)
-    assert told["sessions of MX"] == (
+    assert documented["sessions of MX"] == (
         f"{life}, or {idle} without a request; {sessions.MOST} of each user"
     )

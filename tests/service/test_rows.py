@@ -18,7 +18,7 @@ from synergy.storage.sqlite import SqliteStore
 from synergy.worker import Outcome, Processed, Task
 from tests.contract.mongomock_engine import mongomock_store
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
 from workers.commands import collections
 
 HOUR, NEXT, DAY = "2015051800", "2015051801", "2015051800"
@@ -41,7 +41,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(params=["sqlite", "mongomock", "mongodb"])
-def world(request: pytest.FixtureRequest) -> Iterator[SchedulerHarness]:
+def system(request: pytest.FixtureRequest) -> Iterator[SchedulerHarness]:
     """A deployment whose worker of hours has one hour to do."""
     store: Any
     match request.param:
@@ -51,56 +51,56 @@ def world(request: pytest.FixtureRequest) -> Iterator[SchedulerHarness]:
             store = mongomock_store()
         case _:
             store = MongoStore.open(request.getfixturevalue("mongodb_url"))
-    world = SchedulerHarness(
+    system = SchedulerHarness(
         DEPLOYMENT, start=HOUR, now=datetime(2015, 5, 18, 1, 30, tzinfo=UTC), store=store
     )
-    world.write("raw", HOUR, 1)
-    world.schedule()
-    yield world
-    close_worlds()
+    system.write("raw", HOUR, 1)
+    system.schedule()
+    yield system
+    close_systems()
 
 
-def attempt(world: SchedulerHarness, rows: Any, **options: Any) -> str:
+def attempt(system: SchedulerHarness, rows: Any, **options: Any) -> str:
     """The reason that the hour's attempt ends with; empty if it is processed."""
 
     def work(task: Task) -> Outcome:
         return Processed({"rows": task.sink.replace(task.timeperiod, rows, **options)})
 
-    world.work("Hour", work=work)
-    (unit,) = world.units("Hour", HOUR)
+    system.work("Hour", work=work)
+    (unit,) = system.units("Hour", HOUR)
     assert unit.state is (UnitState.INVALID if unit.reason else UnitState.PROCESSED)
     if unit.reason:
-        assert list(world.store.documents.read("hour", "", "")) == []
+        assert list(system.store.documents.read("hour", "", "")) == []
     return unit.reason
 
 
-def test_a_dependent_worker_reads_what_was_written(world: SchedulerHarness) -> None:
-    assert attempt(world, ROWS) == ""
+def test_a_dependent_worker_reads_what_was_written(system: SchedulerHarness) -> None:
+    assert attempt(system, ROWS) == ""
     read: list[dict[str, Any]] = []
-    world.clock.advance(3600 * 24)
+    system.clock.advance(3600 * 24)
 
     def copy(task: Task) -> Outcome:
         read.extend(row for row in task.source if row["timeperiod"] == HOUR)
         return Processed({"rows": task.sink.replace(task.timeperiod, task.source)})
 
     for _ in range(3):
-        world.schedule()
-        world.work("Hour")
-        world.work("Day", work=copy)
+        system.schedule()
+        system.work("Hour")
+        system.work("Day", work=copy)
     assert read == [{**row, "timeperiod": HOUR} for row in ROWS]
     assert [type(value) for value in read[0].values()] == [
         type(value) for _, value in sorted({**ROWS[0], "timeperiod": ""}.items())
     ]
 
 
-def test_rows_that_come_out_the_same_are_not_written_again(world: SchedulerHarness) -> None:
-    assert attempt(world, ROWS) == ""
-    before = world.store.documents.bounds("hour", HOUR, NEXT)
-    world.reprocess("Hour", (HOUR, HOUR), OPERATOR, world.clock.now())
-    world.schedule()
-    world.work("Hour", work=lambda task: _replaced(task, ROWS))
-    assert world.generation("Hour", HOUR) == 2
-    assert world.store.documents.bounds("hour", HOUR, NEXT) == before
+def test_rows_that_come_out_the_same_are_not_written_again(system: SchedulerHarness) -> None:
+    assert attempt(system, ROWS) == ""
+    before = system.store.documents.bounds("hour", HOUR, NEXT)
+    system.reprocess("Hour", (HOUR, HOUR), OPERATOR, system.clock.now())
+    system.schedule()
+    system.work("Hour", work=lambda task: _replaced(task, ROWS))
+    assert system.generation("Hour", HOUR) == 2
+    assert system.store.documents.bounds("hour", HOUR, NEXT) == before
 
 
 def _replaced(task: Task, rows: Any) -> Outcome:
@@ -130,21 +130,21 @@ def _replaced(task: Task, rows: Any) -> Outcome:
     ],
 )
 def test_a_row_that_cannot_be_kept_fails_the_attempt_and_says_why(
-    world: SchedulerHarness, row: object, reason: str
+    system: SchedulerHarness, row: object, reason: str
 ) -> None:
-    assert reason in attempt(world, [{"domain": "a"}, row])
+    assert reason in attempt(system, [{"domain": "a"}, row])
 
 
-def test_what_is_no_number_becomes_null_where_the_sink_says_so(world: SchedulerHarness) -> None:
-    assert attempt(world, [{"domain": "a", "x": float("nan"), "y": [1.5]}], nan="null") == ""
-    assert list(world.store.documents.read("hour", "", "")) == [
+def test_what_is_no_number_becomes_null_where_the_sink_says_so(system: SchedulerHarness) -> None:
+    assert attempt(system, [{"domain": "a", "x": float("nan"), "y": [1.5]}], nan="null") == ""
+    assert list(system.store.documents.read("hour", "", "")) == [
         {"domain": "a", "x": None, "y": [1.5], "timeperiod": HOUR}
     ]
 
 
-def test_a_report_shows_them_as_text(world: SchedulerHarness) -> None:
-    assert attempt(world, ROWS) == ""
-    first, _ = collections.rows(world.store.documents, DEPLOYMENT, "hour")
+def test_a_report_shows_them_as_text(system: SchedulerHarness) -> None:
+    assert attempt(system, ROWS) == ""
+    first, _ = collections.rows(system.store.documents, DEPLOYMENT, "hour")
     assert first == {
         "domain": "a", "at": "2015-05-18T00:59:59.000001+00:00", "price": "1.10",
         "id": str(UUID(int=5)), "day": "2015-05-18", "took": "0:00:01", "raw": "AP8=",
@@ -153,9 +153,9 @@ def test_a_report_shows_them_as_text(world: SchedulerHarness) -> None:
     assert collections.flat(first) == first
 
 
-def test_a_copy_of_the_store_gives_the_same_rows(world: SchedulerHarness) -> None:
-    assert attempt(world, ROWS) == ""
-    here: Store = world.store
+def test_a_copy_of_the_store_gives_the_same_rows(system: SchedulerHarness) -> None:
+    assert attempt(system, ROWS) == ""
+    here: Store = system.store
     with closing(SqliteStore.open(":memory:")) as there:
         for kind in ("marks", "documents"):
             start = {"documents": ("", "", ""), "marks": ("", "")}[kind]

@@ -61,8 +61,8 @@ def file(tmp_path):
     return write
 
 
-def everything(world) -> object:
-    store = world.store
+def everything(system) -> object:
+    store = system.store
     return (
         store.schedules.find(1000), store.runs.find(limit=1000), store.events.find(1000),
         dict(store.status().rows), store.journal.last_seq(),

@@ -30,7 +30,7 @@ def a_deployment(*schedules: dict[str, Any], process: str = "Report") -> Deploym
 
 
 @pytest.fixture
-def yard():
+def agents():
     made = AgentHarness()
     yield made
     made.close()
@@ -39,26 +39,26 @@ def yard():
 class Deployed:
     """The same store under one deployment after the other."""
 
-    def __init__(self, yard: AgentHarness) -> None:
-        self.yard = yard
+    def __init__(self, agents: AgentHarness) -> None:
+        self.agents = agents
         self.now = NOW
 
     def sync(self, *schedules: dict[str, Any], policy: str = "create", **given: Any) -> list[str]:
         self.now += timedelta(minutes=1)
-        return sync_declared(self.yard.store, a_deployment(*schedules, **given), policy, self.now)
+        return sync_declared(self.agents.store, a_deployment(*schedules, **given), policy, self.now)
 
     @property
     def actions(self) -> ScheduleCommands:
-        return ScheduleCommands(self.yard.store, self.yard.bus, a_deployment())
+        return ScheduleCommands(self.agents.store, self.agents.bus, a_deployment())
 
     def row(self, name: str):
-        (row,) = self.yard.store.schedules.get([name])
+        (row,) = self.agents.store.schedules.get([name])
         return row
 
 
 @pytest.fixture
-def deployed(yard):
-    return Deployed(yard)
+def deployed(agents):
+    return Deployed(agents)
 
 
 def collect(deployed: Deployed, name: str, number: int) -> None:
@@ -71,11 +71,11 @@ def collect(deployed: Deployed, name: str, number: int) -> None:
     step = take(read(row.definition, Known()), ProgressState.from_json(row.progress), event, NOW)
     assert step.progress.collecting is not None
     row = replace(row, progress=step.progress.to_json())
-    assert deployed.yard.store.schedules.change([ScheduleChange(row)]) == []
+    assert deployed.agents.store.schedules.change([ScheduleChange(row)]) == []
 
 
-def state(yard: AgentHarness) -> object:
-    return yard.store.schedules.find(100)[0], yard.runs(), yard.store.journal.last_seq()
+def state(agents: AgentHarness) -> object:
+    return agents.store.schedules.find(100)[0], agents.runs(), agents.store.journal.last_seq()
 
 
 def test_what_is_missing_is_created_enabled(deployed):
@@ -83,16 +83,16 @@ def test_what_is_missing_is_created_enabled(deployed):
     row = deployed.row("noon")
     assert (row.is_enabled, row.origin, row.version) == (True, Origin.CONTEXT, 1)
     assert row.wake_at == NOW + timedelta(days=1)
-    (version,) = deployed.yard.store.schedules.versions("noon")
+    (version,) = deployed.agents.store.schedules.versions("noon")
     assert version.who == WHO
 
 
 def test_doing_it_again_does_nothing(deployed):
     deployed.sync(NOON, REPORT)
-    before = state(deployed.yard)
+    before = state(deployed.agents)
     assert deployed.sync(NOON, REPORT) == []
     assert deployed.sync(NOON, REPORT, policy="sync") == []
-    assert state(deployed.yard) == before
+    assert state(deployed.agents) == before
 
 
 @pytest.mark.parametrize("policy", ["create", "sync"])
@@ -110,10 +110,10 @@ def test_what_nobody_edited_follows_its_declaration(deployed, policy):
 def test_what_was_edited_since_is_left_alone_unless_the_declaration_is_the_truth(deployed):
     deployed.sync(NOON)
     deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
-    before = state(deployed.yard)
+    before = state(deployed.agents)
     assert deployed.sync(NOON) == []
     assert deployed.sync({**NOON, "trigger": "every 120"}) == []
-    assert state(deployed.yard) == before
+    assert state(deployed.agents) == before
     assert deployed.sync({**NOON, "trigger": "every 120"}, policy="sync") == [
         "noon: changed, as declared"
     ]
@@ -130,9 +130,9 @@ def test_who_edits_it_back_has_edited_nothing(deployed):
 
 def test_one_that_was_made_by_hand_before_it_was_declared(deployed):
     deployed.actions.create({**NOON, "trigger": "every 60"}, OPERATOR, NOW)
-    before = state(deployed.yard)
+    before = state(deployed.agents)
     assert deployed.sync(NOON) == []
-    assert state(deployed.yard) == before
+    assert state(deployed.agents) == before
     assert deployed.sync(NOON, policy="sync") == ["noon: changed, as declared"]
     row = deployed.row("noon")
     assert (row.origin, row.is_enabled, row.version) == (Origin.CONTEXT, False, 2)
@@ -193,13 +193,13 @@ def test_one_whose_program_is_gone_is_disabled_with_the_reason(deployed, is_decl
 
 def test_what_collected_events_has_its_record_when_it_is_followed_or_retired(deployed):
     loads = {"name": "loads", "target": TARGET, "trigger": {"partition": {"dataset": "d", "n": 9}}}
-    yard = deployed.yard
+    agents = deployed.agents
     deployed.sync(loads)
     for number, then in enumerate(([{**loads, "priority": 2}], []), 1):
         collect(deployed, "loads", number)
         deployed.sync(*then)
-        assert yard.states("loads") == {RunState.ABORTED: number}
-    reasons = [run.reason for run in yard.runs("loads")]
+        assert agents.states("loads") == {RunState.ABORTED: number}
+    reasons = [run.reason for run in agents.runs("loads")]
     assert reasons == [
         "superseded by version 2",
         f"its schedule was disabled: {NO_LONGER_DECLARED}",
@@ -210,13 +210,13 @@ def test_a_long_payload_that_is_declared(deployed):
     long = {**NOON, "payload": "x" * 100_000}
     deployed.sync(long)
     kept = deployed.row("noon").definition["payload"]
-    assert len(deployed.yard.store.payloads.get(kept["stored"])) == 100_000
+    assert len(deployed.agents.store.payloads.get(kept["stored"])) == 100_000
     assert deployed.sync(long) == []
 
 
 def test_one_that_somebody_else_changes_meanwhile_is_left_for_later(deployed, monkeypatch):
     deployed.sync(NOON)
-    schedules = deployed.yard.store.schedules
+    schedules = deployed.agents.store.schedules
     monkeypatch.setattr(type(schedules), "change", lambda self, changes: list(changes))
     assert deployed.sync({**NOON, "trigger": "every 60"}) == []
     assert deployed.sync() == []
@@ -228,6 +228,6 @@ def test_one_that_somebody_else_changes_meanwhile_is_left_for_later(deployed, mo
 def test_a_thousand_are_declared_in_one_step(deployed):
     many = [{**NOON, "name": f"s{number:04}"} for number in range(1200)]
     assert len(deployed.sync(*many)) == 1200
-    assert deployed.yard.store.schedules.count() == 1200
+    assert deployed.agents.store.schedules.count() == 1200
     assert len(deployed.sync(many[0])) == 1199
-    assert sum(s.is_enabled for s in deployed.yard.store.schedules.find(2000)[0]) == 1
+    assert sum(s.is_enabled for s in deployed.agents.store.schedules.find(2000)[0]) == 1

@@ -19,24 +19,24 @@ GOOD = {"eventType": "FILE", "eventTimestamp": "2026-03-10T11:59:00Z", "eventRes
 
 
 @pytest.fixture
-def yard():
+def agents():
     made = AgentHarness()
     yield made
     made.close()
 
 
-def taken(yard: AgentHarness, *items: Mapping[str, object], **given):
-    return record_events(yard.store, yard.bus, items, ALICE, NOW, **given)
+def taken(agents: AgentHarness, *items: Mapping[str, object], **given):
+    return record_events(agents.store, agents.bus, items, ALICE, NOW, **given)
 
 
-def number_of_events(yard: AgentHarness) -> int:
-    return len(yard.store.events.find(10_000)[0])
+def number_of_events(agents: AgentHarness) -> int:
+    return len(agents.store.events.find(10_000)[0])
 
 
-def test_an_event_is_kept_as_it_was_said(yard):
-    (one,) = taken(yard, {**GOOD, "id": "load-1", "partitions": 3})
+def test_an_event_is_kept_as_it_was_said(agents):
+    (one,) = taken(agents, {**GOOD, "id": "load-1", "partitions": 3})
     assert one.is_new
-    ((event,), _) = yard.store.events.find()
+    ((event,), _) = agents.store.events.find()
     assert event == one.event
     assert (event.id, event.type, event.resource, event.who) == (
         "load-1", "FILE", "/d/x", "alice@services",
@@ -56,8 +56,8 @@ def test_an_event_is_kept_as_it_was_said(yard):
         ("PARTITION", "PARTITION"),
     ],
 )
-def test_the_types(yard, word, type_):
-    assert taken(yard, {**GOOD, "eventType": word})[0].event.type == type_
+def test_the_types(agents, word, type_):
+    assert taken(agents, {**GOOD, "eventType": word})[0].event.type == type_
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_types(yard, word, type_):
         ("2026-03-10T13:59:00+02:00", datetime(2026, 3, 10, 11, 59, tzinfo=UTC)),
     ],
 )
-def test_timestamps_with_and_without_t_fraction_and_zone(yard, text, expected):
-    assert taken(yard, {**GOOD, "eventTimestamp": text})[0].event.timestamp == expected
+def test_timestamps_with_and_without_t_fraction_and_zone(agents, text, expected):
+    assert taken(agents, {**GOOD, "eventTimestamp": text})[0].event.timestamp == expected
 
 
 def without(field: str) -> dict[str, object]:
@@ -122,20 +122,20 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("item", "reason"), WRONG)
-def test_each_malformed_field_is_named_and_nothing_is_stored(yard, item, reason):
+def test_each_malformed_field_is_named_and_nothing_is_stored(agents, item, reason):
     with pytest.raises(InvalidEvents) as caught:
-        taken(yard, item)
+        taken(agents, item)
     (mistake,) = caught.value.mistakes
     assert mistake.startswith(reason)
-    assert number_of_events(yard) == 0
+    assert number_of_events(agents) == 0
 
 
-def test_all_or_none_and_every_mistake_with_its_number(yard):
+def test_all_or_none_and_every_mistake_with_its_number(agents):
     with pytest.raises(InvalidEvents) as caught:
-        taken(yard, GOOD, without("eventType"), GOOD, {**GOOD, "partitions": 0})
+        taken(agents, GOOD, without("eventType"), GOOD, {**GOOD, "partitions": 0})
     starts = [mistake.split(":")[0] for mistake in caught.value.mistakes]
     assert starts == ["event 2", "event 4"]
-    assert number_of_events(yard) == 0
+    assert number_of_events(agents) == 0
 
 
 @pytest.mark.parametrize(
@@ -149,36 +149,36 @@ def test_all_or_none_and_every_mistake_with_its_number(yard):
         {**GOOD, "eventResourceId": "nobody/knows/it"},
     ],
 )
-def test_the_boundaries_are_taken(yard, item):
-    assert taken(yard, item)[0].is_new
+def test_the_boundaries_are_taken(agents, item):
+    assert taken(agents, item)[0].is_new
 
 
-def test_without_an_id_each_is_an_event_of_its_own(yard):
-    ids = {one.event.id for one in taken(yard, GOOD, GOOD)}
+def test_without_an_id_each_is_an_event_of_its_own(agents):
+    ids = {one.event.id for one in taken(agents, GOOD, GOOD)}
     assert len(ids) == 2
-    assert number_of_events(yard) == 2
+    assert number_of_events(agents) == 2
 
 
-def test_an_id_that_was_seen_before_does_nothing(yard):
-    (first,) = taken(yard, {**GOOD, "id": "a"})
-    again = taken(yard, {**GOOD, "id": "a", "eventResourceId": "/other"}, {**GOOD, "id": "b"})
+def test_an_id_that_was_seen_before_does_nothing(agents):
+    (first,) = taken(agents, {**GOOD, "id": "a"})
+    again = taken(agents, {**GOOD, "id": "a", "eventResourceId": "/other"}, {**GOOD, "id": "b"})
     assert [one.is_new for one in again] == [False, True]
     assert again[0].event == first.event
-    twice = taken(yard, {**GOOD, "id": "c"}, {**GOOD, "id": "c"})
+    twice = taken(agents, {**GOOD, "id": "c"}, {**GOOD, "id": "c"})
     assert [one.is_new for one in twice] == [True, False]
-    assert number_of_events(yard) == 3
+    assert number_of_events(agents) == 3
 
 
-def test_a_dry_run_checks_and_takes_nothing(yard):
-    assert len(taken(yard, GOOD, dry_run=True)) == 1
+def test_a_dry_run_checks_and_takes_nothing(agents):
+    assert len(taken(agents, GOOD, dry_run=True)) == 1
     with pytest.raises(InvalidEvents):
-        taken(yard, without("eventType"), dry_run=True)
-    assert number_of_events(yard) == 0
+        taken(agents, without("eventType"), dry_run=True)
+    assert number_of_events(agents) == 0
 
 
-def test_the_agents_are_woken(yard):
-    with closing(yard.bus.listener("agent")) as listener:
-        taken(yard, GOOD)
+def test_the_agents_are_woken(agents):
+    with closing(agents.bus.listener("agent")) as listener:
+        taken(agents, GOOD)
         assert listener.wait(60)
 
 
@@ -186,14 +186,14 @@ def test_the_agents_are_woken(yard):
 
 
 @pytest.fixture
-def listening(yard):
+def listening(agents):
     """A schedule that runs with every file under /d, and one that waits for three."""
     file = {"event": {"type": "FILE", "resource": "/d", "life": "1h"}}
     more = {"partition": {"dataset": "visits", "n": 3}}
     for name, trigger in (("each", file), ("three", more)):
         data = {"name": name, "target": TARGET, "trigger": trigger}
-        yard.actions.create(data, ALICE, NOW, enable=True)
-    return yard
+        agents.actions.create(data, ALICE, NOW, enable=True)
+    return agents
 
 
 def test_it_waits_for_an_agent_at_most_its_patience(listening):

@@ -41,15 +41,15 @@ BOTH = {
 
 
 @pytest.fixture
-def yard():
+def agents():
     made = AgentHarness(Deployment({"Report": a_free_process()}, {}))
     yield made
     made.close()
 
 
 @pytest.fixture
-def reads(yard):
-    return ScheduleReads(yard.store, yard.deployment, yard.clock)
+def reads(agents):
+    return ScheduleReads(agents.store, agents.deployment, agents.clock)
 
 
 def as_json(value: object) -> str:
@@ -59,13 +59,13 @@ def as_json(value: object) -> str:
 # Lists
 
 
-def test_a_list_tells_what_it_does_when_it_is_due_and_how_it_went(yard, reads):
-    member = yard.member()
-    yard.actions.create(BERLIN, ALICE, NOW, enable=True)
-    yard.actions.create({**BERLIN, "name": "off"}, ALICE, NOW)
-    yard.actions.create({**BERLIN, "name": "was-on"}, ALICE, NOW, enable=True)
-    yard.actions.disable("was-on", ALICE, NOW)
-    id_ = yard.actions.trigger("berlin", ALICE, NOW)
+def test_a_list_tells_what_it_does_when_it_is_due_and_how_it_went(agents, reads):
+    member = agents.member()
+    agents.actions.create(BERLIN, ALICE, NOW, enable=True)
+    agents.actions.create({**BERLIN, "name": "off"}, ALICE, NOW)
+    agents.actions.create({**BERLIN, "name": "was-on"}, ALICE, NOW, enable=True)
+    agents.actions.disable("was-on", ALICE, NOW)
+    id_ = agents.actions.trigger("berlin", ALICE, NOW)
     member.rest()
     page = reads.list_schedules()
     berlin, off, was_on = page.items
@@ -78,9 +78,9 @@ def test_a_list_tells_what_it_does_when_it_is_due_and_how_it_went(yard, reads):
     assert (was_on.is_enabled, was_on.reason) == (False, "for the audit")
 
 
-def test_pages(yard, reads):
+def test_pages(agents, reads):
     names = [f"s{number}" for number in range(5)]
-    yard.actions.create_all([{**BERLIN, "name": name} for name in names], ALICE, NOW)
+    agents.actions.create_all([{**BERLIN, "name": name} for name in names], ALICE, NOW)
     seen, cursor = [], None
     for _ in range(3):
         page = reads.list_schedules(2, cursor)
@@ -88,21 +88,21 @@ def test_pages(yard, reads):
         cursor = page.next
     assert (seen, cursor) == (names, None)
     for name in names:
-        yard.actions.trigger(name, ALICE, NOW)
+        agents.actions.trigger(name, ALICE, NOW)
     first = reads.runs(limit=3)
     rest = reads.runs(limit=3, cursor=first.next)
     assert len({run.id for run in (*first.items, *rest.items)}) == 5
     assert rest.next is None
 
 
-def test_one_that_waits_for_events_is_due_by_no_time(yard, reads):
+def test_one_that_waits_for_events_is_due_by_no_time(agents, reads):
     trigger = {"partition": {"dataset": "d", "n": 2}}
     data = {"name": "n", "target": TARGET, "trigger": trigger}
-    yard.actions.create(data, ALICE, NOW, enable=True)
-    member = yard.member()
-    yard.event("PARTITION", "d", NOW)
+    agents.actions.create(data, ALICE, NOW, enable=True)
+    member = agents.member()
+    agents.event("PARTITION", "d", NOW)
     member.rest()
-    (row,) = yard.store.schedules.get(["n"])
+    (row,) = agents.store.schedules.get(["n"])
     assert row.wake_at is not None  # the end of its wait
     assert reads.list_schedules().items[0].next_due is None
 
@@ -110,12 +110,12 @@ def test_one_that_waits_for_events_is_due_by_no_time(yard, reads):
 # One schedule
 
 
-def test_the_legs_say_what_is_met_and_what_is_missing(yard, reads):
-    yard.actions.create(BOTH, ALICE, NOW, enable=True)
-    member = yard.member()
-    yard.event("PARTITION", "visits", NOW)
-    yard.event("PARTITION", "visits", NOW)
-    yard.event("FILE", "/d/x", NOW - timedelta(minutes=10))
+def test_the_legs_say_what_is_met_and_what_is_missing(agents, reads):
+    agents.actions.create(BOTH, ALICE, NOW, enable=True)
+    member = agents.member()
+    agents.event("PARTITION", "visits", NOW)
+    agents.event("PARTITION", "visits", NOW)
+    agents.event("FILE", "/d/x", NOW - timedelta(minutes=10))
     member.rest()
     legs = {leg.path: leg for leg in reads.show_schedule("both").legs}
     assert (legs["0"].words, legs["0"].is_met, legs["0"].how) == (
@@ -126,15 +126,15 @@ def test_the_legs_say_what_is_met_and_what_is_missing(yard, reads):
     )  # fmt: skip
     assert legs["1"].how == "alive, lives for 1h"
     assert (legs["2"].words, legs["2"].is_met, legs["2"].how) == ("every day", False, "no")
-    yard.clock.advance(3001)  # 10 min + 3,001 s: more than the hour that it lives
+    agents.clock.advance(3001)  # 10 min + 3,001 s: more than the hour that it lives
     assert not {leg.path: leg for leg in reads.show_schedule("both").legs}["1"].is_met
 
 
-def test_the_job_that_collects_is_pending_too(yard, reads):
-    yard.actions.create(BOTH, ALICE, NOW, enable=True)
+def test_the_job_that_collects_is_pending_too(agents, reads):
+    agents.actions.create(BOTH, ALICE, NOW, enable=True)
     assert reads.pending("both") == []
-    member = yard.member()
-    yard.event("PARTITION", "visits", NOW)
+    member = agents.member()
+    agents.event("PARTITION", "visits", NOW)
     member.rest()
     (view,) = reads.pending("both")
     assert (view.id, view.state, view.created_at) == ("", "pending_trigger", NOW)
@@ -145,28 +145,28 @@ def test_the_job_that_collects_is_pending_too(yard, reads):
     assert reads.show_schedule("both").pending == (view,)
 
 
-def test_of_several_that_would_do_only_what_is_missing_is_told(yard, reads):
+def test_of_several_that_would_do_only_what_is_missing_is_told(agents, reads):
     any_of = {"any_of": [{"partition": "a"}, {"all_of": [{"partition": "b"}, "every 86400"]}]}
     trigger = {"all_of": [any_of, {"partition": "c"}]}
-    yard.actions.create(
+    agents.actions.create(
         {"name": "n", "target": TARGET, "trigger": trigger}, ALICE, NOW, enable=True
     )
-    member = yard.member()
-    yard.event("PARTITION", "b", NOW)
+    member = agents.member()
+    agents.event("PARTITION", "b", NOW)
     member.rest()
     either = "1 new partition of a (0 of 1) or every day (no)"
     assert reads.pending("n")[0].waits == (either, "1 new partition of c (0 of 1)")
-    yard.event("PARTITION", "a", NOW)
+    agents.event("PARTITION", "a", NOW)
     member.rest()
     assert reads.pending("n")[0].waits == ("1 new partition of c (0 of 1)",)
 
 
-def test_pending_runs_say_what_they_wait_for(yard, reads):
+def test_pending_runs_say_what_they_wait_for(agents, reads):
     data = {**BERLIN, "constraints": [{"concurrency": {"n": 1, "when_unmet": "wait"}}],
             "when": "2026-03-10T12:00:00Z", "trigger": None}  # fmt: skip
-    member = yard.member(receiver=lambda _: None)
-    yard.actions.create({**data, "name": "a"}, ALICE, NOW)
-    yard.actions.create({**data, "name": "b"}, ALICE, NOW)
+    member = agents.member(receiver=lambda _: None)
+    agents.actions.create({**data, "name": "a"}, ALICE, NOW)
+    agents.actions.create({**data, "name": "b"}, ALICE, NOW)
     member.decide()
     member.deliver()
     member.decide()
@@ -178,16 +178,16 @@ def test_pending_runs_say_what_they_wait_for(yard, reads):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 100])
-def test_the_pages_of_what_waits_hold_all_of_it_once(yard, reads, limit):
+def test_the_pages_of_what_waits_hold_all_of_it_once(agents, reads, limit):
     trigger = {"partition": {"dataset": "visits", "n": 3}}
-    yard.actions.create(
+    agents.actions.create(
         {"name": "n", "target": TARGET, "trigger": trigger}, ALICE, NOW, enable=True
     )
-    yard.event("PARTITION", "visits", NOW)
-    yard.member().rest()
+    agents.event("PARTITION", "visits", NOW)
+    agents.member().rest()
     states = [RunState.PENDING_LAUNCH, RunState.PENDING_CONSTRAINT] * 2
     runs = [a_run(f"by hand:{n}", "n", state=state) for n, state in enumerate(states)]
-    yard.store.runs.create(runs, "alice")
+    agents.store.runs.create(runs, "alice")
 
     pages = [reads.pending_page("n", limit)]
     while pages[-1].next is not None:
@@ -202,19 +202,19 @@ def test_the_pages_of_what_waits_hold_all_of_it_once(yard, reads, limit):
 
 
 @pytest.mark.parametrize("cursor", ["x", "3.", "-1.", "0.x", "0", ""])
-def test_what_is_no_cursor_of_what_waits_is_refused(yard, reads, cursor):
-    yard.actions.create(BERLIN, ALICE, NOW)
+def test_what_is_no_cursor_of_what_waits_is_refused(agents, reads, cursor):
+    agents.actions.create(BERLIN, ALICE, NOW)
     with pytest.raises(InvalidValue, match="no cursor"):
         reads.pending_page("berlin", 10, cursor)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_the_pages_of_what_failed_hold_each_once_that_was_not_launched_again(yard, reads, limit):
-    yard.actions.create(BERLIN, ALICE, NOW)
-    member = yard.member(receiver=lambda _: failed("no", may_retry=False))
-    ids = [yard.actions.trigger("berlin", ALICE, NOW) for _ in range(5)]
+def test_the_pages_of_what_failed_hold_each_once_that_was_not_launched_again(agents, reads, limit):
+    agents.actions.create(BERLIN, ALICE, NOW)
+    member = agents.member(receiver=lambda _: failed("no", may_retry=False))
+    ids = [agents.actions.trigger("berlin", ALICE, NOW) for _ in range(5)]
     member.rest()
-    yard.actions.retry(ids[2], ALICE, NOW)
+    agents.actions.retry(ids[2], ALICE, NOW)
 
     page = reads.dead_page(limit)
     found = list(page.items)
@@ -226,29 +226,29 @@ def test_the_pages_of_what_failed_hold_each_once_that_was_not_launched_again(yar
     assert reads.dead() == found
 
 
-def test_dead_runs_of_a_schedule_are_found_behind_those_of_a_noisy_one(yard, reads):
-    yard.actions.create(BERLIN, ALICE, NOW)
-    yard.actions.create({**BERLIN, "name": "noisy"}, ALICE, NOW)
-    member = yard.member(receiver=lambda _: failed("no", may_retry=False))
-    quiet = yard.actions.trigger("berlin", ALICE, NOW)
+def test_dead_runs_of_a_schedule_are_found_behind_those_of_a_noisy_one(agents, reads):
+    agents.actions.create(BERLIN, ALICE, NOW)
+    agents.actions.create({**BERLIN, "name": "noisy"}, ALICE, NOW)
+    member = agents.member(receiver=lambda _: failed("no", may_retry=False))
+    quiet = agents.actions.trigger("berlin", ALICE, NOW)
     for _ in range(5):
-        yard.actions.trigger("noisy", ALICE, NOW)
+        agents.actions.trigger("noisy", ALICE, NOW)
     member.rest()
     assert [view.id for view in reads.dead_page(2, None, "berlin").items] == [quiet]
 
 
-def test_versions_and_warnings(yard, reads):
-    yard.actions.create(BERLIN, ALICE, NOW)
-    yard.actions.replace("berlin", {**BERLIN, "priority": 1}, Actor("bob", ""), NOW)
+def test_versions_and_warnings(agents, reads):
+    agents.actions.create(BERLIN, ALICE, NOW)
+    agents.actions.replace("berlin", {**BERLIN, "priority": 1}, Actor("bob", ""), NOW)
     seen = reads.show_schedule("berlin")
     assert [(v.version, v.who) for v in seen.versions] == [(2, "bob"), (1, "alice@services")]
     assert any("${nothing}" in warning for warning in seen.warnings)
     assert seen.definition["priority"] == 1
 
 
-def test_one_whose_program_is_gone_is_still_shown(yard):
-    yard.actions.create({"name": "r", "process": "Report", "trigger": "every 60"}, ALICE, NOW)
-    bare = ScheduleReads(yard.store, Deployment({}, {}), yard.clock)
+def test_one_whose_program_is_gone_is_still_shown(agents):
+    agents.actions.create({"name": "r", "process": "Report", "trigger": "every 60"}, ALICE, NOW)
+    bare = ScheduleReads(agents.store, Deployment({}, {}), agents.clock)
     assert bare.show_schedule("r").words == "every minute: runs Report"
     assert bare.list_schedules().items[0].name == "r"
     assert bare.preview("r", limit=1).dues[0].at == NOW
@@ -260,10 +260,10 @@ def test_what_there_is_not(reads, ask):
         getattr(reads, ask)("none")
 
 
-def test_runs_of_one_that_was_removed(yard, reads):
-    yard.actions.create(BERLIN, ALICE, NOW)
-    yard.actions.trigger("berlin", ALICE, NOW)
-    yard.actions.remove("berlin", ALICE, NOW)
+def test_runs_of_one_that_was_removed(agents, reads):
+    agents.actions.create(BERLIN, ALICE, NOW)
+    agents.actions.trigger("berlin", ALICE, NOW)
+    agents.actions.remove("berlin", ALICE, NOW)
     assert len(reads.runs("berlin").items) == 1
     assert reads.runs("berlin", RunState.FAILED).items == ()
 
@@ -271,9 +271,9 @@ def test_runs_of_one_that_was_removed(yard, reads):
 # Secrets
 
 
-def test_nothing_that_is_shown_holds_a_secret(yard, reads):
-    yard.actions.create(SECRET, ALICE, NOW)
-    id_ = yard.actions.trigger("secret", ALICE, NOW)
+def test_nothing_that_is_shown_holds_a_secret(agents, reads):
+    agents.actions.create(SECRET, ALICE, NOW)
+    id_ = agents.actions.trigger("secret", ALICE, NOW)
     everything = as_json(
         [
             reads.show_schedule("secret"), reads.run(id_), reads.runs(), reads.list_schedules(),
@@ -318,13 +318,13 @@ def test_what_was_hidden_is_kept_only_where_it_was():
 # One run
 
 
-def test_a_run_tells_what_it_was_answered_and_why_it_was(yard, reads):
+def test_a_run_tells_what_it_was_answered_and_why_it_was(agents, reads):
     answers = [sent(200, b"thanks"), failed("broke", status=500, body=b"oh no")]
-    member = yard.member(receiver=lambda _: answers.pop())
-    yard.actions.create(BERLIN, ALICE, NOW)
-    id_ = yard.actions.trigger("berlin", ALICE, NOW)
+    member = agents.member(receiver=lambda _: answers.pop())
+    agents.actions.create(BERLIN, ALICE, NOW)
+    id_ = agents.actions.trigger("berlin", ALICE, NOW)
     member.rest()
-    yard.clock.advance(5)
+    agents.clock.advance(5)
     member.rest()
     run = reads.run(id_)
     assert (run.state, run.attempt) == ("processed", 2)
@@ -333,21 +333,21 @@ def test_a_run_tells_what_it_was_answered_and_why_it_was(yard, reads):
     assert run.request["body"] == "2026-03-09 ${nothing} berlin"
 
 
-def test_a_run_names_the_events_that_caused_it(yard, reads):
+def test_a_run_names_the_events_that_caused_it(agents, reads):
     trigger = {"event": {"type": "FILE", "resource": "/d", "life": "1h"}}
     data = {"name": "f", "target": TARGET, "trigger": trigger}
-    yard.actions.create(data, ALICE, NOW, enable=True)
-    member = yard.member()
-    yard.event("FILE", "/d/x", NOW, "load-1")
+    agents.actions.create(data, ALICE, NOW, enable=True)
+    member = agents.member()
+    agents.event("FILE", "/d/x", NOW, "load-1")
     member.rest()
     (view,) = reads.runs("f").items
     assert reads.run(view.id).events == ("load-1",)
 
 
-def test_what_failed_for_good(yard, reads):
-    member = yard.member(receiver=lambda _: failed("never", may_retry=False))
-    yard.actions.create(BERLIN, ALICE, NOW)
-    id_ = yard.actions.trigger("berlin", ALICE, NOW)
+def test_what_failed_for_good(agents, reads):
+    member = agents.member(receiver=lambda _: failed("never", may_retry=False))
+    agents.actions.create(BERLIN, ALICE, NOW)
+    id_ = agents.actions.trigger("berlin", ALICE, NOW)
     assert reads.dead() == []
     member.rest()
     (dead,) = reads.dead()
@@ -361,8 +361,8 @@ def instants(preview) -> list[str]:
     return [f"{due.at:%m-%dT%H:%MZ}" for due in preview.dues]
 
 
-def test_due_times_in_utc_and_in_the_zone_with_what_its_clocks_do(yard, reads):
-    yard.actions.create(BERLIN, ALICE, NOW)
+def test_due_times_in_utc_and_in_the_zone_with_what_its_clocks_do(agents, reads):
+    agents.actions.create(BERLIN, ALICE, NOW)
     start = datetime(2026, 3, 28, 12, 0, tzinfo=UTC)
     preview = reads.preview("berlin", start, limit=2)
     assert instants(preview) == ["03-29T01:00Z", "03-30T00:30Z"]
@@ -438,8 +438,8 @@ def test_why_nothing_is_due(reads, trigger, why):
     assert why in preview.why_none
 
 
-def test_a_one_off_that_is_stored_is_not_said_to_run_once_more(yard, reads):
-    yard.add("past", trigger={"once": "2020-01-01T00:00:00Z"})
+def test_a_one_off_that_is_stored_is_not_said_to_run_once_more(agents, reads):
+    agents.add("past", trigger={"once": "2020-01-01T00:00:00Z"})
     assert reads.preview("past").why_none == "not due in this time"
 
 
@@ -449,7 +449,7 @@ def test_a_one_off_before_its_schedules_first_instant_is_due_then(reads):
     assert instants(reads.preview(data, NOW)) == ["03-11T00:30Z"]
 
 
-def test_the_body_of_the_first_due_time_and_the_names_that_nobody_knows(yard, reads):
+def test_the_body_of_the_first_due_time_and_the_names_that_nobody_knows(agents, reads):
     preview = reads.preview(BERLIN, datetime(2026, 3, 11, tzinfo=UTC), limit=1)
     assert preview.body == "2026-03-10 ${nothing} berlin"
     assert preview.unknown == ("nothing",)
@@ -457,9 +457,9 @@ def test_the_body_of_the_first_due_time_and_the_names_that_nobody_knows(yard, re
     assert (worker.body, worker.unknown) == (None, ())
 
 
-def test_a_payload_that_lies_apart_is_previewed_too(yard, reads):
+def test_a_payload_that_lies_apart_is_previewed_too(agents, reads):
     data = {**BERLIN, "payload": "${scheduleName} ${what} " + "x" * 70_000}
-    yard.actions.create(data, ALICE, NOW)
+    agents.actions.create(data, ALICE, NOW)
     preview = reads.preview("berlin", limit=1)
     assert preview.body.startswith("berlin ${what} xxx")
     assert len(preview.body) < 20_000
@@ -467,12 +467,12 @@ def test_a_payload_that_lies_apart_is_previewed_too(yard, reads):
     assert any("${what}" in warning for warning in preview.warnings)
 
 
-def test_the_run_id_of_a_preview_is_the_one_that_it_will_have(yard, reads):
+def test_the_run_id_of_a_preview_is_the_one_that_it_will_have(agents, reads):
     data = {**BERLIN, "payload": "${runId}", "cron": "*/5 * * * *", "trigger": None}
-    member = yard.member()
-    yard.actions.create(data, ALICE, NOW, enable=True)
+    member = agents.member()
+    agents.actions.create(data, ALICE, NOW, enable=True)
     promised = reads.preview("berlin", NOW + timedelta(seconds=1), limit=1).body
-    yard.advance(member, 300)
+    agents.advance(member, 300)
     assert [request.body.decode() for request in member.sender.requests] == [promised]
 
 
@@ -482,10 +482,10 @@ def test_a_definition_that_is_wrong_is_refused_with_all_its_mistakes(reads):
     assert len(caught.value.mistakes) == 2
 
 
-def test_looking_changes_nothing(yard, reads):
-    yard.actions.create_all([BERLIN, SECRET, BOTH], ALICE, NOW, enable=True)
-    id_ = yard.actions.trigger("secret", ALICE, NOW)
-    before = yard.store.schedules.find()[0], yard.runs(), dict(yard.store.status().rows)
+def test_looking_changes_nothing(agents, reads):
+    agents.actions.create_all([BERLIN, SECRET, BOTH], ALICE, NOW, enable=True)
+    id_ = agents.actions.trigger("secret", ALICE, NOW)
+    before = agents.store.schedules.find()[0], agents.runs(), dict(agents.store.status().rows)
     reads.list_schedules()
     reads.show_schedule("both")
     reads.runs()
@@ -496,4 +496,8 @@ def test_looking_changes_nothing(yard, reads):
     reads.preview({**BERLIN, "payload": "x" * 100_000})
     reads.events()
     reads.dead()
-    assert (yard.store.schedules.find()[0], yard.runs(), dict(yard.store.status().rows)) == before
+    assert (
+        agents.store.schedules.find()[0],
+        agents.runs(),
+        dict(agents.store.status().rows),
+    ) == before

@@ -19,18 +19,18 @@ HOURLY = {"cron": "0 * * * *", "target": TARGET}
 
 
 @pytest.fixture
-def yard() -> Iterator[AgentHarness]:
+def agents() -> Iterator[AgentHarness]:
     made = AgentHarness()
     yield made
     made.close()
 
 
-def keys(yard: AgentHarness) -> list[tuple[str, RunState]]:
-    return [(run.key, run.state) for run in yard.runs()]
+def keys(agents: AgentHarness) -> list[tuple[str, RunState]]:
+    return [(run.key, run.state) for run in agents.runs()]
 
 
-def edit(yard: AgentHarness, name: str, data: dict[str, object]) -> None:
-    yard.actions.replace(name, data, OPERATOR, yard.clock.now())
+def edit(agents: AgentHarness, name: str, data: dict[str, object]) -> None:
+    agents.actions.replace(name, data, OPERATOR, agents.clock.now())
 
 
 @pytest.mark.parametrize(
@@ -40,143 +40,143 @@ def edit(yard: AgentHarness, name: str, data: dict[str, object]) -> None:
         ({"when": AT_NOON}, f"due:{AT_NOON}", f"due:{AT_NOON}/2"),
     ],
 )
-def test_what_is_added_again_under_a_name_has_runs_of_its_own(yard, fields, first, second):
-    member = yard.member()
+def test_what_is_added_again_under_a_name_has_runs_of_its_own(agents, fields, first, second):
+    member = agents.member()
     for key in (first, second):
-        yard.add("job", **fields)
+        agents.add("job", **fields)
         member.rest()
-        assert keys(yard)[-1] == (key, RunState.PROCESSED)
-        yard.actions.remove("job", OPERATOR, yard.clock.now())
-        yard.clock.advance(1)
+        assert keys(agents)[-1] == (key, RunState.PROCESSED)
+        agents.actions.remove("job", OPERATOR, agents.clock.now())
+        agents.clock.advance(1)
     assert len(member.sender.requests) == 2
 
 
-def test_a_first_run_comes_once_although_its_record_is_gone(yard):
-    member = yard.member()
+def test_a_first_run_comes_once_although_its_record_is_gone(agents):
+    member = agents.member()
     fields = {**HOURLY, "first_run": "immediately"}
-    yard.add("job", **fields)
+    agents.add("job", **fields)
     member.rest()
-    yard.store.runs.prune(yard.clock.now().replace(year=2027), 10)
-    edit(yard, "job", {**fields, "by": "me"})
+    agents.store.runs.prune(agents.clock.now().replace(year=2027), 10)
+    edit(agents, "job", {**fields, "by": "me"})
     member.rest()
-    assert keys(yard) == []
+    assert keys(agents) == []
 
 
-def test_a_job_that_has_run_does_not_run_again_when_it_is_edited(yard):
-    member = yard.member()
-    yard.add("job", when=AT_NOON)
+def test_a_job_that_has_run_does_not_run_again_when_it_is_edited(agents):
+    member = agents.member()
+    agents.add("job", when=AT_NOON)
     member.rest()
     for by in ("me", "you"):
-        edit(yard, "job", {"when": AT_NOON, "target": TARGET, "by": by})
+        edit(agents, "job", {"when": AT_NOON, "target": TARGET, "by": by})
         member.rest()
-    assert keys(yard) == [(f"due:{AT_NOON}", RunState.PROCESSED)]
+    assert keys(agents) == [(f"due:{AT_NOON}", RunState.PROCESSED)]
     with pytest.raises(Refused, match="has ended"):
-        yard.actions.cancel_job("job", OPERATOR, NOW)
+        agents.actions.cancel_job("job", OPERATOR, NOW)
 
 
-def test_a_job_that_waits_when_it_is_edited_runs_as_edited(yard):
-    member = yard.member()
+def test_a_job_that_waits_when_it_is_edited_runs_as_edited(agents):
+    member = agents.member()
     night = [{"time_window": {"start": "22:00", "end": "23:00"}}]
-    yard.add("job", when=AT_NOON, constraints=night)
+    agents.add("job", when=AT_NOON, constraints=night)
     member.rest()
-    edit(yard, "job", {"when": AT_NOON, "target": TARGET})
+    edit(agents, "job", {"when": AT_NOON, "target": TARGET})
     member.rest()
-    assert keys(yard) == [
+    assert keys(agents) == [
         (f"due:{AT_NOON}", RunState.ABORTED), (f"due:{AT_NOON}/2", RunState.PROCESSED),
     ]  # fmt: skip
 
 
-def test_a_job_that_is_moved_runs_at_the_new_time_past_or_not(yard):
-    member = yard.member()
-    yard.add("job", when=AT_NOON)
+def test_a_job_that_is_moved_runs_at_the_new_time_past_or_not(agents):
+    member = agents.member()
+    agents.add("job", when=AT_NOON)
     member.rest()
-    edit(yard, "job", {"when": "2026-03-10T11:00:00Z", "target": TARGET})
+    edit(agents, "job", {"when": "2026-03-10T11:00:00Z", "target": TARGET})
     member.rest()
-    edit(yard, "job", {"when": AT_ONE, "target": TARGET})
-    yard.advance(member, 3600)
-    assert {key for key, state in keys(yard) if state is RunState.PROCESSED} == {
+    edit(agents, "job", {"when": AT_ONE, "target": TARGET})
+    agents.advance(member, 3600)
+    assert {key for key, state in keys(agents) if state is RunState.PROCESSED} == {
         f"due:{AT_NOON}", "due:2026-03-10T11:00:00Z/2", f"due:{AT_ONE}/3",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("ending", ["cancel", "disable"])
-def test_a_job_that_was_dropped_runs_once_it_is_enabled(yard, ending):
-    member = yard.member()
+def test_a_job_that_was_dropped_runs_once_it_is_enabled(agents, ending):
+    member = agents.member()
     from_one = [{"time_window": {"start": "13:00", "end": "14:00"}}]
-    yard.add("job", when=AT_NOON, constraints=from_one)
+    agents.add("job", when=AT_NOON, constraints=from_one)
     if ending == "disable":
         member.rest()
-        yard.actions.disable("job", OPERATOR, NOW)
+        agents.actions.disable("job", OPERATOR, NOW)
     else:
-        yard.actions.cancel_job("job", OPERATOR, NOW)
-        assert keys(yard)[0][1] is RunState.CANCELED
-        yard.actions.disable("job", OPERATOR, NOW)
-    yard.actions.enable("job", OPERATOR, NOW)
-    yard.advance(member, 3600)
-    assert keys(yard)[1:] == [(f"due:{AT_NOON}/2", RunState.PROCESSED)]
+        agents.actions.cancel_job("job", OPERATOR, NOW)
+        assert keys(agents)[0][1] is RunState.CANCELED
+        agents.actions.disable("job", OPERATOR, NOW)
+    agents.actions.enable("job", OPERATOR, NOW)
+    agents.advance(member, 3600)
+    assert keys(agents)[1:] == [(f"due:{AT_NOON}/2", RunState.PROCESSED)]
 
 
-def test_a_job_that_has_run_does_not_run_again_when_it_is_enabled(yard):
-    member = yard.member()
-    yard.add("job", when=AT_NOON)
+def test_a_job_that_has_run_does_not_run_again_when_it_is_enabled(agents):
+    member = agents.member()
+    agents.add("job", when=AT_NOON)
     member.rest()
-    yard.actions.disable("job", OPERATOR, NOW)
-    yard.actions.enable("job", OPERATOR, NOW)
+    agents.actions.disable("job", OPERATOR, NOW)
+    agents.actions.enable("job", OPERATOR, NOW)
     member.rest()
-    assert keys(yard) == [(f"due:{AT_NOON}", RunState.PROCESSED)]
+    assert keys(agents) == [(f"due:{AT_NOON}", RunState.PROCESSED)]
 
 
-def test_a_job_that_ran_by_hand_can_still_be_canceled(yard):
-    member = yard.member()
-    yard.add("job", when=AT_ONE)
-    yard.actions.trigger("job", OPERATOR, NOW)
+def test_a_job_that_ran_by_hand_can_still_be_canceled(agents):
+    member = agents.member()
+    agents.add("job", when=AT_ONE)
+    agents.actions.trigger("job", OPERATOR, NOW)
     member.rest()
-    assert yard.actions.cancel_job("job", OPERATOR, NOW).state is RunState.CANCELED
-    yard.advance(member, 7200)
-    assert keys(yard)[1:] == [(f"due:{AT_ONE}", RunState.CANCELED)]
+    assert agents.actions.cancel_job("job", OPERATOR, NOW).state is RunState.CANCELED
+    agents.advance(member, 7200)
+    assert keys(agents)[1:] == [(f"due:{AT_ONE}", RunState.CANCELED)]
 
 
 @pytest.mark.parametrize("ending", ["edit", "disable", "remove"])
-def test_due_times_that_nobody_decided_about_are_on_record(yard, ending):
+def test_due_times_that_nobody_decided_about_are_on_record(agents, ending):
     """Three hours without an agent; what is ended then is not run, and not forgotten."""
-    yard.add("hourly", cron="0 * * * *", catchup_max=2)
-    yard.clock.advance(3 * 3600 + 1)
-    now = yard.clock.now()
+    agents.add("hourly", cron="0 * * * *", catchup_max=2)
+    agents.clock.advance(3 * 3600 + 1)
+    now = agents.clock.now()
     if ending == "edit":
-        edit(yard, "hourly", {**HOURLY, "by": "me"})
+        edit(agents, "hourly", {**HOURLY, "by": "me"})
     else:
-        getattr(yard.actions, ending)("hourly", OPERATOR, now)
-    member = yard.member()
+        getattr(agents.actions, ending)("hourly", OPERATOR, now)
+    member = agents.member()
     member.rest()
     reason = {
         "edit": "superseded by version 2", "remove": "its schedule was removed",
         "disable": "its schedule was disabled: disabled by an operator",
     }[ending]  # fmt: skip
-    assert [(run.due_at.hour, run.state, run.reason) for run in yard.runs()] == [
+    assert [(run.due_at.hour, run.state, run.reason) for run in agents.runs()] == [
         (13, RunState.SKIPPED, "missed: more than 2 due times"),
         (14, RunState.SKIPPED, reason), (15, RunState.SKIPPED, reason),
     ]  # fmt: skip
-    yard.advance(member, 3600)
-    assert len(yard.runs()) == (4 if ending == "edit" else 3)
+    agents.advance(member, 3600)
+    assert len(agents.runs()) == (4 if ending == "edit" else 3)
 
 
-def test_a_decision_that_comes_too_late_launches_nothing(yard, monkeypatch):
+def test_a_decision_that_comes_too_late_launches_nothing(agents, monkeypatch):
     """The schedule is disabled after the agent has read it."""
-    yard.add("hourly", cron="0 * * * *")
-    member = yard.member()
+    agents.add("hourly", cron="0 * * * *")
+    member = agents.member()
     member.rest()
-    yard.clock.advance(3600)
-    due = yard.store.schedules.due
+    agents.clock.advance(3600)
+    due = agents.store.schedules.due
 
     def read_then_disabled(*args):
         rows = due(*args)
         if rows:
-            yard.actions.disable("hourly", OPERATOR, yard.clock.now())
+            agents.actions.disable("hourly", OPERATOR, agents.clock.now())
         return rows
 
-    monkeypatch.setattr(yard.store.schedules, "due", read_then_disabled)
+    monkeypatch.setattr(agents.store.schedules, "due", read_then_disabled)
     member.rest()
-    assert [run.state for run in yard.runs()] == [RunState.SKIPPED]
+    assert [run.state for run in agents.runs()] == [RunState.SKIPPED]
     assert member.sender.requests == []
 
 
@@ -191,80 +191,80 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize(("definition", "progress"), GARBAGE)
-def test_what_cannot_be_read_keeps_nobody_from_anything(yard, definition, progress):
-    yard.add("good", cron="0 * * * *")
+def test_what_cannot_be_read_keeps_nobody_from_anything(agents, definition, progress):
+    agents.add("good", cron="0 * * * *")
     broken = Schedule(
         name="x", definition=definition, progress=progress, is_enabled=True, wake_at=NOW,
         keys=("FILE|/a",), created_at=NOW, changed_at=NOW,
     )  # fmt: skip
-    yard.store.schedules.create([broken], "me")
-    reads = ScheduleReads(yard.store, yard.deployment, yard.clock)
+    agents.store.schedules.create([broken], "me")
+    reads = ScheduleReads(agents.store, agents.deployment, agents.clock)
     assert [one.name for one in reads.list_schedules().items] == ["good", "x"]
     assert reads.show_schedule("x").is_enabled
     assert reads.pending("x") == []
-    member = yard.member()
-    yard.advance(member, 3600)
-    assert [run.state for run in yard.runs("good")] == [RunState.PROCESSED]
-    (row,) = yard.store.schedules.get(["x"])
+    member = agents.member()
+    agents.advance(member, 3600)
+    assert [run.state for run in agents.runs("good")] == [RunState.PROCESSED]
+    (row,) = agents.store.schedules.get(["x"])
     assert not row.is_enabled
     assert row.reason
-    edit(yard, "x", HOURLY)
-    yard.actions.enable("x", OPERATOR, yard.clock.now())
-    yard.advance(member, 3600)
-    assert [run.state for run in yard.runs("x")] == [RunState.PROCESSED]
+    edit(agents, "x", HOURLY)
+    agents.actions.enable("x", OPERATOR, agents.clock.now())
+    agents.advance(member, 3600)
+    assert [run.state for run in agents.runs("x")] == [RunState.PROCESSED]
 
 
 @pytest.mark.parametrize(("definition", "progress"), GARBAGE)
-def test_what_cannot_be_read_can_be_edited_disabled_and_removed(yard, definition, progress):
+def test_what_cannot_be_read_can_be_edited_disabled_and_removed(agents, definition, progress):
     broken = Schedule(
         name="x", definition=definition, progress=progress, is_enabled=True, wake_at=NOW,
         created_at=NOW, changed_at=NOW,
     )  # fmt: skip
-    yard.store.schedules.create([broken], "me")
-    edit(yard, "x", HOURLY)
-    yard.actions.remove("x", OPERATOR, NOW)
-    yard.store.schedules.create([broken], "me")
-    yard.actions.disable("x", OPERATOR, NOW)
-    assert keys(yard) == []
+    agents.store.schedules.create([broken], "me")
+    edit(agents, "x", HOURLY)
+    agents.actions.remove("x", OPERATOR, NOW)
+    agents.store.schedules.create([broken], "me")
+    agents.actions.disable("x", OPERATOR, NOW)
+    assert keys(agents) == []
 
 
-def test_the_last_run_is_the_one_that_ended_last_also_for_the_next_agent(yard):
-    yard.add("job", cron="0 0 1 1 *", constraints=[{"since_last_run": "1h"}])
-    member = yard.member(receiver=lambda request: None)
+def test_the_last_run_is_the_one_that_ended_last_also_for_the_next_agent(agents):
+    agents.add("job", cron="0 0 1 1 *", constraints=[{"since_last_run": "1h"}])
+    member = agents.member(receiver=lambda request: None)
     for _ in range(2):
-        yard.actions.trigger("job", OPERATOR, yard.clock.now())
+        agents.actions.trigger("job", OPERATOR, agents.clock.now())
         member.rest()
-        yard.clock.advance(1)
+        agents.clock.advance(1)
     for place in (1, 0):  # the second ends at 12:00:02, the first ten minutes later
         _, done = member.sender.under_way[place]
         del member.sender.under_way[place]
         done(sent(200))
         member.rest()
-        yard.clock.advance(600)
-    edit(yard, "job", {
+        agents.clock.advance(600)
+    edit(agents, "job", {
         "when": "2026-03-10T13:05:00Z", "target": TARGET,
         "constraints": [{"since_last_run": "1h"}],
     })  # fmt: skip
-    other = yard.member("agent-2")
-    yard.advance(other, 3600)
-    (run,) = (run for run in yard.runs() if run.key.startswith("due:"))
+    other = agents.member("agent-2")
+    agents.advance(other, 3600)
+    (run,) = (run for run in agents.runs() if run.key.startswith("due:"))
     assert run.reason.startswith("the last run succeeded at 2026-03-10T12:10:02Z")
 
 
-def test_a_receiver_that_sends_back_what_it_was_sent_shows_no_secret(yard):
+def test_a_receiver_that_sends_back_what_it_was_sent_shows_no_secret(agents):
     def echo(request):
         return replace(sent(200), body=f"{request.headers} {request.target.url} (seen: plain)")
 
-    member = yard.member(receiver=echo)
-    yard.add(
+    member = agents.member(receiver=echo)
+    agents.add(
         "job", when=AT_NOON, target=f"{TARGET}?x-functions-key=k3yk3y&code=c0dec0de&a=1",
         headers={"Authorization": "Bearer t0kent0ken", "X-Plain": "plain"},
     )  # fmt: skip
     member.rest()
-    (run,) = yard.runs()
-    told = str(ScheduleReads(yard.store, yard.deployment, yard.clock).run(run.id))
-    assert not any(secret in told for secret in ("k3yk3y", "c0dec0de", "t0kent0ken"))
-    assert "(seen: plain)" in told
+    (run,) = agents.runs()
+    shown = str(ScheduleReads(agents.store, agents.deployment, agents.clock).run(run.id))
+    assert not any(secret in shown for secret in ("k3yk3y", "c0dec0de", "t0kent0ken"))
+    assert "(seen: plain)" in shown
 
 
 def test_a_routing_key_is_no_secret():
@@ -274,12 +274,12 @@ def test_a_routing_key_is_no_secret():
     )
 
 
-def test_a_run_by_hand_puts_off_what_comes_so_long_after_the_last_run(yard):
-    member = yard.member()
-    yard.add("job", trigger={"elapsed": "1h"})
-    yard.advance(member, 1800)
-    yard.actions.trigger("job", OPERATOR, yard.clock.now())
-    yard.advance(member, 3599)
-    assert len(yard.runs()) == 1
-    yard.advance(member, 1)
-    assert keys(yard)[1:] == [("due:2026-03-10T13:30:00Z", RunState.PROCESSED)]
+def test_a_run_by_hand_puts_off_what_comes_so_long_after_the_last_run(agents):
+    member = agents.member()
+    agents.add("job", trigger={"elapsed": "1h"})
+    agents.advance(member, 1800)
+    agents.actions.trigger("job", OPERATOR, agents.clock.now())
+    agents.advance(member, 3599)
+    assert len(agents.runs()) == 1
+    agents.advance(member, 1)
+    assert keys(agents)[1:] == [("due:2026-03-10T13:30:00Z", RunState.PROCESSED)]

@@ -192,9 +192,9 @@ def test_events_are_listed_with_their_partitions(home):
 
 
 def test_which_jobs_are_shown_only_by_the_name_of_their_schedule(home, file):
-    told = " ".join(home.ok("schedule", "pending", "-h").split())
-    assert "its job that still collects events (pending_trigger)" in told
-    assert "default: of all schedules, without such jobs" in told
+    shown = " ".join(home.ok("schedule", "pending", "-h").split())
+    assert "its job that still collects events (pending_trigger)" in shown
+    assert "default: of all schedules, without such jobs" in shown
 
 
 NOWHERE = "no box that ever reported runs Program"
@@ -207,7 +207,7 @@ def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypat
     home.ok("schedule", "add", file("name: report\nprocess: Program\ntrigger: at 02:00\n"))
     other = file("name: other\nprocess: Program\ntrigger: at 02:00\n")
 
-    def told() -> list[bool]:
+    def warned() -> list[bool]:
         found = []
         for argv in (["add", other], ["trigger", "report"]):
             home.ok("schedule", *argv, "--dry-run")
@@ -215,15 +215,15 @@ def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypat
         return found
 
     boxes = deployed.store.boxes
-    assert told() == [True, True]
+    assert warned() == [True, True]
     boxes.assign("box-2", ["Program"])
-    assert told() == [True, True]  # it never reported
+    assert warned() == [True, True]  # it never reported
     boxes.report("box-1", [], NOW)
-    assert told() == [True, True]  # it was not assigned to the one that did
+    assert warned() == [True, True]  # it was not assigned to the one that did
     boxes.report("box-2", [], NOW)
-    assert told() == [False, False]
+    assert warned() == [False, False]
     boxes.switch("box-2", "Program", False, "me", NOW)
-    assert told() == [True, True]
+    assert warned() == [True, True]
 
 
 # What was probably not meant
@@ -366,9 +366,9 @@ def test_words_take_what_room_a_terminal_has(monkeypatch, columns, longest):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     rows: list[list[object]] = [["nightly", "word " * 40, "2015-05-20 12:00:00Z", None]]
     schedule_tables._shorten(["schedule", "runs", "next due", "ended"], rows, 1)
-    told = str(rows[0][1])
-    assert longest - 5 <= len(told) <= longest
-    assert told.endswith("word...")
+    shown = str(rows[0][1])
+    assert longest - 5 <= len(shown) <= longest
+    assert shown.endswith("word...")
 
 
 # The README, and the examples of context.py

@@ -38,7 +38,7 @@ from synergy.worker.unit_runner import run_units
 from synergy.worker.work_log import WorkLog
 from tests.deployments import site_and_client
 from tests.service.agent_harness import FakeSender
-from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 LONG = 60.0  # seconds that no test waits in full
 SEEDS = range(12)
@@ -76,9 +76,9 @@ class ProcessThread(Service):
 @pytest.fixture
 def place() -> Iterator[Workplace]:
     """The workplace of a worker, in memory."""
-    world = SchedulerHarness(site_and_client())
-    yield world.workplace("Sitehourly", "someone")
-    close_worlds()
+    system = SchedulerHarness(site_and_client())
+    yield system.workplace("Sitehourly", "someone")
+    close_systems()
 
 
 def _mx(place: Workplace) -> Services:

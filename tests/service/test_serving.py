@@ -18,7 +18,7 @@ from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Kind
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 NO_AUDIT = AuditStanding(False, 0, 0, "", None)
 
@@ -29,38 +29,38 @@ OWNER = "elsewhere/00000000-boot/{}/1/word"  # of another machine
 @pytest.fixture(autouse=True)
 def _closing() -> Iterator[None]:
     yield
-    close_worlds()
+    close_systems()
 
 
-def a_world(*periods: str, **fields: Any) -> SchedulerHarness:
+def a_system(*periods: str, **fields: Any) -> SchedulerHarness:
     """Two hours wait, or these."""
     given = {"resubmit_after": 3600.0, "heartbeat_timeout": 1e6, **fields}
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", **given)
-    world = SchedulerHarness(a_deployment({"site": [hour]}))
+    system = SchedulerHarness(a_deployment({"site": [hour]}))
     for period in periods or (FIRST, SECOND):
-        world.write("raw", period, 1)
-    world.schedule()
-    return world
+        system.write("raw", period, 1)
+    system.schedule()
+    return system
 
 
-def seen(world: SchedulerHarness, *states: str, box: str = "box") -> None:
+def seen(system: SchedulerHarness, *states: str, box: str = "box") -> None:
     """The supervisor of a box reports the workers of the process."""
     observed = [
         ObservedProcess(box, "Hour", number, state) for number, state in enumerate(states, 1)
     ]
-    world.store.boxes.assign(box, ["Hour"])
-    world.store.boxes.report(box, observed, world.clock.now())
+    system.store.boxes.assign(box, ["Hour"])
+    system.store.boxes.report(box, observed, system.clock.now())
 
 
-def claim(world: SchedulerHarness, period: str, number: int = 1) -> UnitOfWork:
-    (unit,) = world.units("Hour", period)
+def claim(system: SchedulerHarness, period: str, number: int = 1) -> UnitOfWork:
+    (unit,) = system.units("Hour", period)
     hint = Hint(unit.id, unit.attempt)
-    (taken,) = world.store.units.claim([hint], OWNER.format(number), world.clock.now())
+    (taken,) = system.store.units.claim([hint], OWNER.format(number), system.clock.now())
     return taken
 
 
-def look(world: SchedulerHarness) -> list[Unserved]:
-    return unserved(world.store, world.deployment, world.clock.now())
+def look(system: SchedulerHarness) -> list[Unserved]:
+    return unserved(system.store, system.deployment, system.clock.now())
 
 
 def commands(found: Unserved) -> list[str]:
@@ -68,67 +68,67 @@ def commands(found: Unserved) -> list[str]:
 
 
 def test_units_that_just_came_are_not_waited_for_too_long():
-    world = a_world()
-    world.clock.advance(LIMIT.total_seconds() - 1)
-    assert look(world) == []
+    system = a_system()
+    system.clock.advance(LIMIT.total_seconds() - 1)
+    assert look(system) == []
 
 
 def test_a_process_that_no_box_has_is_served_by_nobody():
-    world = a_world()
-    since = world.clock.now()
-    world.clock.advance(LIMIT.total_seconds())
-    [found] = look(world)
+    system = a_system()
+    since = system.clock.now()
+    system.clock.advance(LIMIT.total_seconds())
+    [found] = look(system)
     assert (found.process, found.waiting, found.since, found.busy) == ("Hour", 2, since, ())
     assert found.reason == "nobody serves it: 0 of Hour seen running, no box has it"
     assert commands(found) == ["launch.py process start Hour"]
 
 
 def test_so_is_one_that_is_switched_off_on_its_box():
-    world = a_world()
-    seen(world, "stopped")
-    world.store.boxes.switch("box", "Hour", False, "a test", world.clock.now())
-    world.clock.advance(LIMIT.total_seconds())
-    seen(world, "stopped")
-    [found] = look(world)
+    system = a_system()
+    seen(system, "stopped")
+    system.store.boxes.switch("box", "Hour", False, "a test", system.clock.now())
+    system.clock.advance(LIMIT.total_seconds())
+    seen(system, "stopped")
+    [found] = look(system)
     assert found.reason.endswith("switched off on box")
     assert found.helps[0].path == "/api/v1/boxes/box/processes/Hour"
 
 
 def test_so_is_one_whose_box_is_silent():
-    world = a_world()
-    seen(world, "running")
-    world.clock.advance(LIMIT.total_seconds() + SILENT_AFTER.total_seconds() + 1)
-    [found] = look(world)
+    system = a_system()
+    seen(system, "running")
+    system.clock.advance(LIMIT.total_seconds() + SILENT_AFTER.total_seconds() + 1)
+    [found] = look(system)
     assert found.reason.endswith("no report from box")
     assert "launch.py supervisor start" in commands(found)
 
 
 def test_so_is_one_that_keeps_dying():
-    world = a_world()
-    world.clock.advance(LIMIT.total_seconds())
-    seen(world, "backoff")
-    assert look(world)[0].reason.endswith("backoff on box")
+    system = a_system()
+    system.clock.advance(LIMIT.total_seconds())
+    seen(system, "backoff")
+    assert look(system)[0].reason.endswith("backoff on box")
 
 
 def test_one_that_is_switched_off_everywhere_is_told_so():
-    world = a_world()
-    world.store.controls.set_on("Hour", False, "a test", "", world.clock.now())
-    world.clock.advance(LIMIT.total_seconds())
-    [found] = look(world)
+    system = a_system()
+    system.store.controls.set_on("Hour", False, "a test", "", system.clock.now())
+    system.clock.advance(LIMIT.total_seconds())
+    [found] = look(system)
     assert found.reason.startswith("switched off; ")
     assert commands(found)[0] == "launch.py process on Hour"
 
 
 def test_workers_that_are_busy_for_too_long_are_told_with_what_they_are_busy_with():
-    world = a_world()
-    seen(world, "running")
-    world.clock.advance(60)
-    taken = claim(world, FIRST)
-    world.clock.advance(3599)
-    seen(world, "running")
-    assert look(world) == []
-    world.clock.advance(1)
-    [found] = look(world)
+    system = a_system()
+    seen(system, "running")
+    system.clock.advance(60)
+    taken = claim(system, FIRST)
+    system.clock.advance(3599)
+    seen(system, "running")
+    assert look(system) == []
+    system.clock.advance(1)
+    [found] = look(system)
     assert (found.waiting, found.since, found.busy) == (1, taken.started_at, (taken.id,))
     assert found.reason == (
         f"the only worker of Hour is busy with unit {taken.id} of {FIRST} "
@@ -142,43 +142,43 @@ def test_workers_that_are_busy_for_too_long_are_told_with_what_they_are_busy_wit
 
 def test_workers_that_work_through_much_serve_it():
     """However long the oldest waits: somebody took one lately."""
-    world = a_world()
-    world.clock.advance(7000)
-    seen(world, "running")
-    taken = claim(world, FIRST)
-    world.store.units.give_back([Hint(taken.id, 1)], taken.owner, world.clock.now())
-    world.clock.advance(3000)
-    seen(world, "running")
-    assert look(world) == []
-    world.clock.advance(600)
-    seen(world, "running")
-    [found] = look(world)
+    system = a_system()
+    system.clock.advance(7000)
+    seen(system, "running")
+    taken = claim(system, FIRST)
+    system.store.units.give_back([Hint(taken.id, 1)], taken.owner, system.clock.now())
+    system.clock.advance(3000)
+    seen(system, "running")
+    assert look(system) == []
+    system.clock.advance(600)
+    seen(system, "running")
+    [found] = look(system)
     assert found.since == taken.started_at
     assert found.reason == "1 of Hour seen running"
 
 
 def test_what_waits_for_its_back_off_or_behind_its_own_job_waits_for_no_worker():
-    world = a_world()
-    (first,) = world.units("Hour", FIRST)
+    system = a_system()
+    (first,) = system.units("Hour", FIRST)
     again = UnitMove(
         first.id, first.state, first.attempt, UnitState.REQUESTED, "", "a test",
-        not_before=world.clock.now() + timedelta(days=1),
+        not_before=system.clock.now() + timedelta(days=1),
     )  # fmt: skip
-    assert world.store.units.move([again], world.clock.now()) == []
-    taken = claim(world, SECOND)
+    assert system.store.units.move([again], system.clock.now()) == []
+    taken = claim(system, SECOND)
     behind = replace(taken, id="behind", start_id=7, end_id=8, state=UnitState.REQUESTED)
-    world.store.units.create([behind], "a test")
-    world.clock.advance(7200)
-    assert look(world) == []
+    system.store.units.create([behind], "a test")
+    system.clock.advance(7200)
+    assert look(system) == []
 
 
 def test_the_metric_counts_the_units():
-    world = a_world()
-    world.clock.advance(LIMIT.total_seconds())
-    reads = Reads(world.store, world.bus, world.deployment, world.clock)
-    metrics = DeploymentMetrics(reads, lambda: NO_AUDIT, world.deployment, world.clock)
+    system = a_system()
+    system.clock.advance(LIMIT.total_seconds())
+    reads = Reads(system.store, system.bus, system.deployment, system.clock)
+    metrics = DeploymentMetrics(reads, lambda: NO_AUDIT, system.deployment, system.clock)
     assert b'\nsynergy_units_not_served{process="Hour"} 2.0\n' in generate_latest(metrics)
-    seen(world, "running")
+    seen(system, "running")
     assert b'\nsynergy_units_not_served{process="Hour"} 0.0\n' in generate_latest(metrics)
 
 
@@ -186,10 +186,10 @@ def test_the_metric_counts_the_units():
 
 
 def test_why_names_what_all_workers_are_busy_with_and_offers_the_cancel():
-    world = a_world()
-    seen(world, "running")
-    taken = claim(world, FIRST)
-    cause = world.why("Hour", SECOND)
+    system = a_system()
+    seen(system, "running")
+    taken = claim(system, FIRST)
+    cause = system.why("Hour", SECOND)
     assert cause.kind is Kind.WORKERS_BUSY
     assert f"the only worker of Hour is busy with unit {taken.id} of {FIRST}" in cause.text
     offered = next(help_ for help_ in cause.helps if "cancel" in help_.command)
@@ -197,45 +197,47 @@ def test_why_names_what_all_workers_are_busy_with_and_offers_the_cancel():
 
 
 def test_why_says_that_a_worker_is_free():
-    world = a_world()
-    seen(world, "running", "running")
-    claim(world, FIRST)
-    cause = world.why("Hour", SECOND)
+    system = a_system()
+    seen(system, "running", "running")
+    claim(system, FIRST)
+    cause = system.why("Hour", SECOND)
     assert cause.kind is Kind.WAITS_FOR_WORKER
     assert "2 of Hour seen running" in cause.text
 
 
 def test_why_says_that_nobody_serves_the_process():
-    world = a_world()
-    cause = world.why("Hour", FIRST)
+    system = a_system()
+    cause = system.why("Hour", FIRST)
     assert cause.kind is Kind.WAITS_FOR_WORKER
     assert "nobody serves it: 0 of Hour seen running, no box has it" in cause.text
 
 
 def test_what_runs_for_long_can_be_canceled():
-    world = a_world()
-    taken = claim(world, FIRST)
-    assert [h.command for h in world.why("Hour", FIRST).helps] == [f"launch.py unit log {taken.id}"]
-    world.clock.advance(3601)
-    offered = [help_.command for help_ in world.why("Hour", FIRST).helps]
+    system = a_system()
+    taken = claim(system, FIRST)
+    assert [h.command for h in system.why("Hour", FIRST).helps] == [
+        f"launch.py unit log {taken.id}"
+    ]
+    system.clock.advance(3601)
+    offered = [help_.command for help_ in system.why("Hour", FIRST).helps]
     assert f"launch.py unit cancel {taken.id}" in offered
 
 
 def test_of_many_only_some_are_named():
-    world = a_world(*(f"20150517{hour:02}" for hour in range(6)))
-    waiting = [u for u in world.store.units.unfinished() if u.state is UnitState.REQUESTED]
+    system = a_system(*(f"20150517{hour:02}" for hour in range(6)))
+    waiting = [u for u in system.store.units.unfinished() if u.state is UnitState.REQUESTED]
     for number, unit in enumerate(waiting[:-1]):
-        claim(world, unit.timeperiod, number)
-    seen(world, *["running"] * (len(waiting) - 1))
-    cause = world.why("Hour", waiting[-1].timeperiod)
+        claim(system, unit.timeperiod, number)
+    seen(system, *["running"] * (len(waiting) - 1))
+    cause = system.why("Hour", waiting[-1].timeperiod)
     assert f"all {len(waiting) - 1} workers are busy with" in cause.text
     assert f"and {len(waiting) - 4} more" in cause.text
 
 
 def test_a_limit_can_be_given():
-    world = a_world()
-    world.clock.advance(10)
+    system = a_system()
+    system.clock.advance(10)
     [found] = unserved(
-        world.store, world.deployment, world.clock.now(), limit=timedelta(seconds=10)
+        system.store, system.deployment, system.clock.now(), limit=timedelta(seconds=10)
     )
     assert found.process == "Hour"

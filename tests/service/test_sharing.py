@@ -18,7 +18,7 @@ from synergy.runtime.leadership import VALID, WAIT
 from synergy.scheduler.circuit_breaker import AVOIDED
 from synergy.scheduler.scheduler import Scheduler
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_worlds
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
 
 STEP = 2.0  # seconds between two turns
 SOON = 120.0  # seconds within which the trees of a lost scheduler have another one
@@ -29,7 +29,7 @@ HOUR = "2015051701"
 @pytest.fixture(autouse=True)
 def _closing() -> Iterator[None]:
     yield
-    close_worlds()
+    close_systems()
 
 
 def the_world() -> SchedulerHarness:
@@ -48,12 +48,12 @@ def the_world() -> SchedulerHarness:
 
 
 class Several:
-    """Schedulers of one world, moved on in turns."""
+    """Schedulers of one system, moved on in turns."""
 
-    def __init__(self, world: SchedulerHarness, number: int) -> None:
-        self.world = world
-        self.all = [world.scheduler]
-        self.all += [world.a_scheduler(f"scheduler-{n}") for n in range(2, number + 1)]
+    def __init__(self, system: SchedulerHarness, number: int) -> None:
+        self.system = system
+        self.all = [system.scheduler]
+        self.all += [system.a_scheduler(f"scheduler-{n}") for n in range(2, number + 1)]
         self.paused: set[Scheduler] = set()
 
     def turn(self) -> None:
@@ -66,10 +66,10 @@ class Several:
 
     def pass_time(self, seconds: float) -> None:
         while seconds > 0:
-            self.world.clock.advance(min(STEP, seconds))
+            self.system.clock.advance(min(STEP, seconds))
             seconds -= STEP
             self.turn()
-            self.world.work()
+            self.system.work()
             self.turn()
 
     def until(self, what: Callable[[], bool], seconds: float = SOON) -> None:
@@ -105,14 +105,14 @@ def test_each_of_several_has_a_fair_share_and_each_tree_one_leader():
 
 
 def test_whoever_comes_later_is_given_some():
-    world = the_world()
-    several = Several(world, 1)
+    system = the_world()
+    several = Several(system, 1)
     several.pass_time(10)
-    several.all.append(world.a_scheduler("scheduler-2"))
+    several.all.append(system.a_scheduler("scheduler-2"))
     several.until(lambda: several.are_shared() and len(several.all[1].leads) >= 2, 10)
-    given = [e.why for e in world.store.journal.find() if e.event == "scheduler.released"]
+    given = [e.why for e in system.store.journal.find() if e.event == "scheduler.released"]
     assert set(given) == {"collector", *(f"tree {tree}" for tree in several.all[1].leads)}
-    taken = [e.why for e in world.store.journal.find() if e.who == "scheduler scheduler-2"]
+    taken = [e.why for e in system.store.journal.find() if e.who == "scheduler scheduler-2"]
     assert all(why.endswith(", term 2") for why in taken)
 
 
@@ -124,35 +124,35 @@ def test_more_schedulers_than_parts_leave_some_standing_by():
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_the_trees_of_a_lost_one_are_led_again_within_half_a_minute(number):
-    world = the_world()
-    several = Several(world, number)
+    system = the_world()
+    several = Several(system, number)
     several.until(several.are_shared)
     several.pass_time(8)
     lost = several.leader("one")
     several.paused.add(lost)
-    world.write("one", HOUR, 5)
+    system.write("one", HOUR, 5)
     several.until(several.are_shared)
     assert lost not in [several.leader(tree) for tree in TREES]
     several.pass_time(WAIT)  # late data needs its quiet time
-    assert world.rows("after") == {"2015051700": 5}
-    assert world.audit().unexplained == ()
+    assert system.rows("after") == {"2015051700": 5}
+    assert system.audit().unexplained == ()
 
 
 def test_one_that_was_paused_for_a_minute_changes_nothing_and_gets_a_share_again():
-    world = the_world()
-    several = Several(world, 2)
+    system = the_world()
+    several = Several(system, 2)
     several.until(several.are_shared)
     paused = several.leader("one")
     several.paused.add(paused)
     several.pass_time(60)
-    epoch = world.store.leases.read(lease_of(part_of_tree("one"))).epoch
-    moves = [e for e in world.store.journal.find(limit=1000) if e.event.startswith("job.")]
+    epoch = system.store.leases.read(lease_of(part_of_tree("one"))).epoch
+    moves = [e for e in system.store.journal.find(limit=1000) if e.event.startswith("job.")]
     several.paused.clear()
     paused.run_once()
     assert "one" not in paused.leads
     several.until(lambda: several.are_shared() and bool(paused.leads))
-    assert world.store.leases.read(lease_of(part_of_tree("one"))).epoch >= epoch
-    after = [e for e in world.store.journal.find(limit=1000) if e.event.startswith("job.")]
+    assert system.store.leases.read(lease_of(part_of_tree("one"))).epoch >= epoch
+    after = [e for e in system.store.journal.find(limit=1000) if e.event.startswith("job.")]
     assert after == moves  # there was nothing to do
 
 
@@ -165,8 +165,8 @@ def test_whoever_ends_gives_up_at_once():
 
 
 def test_a_job_of_another_tree_is_woken_at_once_whoever_leads_it():
-    world = the_world()
-    several = Several(world, 2)
+    system = the_world()
+    several = Several(system, 2)
     several.until(several.are_shared)
     for _ in range(20):
         if several.leader("one") is not several.leader("after"):
@@ -174,48 +174,48 @@ def test_a_job_of_another_tree_is_woken_at_once_whoever_leads_it():
         several.pass_time(STEP)
     first, second = several.leader("one"), several.leader("after")
     assert first is not second
-    world.write("one", HOUR, 5)
+    system.write("one", HOUR, 5)
     several.pass_time(14)
-    listener = world.bus.listener(SCHEDULER_TOPIC)
-    world.reprocess("one-hour", (HOUR, HOUR), OPERATOR, world.clock.now())
+    listener = system.bus.listener(SCHEDULER_TOPIC)
+    system.reprocess("one-hour", (HOUR, HOUR), OPERATOR, system.clock.now())
     for process in ("one-hour", "one-day"):
         first.run_once()
         first.run_once()
-        world.work(process)
+        system.work(process)
     while listener.wait(0):
         pass
     first.run_once()
     assert listener.wait(0)  # it finished the day, which somebody else waits for
     listener.close()
     second.run_once()
-    assert [unit.process for unit in world.store.units.unfinished()] == ["after-day"]
+    assert [unit.process for unit in system.store.units.unfinished()] == ["after-day"]
 
 
 def test_a_scheduler_acts_only_while_its_right_lasts():
-    world = the_world()
-    several = Several(world, 1)
+    system = the_world()
+    several = Several(system, 1)
     several.turn()
     (only,) = several.all
-    world.write("one", HOUR, 5)
-    world.reprocess("one-hour", (HOUR, HOUR), OPERATOR, world.clock.now())
-    only._managed.feed.follow(world.clock.now())
-    before = world.store.journal.last_seq()
-    world.clock.advance(VALID)
+    system.write("one", HOUR, 5)
+    system.reprocess("one-hour", (HOUR, HOUR), OPERATOR, system.clock.now())
+    only._managed.feed.follow(system.clock.now())
+    before = system.store.journal.last_seq()
+    system.clock.advance(VALID)
     only._managed.turn()  # as if it had been paused since it looked at its leases
-    assert world.store.journal.last_seq() == before
+    assert system.store.journal.last_seq() == before
     assert only.leads == frozenset(TREES) - {"one"}
     several.turn()
     assert only.leads == frozenset(TREES)
-    world.settle()
-    assert world.state("one-hour", HOUR) is JobState.PROCESSED
+    system.settle()
+    assert system.state("one-hour", HOUR) is JobState.PROCESSED
 
 
 # Trouble
 
 
-def spoil(world: SchedulerHarness, process: str) -> None:
+def spoil(system: SchedulerHarness, process: str) -> None:
     """Puts something into the rows of a process that nobody can read."""
-    database = world.store._database
+    database = system.store._database
     with database.writing() as connection:
         connection.execute(
             "UPDATE job_block SET generations = '{\"odd\": 1}' WHERE process = ?", (process,)
@@ -223,26 +223,26 @@ def spoil(world: SchedulerHarness, process: str) -> None:
 
 
 def test_one_trees_odd_rows_stop_no_other_and_are_left_to_a_peer_after_three_tries(caplog):
-    world = the_world()
-    several = Several(world, 1)
+    system = the_world()
+    several = Several(system, 1)
     several.turn()
-    spoil(world, "two-hour")
+    spoil(system, "two-hour")
     several.all[0]._forget()
-    world.write("one", HOUR, 5)
-    world.write("three", HOUR, 6)
+    system.write("one", HOUR, 5)
+    system.write("three", HOUR, 6)
     several.pass_time(24)
-    assert world.rows("one-days") == {"2015051700": 5}
-    assert world.rows("three-days") == {"2015051700": 6}
-    assert world.rows("after") == {"2015051700": 5}
+    assert system.rows("one-days") == {"2015051700": 5}
+    assert system.rows("three-days") == {"2015051700": 6}
+    assert system.rows("after") == {"2015051700": 5}
     assert several.all[0].leads == frozenset(TREES) - {"two"}
-    released = [e.why for e in world.store.journal.find() if e.event == "scheduler.released"]
+    released = [e.why for e in system.store.journal.find() if e.event == "scheduler.released"]
     assert released == ["tree two"]
     assert "tree/two cannot be worked on" in caplog.text
 
 
 def test_a_tree_that_was_given_up_is_taken_by_a_peer_and_again_later():
-    world = the_world()
-    several = Several(world, 2)
+    system = the_world()
+    several = Several(system, 2)
     several.until(several.are_shared)
     first = several.leader("one")
     real, broken = first._managed._decider._of_lane, [True]
@@ -253,17 +253,17 @@ def test_a_tree_that_was_given_up_is_taken_by_a_peer_and_again_later():
         return real(lane, share)
 
     first._managed._decider._of_lane = odd
-    world.write("one", HOUR, 5)
+    system.write("one", HOUR, 5)
     several.until(lambda: any("one" in o.leads for o in several.all if o is not first), 40)
-    several.until(lambda: world.rows("after") == {"2015051700": 5})
+    several.until(lambda: system.rows("after") == {"2015051700": 5})
     broken.clear()
     several.pass_time(AVOIDED)
     assert several.are_shared()
 
 
 def test_a_collector_that_fails_stops_no_tree(monkeypatch):
-    world = the_world()
-    several = Several(world, 1)
+    system = the_world()
+    several = Several(system, 1)
     several.turn()
 
     def odd(**_flags):
@@ -272,19 +272,19 @@ def test_a_collector_that_fails_stops_no_tree(monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(several.all[0]._collector, "run_once", odd)
         several.pass_time(70)
-        world.write("one", HOUR, 5)
+        system.write("one", HOUR, 5)
         several.pass_time(16)
-        assert world.rows("one-days") == {"2015051700": 5}
+        assert system.rows("one-days") == {"2015051700": 5}
     several.pass_time(AVOIDED)
-    assert several.world.store.leases.read(lease_of(COLLECTOR)).released is False
+    assert several.system.store.leases.read(lease_of(COLLECTOR)).released is False
 
 
 # Store and bus
 
 
 def test_cut_off_from_the_store_it_stops_and_others_go_on(monkeypatch):
-    world = the_world()
-    several = Several(world, 2)
+    system = the_world()
+    several = Several(system, 2)
     several.until(several.are_shared)
     cut_off = several.leader("one")
     several.paused.add(cut_off)
@@ -310,13 +310,13 @@ class _Away:
 
 
 def test_what_the_bus_did_not_take_after_the_commit_is_said_again(monkeypatch):
-    world = the_world()
-    several = Several(world, 1)
+    system = the_world()
+    several = Several(system, 1)
     several.turn()
     (only,) = several.all
-    world.write("one", "2015052011", 5)
-    world.clock.advance(4)
-    world.process_commands.trigger("one-hour", OPERATOR, world.clock.now())
+    system.write("one", "2015052011", 5)
+    system.clock.advance(4)
+    system.process_commands.trigger("one-hour", OPERATOR, system.clock.now())
 
     def publish(_queue, _messages, batch, _confirmed):
         batch.after_commit(fail)
@@ -326,30 +326,30 @@ def test_what_the_bus_did_not_take_after_the_commit_is_said_again(monkeypatch):
 
     def try_once():
         with pytest.raises(MessagingUnavailable):
-            world.schedule()
+            system.schedule()
 
     with monkeypatch.context() as away:
-        away.setattr(world.bus, "publish", publish)
-        world.clock.advance(301)
+        away.setattr(system.bus, "publish", publish)
+        system.clock.advance(301)
         try_once()
         managed = only._managed
-        (unit,) = world.units("one-hour", "2015052011")
-        assert world.state("one-hour", "2015052011") is JobState.IN_PROGRESS
+        (unit,) = system.units("one-hour", "2015052011")
+        assert system.state("one-hour", "2015052011") is JobState.IN_PROGRESS
         try_once()
         assert only._managed is managed  # nothing was forgotten
-        assert world.store.messages.depths() == {}
+        assert system.store.messages.depths() == {}
     only.run_once()
-    assert world.store.messages.depths() == {"one-hour": 1}
-    world.settle()
-    assert world.state("one-hour", "2015052011") is JobState.PROCESSED
-    assert [u.id for u in world.units("one-hour", "2015052011")] == [unit.id]
+    assert system.store.messages.depths() == {"one-hour": 1}
+    system.settle()
+    assert system.state("one-hour", "2015052011") is JobState.PROCESSED
+    assert [u.id for u in system.units("one-hour", "2015052011")] == [unit.id]
 
 
 def test_everybody_can_see_who_leads_what():
-    world = the_world()
-    reads = Reads(world.store, world.bus, world.deployment, world.clock)
+    system = the_world()
+    reads = Reads(system.store, system.bus, system.deployment, system.clock)
     assert {part.is_led for part in reads.leaders()} == {False}
-    several = Several(world, 2)
+    several = Several(system, 2)
     several.until(several.are_shared)
     seen = {part.part: part.host for part in reads.leaders()}
     assert set(seen) == {"collector", *(f"tree {tree}" for tree in TREES)}
@@ -362,9 +362,9 @@ def test_everybody_can_see_who_leads_what():
 
 
 def test_why_says_which_tree_nobody_leads():
-    world = the_world()
-    world.store.facts.set_default("timetable.start", world.start)
-    world.write("one", HOUR, 5)
-    cause = world.why("one-hour", HOUR)
+    system = the_world()
+    system.store.facts.set_default("timetable.start", system.start)
+    system.write("one", HOUR, 5)
+    cause = system.why("one-hour", HOUR)
     assert cause.kind is Kind.NO_SCHEDULER
     assert "no scheduler leads tree one" in cause.text

@@ -119,14 +119,14 @@ def test_work_goes_on_in_the_copy(
 ) -> None:
     copy(commands, SOURCE, mongodb_url)
     last = ran.store.journal.last_seq()
-    world = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
-    world.settle()
-    assert world.rows("site_hourly")["2015051801"] == 9
-    assert world.generation(HOUR, "2015051801") == 2
+    system = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
+    system.settle()
+    assert system.rows("site_hourly")["2015051801"] == 9
+    assert system.generation(HOUR, "2015051801") == 2
     new = mongo.journal.since(last, 10_000)
     assert [entry.seq for entry in new] == list(range(last + 1, last + 1 + len(new)))
     assert "unit.processed" in {entry.event for entry in new}
-    assert world.audit().unexplained == ()
+    assert system.audit().unexplained == ()
 
 
 def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
@@ -135,15 +135,15 @@ def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
     ran.settle()
     _stop(ran.store)
     copy(commands, SOURCE, mongodb_url)
-    world = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
-    world.settle()
-    assert world.generation(HOUR, "2015051800") == 1  # nothing that came along is late
-    world.write("single_session", "2015051800", 10)
-    world.advance(30)
-    world.settle()
-    assert world.generation(HOUR, "2015051800") == 2
-    assert world.state(HOUR, "2015051800") is JobState.PROCESSED
-    assert world.rows("site_hourly")["2015051800"] == 11
+    system = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
+    system.settle()
+    assert system.generation(HOUR, "2015051800") == 1  # nothing that came along is late
+    system.write("single_session", "2015051800", 10)
+    system.advance(30)
+    system.settle()
+    assert system.generation(HOUR, "2015051800") == 2
+    assert system.state(HOUR, "2015051800") is JobState.PROCESSED
+    assert system.rows("site_hourly")["2015051800"] == 11
 
 
 def test_what_a_worker_holds_is_his_in_the_copy_too(
@@ -257,8 +257,8 @@ def test_a_source_that_changed_between_the_halves_is_noticed(
     _killed(mongo, SOURCE, mongodb_url)
     ran.store.controls.set_on(DAY, False, "me", "so", NOW)
     assert commands.run("store", "copy", "--from", SOURCE, "--to", mongodb_url) == exits.FAILED
-    told = [line for line in commands.out.splitlines() if line.startswith("different")]
-    assert told == [f"different: controls, first {DAY}; the source has 2 records, the target 1"]
+    output = [line for line in commands.out.splitlines() if line.startswith("different")]
+    assert output == [f"different: controls, first {DAY}; the source has 2 records, the target 1"]
     assert "the copy cannot be used" in commands.out
 
 
@@ -279,8 +279,8 @@ def test_an_unfinished_copy_is_used_by_nobody(
         assert commands.run(*command.split()) == exits.REFUSED, command
         assert "unfinished copy of sqlite:///" in commands.err, command
     with _launch("supervisor", "start") as process:
-        told = process.communicate(timeout=LIMIT)[0]
-    assert (process.returncode, "unfinished copy of" in told) == (exits.REFUSED, True), told
+        output = process.communicate(timeout=LIMIT)[0]
+    assert (process.returncode, "unfinished copy of" in output) == (exits.REFUSED, True), output
     commands.ok("store", "reset", "--yes")
     commands.ok("store", "status")
     assert copy(commands, SOURCE, mongodb_url)["equal"]

@@ -22,7 +22,7 @@ GIVEN_UP_HOUR, SKIPPED_HOUR, LATER_HOUR = "2015051700", "2015051702", "201505171
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[SchedulerHarness]:
+def system(tmp_path: Path) -> Iterator[SchedulerHarness]:
     write_sqlite(tmp_path / "synergy.db")
     deployment = a_deployment(
         {
@@ -32,42 +32,42 @@ def world(tmp_path: Path) -> Iterator[SchedulerHarness]:
     )
     with closing(SqliteStore.open(tmp_path / "synergy.db")) as store:
         store.facts.set(TIMETABLE_START, START)
-        world = SchedulerHarness(deployment, START, DAY_AFTER, store)
-        world.settle()
-        yield world
+        system = SchedulerHarness(deployment, START, DAY_AFTER, store)
+        system.settle()
+        yield system
 
 
 def test_a_scheduler_leaves_the_marked_jobs_as_they_are_and_goes_on(
-    world: SchedulerHarness,
+    system: SchedulerHarness,
 ) -> None:
     ended = (JobState.SKIPPED, JobState.GIVEN_UP)
     cases = [c for c in CASES if c.process == "Hourly" and c.timeperiod < "2015051800"]
     kept = [case for case in cases if case.after & STATE_MASK in ended]
     assert len(kept) > 10
     for case in kept:
-        assert world.state("Hourly", case.timeperiod) == case.after & STATE_MASK, case.told
-    assert world.state("Hourly", LATER_HOUR) is JobState.NOOP
-    found = world.audit()
+        assert system.state("Hourly", case.timeperiod) == case.after & STATE_MASK, case.told
+    assert system.state("Hourly", LATER_HOUR) is JobState.NOOP
+    found = system.audit()
     given_up = [case for case in kept if case.after & STATE_MASK == JobState.GIVEN_UP]
     assert (found.failed, found.given_up) == (0, len(given_up) + 1)  # and a day
     assert not found.is_clean
-    cause = world.why("Hourly", GIVEN_UP_HOUR)
+    cause = system.why("Hourly", GIVEN_UP_HOUR)
     assert cause.kind is Kind.GIVEN_UP
     assert "failed 3 times; last: OSError: disk" in cause.text
 
 
 def test_late_data_does_a_given_up_period_again_and_a_skipped_one_not(
-    world: SchedulerHarness,
+    system: SchedulerHarness,
 ) -> None:
     for n in range(10):  # the journal says that these jobs stand for the first writes
-        world.write("other", LATER_HOUR, n)
+        system.write("other", LATER_HOUR, n)
     for hour in (GIVEN_UP_HOUR, SKIPPED_HOUR):
-        world.write("visits", hour, 1)
-    world.advance(60)
-    world.settle()
-    assert world.state("Hourly", GIVEN_UP_HOUR) is JobState.PROCESSED
-    assert world.state("Hourly", SKIPPED_HOUR) is JobState.SKIPPED
-    assert world.audit().unseen == 1
-    world.reprocess("Hourly", (SKIPPED_HOUR, SKIPPED_HOUR), OPERATOR, world.clock.now())
-    world.settle()
-    assert world.rows("hours") == {GIVEN_UP_HOUR: 1, SKIPPED_HOUR: 1}
+        system.write("visits", hour, 1)
+    system.advance(60)
+    system.settle()
+    assert system.state("Hourly", GIVEN_UP_HOUR) is JobState.PROCESSED
+    assert system.state("Hourly", SKIPPED_HOUR) is JobState.SKIPPED
+    assert system.audit().unseen == 1
+    system.reprocess("Hourly", (SKIPPED_HOUR, SKIPPED_HOUR), OPERATOR, system.clock.now())
+    system.settle()
+    assert system.rows("hours") == {GIVEN_UP_HOUR: 1, SKIPPED_HOUR: 1}

@@ -33,7 +33,7 @@ def site(world, served):
 def diligent(world):
     """Its workers do all that they are asked for."""
     for name in world.deployment.managed():
-        world.crew(name, lambda _task: Processed({"rows": 1}))
+        world.runner(name, lambda _task: Processed({"rows": 1}))
     return world
 
 

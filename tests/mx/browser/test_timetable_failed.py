@@ -49,7 +49,7 @@ def world(worlds, worker, on_failure):
     world = worlds(a_deployment({"site": processes}), "2015051800", NOW)
     worker.is_broken = {f"20150518{hour:02}" for hour in (3, 4, 5)}
     for name in ("Day", "Hour"):
-        world.crew(name, worker)
+        world.runner(name, worker)
     world.settle()
     return world
 
