@@ -254,7 +254,7 @@ def _command(fields: FieldReader, known: Sequence[str]) -> tuple[str, ...] | Non
         )
     if not fields.has("command"):
         return None
-    command = fields.texts("command", may_be_lone=False)
+    command = fields.strings("command")
     if not command:
         fields.mistake("command", "expected a program and its arguments, as a list of texts")
     for name in (name for item in command for name in _PLACEHOLDER.findall(item)):
@@ -276,7 +276,7 @@ def _is_on(fields: FieldReader, settings: Settings) -> bool:
 
 
 def _patterns(fields: FieldReader) -> tuple[str, ...]:
-    patterns = fields.texts("present_on_boxes", may_be_lone=False)
+    patterns = fields.strings("present_on_boxes")
     for pattern in patterns:
         try:
             re.compile(pattern)

@@ -45,8 +45,8 @@ def _tree(key: str, fields: FieldReader) -> Tree:
         fields.mistake("enclosed_processes", "expected at least one process")
     tree = Tree(
         name=key,
-        processes=fields.texts("enclosed_processes", may_be_lone=False),
-        dependent_on=tuple(dict.fromkeys(fields.texts("dependent_on", may_be_lone=False))),
+        processes=fields.strings("enclosed_processes"),
+        dependent_on=tuple(dict.fromkeys(fields.strings("dependent_on"))),
         mx_name=fields.text("mx_name", key),
         mx_page=fields.text("mx_page"),
     )

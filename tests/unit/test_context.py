@@ -326,11 +326,12 @@ def test_each_field_is_checked(
     ("command", "reason"),
     [
         ("run it", "expected a list of texts"),
-        (["run", 5], "2: expected a text, not 5"),
+        (["run", 5], "expected a list of texts only"),
         ([], "expected a program"),
         (["run", "${timeperoid}"], "unknown ${timeperoid}: expected one of ${timeperiod}"),
         (["run", "${}"], "unknown ${}"),
         (["run", "${timeperiod"], None),
+        (["python3", "-c", "import sys\nsys.exit(0)"], None),  # a program of several lines
     ],
 )
 def test_commands_are_checked(project: Path, command: object, reason: str | None) -> None:
@@ -339,7 +340,7 @@ def test_commands_are_checked(project: Path, command: object, reason: str | None
     if reason is None:
         assert found == []
     else:
-        assert any(m.startswith("process p: command") and reason in m for m in found)
+        assert any(m.startswith("process p: command: ") and reason in m for m in found)
 
 
 @pytest.mark.parametrize(

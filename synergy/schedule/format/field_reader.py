@@ -97,22 +97,32 @@ class FieldReader:
         value = self.get(name)
         return default if value is None else checked_text(value, self.spot.at(name), most, default)
 
-    def texts(
-        self, name: str, default: tuple[str, ...] = (), *, may_be_lone: bool = True
-    ) -> tuple[str, ...]:
-        """A list of texts; with `may_be_lone` also one text instead of a list of one."""
+    def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """A list of texts, or one text instead of a list of one."""
         value = self.get(name)
         if value is None:
             return default
-        if isinstance(value, str) and may_be_lone:
+        if isinstance(value, str):
             value = [value]
-        if not isinstance(value, Sequence) or isinstance(value, str) or (may_be_lone and not value):
+        if not isinstance(value, Sequence) or not value:
             self.mistake(name, f"expected a list of texts, not {self.spot.show(value or None)}")
             return default
         return tuple(
             checked_text(item, self.spot.at(name).item(number), 1000, "")
             for number, item in enumerate(value, 1)
         )
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """A list of strings of any characters and length, none of them empty."""
+        value = self.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            self.mistake(name, f"expected a list of texts, not {self.spot.show(value)}")
+            return ()
+        if not all(isinstance(item, str) and item for item in value):
+            self.mistake(name, f"expected a list of texts only, not {self.spot.show(list(value))}")
+        return tuple(item for item in value if isinstance(item, str) and item)
 
     def mapping(self, name: str) -> Mapping[str, object]:
         value = self.get(name)
