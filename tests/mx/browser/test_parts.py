@@ -128,7 +128,7 @@ def test_an_attempt_that_will_be_made_again_is_shown_though_the_journal_says_not
     page.clock.install()
     [run] = shop.act("hook/trigger")["touched"]
     page.goto(f"{served(shop.world)}/runs/{run['id']}")
-    expect(page.locator("#run")).to_contain_text("Nothing has been answered yet")
+    expect(page.locator("#run")).to_contain_text("No response yet")
     shop.settle()
     page.clock.run_for(EVERY)
     expect(page.locator("#run")).to_contain_text("nobody is there")

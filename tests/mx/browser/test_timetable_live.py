@@ -232,4 +232,4 @@ def test_of_two_jobs_chosen_in_a_row_the_second_is_shown(look, site):
         first.click()
     other.click()
     expect(panel.get_by_role("heading", level=2)).to_contain_text(HOURS[1])
-    expect(panel).not_to_contain_text("MX did not answer")
+    expect(panel).not_to_contain_text("MX did not respond")
