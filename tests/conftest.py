@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from launch import PROJECT_NOUNS
-from synergy.cli.main import COLLECTED_AFTER, NOUNS
+from synergy.cli.main import GC_THRESHOLDS, NOUNS
 from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
@@ -22,7 +22,7 @@ settings.load_profile("untimed")
 # What argparse says is looked up at each word, wherever the machine's language may be kept.
 os.environ["LANGUAGE"] = "C"
 
-gc.set_threshold(*COLLECTED_AFTER)
+gc.set_threshold(*GC_THRESHOLDS)
 
 NOUNS.update(PROJECT_NOUNS)  # as `launch.py` does
 

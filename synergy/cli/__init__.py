@@ -1,1 +1,1 @@
-"""Commands. One module a noun; `main` has the table of them."""
+"""The commands of `launch.py`: a module for each noun; `main` lists them."""

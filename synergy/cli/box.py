@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from synergy.cli import options
+from synergy.cli import output
+from synergy.cli.options import CHANGE, JSON, PROCESS, Noun, argument
+from synergy.cli.services import Services, actor, services
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Services
     from synergy.queries.views import BoxProcess, BoxView
 
-
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers, "box", "which processes run on which box", "launch.py box list"
-    )
-    listing = options.verb(
-        verbs, "list", run_list, "show all boxes and what runs there", "launch.py box list --json"
-    )
-    options.json_option(listing)
-    id_ = options.verb(verbs, "id", run_id, "show the id of this box", "launch.py box id")
-    options.json_option(id_)
-    for name, run, help_ in (
-        ("start", run_start, "switch a process on for a box; its supervisor starts it"),
-        ("stop", run_stop, "switch a process off for a box; its supervisor stops it"),
-    ):
-        parser = options.verb(
-            verbs, name, run, help_, f"launch.py box {name} SiteDailyAggregator --box box-2"
-        )
-        parser.add_argument("process", metavar="PROCESS")
-        parser.add_argument("--box", metavar="B", help="default: this box")
-        options.change_options(parser)
-    sync = options.verb(
-        verbs, "sync", run_sync, "write what context.py assigns to this box and it lacks",
-        "launch.py box sync --dry-run",
-    )  # fmt: skip
-    options.change_options(sync)
+NOUN = Noun("box", "which processes run on which box", "launch.py box list")
+BOX = argument("--box", metavar="B", help="default: this box")
+add = NOUN.add
 
 
+@NOUN.verb("launch.py box list --json", JSON)
 def run_list(arguments: argparse.Namespace) -> None:
-    """The processes of each box."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show all boxes and what runs there."""
     with services() as at:
         boxes = at.reads.boxes()
     if arguments.json:
@@ -61,9 +36,7 @@ def run_list(arguments: argparse.Namespace) -> None:
 
 
 def _seen(box: BoxView) -> str:
-    """When its supervisor was heard of last."""
-    from synergy.cli import output
-
+    """When the box's supervisor last reported."""
     if box.age is None:
         return "never"
     ago = output.span(box.age)
@@ -75,17 +48,17 @@ def _is_on(is_on: bool | None) -> str:
 
 
 def _runs(process: BoxProcess, box: BoxView) -> str | None:
-    told = ", ".join(
+    states = ", ".join(
         f"{seen.state} (pid {seen.pid})" if seen.pid is not None else seen.state
         for seen in process.observed
     )
-    return f"was {told}" if told and box.is_silent else told or None
+    return f"was {states}" if states and box.is_silent else states or None
 
 
+@NOUN.verb("launch.py box id", JSON)
 def run_id(arguments: argparse.Namespace) -> None:
-    """The id of this box."""
+    """Show the id of this box."""
     from synergy import compose
-    from synergy.cli import output
 
     box = compose.open_project().settings.box_id
     if arguments.json:
@@ -94,19 +67,19 @@ def run_id(arguments: argparse.Namespace) -> None:
         output.say(box)
 
 
+@NOUN.verb("launch.py box start SiteDailyAggregator --box box-2", PROCESS, BOX, *CHANGE)
 def run_start(arguments: argparse.Namespace) -> None:
-    """Switches a process on for a box."""
+    """Switch a process on for a box; its supervisor starts it."""
     _switch(arguments, is_on=True)
 
 
+@NOUN.verb("launch.py box stop SiteDailyAggregator --box box-2", PROCESS, BOX, *CHANGE)
 def run_stop(arguments: argparse.Namespace) -> None:
-    """Switches a process off for a box."""
+    """Switch a process off for a box; its supervisor stops it."""
     _switch(arguments, is_on=False)
 
 
 def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
-    from synergy.cli.services import services
-
     with services() as at:
         process = at.project.process(arguments.process)
         if arguments.box is not None:
@@ -118,47 +91,30 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
 def switch(
     at: Services, arguments: argparse.Namespace, box: str, process: str, *, is_on: bool
 ) -> None:
-    """Switches a process on or off for a box, and tells."""
-    from synergy.cli import output
-    from synergy.cli.services import actor
-
+    """Switches a process on or off for a box, and prints the result."""
     is_change = at.maintenance.switch_on_box(
         box, process, is_on, actor(arguments.reason), at.now, dry_run=arguments.dry_run
     )
-    if arguments.json:
-        output.print_json(
-            {
-                "box": box,
-                "process": process,
-                "is_on": is_on,
-                "changed": is_change and not arguments.dry_run,
-                "dry_run": arguments.dry_run,
-            }
-        )
-        return
     verb = ("would be" if arguments.dry_run else "is") if is_change else "is already"
-    output.say(f"{process} {verb} {_is_on(is_on)} for box {box}")
-    if is_on and not at.reads.process(process).is_on:
+    changed = is_change and not arguments.dry_run
+    output.show_change(
+        arguments,
+        {"box": box, "process": process, "is_on": is_on, "changed": changed},
+        f"{process} {verb} {_is_on(is_on)} for box {box}",
+    )
+    if is_on and not arguments.json and not at.reads.process(process).is_on:
         output.note(f"it is off everywhere, so it does not run: launch.py process on {process}")
 
 
+@NOUN.verb("launch.py box sync --dry-run", *CHANGE)
 def run_sync(arguments: argparse.Namespace) -> None:
-    """Adds missing assignments."""
-    from synergy.cli import output
-    from synergy.cli.services import actor, services
+    """Add the processes that context.py assigns to this box and that it lacks."""
     from synergy.supervisor.assignment import assigned
 
     with services() as at:
         box = at.project.settings.box_id
-        added = at.maintenance.assign(
-            box,
-            assigned(at.project.deployment, box),
-            actor(arguments.reason),
-            at.now,
-            dry_run=arguments.dry_run,
-        )
-    if arguments.json:
-        output.print_json({"box": box, "added": added, "dry_run": arguments.dry_run})
-        return
+        names, who = assigned(at.project.deployment, box), actor(arguments.reason)
+        added = at.maintenance.assign(box, names, who, at.now, dry_run=arguments.dry_run)
     verb = "would be added to" if arguments.dry_run else "added to"
-    output.say(f"{', '.join(added) or 'nothing'} {verb} box {box}")
+    line = f"{', '.join(added) or 'nothing'} {verb} box {box}"
+    output.show_change(arguments, {"box": box, "added": added}, line)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
+
+from synergy.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from synergy.config.loader import Checked
 
 EXAMPLE = """example:
   launch.py check
@@ -19,15 +25,12 @@ def add(subparsers: Any) -> None:
         description="Loads settings and context, imports every worker, and lists all mistakes.",
         epilog=EXAMPLE,
     )
-    parser.add_argument("--json", action="store_true", help="mistakes and warnings as JSON")
+    options.JSON(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what was found; the exit code says whether it would start."""
-    import os
-
-    from synergy.cli import exits, output
+    """Prints all mistakes and warnings; the exit code says whether a start would succeed."""
     from synergy.compose import HERE
     from synergy.config.loader import check
 
@@ -42,13 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
         output.say(f"{output.colour('mistake', 'red')}: {mistake}")
     for warning in found.warnings:
         output.say(f"{output.colour('warning', 'yellow')}: {warning}")
-    output.say(_summary(len(found.mistakes), len(found.warnings), found.deployment))
+    output.say(_summary(found))
     return code
 
 
-def _summary(mistakes: int, warnings: int, deployment: Any) -> str:
-    if mistakes:
-        return f"{mistakes} mistake{'s' * (mistakes > 1)}: nothing would start"
-    more = f", {warnings} warning{'s' * (warnings > 1)}" if warnings else ""
-    processes, trees = len(deployment.processes), len(deployment.trees)
-    return f"settings and context are sound: {processes} processes, {trees} trees{more}"
+def _summary(found: Checked) -> str:
+    if number := len(found.mistakes):
+        return f"{number} mistake{'s' * (number > 1)}: nothing would start"
+    number = len(found.warnings)
+    warnings = f", {number} warning{'s' * (number > 1)}" if number else ""
+    processes, trees = len(found.deployment.processes), len(found.deployment.trees)
+    return f"settings and context are sound: {processes} processes, {trees} trees{warnings}"

@@ -1,60 +1,45 @@
-"""`launch.py event …`: say that something happened, and look at what was said."""
+"""`launch.py event …`: emit events, and list those that were taken."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from synergy.cli import options
-from synergy.queries.schedules.event_effects import Effects, RecordedEvent
+from synergy.cli import output
+from synergy.cli.options import CURSOR, DRY_RUN, JSON, Noun, argument, limit, positive
+from synergy.cli.services import Services, actor, services
+from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Services
+    from synergy.queries.schedules.event_effects import Effects, RecordedEvent
+
+WARNINGS = 10  # shown at most for the events of a file
+SHOWN = 20  # events of a file, at most, for which their effects are awaited and shown
+NOUN = Noun(
+    "event",
+    "events that schedules react to: emit, list",
+    "launch.py event emit FILE /data/in/2026-11-21.csv",
+)
+add = NOUN.add
 
 
-DOUBTS = 10  # warnings about the events of a file
-SHOWN = 20  # events of a file whose effects are waited for and told
-
-
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers,
-        "event",
-        "events that schedules react to: emit, list",
-        "launch.py event emit FILE /data/in/2026-11-21.csv",
-    )
-    emit = options.verb(
-        verbs, "emit", run_emit, "say that something happened",
-        """launch.py event emit FILE /data/in/2026-11-21.csv --at 2026-11-21T12:00:00Z
-        launch.py event emit PARTITION visits --partitions 3 --id load-4711
-        launch.py event emit --file EVENTS.jsonl""",
-    )  # fmt: skip
-    emit.add_argument("type", metavar="TYPE", nargs="?", help="FILE, TABLE, TIME_BASED, PARTITION")
-    emit.add_argument("resource", metavar="RESOURCE", nargs="?", help="a path, or a name")
-    emit.add_argument("--at", metavar="TIME", help="when it happened; default: now")
-    emit.add_argument("--id", metavar="ID", help="an event whose id was seen before does nothing")
-    emit.add_argument(
-        "--partitions", metavar="N", type=options.positive, help="of a PARTITION; default: 1"
-    )
-    emit.add_argument("--file", metavar="FILE", help="one event a line, as JSON; - for stdin")
-    options.json_option(emit)
-    options.dry_run_option(emit)
-    listing = options.verb(
-        verbs, "list", run_list, "show events, newest first", "launch.py event list --limit 20"
-    )
-    listing.add_argument(
-        "--limit", metavar="N", type=options.positive, default=50, help="default: 50"
-    )
-    listing.add_argument("--cursor", metavar="C", help="the next page, as the last one named it")
-    options.json_option(listing)
-
-
+@NOUN.verb(
+    """launch.py event emit FILE /data/in/2026-11-21.csv --at 2026-11-21T12:00:00Z
+    launch.py event emit PARTITION visits --partitions 3 --id load-4711
+    launch.py event emit --file EVENTS.jsonl""",
+    argument("type", metavar="TYPE", nargs="?", help="FILE, TABLE, TIME_BASED, PARTITION"),
+    argument("resource", metavar="RESOURCE", nargs="?", help="a path, or a name"),
+    argument("--at", metavar="TIME", help="when it happened; default: now"),
+    argument("--id", metavar="ID", help="an event whose id was seen before does nothing"),
+    argument("--partitions", metavar="N", type=positive, help="of a PARTITION; default: 1"),
+    argument("--file", metavar="FILE", help="one event a line, as JSON; - for stdin"),
+    JSON,
+    DRY_RUN,
+)
 def run_emit(arguments: argparse.Namespace) -> None:
-    """Takes one event, or those of a file: all or none."""
-    from synergy.cli import output
-    from synergy.cli.services import actor, services
+    """Say that something happened."""
     from synergy.commands import events
 
     with services() as at:
@@ -65,34 +50,25 @@ def run_emit(arguments: argparse.Namespace) -> None:
         effects = None
         if not arguments.dry_run and len(taken) <= SHOWN:
             effects = _effects(at, taken)
-    _warn(taken)
+    _warn(events.doubts([one.event for one in taken]))
     if arguments.json:
-        output.print_json(
-            {
-                "events": [{**_plain(one), "new": one.is_new} for one in taken],
-                "effects": effects,
-                "dry_run": arguments.dry_run,
-            }
-        )
-    else:
-        _tell(arguments, taken, effects)
+        shown = [{**asdict(one.event), "new": one.is_new} for one in taken]
+        output.print_json({"events": shown, "effects": effects, "dry_run": arguments.dry_run})
+        return
+    _print_taken(taken, "would be taken" if arguments.dry_run else "taken")
+    if effects is not None:
+        _print_effects(effects)
 
 
-def _warn(taken: Sequence[RecordedEvent]) -> None:
-    """Names what is taken, but probably not meant."""
-    from synergy.cli import output
-    from synergy.commands import events
-
-    doubts = events.doubts([one.event for one in taken])
-    for doubt in doubts[:DOUBTS]:
-        output.note(f"warning: {doubt}")
-    if len(doubts) > DOUBTS:
-        output.note(f"warning: and {len(doubts) - DOUBTS:,} more of the same kind")
+def _warn(doubts: Sequence[str]) -> None:
+    """Warns about events that were taken but are probably mistakes."""
+    for doubt in doubts[:WARNINGS]:
+        output.warn(doubt)
+    if len(doubts) > WARNINGS:
+        output.warn(f"and {len(doubts) - WARNINGS:,} more of the same kind")
 
 
 def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str, object]]:
-    from synergy.errors import InvalidValue
-
     one = {
         "eventType": arguments.type,
         "eventResourceId": arguments.resource,
@@ -119,29 +95,19 @@ def _effects(at: Services, taken: Sequence[RecordedEvent]) -> Effects:
     return effects(at.store, taken, Stop().wait)
 
 
-def _plain(one: RecordedEvent) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(one.event)
-
-
-def _tell(
-    arguments: argparse.Namespace, taken: Sequence[RecordedEvent], effects: Effects | None
-) -> None:
-    from synergy.cli import output
-
+def _print_taken(taken: Sequence[RecordedEvent], verb: str) -> None:
     new = sum(one.is_new for one in taken)
-    verb = "would be taken" if arguments.dry_run else "taken"
     if len(taken) == 1:
         event = taken[0].event
-        told = f"{event.type} {event.resource} {output.instant(event.timestamp)}"
-        output.say(f"{verb}: {told}" if new else f"was there before, as {event.id}: {told}")
+        text = f"{event.type} {event.resource} {output.instant(event.timestamp)}"
+        output.say(f"{verb}: {text}" if new else f"was there before, as {event.id}: {text}")
     elif new == len(taken):
         output.say(f"{new:,} {verb}")
     else:
         output.say(f"{new:,} of {len(taken):,} {verb}; the ids of the others were there before")
-    if effects is None:
-        return
+
+
+def _print_effects(effects: Effects) -> None:
     if not effects.schedules:
         output.say("no schedule listens to it that is enabled")
         return
@@ -154,11 +120,9 @@ def _tell(
         output.say("no run came of it yet: launch.py schedule show NAME says what is missing")
 
 
+@NOUN.verb("launch.py event list --limit 20", limit(50), CURSOR, JSON)
 def run_list(arguments: argparse.Namespace) -> None:
-    """A page of events."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show events, newest first."""
     with services() as at:
         events, following = at.store.events.find(arguments.limit, arguments.cursor)
     if arguments.json:
@@ -180,5 +144,4 @@ def run_list(arguments: argparse.Namespace) -> None:
             for event in events
         ],
     )
-    if following is not None:
-        output.note(f"there are more: --cursor {following}")
+    output.note_more(following)

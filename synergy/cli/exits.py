@@ -1,4 +1,4 @@
-"""Exit codes: a contract with scripts."""
+"""Exit codes, which scripts rely on."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ _CODES: Final[tuple[tuple[type[SynergyError], int], ...]] = (
 
 
 def code_of(error: SynergyError) -> int:
-    """The exit code of a command that ended with this error."""
+    """The exit code of a command that raised this error."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)

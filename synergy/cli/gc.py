@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import TYPE_CHECKING
 
-from synergy.cli import options
+from synergy.cli import output
+from synergy.cli.options import CHANGE, JSON, Noun, argument
+from synergy.cli.services import START, Services, actor, services
+from synergy.errors import Unreachable
 
 if TYPE_CHECKING:
-    from synergy.cli.services import Services
     from synergy.model.journal import JournalEntry
-    from synergy.queries.views import PlannedMove
+    from synergy.queries.views import CollectorView, PlannedMove
 
-PATIENCE = 15.0  # seconds that a run is waited for
-
-
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers,
-        "gc",
-        "the garbage collector: run it now, see what it would do",
-        "launch.py gc run --dry-run",
-    )
-    run = options.verb(
-        verbs, "run", run_run, "have the scheduler run the collector now",
-        "launch.py gc run --process SiteDailyAggregator --flush",
-    )  # fmt: skip
-    run.add_argument("--process", metavar="P", default="", help="only the units of this process")
-    run.add_argument("--flush", action="store_true", help="without waiting times")
-    options.change_options(run)
-    status = options.verb(
-        verbs, "status", run_status, "show unfinished units and the last runs",
-        "launch.py gc status",
-    )  # fmt: skip
-    options.json_option(status)
+LONGEST_WAIT = 15.0  # seconds, for the run to end
+NOUN = Noun(
+    "gc",
+    "the garbage collector: run it now, see what it would do",
+    "launch.py gc run --dry-run",
+)
+add = NOUN.add
 
 
+@NOUN.verb(
+    "launch.py gc run --process SiteDailyAggregator --flush",
+    argument("--process", metavar="P", default="", help="only the units of this process"),
+    argument("--flush", action="store_true", help="without waiting times"),
+    *CHANGE,
+)
 def run_run(arguments: argparse.Namespace) -> None:
-    """Asks for a run and waits for what came of it."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Have the scheduler run the collector now."""
     with services() as at:
         if arguments.process:
             at.working(arguments.process)
@@ -50,43 +40,35 @@ def run_run(arguments: argparse.Namespace) -> None:
             _show_plan(plan, arguments)
             return
         entry = _run(at, arguments)
-    if arguments.json:
-        output.print_json({"process": arguments.process, "result": entry.why, "dry_run": False})
-    else:
-        output.say(f"the collector has run: {entry.why}")
+    facts = {"process": arguments.process, "result": entry.why}
+    output.show_change(arguments, facts, f"the collector has run: {entry.why}")
 
 
 def _run(at: Services, arguments: argparse.Namespace) -> JournalEntry:
-    from synergy.cli.services import START, actor
+    """Requests a run and waits for its journal entry."""
     from synergy.clock import SystemClock
-    from synergy.errors import Unreachable
     from synergy.queries.reads import JOURNAL
 
     if not at.reads.is_collected():
         raise Unreachable(f"no scheduler is at work to run the collector: {START}")
     clock = SystemClock()
-    listener = at.bus.listener(JOURNAL)
-    try:
+    with closing(at.bus.listener(JOURNAL)) as listener:
         seq = at.maintenance.request_collection(
             arguments.process, arguments.flush, actor(arguments.reason), at.now
         )
-        deadline = clock.monotonic() + PATIENCE
+        deadline = clock.monotonic() + LONGEST_WAIT
         while (rest := deadline - clock.monotonic()) > 0:
             entry, seq = at.reads.collector_run_after(seq, arguments.process)
             if entry is not None:
                 return entry
             listener.wait(min(rest, 1.0))
-    finally:
-        listener.close()
     raise Unreachable(
-        f"the scheduler has not run the collector within {PATIENCE:g} s: "
+        f"the scheduler has not run the collector within {LONGEST_WAIT:g} s: "
         "launch.py supervisor status"
     )
 
 
 def _show_plan(plan: list[PlannedMove], arguments: argparse.Namespace) -> None:
-    from synergy.cli import output
-
     if arguments.json:
         output.print_json({"planned": plan, "dry_run": True})
         return
@@ -97,26 +79,24 @@ def _show_plan(plan: list[PlannedMove], arguments: argparse.Namespace) -> None:
     output.note("a heartbeat that has stopped is only noticed by a collector that keeps running")
 
 
+@NOUN.verb("launch.py gc status", JSON)
 def run_status(arguments: argparse.Namespace) -> None:
-    """Unfinished units and runs."""
-    from synergy.cli import output
-    from synergy.cli.services import START, services
-
+    """Show unfinished units and the last runs."""
     with services() as at:
-        seen = at.reads.collector()
-    if arguments.json:
-        output.print_json(seen)
-        return
-    if not seen.is_led:
+        output.show(arguments, at.reads.collector(), _print_status)
+
+
+def _print_status(collector: CollectorView) -> None:
+    if not collector.is_led:
         output.say(f"no scheduler is at work, so the collector does not run: {START}")
     output.table(
         ["process", "state", "units"],
         [
             [process, state, number]
-            for process, counts in sorted(seen.units.items())
+            for process, counts in sorted(collector.units.items())
             for state, number in sorted(counts.items())
         ]
         or [["all", "unfinished", 0]],
     )
-    for run in seen.runs:
+    for run in collector.runs:
         output.say(f"{output.instant(run.at)} {run.process or 'all processes'}: {run.why}")

@@ -1,7 +1,7 @@
-"""Files that people write: YAML or JSON, as plain values.
+"""Reads YAML and JSON files as plain values.
 
-Of YAML only what is the same in JSON is understood, whatever a word looks like: `on`, `12:30` and
-`2026-11-21` stay texts. A key that comes twice is refused rather than half ignored.
+YAML is read with the types of JSON only: `on`, `12:30` and `2026-11-21` stay strings. A key that
+occurs twice is refused, because one of its values would be ignored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import yaml  # type: ignore[import-untyped]
 
 from synergy.errors import InvalidValue, NotFound
 
-MOST = 5_000_000  # values in a file, with those that are repeated by `*`
+MOST_VALUES = 5_000_000  # in a file, aliases written out
 
 
 def read_text(path: str) -> str:
-    """What is in a file, `-` for standard input; raises NotFound, or InvalidValue for no text."""
+    """The text of a file, or of standard input for `-`; raises NotFound or InvalidValue."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except FileNotFoundError:
@@ -34,16 +34,16 @@ def read_text(path: str) -> str:
 
 
 def read_documents(path: str) -> Sequence[Mapping[str, object]]:
-    """The objects of a YAML or JSON file: its documents, or the items of those that are lists.
+    """The objects of a YAML or JSON file: its documents, or the items of documents that are lists.
 
-    Raises InvalidValue, with line and column, for what is neither, and for a file without any.
+    Raises InvalidValue, with line and column, if there are none or one is no object.
     """
     text = read_text(path)
     try:
         found = _json_or_yaml(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
     except (ValueError, InvalidValue, yaml.YAMLError) as error:
-        raise InvalidValue(f"{path}: {_told(error)}") from None
-    except (AttributeError, IndexError, KeyError, TypeError):  # what PyYAML's own readers raise
+        raise InvalidValue(f"{path}: {_message(error)}") from None
+    except (AttributeError, IndexError, KeyError, TypeError):  # raised by PyYAML's constructors
         raise InvalidValue(f"{path}: a value does not fit its tag (!!…): leave tags out") from None
     except RecursionError:
         raise InvalidValue(f"{path}: nested too deeply") from None
@@ -59,9 +59,9 @@ def read_documents(path: str) -> Sequence[Mapping[str, object]]:
 
 
 def read_lines(path: str) -> Sequence[Mapping[str, object]]:
-    """The objects of a file that has one JSON object a line; blank lines are passed over.
+    """The objects of a file with one JSON object a line; blank lines are ignored.
 
-    Raises InvalidValue with the first line that is none.
+    Raises InvalidValue for the first line that is no object.
     """
     items = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
@@ -86,12 +86,12 @@ def _object(line: str) -> Mapping[str, object]:
 
 def _items(document: object) -> list[object]:
     if document is None:
-        return []  # what is left of a file that begins, or ends, with `---`
+        return []  # before the first or after the last `---`
     return document if isinstance(document, list) else [document]
 
 
-def _told(error: Exception) -> str:
-    """What is wrong, on one line."""
+def _message(error: Exception) -> str:
+    """The message of an error, on one line."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         words = " ".join(filter(None, (error.context, error.problem)))
@@ -105,7 +105,7 @@ def _told(error: Exception) -> str:
 
 
 def _json_or_yaml(text: str) -> list[object]:
-    """A text that begins as JSON does, as YAML may too; what is neither is taken for JSON."""
+    """Reads a text that begins like JSON, but may be YAML; its errors are those of JSON."""
     try:
         return _json(text)
     except json.JSONDecodeError as error:
@@ -135,7 +135,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """Of the safe loader's implicit types only those of JSON."""
+    """The safe loader, with the implicit types of JSON only."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
@@ -161,15 +161,15 @@ for _tag, _pattern, _first in (
 
 
 def _yaml(text: str) -> list[object]:
-    left = [MOST]
+    left = [MOST_VALUES]
     return [_tree(document, left) for document in yaml.load_all(text, _Plain)]
 
 
 def _tree(value: object, left: list[int]) -> object:
-    """`value` with what `*` repeats written out; raises ValueError for more than `MOST` values."""
+    """`value` with its aliases written out; raises ValueError beyond `MOST_VALUES` values."""
     left[0] -= 1
     if left[0] < 0:
-        raise ValueError(f"it is more than {MOST:,} values with all that is repeated")
+        raise ValueError(f"it is more than {MOST_VALUES:,} values with all that is repeated")
     match value:
         case dict():
             for name in value:

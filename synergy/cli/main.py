@@ -1,42 +1,31 @@
 """The command line: `launch.py NOUN VERB`.
 
-Each noun is a module with `add(subparsers)`, which adds its parser and, for each verb, sets
-`run`: a function of the parsed arguments that returns an exit code (or None, for done). Only
-the module of the noun that is asked for is imported, and commands import what they need when
-they run, so that `-h` answers at once.
+Each noun is a module with `add(subparsers)`, which adds the noun's parser; the parser of each verb
+sets `run`: a function of the parsed arguments that returns an exit code (or None, for done). Only
+the module of the given noun is imported, and commands import what they need when they run, so
+that `-h` answers at once.
 
-Errors that Synergy knows by name are shown as one line each, with their exit code; of any
-other the traceback is in the log. `--debug` shows tracebacks.
+A SynergyError is printed as one line, and has its exit code; the traceback of any other exception
+is in the log. `--debug` shows tracebacks.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from errno import (
-    EACCES,
-    EDQUOT,
-    EEXIST,
-    EISDIR,
-    ELOOP,
-    ENAMETOOLONG,
-    ENOSPC,
-    ENOTDIR,
-    EPERM,
-    EROFS,
-)
 from typing import Any, NoReturn
 
 from synergy import __version__
 from synergy.cli import exits
 from synergy.errors import SynergyError
 
-NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of its own project
+NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
     "box": ("synergy.cli.box", "which processes run on which box"),
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
@@ -44,30 +33,39 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of its own proje
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": ("synergy.cli.schedule", "schedules: add, show, enable, trigger, preview, runs"),
-    "event": ("synergy.cli.event", "say that something happened; what was said"),
+    "event": ("synergy.cli.event", "events that schedules react to: emit, list"),
     "gc": ("synergy.cli.gc", "the garbage collector: run it now, see what it would do"),
     "user": ("synergy.cli.user", "who may log in to MX, and tokens for programs"),
-    "queue": ("synergy.cli.queue", "messages that wait, and those that nobody understood"),
+    "queue": ("synergy.cli.queue", "waiting messages, and messages in quarantine"),
     "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
     "shell": ("synergy.cli.shell", "a Python prompt with the deployment at hand"),
 }
-OF_THE_MACHINE = {
-    EACCES, EDQUOT, EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENOSPC, ENOTDIR, EPERM, EROFS,
-}  # fmt: skip
-"""What a place for files may be like: nothing that a traceback would explain."""
-# Imports, and a group of decisions, make tens of thousands of small objects that hold no cycles:
-# looking among them for cycles as often as by default takes a fifth of the time.
-COLLECTED_AFTER = (100_000, 20, 100)
+SYSTEM_ERRORS = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EEXIST,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""Conditions of the file system, which a traceback would not explain."""
+# Imports, and batches of decisions, create tens of thousands of small objects without cycles:
+# with the default thresholds a fifth of the time would go into searching them for cycles.
+GC_THRESHOLDS = (100_000, 20, 100)
 EXAMPLE = """example:
   python3 launch.py supervisor start     runs the whole system on this machine
   python3 launch.py timetable -h         the verbs of a noun
-  python3 launch.py install              only makes the environment; -h tells more
+  python3 launch.py install              only makes the environment; see -h
 """
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of examples as they are, and room for the longest noun."""
+    """Keeps the lines of examples, and leaves room for the longest noun."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
@@ -75,7 +73,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Parsers that keep the lines of their examples and suggest what may have been meant."""
+    """A parser with examples in its help, and suggestions for mistyped words."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("formatter_class", _Help)
@@ -93,7 +91,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
-            near = _lacking_a_noun(str(value)) if action.dest == "noun" else []
+            near = _commands_with_verb(str(value)) if action.dest == "noun" else []
             near = near or get_close_matches(str(value), choices, 1)
             meant = f"did you mean {' or '.join(near)}?"
             expected = meant if near else f"expected {', '.join(choices)}"
@@ -101,8 +99,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command that `argv` (without the program's name) asks for; its exit code."""
-    gc.set_threshold(*COLLECTED_AFTER)
+    """Runs the command `argv` (without the program's name); returns its exit code."""
+    gc.set_threshold(*GC_THRESHOLDS)
     is_debug = "--debug" in argv
     try:
         code = _run(argv)
@@ -115,10 +113,10 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return exits.FAILED
-    except Exception as error:  # the outermost boundary: nobody should meet a traceback
+    except Exception as error:  # the outermost boundary: no user sees a traceback
         if is_debug:
             raise
-        return _failed(error, argv)
+        return _explain_failure(error, argv)
     return code
 
 
@@ -136,7 +134,7 @@ def _parser(noun: str | None) -> Parser:
         epilog=EXAMPLE,
     )
     version = f"synergy {__version__}"
-    parser.add_argument("--version", action="version", version=version, help="say the version")
+    parser.add_argument("--version", action="version", version=version, help="show the version")
     nouns = parser.add_subparsers(dest="noun", metavar="NOUN", required=True)
     for name, (module, help_) in NOUNS.items():
         if name == noun:
@@ -146,8 +144,8 @@ def _parser(noun: str | None) -> Parser:
     return parser
 
 
-def _lacking_a_noun(verb: str) -> list[str]:
-    """The commands with this verb, for who left their noun out."""
+def _commands_with_verb(verb: str) -> list[str]:
+    """The commands with this verb, for a command line without a noun."""
     found = []
     for noun, (module, _) in NOUNS.items():
         nouns = Parser().add_subparsers()
@@ -158,12 +156,12 @@ def _lacking_a_noun(verb: str) -> list[str]:
     return found
 
 
-def _failed(error: Exception, argv: Sequence[str]) -> int:
-    """Tells why a command with these words failed; the exit code."""
+def _explain_failure(error: Exception, argv: Sequence[str]) -> int:
+    """Prints why a command failed; returns the exit code."""
     if isinstance(error, SynergyError):
         _explain(getattr(error, "mistakes", None) or (str(error),))
         return exits.code_of(error)
-    if isinstance(error, OSError) and error.errno in OF_THE_MACHINE and error.filename:
+    if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS and error.filename:
         _explain((f"{error.filename}: {error.strerror}",))
     elif not all(word.isascii() or _is_text(word) for word in argv):
         _explain(("an argument is not UTF-8, as names and reasons have to be",))
@@ -174,7 +172,7 @@ def _failed(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _is_text(word: str) -> bool:
-    """Whether a word of the command line was decoded: bytes that could not be are surrogates."""
+    """Whether a word has no surrogates, which stand for bytes that could not be decoded."""
     return not any("\ud800" <= character <= "\udfff" for character in word)
 
 
@@ -188,7 +186,7 @@ def _explain(mistakes: Sequence[str]) -> None:
 
 
 def _report_unexpected(error: Exception) -> None:
-    """One line for the person, the traceback for whoever has to find the reason."""
+    """Prints one line; writes the traceback into the log."""
     from synergy.compose import HERE
     from synergy.config.loader import load_settings
     from synergy.runtime import logs
@@ -206,5 +204,5 @@ def _report_unexpected(error: Exception) -> None:
 
 
 def _abandon_stdout() -> None:
-    """The reader is gone; whatever Python still wants to flush goes nowhere."""
+    """Discards what is still buffered: the reader of standard output is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

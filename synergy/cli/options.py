@@ -1,77 +1,120 @@
-"""What parsers of nouns have in common: verbs with an example, and the same options everywhere."""
+"""How a noun declares its verbs, and the arguments that verbs share.
+
+    @NOUN.verb("launch.py box id", JSON)
+    def run_id(arguments: argparse.Namespace) -> None:
+        ...  # with the docstring: Show the id of this box.
+
+The function's name without `run_` is the verb; the first paragraph of
+its docstring is the help.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from inspect import cleandoc
 from typing import Any
 
-MOST = 10**15  # of anything that is counted
+LARGEST = 10**15  # of any whole number that is given as an argument
 
 Run = Callable[[argparse.Namespace], "int | None"]
+Argument = Callable[[argparse.ArgumentParser], object]
 
 
-def noun(subparsers: Any, name: str, help_: str, example: str) -> Any:
-    """Adds a noun; returns what its verbs are added to."""
-    parser = subparsers.add_parser(
-        name, help=help_, description=_sentence(help_), epilog=_example(example)
-    )
-    return parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+class Verbs:
+    """Verbs in the order of their declaration."""
+
+    def __init__(self) -> None:
+        self._verbs: list[tuple[Run, str, tuple[Argument, ...]]] = []
+
+    def verb(self, example: str, *arguments: Argument) -> Callable[[Run], Run]:
+        """Declares the decorated function as a verb with these arguments."""
+
+        def declare(run: Run) -> Run:
+            self._verbs.append((run, example, arguments))
+            return run
+
+        return declare
+
+    def add_to(self, subparsers: Any) -> None:
+        """Adds a parser for each verb."""
+        for run, example, arguments in self._verbs:
+            text = cleandoc(run.__doc__ or "")
+            help_ = " ".join(text.partition("\n\n")[0].split()).rstrip(".")
+            parser = subparsers.add_parser(
+                run.__name__.removeprefix("run_"),
+                help=help_[:1].lower() + help_[1:],
+                description=text,
+                epilog=_example(example),
+            )
+            for add_argument in arguments:
+                add_argument(parser)
+            parser.set_defaults(run=run)
 
 
-def verb(verbs: Any, name: str, run: Run, help_: str, example: str) -> Any:
-    """Adds a verb that is carried out by `run`; returns its parser."""
-    parser = verbs.add_parser(
-        name, help=help_, description=_sentence(help_), epilog=_example(example)
-    )
-    parser.set_defaults(run=run)
-    return parser
+class Noun(Verbs):
+    """A noun of the command line; `more` has the verbs that other modules declare."""
 
+    def __init__(self, name: str, help_: str, example: str, more: Iterable[Verbs] = ()) -> None:
+        super().__init__()
+        self._name = name
+        self._help = help_
+        self._example = example
+        self._more = more
 
-def json_option(parser: Any) -> None:
-    """For whatever prints state."""
-    parser.add_argument("--json", action="store_true", help="as JSON")
-
-
-def dry_run_option(parser: Any) -> None:
-    """For whatever changes state."""
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-
-
-def change_options(parser: Any) -> None:
-    """`--json`, `--dry-run` and `--reason`."""
-    json_option(parser)
-    dry_run_option(parser)
-    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for the journal")
-
-
-def yes_option(parser: Any) -> None:
-    """For what cannot be undone and therefore asks."""
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1, which a store can count with."""
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 to {MOST:,}")
-    return int(text)
-
-
-def seconds(text: str) -> float:
-    """A number of seconds, 0 or more."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or more")
-    return found
-
-
-def _sentence(help_: str) -> str:
-    return help_[0].upper() + help_[1:] + "."
+    def add(self, subparsers: Any) -> None:
+        """Adds the parser of the noun with those of its verbs."""
+        parser = subparsers.add_parser(
+            self._name,
+            help=self._help,
+            description=f"{self._help[0].upper()}{self._help[1:]}.",
+            epilog=_example(self._example),
+        )
+        verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+        for declared in (self, *self._more):
+            declared.add_to(verbs)
 
 
 def _example(example: str) -> str:
     lines = "".join(f"  {line.strip()}\n" for line in example.strip().splitlines())
     return f"example:\n{lines}"
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    """An argument, with the settings of `ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def positive(text: str) -> int:
+    """Parses a whole number of at least 1 that every store can hold."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LARGEST):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 to {LARGEST:,}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Parses a number of seconds, 0 or more."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or more")
+    return number
+
+
+def limit(default: int) -> Argument:
+    """`--limit`, for verbs that list."""
+    help_ = f"default: {default}"
+    return argument("--limit", metavar="N", type=positive, default=default, help=help_)
+
+
+NAME = argument("name", metavar="NAME")
+PROCESS = argument("process", metavar="PROCESS")
+CURSOR = argument("--cursor", metavar="C", help="the next page, as the last one named it")
+JSON = argument("--json", action="store_true", help="as JSON")
+DRY_RUN = argument("--dry-run", action="store_true", help="only show what would be done")
+REASON = argument("--reason", metavar="TEXT", default="", help="why, for the journal")
+YES = argument("--yes", action="store_true", help="do not ask")
+CHANGE = (JSON, DRY_RUN, REASON)
+"""For verbs that change something."""

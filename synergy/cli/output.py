@@ -1,41 +1,44 @@
-"""What commands print: lines, tables, JSON, and a progress line.
+"""Output of commands: lines, tables, JSON, and a progress line.
 
-Results go to standard output, everything about the way there to standard error. Colour and
-progress appear only on a terminal, and colour not where NO_COLOR is set. What programs,
-receivers and people wrote is shown as it is, but never obeyed: see `visible` and `one_line`.
+Results go to standard output, everything else to standard error. Colour and progress appear
+only on a terminal, and colour only without NO_COLOR. Text from programs, receivers and people
+is shown with its control characters escaped: see `visible` and `one_line`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from types import TracebackType
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
-_OBEYED = re.compile(  # control characters, ends of lines, turns of the reading direction
+_CONTROL = re.compile(  # control characters, line separators, changes of the reading direction
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 REASON = 100  # characters of a reason in a list
 
+Shown = TypeVar("Shown")
+
 
 def say(text: str = "") -> None:
-    """A line of the result."""
+    """Writes a line of the result."""
     sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
-    """A line about the way there, which nobody parses."""
+    """Writes a line for people to standard error."""
     sys.stderr.write(text + "\n")
 
 
 def print_json(value: object) -> None:
-    """The result as indented JSON; dataclasses, enums and instants are understood."""
+    """Writes a value as indented JSON; dataclasses, enums and instants are supported."""
     import orjson
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
@@ -50,18 +53,45 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def visible(text: str) -> str:
-    """The text with an escape for each character that a terminal would obey.
+def show(arguments: argparse.Namespace, value: Shown, print_: Callable[[Shown], object]) -> None:
+    """Prints a value: as JSON if `--json` was given, else with `print_`."""
+    (print_json if arguments.json else print_)(value)
 
-    Ends of lines and tabs stay what they are.
-    """
-    return _OBEYED.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+
+def show_change(arguments: argparse.Namespace, facts: Mapping[str, object], *lines: str) -> None:
+    """Prints a change: with `--json` the facts and whether it was a dry run, else the lines."""
+    if arguments.json:
+        print_json({**facts, "dry_run": arguments.dry_run})
+        return
+    for line in lines:
+        say(line)
+
+
+def note_more(cursor: str | None) -> None:
+    """Names the option for the next page, if there is one."""
+    if cursor is not None:
+        note(f"there are more: --cursor {cursor}")
+
+
+def error(text: str) -> None:
+    """Writes an error for people to standard error."""
+    note(f"{colour('error', 'red')}: {text}")
+
+
+def warn(text: str) -> None:
+    """Writes a warning for people to standard error."""
+    note(f"{colour('warning', 'yellow')}: {text}")
+
+
+def visible(text: str) -> str:
+    """The text with control characters escaped, except line ends and tabs."""
+    return _CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: object, most: int | None = None) -> str | None:
-    """What others wrote, on one line and without what a terminal would obey; None for nothing.
+    """The text on one line, with control characters escaped; None if it is empty.
 
-    At most so many characters of it: all of it is in the JSON.
+    At most `most` characters are kept: JSON output has the whole text.
     """
     words = visible(" ".join(str(text or "").split()))
     if most is None or len(words) <= most:
@@ -70,7 +100,7 @@ def one_line(text: object, most: int | None = None) -> str | None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns under headers; numbers to the right, None as `-`; each row is one line."""
+    """Prints columns under headers: a line for each row, numbers to the right, None as `-`."""
     headers = list(map(_in_line, headers))
     cells = [["-" if cell is None else _in_line(str(cell)) for cell in row] for row in rows]
     if not cells:
@@ -84,7 +114,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def pairs(facts: Mapping[str, object]) -> None:
-    """Names and values, a line each; what is empty is left out."""
+    """Prints a line for each name and value; empty values are left out."""
     shown = {name: value for name, value in facts.items() if value not in (None, "", (), {}, [])}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
@@ -96,7 +126,7 @@ def _in_line(text: str) -> str:
 
 
 def _flat(value: object) -> str:
-    """A value on one line, enums by what they stand for."""
+    """A value on one line; an enum by its value."""
     match value:
         case Enum():
             return str(value.value)
@@ -116,7 +146,7 @@ def instant(at: datetime | None) -> str | None:
 
 
 def size(number: float) -> str:
-    """Bytes, in the unit that suits them."""
+    """A number of bytes in B, KiB, MiB or GiB."""
     for unit in ("B", "KiB", "MiB"):
         if number < 1024:
             return f"{number:.0f} {unit}"
@@ -125,7 +155,7 @@ def size(number: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """How long something lasts, in the one unit that suits it."""
+    """A duration in the largest unit of which it has at least two."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"
@@ -153,9 +183,9 @@ def colour(text: str, name: str, stream: TextIO | None = None) -> str:
 
 
 class Progress:
-    """A line on a terminal's standard error that says how far long work is; else nothing.
+    """A progress line on standard error; nothing if that is no terminal.
 
-    To be used as a context; the line is gone when it ends.
+    A context manager, which removes the line at the end.
     """
 
     def __init__(self, label: str, total: int | None = None) -> None:
@@ -177,7 +207,7 @@ class Progress:
             self._write("")
 
     def show(self, done: int, total: int | None = None) -> None:
-        """How much is done, of how much, as far as that is known."""
+        """Shows how much is done, and of how much, if that is known."""
         total = self._total if total is None else total
         if not self._is_shown:
             return

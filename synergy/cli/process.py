@@ -1,92 +1,36 @@
 """`launch.py process …`: show processes, start and stop them, switch them on and off.
 
 `process start NAME --console` is how the supervisor runs each process, so this module imports
-nothing that such a process does not need.
+nothing that the process does not need.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from synergy.cli import options
+from synergy.cli import exits, output
+from synergy.cli.options import CHANGE, JSON, NAME, Noun, argument, positive
+from synergy.cli.services import START, actor, services
+from synergy.errors import InvalidValue, Unreachable
 
 if TYPE_CHECKING:
     from synergy.queries.views import ProcessView
 
-SUPERVISED = "SYNERGY_RUN"  # in the environment of whatever the supervisor has started
+SUPERVISED = "SYNERGY_RUN"  # in the environment of processes that a supervisor started
+NOUN = Noun(
+    "process",
+    "processes: show, start, stop, switch on and off",
+    "launch.py process show SiteDailyAggregator",
+)
+add = NOUN.add
 
 
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers,
-        "process",
-        "processes: show, start, stop, switch on and off",
-        "launch.py process show SiteDailyAggregator",
-    )
-    listing = options.verb(
-        verbs, "list", run_list, "show all processes", "launch.py process list --json"
-    )
-    options.json_option(listing)
-    _named(verbs, "show", run_show, "show one process", "launch.py process show Scheduler", ())
-    start = _named(
-        verbs, "start", run_start, "have the supervisor of this box start a process",
-        "launch.py process start EventStreamGenerator",
-    )  # fmt: skip
-    start.add_argument("--console", action="store_true", help="run it here, until Ctrl-C")
-    start.add_argument(
-        "--instance", metavar="N", type=options.positive, default=1, help="which one (--console)"
-    )
-    _named(
-        verbs, "stop", run_stop, "have the supervisor of this box stop a process",
-        "launch.py process stop EventStreamGenerator",
-    )  # fmt: skip
-    _named(
-        verbs, "on", run_on, "switch a process on, everywhere",
-        "launch.py process on SiteDailyAggregator",
-    )  # fmt: skip
-    _named(
-        verbs, "off", run_off, "switch a process off, everywhere: no new jobs or runs of it",
-        "launch.py process off SiteDailyAggregator --reason 'source is being moved'",
-    )  # fmt: skip
-    _named(
-        verbs, "trigger", run_trigger,
-        "have a managed process look at its jobs now; run a free-run process now",
-        "launch.py process trigger SiteDailyAggregator",
-    )  # fmt: skip
-    interval = _named(
-        verbs, "interval", run_interval,
-        "change when a process looks at its jobs, or runs, by itself",
-        "launch.py process interval SiteDailyAggregator 'every 60'",
-    )  # fmt: skip
-    interval.add_argument("trigger", metavar="TRIGGER", help="every N, at [D-]HH:MM, cron ...")
-
-
-def _named(
-    verbs: Any,
-    name: str,
-    run: options.Run,
-    help_: str,
-    example: str,
-    changes: tuple[object, ...] | None = None,
-) -> Any:
-    """A verb for one process; with `--dry-run` and `--reason` unless it changes nothing."""
-    parser = options.verb(verbs, name, run, help_, example)
-    parser.add_argument("name", metavar="NAME")
-    if changes is None:
-        options.change_options(parser)
-    else:
-        options.json_option(parser)
-    return parser
-
-
+@NOUN.verb("launch.py process list --json", JSON)
 def run_list(arguments: argparse.Namespace) -> None:
-    """A line for each process."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show all processes."""
     with services() as at:
         processes = at.reads.processes()
     if arguments.json:
@@ -111,17 +55,15 @@ def run_list(arguments: argparse.Namespace) -> None:
     )
 
 
+@NOUN.verb("launch.py process show Scheduler", NAME, JSON)
 def run_show(arguments: argparse.Namespace) -> None:
-    """All that is known of one process."""
+    """Show one process."""
     from dataclasses import asdict
-
-    from synergy.cli import output
-    from synergy.cli.services import services
 
     with services() as at:
         declared = at.project.process(arguments.name)
         seen = at.reads.process(arguments.name)
-    facts = {**asdict(declared), **asdict(seen)}  # what is seen wins over what is declared
+    facts = {**asdict(declared), **asdict(seen)}  # the state in the store wins over the declaration
     if arguments.json:
         output.print_json(facts)
         return
@@ -144,18 +86,23 @@ def _boxes(process: ProcessView) -> str:
     )
 
 
+@NOUN.verb(
+    "launch.py process start EventStreamGenerator",
+    NAME,
+    argument("--console", action="store_true", help="run it here, until Ctrl-C"),
+    argument("--instance", metavar="N", type=positive, default=1, help="which one (--console)"),
+    *CHANGE,
+)
 def run_start(arguments: argparse.Namespace) -> int:
-    """Runs the process here, or has the supervisor do so."""
+    """Have the supervisor of this box start a process."""
     if arguments.console:
         return _run_here(arguments)
     _switch_here(arguments, is_on=True)
-    return 0
+    return exits.DONE
 
 
 def _run_here(arguments: argparse.Namespace) -> int:
     from synergy import compose
-    from synergy.cli import exits
-    from synergy.errors import InvalidValue
 
     project = compose.open_project()
     process = project.process(arguments.name)
@@ -163,23 +110,20 @@ def _run_here(arguments: argparse.Namespace) -> int:
         raise InvalidValue(f"{process.name} has {process.instances} instances per box")
     is_watched = SUPERVISED not in os.environ
     if arguments.dry_run:
-        from synergy.cli import output
-
         output.say(f"would run {process.name} in this terminal")
         return exits.DONE
     ended_well = compose.run_process(project, process.name, arguments.instance, console=is_watched)
     return exits.DONE if ended_well else exits.FAILED
 
 
+@NOUN.verb("launch.py process stop EventStreamGenerator", NAME, *CHANGE)
 def run_stop(arguments: argparse.Namespace) -> None:
-    """Has the supervisor stop it."""
+    """Have the supervisor of this box stop a process."""
     _switch_here(arguments, is_on=False)
 
 
 def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
     from synergy.cli import box
-    from synergy.cli.services import START, services
-    from synergy.errors import Unreachable
     from synergy.supervisor import lock
 
     with services() as at:
@@ -193,49 +137,58 @@ def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
         box.switch(at, arguments, at.project.settings.box_id, process.name, is_on=is_on)
 
 
+@NOUN.verb("launch.py process on SiteDailyAggregator", NAME, *CHANGE)
 def run_on(arguments: argparse.Namespace) -> None:
-    """Switches it on."""
+    """Switch a process on, everywhere."""
     _switch(arguments, is_on=True)
 
 
+@NOUN.verb(
+    "launch.py process off SiteDailyAggregator --reason 'source is being moved'", NAME, *CHANGE
+)
 def run_off(arguments: argparse.Namespace) -> None:
-    """Switches it off."""
+    """Switch a process off, everywhere: no new jobs or runs of it."""
     _switch(arguments, is_on=False)
 
 
 def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
-    from synergy.cli.services import actor, services
-
-    who = actor(arguments.reason)
     with services() as at:
-        process = at.project.process(arguments.name)
         change = at.process_commands.switch(
-            process.name, is_on, who, at.now, dry_run=arguments.dry_run
+            at.project.process(arguments.name).name,
+            is_on,
+            actor(arguments.reason),
+            at.now,
+            dry_run=arguments.dry_run,
         )
-    _tell(arguments, {"is_on": is_on}, change is not None, _on(is_on))
+    _show_change(arguments, {"is_on": is_on}, change is not None, _on(is_on))
 
 
+@NOUN.verb("launch.py process trigger SiteDailyAggregator", NAME, *CHANGE)
 def run_trigger(arguments: argparse.Namespace) -> None:
-    """Has it look, or run, now."""
-    from synergy.cli.services import actor, services
+    """Have a managed process look at its jobs now; run a free-run process now."""
     from synergy.model.process import FreerunProcess
 
     facts: dict[str, object] = {"triggered": True}
-    how = "looking at its jobs now"
+    state = "looking at its jobs now"
     who = actor(arguments.reason)
     with services() as at:
         process = at.project.process(arguments.name)
         done = at.process_commands.trigger(process.name, who, at.now, dry_run=arguments.dry_run)
     if isinstance(process, FreerunProcess):
         facts["run"] = done.run
-        how = "run now" if done.run is None else f"run now: launch.py unit show {done.run}"
+        state = "run now" if done.run is None else f"run now: launch.py unit show {done.run}"
     _note(done.remark)
-    _tell(arguments, facts, True, how)
+    _show_change(arguments, facts, True, state)
 
 
+@NOUN.verb(
+    "launch.py process interval SiteDailyAggregator 'every 60'",
+    NAME,
+    argument("trigger", metavar="TRIGGER", help="every N, at [D-]HH:MM, cron ..."),
+    *CHANGE,
+)
 def run_interval(arguments: argparse.Namespace) -> None:
-    """Changes its trigger."""
-    from synergy.cli.services import actor, services
+    """Change when a process looks at its jobs, or runs, by itself."""
     from synergy.schedule.trigger import parse
 
     trigger, who = str(parse(arguments.trigger)), actor(arguments.reason)
@@ -246,30 +199,23 @@ def run_interval(arguments: argparse.Namespace) -> None:
         )
     before = trigger if change is None else change.before
     _note("" if change is None else change.remark)
-    _tell(arguments, {"trigger": trigger, "before": before}, change is not None, f"due {trigger}")
+    facts = {"trigger": trigger, "before": before}
+    _show_change(arguments, facts, change is not None, f"due {trigger}")
 
 
 def _note(remark: str) -> None:
-    from synergy.cli import output
-
     if remark:
         output.note(remark)
 
 
-def _tell(
-    arguments: argparse.Namespace, facts: dict[str, object], is_change: bool, how: str
+def _show_change(
+    arguments: argparse.Namespace, facts: Mapping[str, object], is_change: bool, state: str
 ) -> None:
-    from synergy.cli import output
-
-    if arguments.json:
-        output.print_json(
-            {
-                "process": arguments.name,
-                **facts,
-                "changed": is_change and not arguments.dry_run,
-                "dry_run": arguments.dry_run,
-            }
-        )
-        return
+    """Prints a change; `state` completes "is"."""
+    changed = is_change and not arguments.dry_run
     verb = ("would be" if arguments.dry_run else "is") if is_change else "is already"
-    output.say(f"{arguments.name} {verb} {how}")
+    output.show_change(
+        arguments,
+        {"process": arguments.name, **facts, "changed": changed},
+        f"{arguments.name} {verb} {state}",
+    )

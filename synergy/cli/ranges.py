@@ -1,4 +1,4 @@
-"""Ranges of periods as people type them: `FROM..TO`, half-open, or one timeperiod."""
+"""Ranges of periods on the command line: `FROM..TO`, half-open, or one timeperiod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from synergy.timeperiod import Qualifier
 def parse_range(qualifier: Qualifier, text: str) -> tuple[int, int]:
     """The half-open range of ordinals that `text` names; a single timeperiod is a range of one.
 
-    Raises InvalidValue for what is no timeperiod of the qualifier, and for an empty range.
+    Raises InvalidValue for a timeperiod that does not fit the qualifier, and for an empty range.
     """
     first_text, dots, end_text = text.partition("..")
     first = qualifier.parse(first_text.strip())
@@ -24,6 +24,6 @@ def parse_range(qualifier: Qualifier, text: str) -> tuple[int, int]:
 
 
 def timeperiods(qualifier: Qualifier, text: str) -> tuple[str, str]:
-    """As `parse_range`, as timeperiods."""
+    """The range of `parse_range` as timeperiods."""
     first, end = parse_range(qualifier, text)
     return qualifier.timeperiod(first), qualifier.timeperiod(end)

@@ -3,115 +3,55 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from synergy.cli import options, schedule_preview, schedule_runs, schedule_tables
+from synergy.cli import output, schedule_preview, schedule_runs, schedule_tables
+from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, limit
+from synergy.cli.schedule_preview import FILE_HELP
+from synergy.cli.schedule_services import note_if_no_agent, note_if_run_nowhere, schedule_services
+from synergy.cli.services import actor
 from synergy.model.schedule import Origin
 
 if TYPE_CHECKING:
     from synergy.model.schedule import Schedule
-    from synergy.queries.schedules.views import ScheduleDetail
+    from synergy.queries.schedules.views import ScheduleDetail, SchedulePage
 
-FILE_HELP = schedule_preview.FILE_HELP
-
-
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers,
-        "schedule",
-        "schedules: add, show, enable, trigger, preview; and their runs",
-        "launch.py schedule add nightly.yaml --enable",
-    )
-    _add_looking(verbs)
-    _add_changes(verbs)
-    schedule_preview.add(verbs)
-    schedule_runs.add(verbs)
+FILE = argument("file", metavar="FILE", help=FILE_HELP)
+NOUN = Noun(
+    "schedule",
+    "schedules: add, show, enable, trigger, preview; and their runs",
+    "launch.py schedule add nightly.yaml --enable",
+    (schedule_preview.VERBS, schedule_runs.VERBS),
+)
+add = NOUN.add
 
 
-def _add_looking(verbs: Any) -> None:
-    listing = options.verb(
-        verbs, "list", run_list, "show schedules, by name", "launch.py schedule list"
-    )
-    listing.add_argument(
-        "--limit", metavar="N", type=options.positive, default=100, help="default: 100"
-    )
-    listing.add_argument("--cursor", metavar="C", help="the next page, as the last one named it")
-    options.json_option(listing)
-    show = options.verb(
-        verbs, "show", run_show, "show all that is known of a schedule",
-        "launch.py schedule show nightly",
-    )  # fmt: skip
-    show.add_argument("name", metavar="NAME")
-    options.json_option(show)
-
-
-def _add_changes(verbs: Any) -> None:
-    adding = options.verb(
-        verbs, "add", run_add, "store the schedules of a file, all or none; disabled at first",
-        """launch.py schedule add nightly.yaml --enable
-        launch.py schedule add - --dry-run < all.json""",
-    )  # fmt: skip
-    adding.add_argument("file", metavar="FILE", help=FILE_HELP)
-    adding.add_argument("--enable", action="store_true", help="let them begin at once")
-    options.change_options(adding)
-    edit = options.verb(
-        verbs, "edit", run_edit, "replace a schedule by what a file says; its runs are kept",
-        "launch.py schedule edit nightly nightly.yaml",
-    )  # fmt: skip
-    edit.add_argument("name", metavar="NAME")
-    edit.add_argument("file", metavar="FILE", help=FILE_HELP)
-    options.change_options(edit)
-    for name, run, help_ in (
-        ("remove", run_remove, "forget a schedule; its runs are kept"),
-        ("enable", run_enable, "let a schedule begin, from zero"),
-        ("disable", run_disable, "stop a schedule; what it has pending is dropped"),
-    ):
-        parser = options.verb(
-            verbs, name, run, help_, f"launch.py schedule {name} nightly --dry-run"
-        )
-        parser.add_argument("name", metavar="NAME")
-        options.change_options(parser)
-
-
+@NOUN.verb("launch.py schedule list", limit(100), CURSOR, JSON)
 def run_list(arguments: argparse.Namespace) -> None:
-    """A page of schedules."""
-    from synergy.cli import output
-    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_services
-
+    """Show schedules, by name."""
     with schedule_services() as at:
         page = at.reads.list_schedules(arguments.limit, arguments.cursor)
-        note_if_nobody_decides(at)
-    if arguments.json:
-        output.print_json(page)
-        return
+        note_if_no_agent(at)
+    output.show(arguments, page, _print_page)
+
+
+def _print_page(page: SchedulePage) -> None:
     schedule_tables.print_schedules(page.items)
-    if page.next is not None:
-        output.note(f"there are more: --cursor {page.next}")
+    output.note_more(page.next)
 
 
+@NOUN.verb("launch.py schedule show nightly", NAME, JSON)
 def run_show(arguments: argparse.Namespace) -> None:
-    """All that is known of one."""
-    from synergy.cli import output
-    from synergy.cli.schedule_services import note_if_nobody_decides, schedule_services
-
+    """Show all that is known of a schedule."""
     with schedule_services() as at:
-        seen = at.reads.show_schedule(arguments.name)
-        note_if_nobody_decides(at)
-    if arguments.json:
-        output.print_json(seen)
-        return
-    _show(seen)
-    for warning in seen.warnings:
-        output.note(f"warning: {warning}")
-    if not seen.is_enabled:
-        output.note(f"let it begin: launch.py schedule enable {seen.name}")
+        schedule = at.reads.show_schedule(arguments.name)
+        note_if_no_agent(at)
+    output.show(arguments, schedule, _print_schedule)
 
 
-def _show(seen: ScheduleDetail) -> None:
-    from synergy.cli import output
-
+def _print_schedule(seen: ScheduleDetail) -> None:
     output.pairs(
         {
             "schedule": seen.name,
@@ -139,20 +79,27 @@ def _show(seen: ScheduleDetail) -> None:
     if seen.runs:
         output.say()
         schedule_tables.print_runs(seen.runs)
+    for warning in seen.warnings:
+        output.warn(warning)
+    if not seen.is_enabled:
+        output.note(f"let it begin: launch.py schedule enable {seen.name}")
 
 
 def _compact(value: object) -> object:
     """A value of the definition on one line."""
-    import json
-
     return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list) else value
 
 
+@NOUN.verb(
+    """launch.py schedule add nightly.yaml --enable
+    launch.py schedule add - --dry-run < all.json""",
+    FILE,
+    argument("--enable", action="store_true", help="let them begin at once"),
+    *CHANGE,
+)
 def run_add(arguments: argparse.Namespace) -> None:
-    """Stores all schedules of a file, or none."""
+    """Store the schedules of a file, all or none; disabled at first."""
     from synergy.cli.input_files import read_documents
-    from synergy.cli.schedule_services import note_if_run_nowhere, schedule_services
-    from synergy.cli.services import actor
 
     items = read_documents(arguments.file)
     with schedule_services() as at:
@@ -164,95 +111,89 @@ def run_add(arguments: argparse.Namespace) -> None:
             dry_run=arguments.dry_run,
         )
         note_if_run_nowhere(at, added)
-    _tell(arguments, added, "added", there={s.name for s in added if s.rev})
+    _show_changes(arguments, added, "added", unchanged={s.name for s in added if s.rev})
     _warn(added)
 
 
+@NOUN.verb("launch.py schedule edit nightly nightly.yaml", NAME, FILE, *CHANGE)
 def run_edit(arguments: argparse.Namespace) -> None:
-    """Replaces a schedule."""
-    from synergy.cli.schedule_services import schedule_services
-    from synergy.cli.services import actor
-
-    data = schedule_preview.one(arguments.file)
+    """Replace a schedule by what a file says; its runs are kept."""
+    data = schedule_preview.read_one(arguments.file)
     with schedule_services() as at:
         edited = at.commands.replace(
             arguments.name, data, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
-    _tell(arguments, [edited], f"changed to version {edited.version}")
+    _show_changes(arguments, [edited], f"changed to version {edited.version}")
     _warn([edited])
 
 
+@NOUN.verb("launch.py schedule remove nightly --dry-run", NAME, *CHANGE)
 def run_remove(arguments: argparse.Namespace) -> None:
-    """Forgets it."""
+    """Remove a schedule; its runs are kept."""
     _change(arguments, "remove", "removed")
 
 
+@NOUN.verb("launch.py schedule enable nightly --dry-run", NAME, *CHANGE)
 def run_enable(arguments: argparse.Namespace) -> None:
-    """Lets it begin."""
+    """Let a schedule begin, from zero."""
     _change(arguments, "enable", "enabled")
 
 
+@NOUN.verb("launch.py schedule disable nightly --dry-run", NAME, *CHANGE)
 def run_disable(arguments: argparse.Namespace) -> None:
-    """Stops it."""
+    """Stop a schedule; what it has pending is dropped."""
     _change(arguments, "disable", "disabled")
 
 
-def _change(arguments: argparse.Namespace, action: str, done: str) -> None:
-    from synergy.cli.schedule_services import schedule_services
-    from synergy.cli.services import actor
-
+def _change(arguments: argparse.Namespace, command: str, done: str) -> None:
     with schedule_services() as at:
-        changed = getattr(at.commands, action)(
+        changed = getattr(at.commands, command)(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
-    _tell(arguments, [changed], done)
+    _show_changes(arguments, [changed], done)
 
 
-def _tell(
+def _show_changes(
     arguments: argparse.Namespace,
     schedules: Sequence[Schedule],
     done: str,
-    there: Collection[str] | None = None,
+    unchanged: Collection[str] | None = None,
 ) -> None:
-    """Says what was done; given `there`, what was added, and what of it was there already."""
-    from synergy.cli import output
-
-    if arguments.json:
-        output.print_json(
-            {
-                "schedules": [
-                    {
-                        "name": schedule.name,
-                        "version": schedule.version,
-                        "is_enabled": schedule.is_enabled,
-                        "next_due": schedule.wake_at,
-                        **({} if there is None else {"is_new": schedule.name not in there}),
-                    }
-                    for schedule in schedules
-                ],
-                "dry_run": arguments.dry_run,
-            }
-        )
-        return
+    """Prints what was done to each; `unchanged` names those that were stored before."""
     verb = f"would be {done}" if arguments.dry_run else done
-    for schedule in schedules:
-        told = "is there already" if schedule.name in (there or ()) else verb
-        output.say(f"{schedule.name} {told}{_standing(schedule, done)}")
+    known = unchanged or ()
+    output.show_change(
+        arguments,
+        {
+            "schedules": [
+                {
+                    "name": schedule.name,
+                    "version": schedule.version,
+                    "is_enabled": schedule.is_enabled,
+                    "next_due": schedule.wake_at,
+                    **({} if unchanged is None else {"is_new": schedule.name not in known}),
+                }
+                for schedule in schedules
+            ]
+        },
+        *(
+            f"{schedule.name} {'is there already' if schedule.name in known else verb}"
+            f"{_next_step(schedule, done)}"
+            for schedule in schedules
+        ),
+    )
 
 
 def _warn(schedules: Sequence[Schedule]) -> None:
-    """Names what is allowed, but probably not meant."""
-    from synergy.cli import output
+    """Warns about what is valid but probably a mistake."""
     from synergy.schedule.format.read import Known, read, warnings
 
     for schedule in schedules:
         for warning in warnings(read(schedule.definition, Known())):
-            output.note(f"warning: {schedule.name}: {warning}")
+            output.warn(f"{schedule.name}: {warning}")
 
 
-def _standing(schedule: Schedule, done: str) -> str:
-    from synergy.cli import output
-
+def _next_step(schedule: Schedule, done: str) -> str:
     if done in {"removed", "disabled"}:
         return ""
     if not schedule.is_enabled:

@@ -1,4 +1,4 @@
-"""What commands about schedules work with."""
+"""The open project that commands about schedules work with."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.services import START, Services, services
-from synergy.commands.schedules import ScheduleCommands
-from synergy.commands.store_usage import run_nowhere
-from synergy.model.schedule import Schedule
-from synergy.queries.schedules.reads import ScheduleReads
-from synergy.runtime import identity
-from synergy.runtime.leaders import DECIDER
 
-AWAY = "no agent is at work, so nothing is due, and nothing sent, until one is"
+if TYPE_CHECKING:
+    from synergy.commands.schedules import ScheduleCommands
+    from synergy.model.schedule import Schedule
+    from synergy.queries.schedules.reads import ScheduleReads
+
+NO_AGENT = "no agent is at work, so nothing is due, and nothing sent, until one is"
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleServices:
-    """An open project, from the side of its schedules."""
+    """An open project, with the queries and commands of its schedules."""
 
     services: Services
 
@@ -31,35 +31,41 @@ class ScheduleServices:
 
     @property
     def reads(self) -> ScheduleReads:
+        from synergy.queries.schedules.reads import ScheduleReads
+
         project = self.services.project
         return ScheduleReads(self.services.store, project.deployment, project.settings.clock)
 
     @property
     def commands(self) -> ScheduleCommands:
-        project = self.services.project
-        networks = project.settings.webhook_networks
-        return ScheduleCommands(
-            self.services.store, self.services.bus, project.deployment, networks
-        )
+        from synergy.commands.schedules import ScheduleCommands
+
+        store, bus, project = self.services.store, self.services.bus, self.services.project
+        return ScheduleCommands(store, bus, project.deployment, project.settings.webhook_networks)
 
 
 @contextmanager
 def schedule_services() -> Iterator[ScheduleServices]:
-    """Opens store and bus; raises Unreachable, and makes nothing, where there is no store."""
+    """Opens store and bus; raises Unreachable, and creates nothing, if there is no store."""
     with services() as at:
         yield ScheduleServices(at)
 
 
-def note_if_nobody_decides(at: ScheduleServices) -> None:
-    """Says so, beside the result, where no agent is at work as far as can be seen from here."""
+def note_if_no_agent(at: ScheduleServices) -> None:
+    """Prints a note if no agent is at work, as far as this machine can tell."""
+    from synergy.runtime import identity
+    from synergy.runtime.leaders import DECIDER
+
     lease = at.services.store.leases.read(DECIDER)
     holder = None if lease is None else identity.parse(lease.holder)
     if lease is None or lease.released or (holder is not None and holder.is_provably_dead):
-        output.note(f"{AWAY}: {START}, or launch.py box start Agent")
+        output.note(f"{NO_AGENT}: {START}, or launch.py box start Agent")
 
 
 def note_if_run_nowhere(at: ScheduleServices, schedules: Sequence[Schedule]) -> None:
-    """Names the worker programs of these whose runs would wait for a box that carries them out."""
+    """Names the processes of these schedules that run on no known box."""
+    from synergy.commands.store_usage import run_nowhere
+
     programs = {str(one.definition["process"]) for one in schedules if "process" in one.definition}
     for process in run_nowhere(at.services.store, programs) if programs else ():
         output.note(

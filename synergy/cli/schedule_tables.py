@@ -1,22 +1,23 @@
-"""How commands show schedules and runs: a line for each, or all that is known of a run."""
+"""Tables of schedules and runs, and the details of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
+
+from synergy.cli import output
 
 if TYPE_CHECKING:
     from synergy.queries.schedules.views import RunDetail, RunView, ScheduleView
 
-WORDS = 90  # characters of what a schedule does, in a list; on a terminal what there is room for
-FEWEST = 24  # of them
-BODY = 60  # characters of what a receiver answered
+LONGEST_SUMMARY = 90  # characters of a schedule's summary in a list; a terminal's width differs
+SHORTEST_SUMMARY = 24  # on a narrow terminal
+LONGEST_BODY = 60  # characters of a receiver's answer
 
 
 def print_schedules(views: Sequence[ScheduleView]) -> None:
-    """A line for each; without the reasons, if there are none."""
-    from synergy.cli import output
-
+    """Prints a line for each schedule; no column of reasons if there are none."""
     headers = ["schedule", "is", "runs", "next due", "last run", "ended", "reason"]
     rows: list[list[object]] = [
         [
@@ -37,27 +38,25 @@ def print_schedules(views: Sequence[ScheduleView]) -> None:
 
 
 def _shorten(headers: Sequence[str], rows: Sequence[list[object]], column: int) -> None:
-    """Has a column take no more room than the others leave on the terminal."""
+    """Shortens a column to the room that the others leave on the terminal."""
     import shutil
     import sys
     from textwrap import shorten
 
-    most = WORDS
+    most = LONGEST_SUMMARY
     if sys.stdout.isatty():
         widths = [
             max(len(str(cell or "-")) for cell in cells) + 2
             for cells in zip(headers, *rows, strict=True)
         ]
         left = shutil.get_terminal_size().columns - sum(widths) + widths[column]
-        most = max(FEWEST, left)
+        most = max(SHORTEST_SUMMARY, left)
     for row in rows:
         row[column] = shorten(str(row[column]), most, placeholder="...")
 
 
 def print_runs(runs: Sequence[RunView]) -> None:
-    """A line for each run."""
-    from synergy.cli import output
-
+    """Prints a line for each run."""
     output.table(
         ["run", "schedule", "due", "state", "attempt", "launched", "finished", "reason"],
         [
@@ -77,9 +76,7 @@ def print_runs(runs: Sequence[RunView]) -> None:
 
 
 def print_pending(runs: Sequence[RunView]) -> None:
-    """A line for each pending run."""
-    from synergy.cli import output
-
+    """Prints a line for each pending run."""
     output.table(
         ["run", "schedule", "due", "state", "since", "waits for"],
         [
@@ -97,9 +94,7 @@ def print_pending(runs: Sequence[RunView]) -> None:
 
 
 def print_run(run: RunDetail) -> None:
-    """All that is known of a run."""
-    from synergy.cli import output
-
+    """Prints all that is known of a run."""
     output.pairs(
         {
             "run": run.id,
@@ -127,12 +122,15 @@ def print_run(run: RunDetail) -> None:
         output.table(
             ["answered", "outcome", "status", "seconds", "error", "body"],
             [
-                [_instant(answer), answer.get("outcome"), answer.get("status"),
-                 answer.get("seconds"), output.one_line(answer.get("error")),
-                 output.one_line(answer.get("body"), BODY)]
+                [
+                    _instant(answer),
+                    *map(answer.get, ("outcome", "status", "seconds")),
+                    output.one_line(answer.get("error")),
+                    output.one_line(answer.get("body"), LONGEST_BODY),
+                ]
                 for answer in run.answers
             ],
-        )  # fmt: skip
+        )
 
 
 def _request(run: RunDetail) -> Mapping[str, object]:
@@ -140,25 +138,20 @@ def _request(run: RunDetail) -> Mapping[str, object]:
 
 
 def _cause(run: RunDetail) -> str:
-    """What the run came from: who asked for it, what ended, which events."""
+    """The cause of a run: a remark, the process that ended, the events."""
     ended = [str(run.cause.get(name) or "") for name in ("process", "timeperiod", "status")]
     count = run.cause.get("count", len(run.events))
     more = f" (the newest of {count})" if isinstance(count, int) and count > len(run.events) else ""
     events = f"events {', '.join(run.events)}{more}" if run.events else ""
-    told = [str(run.cause.get("remark") or ""), " ".join(filter(None, ended)), events]
-    return "; ".join(filter(None, told))
+    parts = [str(run.cause.get("remark") or ""), " ".join(filter(None, ended)), events]
+    return "; ".join(filter(None, parts))
 
 
 def _seconds(number: object) -> str | None:
-    from synergy.cli import output
-
     return output.span(number) if isinstance(number, int | float) else None
 
 
 def _instant(answer: Mapping[str, object]) -> str | None:
-    from datetime import datetime
-
-    from synergy.cli import output
 
     at = answer.get("at")
     return output.instant(datetime.fromisoformat(at)) if isinstance(at, str) else None

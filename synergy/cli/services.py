@@ -1,25 +1,20 @@
-"""What commands work with: the project, its store and bus, and who sits there.
+"""The open project that commands work with: its store, its bus, and the queries and commands on it.
 
-Looking makes nothing: where there is no store yet, a command says so and ends. What a command asks
-of the desk is imported then, so that each imports only what it needs.
+Nothing is imported, opened or created before it is used: `-h` answers at once, and a command
+that reads does not create a store.
 """
 
 from __future__ import annotations
 
-import getpass
 import os
-import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from synergy import compose
-from synergy.compose import Project
 from synergy.errors import NotFound, Refused, Unreachable
-from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
 
 if TYPE_CHECKING:
     from synergy.commands.audits import Progress
@@ -28,8 +23,10 @@ if TYPE_CHECKING:
     from synergy.commands.processes import ProcessCommands
     from synergy.commands.timetable import TimetableCommands
     from synergy.commands.units import UnitCommands
+    from synergy.compose import Project
     from synergy.messaging.protocol import Bus
     from synergy.model.actor import Actor
+    from synergy.model.process import ManagedProcess, WorkingProcess
     from synergy.queries.reads import Reads
     from synergy.queries.timetable.audit import Audit
     from synergy.storage.protocol import Store
@@ -39,7 +36,7 @@ START = "launch.py supervisor start"
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """An open project."""
+    """An open project, with its queries and commands."""
 
     project: Project
     store: Store
@@ -86,13 +83,15 @@ class Services:
         return ProcessCommands(self.store, self.bus, self.project.deployment)
 
     def audit(self, progress: Progress) -> Audit:
-        """Accounts for every closed period, and stores the result, which verdicts use."""
+        """Accounts for every closed period; stores the result for verdicts."""
         from synergy.commands.audits import audited
 
         return audited(self.store, self.reads.audit, self.project.settings.clock, progress)
 
     def managed(self, name: str) -> ManagedProcess:
         """A process of the timetable; raises NotFound."""
+        from synergy.model.process import FreerunProcess, ManagedProcess
+
         found = self.project.process(name)
         if not isinstance(found, ManagedProcess):
             kind = "free-run process" if isinstance(found, FreerunProcess) else "daemon"
@@ -100,7 +99,9 @@ class Services:
         return found
 
     def working(self, name: str) -> WorkingProcess:
-        """A process that carries out units, of jobs or of runs; raises NotFound."""
+        """A process that carries out units of work; raises NotFound."""
+        from synergy.model.process import WorkingProcess
+
         found = self.project.process(name)
         if not isinstance(found, WorkingProcess):
             raise NotFound("managed or free-run process", name, "it is a daemon: it has no units")
@@ -109,23 +110,24 @@ class Services:
 
 @contextmanager
 def services() -> Iterator[Services]:
-    """Opens store and bus; raises Unreachable, and makes nothing, where there is no store."""
+    """Opens store and bus; raises Unreachable, and creates nothing, if there is no store."""
+    from synergy import compose
+
     project = compose.open_project()
     if not compose.has_store(project.settings):
         raise Unreachable(f"there is no store yet: {START} makes one (or launch.py store init)")
-    store = compose.open_store(project.settings)
-    try:
-        bus = compose.open_bus(project, store)
-        try:
-            yield Services(project, store, bus)
-        finally:
-            bus.close()
-    finally:
-        store.close()
+    with (
+        closing(compose.open_store(project.settings)) as store,
+        closing(compose.open_bus(project, store)) as bus,
+    ):
+        yield Services(project, store, bus)
 
 
 def actor(reason: str = "") -> Actor:
-    """Who asks, by the login of the operating system, and why."""
+    """The user of the operating system, on this host, with the reason given."""
+    import getpass
+    import socket
+
     from synergy.model.actor import Actor
 
     try:
@@ -136,11 +138,11 @@ def actor(reason: str = "") -> Actor:
 
 
 def confirm(question: str, word: str, *, is_sure: bool) -> None:
-    """Has the person type `word`; raises Refused for anything else, and where nobody can."""
+    """Asks the person to type `word`; raises Refused without a terminal or for another word."""
     if is_sure:
         return
     if not sys.stdin.isatty():
-        raise Refused(f"{question} Nobody is there to ask: add --yes to do it")
+        raise Refused(f"{question} There is no terminal to ask on: add --yes to do it")
     sys.stderr.write(f"{question} Type {word} to do it: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip() != word:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from synergy.cli.services import actor, services
+
 EXAMPLE = """example:
   launch.py shell
   >>> reads.why("SiteDailyAggregator", "2015051700")
@@ -20,18 +22,16 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "shell",
         help="a Python prompt with the deployment at hand",
-        description="A Python prompt with store, bus, reads and commands at hand.",
+        description="A Python prompt with store, bus, queries and commands at hand.",
         epilog=EXAMPLE,
     )
     parser.set_defaults(run=run)
 
 
 def run(_: argparse.Namespace) -> None:
-    """Runs the prompt until its input ends."""
+    """Runs the prompt until it is left."""
     import code
     from contextlib import suppress
-
-    from synergy.cli.services import actor, services
 
     with suppress(ImportError):
         import readline  # noqa: F401 - imported, it gives the prompt a history

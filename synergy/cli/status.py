@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from synergy.cli import exits, options, output
+from synergy.cli.services import services
+
 if TYPE_CHECKING:
     from synergy.queries.health.findings import Finding
     from synergy.queries.health.verdict import Verdict
@@ -18,8 +21,6 @@ SHOWN = 30  # findings; --json has all
 
 def add(subparsers: Any) -> None:
     """Adds the command to the parser."""
-    from synergy.cli import options
-
     parser = subparsers.add_parser(
         "status",
         help="whether all is well, and if not, what is not and what helps",
@@ -27,37 +28,29 @@ def add(subparsers: Any) -> None:
         "5 cannot tell.",
         epilog=EXAMPLE,
     )
-    options.json_option(parser)
+    options.JSON(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the verdict; the exit code says it too."""
-    from synergy.cli import exits, output
-    from synergy.cli.services import services
-
+    """Prints the verdict; returns it as the exit code."""
     with services() as at:
         if at.reads.is_audit_due():
             with output.Progress("processes audited") as line:
                 at.audit(line.show)
         found = at.reads.verdict()
-    if arguments.json:
-        output.print_json(found)
-    else:
-        _show(found)
+    output.show(arguments, found, _print_verdict)
     if found.is_well is None:
         return exits.UNREACHABLE
     return exits.DONE if found.is_well else exits.FAILED
 
 
-def _show(found: Verdict) -> None:
-    from synergy.cli import output
-
+def _print_verdict(found: Verdict) -> None:
     colour = {True: "green", False: "red", None: "yellow"}[found.is_well]
     output.say(output.colour(found.text, colour))
     for finding in found.findings[:SHOWN]:
         output.say()
-        _show_finding(finding)
+        _print_finding(finding)
     if len(found.findings) > SHOWN:
         output.say(f"\n... and {len(found.findings) - SHOWN:,} more: --json lists all")
     if found.notes:
@@ -66,9 +59,7 @@ def _show(found: Verdict) -> None:
         output.say(f"note: {note.text}")
 
 
-def _show_finding(finding: Finding) -> None:
-    from synergy.cli import output
-
+def _print_finding(finding: Finding) -> None:
     output.say(f"{finding.kind.value}: {output.one_line(finding.text)}")
     since = output.instant(finding.since)
     if since:

@@ -3,56 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from synergy.cli import options, store_copy
+from synergy.cli import output, store_copy
+from synergy.cli.options import DRY_RUN, JSON, YES, Noun, argument
+from synergy.cli.services import confirm, services
+from synergy.errors import InvalidValue, Refused
 from synergy.runtime.masking import mask
 
 if TYPE_CHECKING:
     from synergy.compose import Project
+    from synergy.storage.protocol import StoreStatus
 
-WORD = "reset"  # what a person types to have everything deleted
-
-
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers,
-        "store",
-        "the store: init, status, reset, backup, copy",
-        "launch.py store status",
-    )
-    init = options.verb(
-        verbs, "init", run_init, "make the store, if there is none", "launch.py store init"
-    )
-    options.json_option(init)
-    options.dry_run_option(init)
-    status = options.verb(
-        verbs, "status", run_status, "show where it is and what is in it", "launch.py store status"
-    )
-    options.json_option(status)
-    reset = options.verb(
-        verbs, "reset", run_reset, "delete everything in the store, and make it anew",
-        "launch.py store reset --yes",
-    )  # fmt: skip
-    options.yes_option(reset)
-    options.json_option(reset)
-    options.dry_run_option(reset)
-    backup = options.verb(
-        verbs, "backup", run_backup, "copy the store into a new file, while others work",
-        "launch.py store backup /backups/synergy-20261121.db",
-    )  # fmt: skip
-    backup.add_argument("file", metavar="FILE", type=Path)
-    options.json_option(backup)
-    options.dry_run_option(backup)
-    store_copy.add(verbs)
+WORD = "reset"  # to be typed before everything is deleted
+NOUN = Noun(
+    "store",
+    "the store: init, status, reset, backup, copy",
+    "launch.py store status",
+    (store_copy.VERBS,),
+)
+add = NOUN.add
 
 
+@NOUN.verb("launch.py store init", JSON, DRY_RUN)
 def run_init(arguments: argparse.Namespace) -> None:
-    """Makes the store."""
+    """Make the store, if there is none."""
     from synergy import compose
-    from synergy.cli import output
 
     project = compose.open_project()
     store = mask(project.settings.store)
@@ -60,69 +38,59 @@ def run_init(arguments: argparse.Namespace) -> None:
     added = [] if arguments.dry_run else compose.prepare_store(project.settings)
     if not arguments.dry_run:
         compose.prepare_bus(project)
-    if arguments.json:
-        output.print_json(
-            {"store": store, "made": is_new, "added": added, "dry_run": arguments.dry_run}
-        )
-        return
     verb = ("would be made" if arguments.dry_run else "is made") if is_new else "is there already"
-    output.say(f"{store} {verb}")
-    for one in () if is_new else added:
-        output.say(f"made the index {one}")
+    lines = [f"{store} {verb}"]
+    if not is_new:
+        lines += [f"made the index {index}" for index in added]
     if project.settings.has_broker and not arguments.dry_run:
-        output.say(f"{mask(project.settings.bus)} has the queues of all processes")
+        lines.append(f"{mask(project.settings.bus)} has the queues of all processes")
+    output.show_change(arguments, {"store": store, "made": is_new, "added": added}, *lines)
 
 
+@NOUN.verb("launch.py store status", JSON)
 def run_status(arguments: argparse.Namespace) -> None:
-    """What the store says of itself."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show where it is and what is in it."""
     with services() as at:
-        found = at.reads.store_status()
-    if arguments.json:
-        output.print_json(found)
-        return
+        output.show(arguments, at.reads.store_status(), _print_status)
+
+
+def _print_status(status: StoreStatus) -> None:
     output.pairs(
         {
-            "engine": f"{found.engine} {found.version}",
-            "location": found.location,
-            "schema": found.schema,
-            "size": output.size(found.size_bytes),
+            "engine": f"{status.engine} {status.version}",
+            "location": status.location,
+            "schema": status.schema,
+            "size": output.size(status.size_bytes),
         }
     )
-    output.table(["rows of", "number"], sorted(found.rows.items()))
-    for warning in found.warnings:
-        output.note(f"{output.colour('warning', 'yellow')}: {warning}")
+    output.table(["rows of", "number"], sorted(status.rows.items()))
+    for warning in status.warnings:
+        output.warn(warning)
 
 
+@NOUN.verb("launch.py store reset --yes", YES, JSON, DRY_RUN)
 def run_reset(arguments: argparse.Namespace) -> None:
-    """Deletes everything."""
+    """Delete everything in the store, and make it anew."""
     from synergy import compose
-    from synergy.cli import output
-    from synergy.cli.services import confirm
 
     project = compose.open_project()
     store = mask(project.settings.store)
     _refuse_while_in_use(project)
-    there = compose.has_store(project.settings)
-    if there:
+    exists = compose.has_store(project.settings)
+    if exists:
         _refuse_while_boxes_report(project)
-    if there and not arguments.dry_run:
+    if exists and not arguments.dry_run:
         confirm(f"Everything in {store} will be deleted.", WORD, is_sure=arguments.yes)
-        compose.empty_bus(project)  # messages of a deployment that is no more would be foreign
+        compose.empty_bus(project)  # its messages refer to rows that are about to go
         compose.remove_store(project.settings)
         compose.open_store(project.settings).close()
-    if arguments.json:
-        output.print_json({"store": store, "reset": there, "dry_run": arguments.dry_run})
-        return
     verb = "would be reset" if arguments.dry_run else "is empty now"
-    output.say(f"{store} {verb if there else 'is not there: nothing to reset'}")
+    line = f"{store} {verb if exists else 'is not there: nothing to reset'}"
+    output.show_change(arguments, {"store": store, "reset": exists}, line)
 
 
 def _refuse_while_in_use(project: Project) -> None:
-    """A supervisor, or what one left behind, would go on writing into a store that is gone."""
-    from synergy.errors import Refused
+    """Raises Refused while a supervisor, or a process it left, may write into the store."""
     from synergy.supervisor import lock
     from synergy.supervisor.host import ProcessHost
 
@@ -136,19 +104,15 @@ def _refuse_while_in_use(project: Project) -> None:
 
 
 def _refuse_while_boxes_report(project: Project) -> None:
-    """The same for other boxes, which share a store on a server."""
+    """Raises Refused while other boxes use the same store on a server."""
     from synergy import compose
-    from synergy.errors import Refused
 
     if project.settings.store_file is not None:
         return
-    store = compose.open_url(project.settings.store)
-    try:
+    with closing(compose.open_url(project.settings.store)) as store:
         now = project.settings.clock.now()
         others = [box for box in store.boxes.all() if box.id != project.settings.box_id]
         alive = [box.id for box in others if not box.is_silent(now)]
-    finally:
-        store.close()
     if alive:
         raise Refused(
             f"boxes work with this store ({', '.join(alive)}): launch.py supervisor stop on each, "
@@ -156,12 +120,14 @@ def _refuse_while_boxes_report(project: Project) -> None:
         )
 
 
+@NOUN.verb(
+    "launch.py store backup /backups/synergy-20261121.db",
+    argument("file", metavar="FILE", type=Path),
+    JSON,
+    DRY_RUN,
+)
 def run_backup(arguments: argparse.Namespace) -> None:
-    """Copies the store."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-    from synergy.errors import InvalidValue, Refused
-
+    """Copy the store into a new file, while others work."""
     target = arguments.file.absolute()
     if target.exists():
         raise Refused(f"{target} is there already: name a new file")
@@ -171,11 +137,9 @@ def run_backup(arguments: argparse.Namespace) -> None:
         if not arguments.dry_run:
             with output.Progress("pages copied") as line:
                 at.store.backup(target, line.show)
-    done = not arguments.dry_run
-    if arguments.json:
-        size = target.stat().st_size if done else None
-        output.print_json({"file": target, "bytes": size, "dry_run": arguments.dry_run})
-    elif done:
-        output.say(f"{target}: {output.size(target.stat().st_size)}")
+    if arguments.dry_run:
+        number, text = None, f"would copy the store to {target}"
     else:
-        output.say(f"would copy the store to {target}")
+        number = target.stat().st_size
+        text = f"{target}: {output.size(number)}"
+    output.show_change(arguments, {"file": target, "bytes": number}, text)

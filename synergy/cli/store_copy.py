@@ -1,12 +1,14 @@
-"""`launch.py store copy`: a store into another one, of whatever engine."""
+"""`launch.py store copy`: copies a store into a new one, of the same or another engine."""
 
 from __future__ import annotations
 
 import argparse
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from synergy.cli import exits, options
+from synergy.cli import exits, output
+from synergy.cli.options import DRY_RUN, JSON, Verbs, argument
+from synergy.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,34 +16,26 @@ if TYPE_CHECKING:
     from synergy.commands.store_copy import Compared, StoreCopy
     from synergy.storage.protocol import Store
 
-_EXAMPLE = """
-    launch.py store copy --from 'sqlite:///<home>/synergy.db' --to mongodb://db-1/synergy
-"""
+URL_HELP = "as in SYNERGY_STORE"
+VERBS = Verbs()
 
 
-def add(verbs: Any) -> None:
-    """Adds the verb to the parser."""
-    copy = options.verb(
-        verbs, "copy", run,
-        "copy a store that nobody works with into a new one, of any engine; broken off, the "
-        "same command goes on where it was", _EXAMPLE,
-    )  # fmt: skip
-    for option, dest in (("--from", "source"), ("--to", "target")):
-        copy.add_argument(
-            option, dest=dest, metavar="URL", required=True, help="as in SYNERGY_STORE"
-        )
-    options.json_option(copy)
-    options.dry_run_option(copy)
+@VERBS.verb(
+    "launch.py store copy --from 'sqlite:///<home>/synergy.db' --to mongodb://db-1/synergy",
+    argument("--from", dest="source", metavar="URL", required=True, help=URL_HELP),
+    argument("--to", dest="target", metavar="URL", required=True, help=URL_HELP),
+    JSON,
+    DRY_RUN,
+)
+def run_copy(arguments: argparse.Namespace) -> int:
+    """Copy a store that is not in use into a new one, of any engine.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Copies, and compares what was copied."""
+    An interrupted copy is continued by the same command.
+    """
     from synergy import compose
-    from synergy.cli import output
     from synergy.commands.store_copy import StoreCopy, refuse_unfinished
     from synergy.commands.store_usage import refuse_while_in_use
     from synergy.config.stores import place, store_url
-    from synergy.errors import Refused
 
     project = compose.open_project()
     settings = project.settings
@@ -66,9 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[str, str]) -> int:
-    """What would be copied."""
+    """Prints what would be copied."""
     from synergy import compose
-    from synergy.cli import output
     from synergy.commands.store_copy import standing
 
     state = None
@@ -87,22 +80,16 @@ def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[s
 
 
 def _copy(arguments: argparse.Namespace, copying: StoreCopy, places: tuple[str, str]) -> int:
-    from synergy.cli import output
-
     with output.Progress("records copied") as line:
         copied = copying.copy(line.show)
     with output.Progress("records compared") as line:
         kinds = copying.compare(line.show)
     is_equal = all(kind.is_equal for kind in kinds)
     if arguments.json:
-        output.print_json(
-            {
-                **_places(places), "dry_run": False, "copied": copied, "equal": is_equal,
-                "kinds": kinds,
-            }
-        )  # fmt: skip
+        facts = {"dry_run": False, "copied": copied, "equal": is_equal, "kinds": kinds}
+        output.print_json({**_places(places), **facts})
     else:
-        _tell(kinds, copied, places)
+        _print_result(kinds, copied, places)
     return exits.DONE if is_equal else exits.FAILED
 
 
@@ -110,9 +97,7 @@ def _places(places: tuple[str, str]) -> dict[str, str]:
     return {"from": places[0], "to": places[1]}
 
 
-def _tell(kinds: Sequence[Compared], copied: int, places: tuple[str, str]) -> None:
-    from synergy.cli import output
-
+def _print_result(kinds: Sequence[Compared], copied: int, places: tuple[str, str]) -> None:
     output.table(
         ["kind", "records", "checksum"],
         [[kind.kind, kind.source.records, kind.source.checksum] for kind in kinds],
@@ -127,6 +112,6 @@ def _tell(kinds: Sequence[Compared], copied: int, places: tuple[str, str]) -> No
         output.say("both were read again: all kinds are equal; the copy can be used")
     else:
         output.say(
-            "the copy cannot be used: the source was written to meanwhile, or somebody wrote into "
-            "the target. Empty it with SYNERGY_STORE=<URL> launch.py store reset, and copy again"
+            "the copy cannot be used: the source or the target was written to meanwhile. "
+            "Empty it with SYNERGY_STORE=<URL> launch.py store reset, and copy again"
         )

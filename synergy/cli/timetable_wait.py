@@ -1,8 +1,9 @@
-"""`launch.py timetable wait`: until a job is done for good."""
+"""`launch.py timetable wait`: waits until the result of a job is final."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from synergy.cli import exits, output
 from synergy.cli.services import START, Services, services
@@ -15,33 +16,30 @@ from synergy.names import TIMETABLE_START
 from synergy.queries.reads import JOURNAL
 from synergy.queries.views import Standing
 
-POLL = 2.0  # seconds after which it looks without being woken
-SHARE = 10  # a look is followed by a pause of so many times its length, so that waiting is cheap
+POLL = 2.0  # seconds between two queries without a notification
+PAUSE_FACTOR = 10  # a pause lasts at least this many times the query before it: waiting is cheap
 
 
 def wait(arguments: argparse.Namespace) -> int:
-    """Waits, then tells how it ended; the exit code says whether there is a result."""
+    """Waits for the job, prints how it ended; the exit code says whether there is a result."""
     with services() as at:
         at.managed(arguments.process).qualifier.parse(arguments.timeperiod)
         if not at.reads.is_led(arguments.process):
             output.note(f"no scheduler leads its tree, so this may wait for long: {START}")
-        listener = at.bus.listener(JOURNAL)
-        try:
+        with closing(at.bus.listener(JOURNAL)) as listener:
             found = _wait(at, arguments, listener, SystemClock())
-        finally:
-            listener.close()
-        return _tell(at, arguments, found)
+        return _show(at, arguments, found)
 
 
 def _wait(
     at: Services, arguments: argparse.Namespace, listener: Waiter, clock: Clock
 ) -> Standing | None:
-    """How the job stands in the end, or when time is over; None: there is no timetable yet."""
+    """The job's standing at the end or at the timeout; None without a timetable."""
     began = clock.monotonic()
     with output.Progress(f"{arguments.process} {arguments.timeperiod}: jobs finished") as line:
         while True:
-            looked = clock.monotonic()
-            standing = _look(at, arguments)
+            queried = clock.monotonic()
+            standing = _query(at, arguments)
             now = clock.monotonic()
             if standing is not None:
                 line.show(standing.finished, standing.total)
@@ -50,24 +48,24 @@ def _wait(
             left = POLL if arguments.timeout is None else began + arguments.timeout - now
             if left <= 0:
                 return standing
-            _pause(listener, clock, min(POLL, left), (now - looked) * SHARE)
+            _pause(listener, clock, min(POLL, left), (now - queried) * PAUSE_FACTOR)
 
 
-def _look(at: Services, arguments: argparse.Namespace) -> Standing | None:
+def _query(at: Services, arguments: argparse.Namespace) -> Standing | None:
     if at.store.facts.get(TIMETABLE_START) is None:
         return None
     return at.reads.standing(arguments.process, arguments.timeperiod)
 
 
 def _pause(listener: Waiter, clock: Clock, longest: float, shortest: float) -> None:
-    """Until somebody wakes us, but not before `shortest` seconds are over."""
+    """Waits for a notification or `longest` seconds, and for at least `shortest` seconds."""
     until = clock.monotonic() + min(shortest, longest)
     listener.wait(longest)
     while (rest := until - clock.monotonic()) > 0:
         listener.wait(rest)
 
 
-def _tell(at: Services, arguments: argparse.Namespace, found: Standing | None) -> int:
+def _show(at: Services, arguments: argparse.Namespace, found: Standing | None) -> int:
     if found is None:
         raise Refused(f"the timetable still has no start: {START}")
     is_done = found.is_settled and found.state in (JobState.PROCESSED, JobState.NOOP)

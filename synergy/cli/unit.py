@@ -3,64 +3,41 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from synergy.cli import options
+from synergy.cli import output
+from synergy.cli.options import CHANGE, CURSOR, JSON, Noun, argument, limit
+from synergy.cli.services import actor, services
 from synergy.model.unit_of_work import UnitState
 
+if TYPE_CHECKING:
+    from synergy.queries.views import UnitPage
 
-def add(subparsers: Any) -> None:
-    """Adds the noun to the parser."""
-    verbs = options.noun(
-        subparsers,
-        "unit",
-        "units of work: show, cancel, retry",
-        "launch.py unit list --state invalid",
-    )
-    listing = options.verb(
-        verbs, "list", run_list, "show units, newest first",
-        "launch.py unit list --process SiteDailyAggregator --state invalid",
-    )  # fmt: skip
-    listing.add_argument("--process", metavar="PROCESS")
-    listing.add_argument("--state", choices=[state.value for state in UnitState])
-    listing.add_argument(
-        "--limit", metavar="N", type=options.positive, default=50, help="default: 50"
-    )
-    listing.add_argument("--cursor", metavar="C", help="the next page, as the last one named it")
-    options.json_option(listing)
-    for name, run, help_ in (
-        ("show", run_show, "show all that is known of a unit"),
-        ("log", run_log, "show what workers wrote while they carried a unit out"),
-    ):
-        parser = options.verb(verbs, name, run, help_, f"launch.py unit {name} 5f0c9a...")
-        parser.add_argument("id", metavar="ID")
-        options.json_option(parser)
-    for name, run, help_ in (
-        (
-            "cancel",
-            run_cancel,
-            "cancel a unit that is not finished; its job is failed, its run canceled",
-        ),
-        ("retry", run_retry, "hand a failed unit out again at once, its failures forgiven"),
-    ):
-        parser = options.verb(verbs, name, run, help_, f"launch.py unit {name} 5f0c9a... --dry-run")
-        parser.add_argument("id", metavar="ID")
-        options.change_options(parser)
+ID = argument("id", metavar="ID")
+NOUN = Noun("unit", "units of work: show, cancel, retry", "launch.py unit list --state invalid")
+add = NOUN.add
 
 
+@NOUN.verb(
+    "launch.py unit list --process SiteDailyAggregator --state invalid",
+    argument("--process", metavar="PROCESS"),
+    argument("--state", choices=[state.value for state in UnitState]),
+    limit(50),
+    CURSOR,
+    JSON,
+)
 def run_list(arguments: argparse.Namespace) -> None:
-    """A page of units."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show units, newest first."""
     with services() as at:
         if arguments.process is not None:
             at.working(arguments.process)
         state = None if arguments.state is None else UnitState(arguments.state)
         page = at.reads.units(arguments.process, state, arguments.limit, arguments.cursor)
-    if arguments.json:
-        output.print_json(page)
-        return
+    output.show(arguments, page, _print_page)
+
+
+def _print_page(page: UnitPage) -> None:
     output.table(
         ["unit", "process", "timeperiod", "generation", "state", "attempt", "created", "reason"],
         [
@@ -77,30 +54,20 @@ def run_list(arguments: argparse.Namespace) -> None:
             for unit in page.items
         ],
     )
-    if page.next is not None:
-        output.note(f"there are more: --cursor {page.next}")
+    output.note_more(page.next)
 
 
+@NOUN.verb("launch.py unit show 5f0c9a...", ID, JSON)
 def run_show(arguments: argparse.Namespace) -> None:
-    """All fields of a unit."""
-    from dataclasses import asdict
-
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show all that is known of a unit."""
     with services() as at:
         unit = at.reads.unit(arguments.id)
-    if arguments.json:
-        output.print_json(unit)
-    else:
-        output.pairs(asdict(unit))
+    output.show(arguments, unit, lambda unit: output.pairs(asdict(unit)))
 
 
+@NOUN.verb("launch.py unit log 5f0c9a...", ID, JSON)
 def run_log(arguments: argparse.Namespace) -> None:
-    """The lines of its log."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-
+    """Show what workers wrote while they carried a unit out."""
     with services() as at:
         lines = at.reads.unit_log(arguments.id)
     if arguments.json:
@@ -113,38 +80,33 @@ def run_log(arguments: argparse.Namespace) -> None:
         output.say(f"{output.instant(line.at)} attempt {line.attempt} {line.level}: {text}")
 
 
+@NOUN.verb("launch.py unit cancel 5f0c9a... --dry-run", ID, *CHANGE)
 def run_cancel(arguments: argparse.Namespace) -> None:
-    """Cancels it."""
+    """Cancel a unit that is not finished; its job is failed, its run canceled."""
     _move(arguments, UnitState.CANCELED)
 
 
+@NOUN.verb("launch.py unit retry 5f0c9a... --dry-run", ID, *CHANGE)
 def run_retry(arguments: argparse.Namespace) -> None:
-    """Hands it out again."""
+    """Hand a failed unit out again at once, its failures forgiven."""
     _move(arguments, UnitState.REQUESTED)
 
 
 def _move(arguments: argparse.Namespace, after: UnitState) -> None:
-    from synergy.cli import output
-    from synergy.cli.services import actor, services
-
     with services() as at:
         unit = at.reads.unit(arguments.id)
         act = at.unit_commands.cancel if after is UnitState.CANCELED else at.unit_commands.retry
         act(unit, actor(arguments.reason), at.now, dry_run=arguments.dry_run)
-    if arguments.json:
-        output.print_json(
-            {
-                "unit": unit.id,
-                "process": unit.process,
-                "timeperiod": unit.timeperiod,
-                "before": unit.state.value,
-                "after": after.value,
-                "dry_run": arguments.dry_run,
-            }
-        )
-        return
     verb = "would become" if arguments.dry_run else "became"
-    output.say(
+    output.show_change(
+        arguments,
+        {
+            "unit": unit.id,
+            "process": unit.process,
+            "timeperiod": unit.timeperiod,
+            "before": unit.state.value,
+            "after": after.value,
+        },
         f"unit {unit.id} of {unit.process} {unit.timeperiod}: {unit.state.value} {verb} "
-        f"{after.value}"
+        f"{after.value}",
     )

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from synergy.cli import outcomes
 from synergy.cli.output import colour, say
 from synergy.clock import SystemClock
+from tests.runner import outcomes
 
 LANES = (os.cpu_count() or 1) + 1  # one more than can work: tests of real processes wait a lot
 SOUND = (0, 5)  # pytest's codes of success: 5 means that there was nothing to do

@@ -425,7 +425,10 @@ def test_running_a_process_imports_no_other_family_of_commands():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     families = {name for name in loaded if name.startswith("synergy.cli.")}
-    assert families == {f"synergy.cli.{name}" for name in ("main", "exits", "options", "process")}
+    assert families == {
+        f"synergy.cli.{name}"
+        for name in ("main", "exits", "options", "output", "process", "services")
+    }
     assert not {
         name
         for name in loaded

@@ -182,7 +182,7 @@ def test_a_dry_run_changes_nothing(commands, file, typed):
         shown = commands.json("user", *argv, "--dry-run")
         assert shown["dry_run"] is True
         assert "secret" not in shown
-        assert commands.ok("user", *argv, "--dry-run").startswith("would be so: ")
+        assert commands.ok("user", *argv, "--dry-run").startswith("dry run: ")
     assert file.read_bytes() == before
 
 

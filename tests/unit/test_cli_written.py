@@ -141,8 +141,8 @@ def test_what_is_no_such_file_is_refused_with_the_reason(written, text, reason):
 
 
 def test_what_is_repeated_counts_as_often_as_it_is_there(written, monkeypatch):
-    assert cli_written.MOST == 5_000_000
-    monkeypatch.setattr(cli_written, "MOST", 1_000)
+    assert cli_written.MOST_VALUES == 5_000_000
+    monkeypatch.setattr(cli_written, "MOST_VALUES", 1_000)
     with pytest.raises(InvalidValue, match="more than 1,000 values"):
         read_documents(written(BOMB))
     assert len(read_documents(written("- &a {k: [x, x]}\n" + "- *a\n" * 248))) == 249

@@ -1,6 +1,7 @@
-"""A plugin of pytest: writes how each test ended, a line of JSON each, for `launch.py test`.
+"""A pytest plugin that writes the outcome of each test, one JSON object a line.
 
-It imports nothing of pytest, which the runtime does not have; hence `Any` for what pytest passes.
+It imports nothing from pytest, which the runtime environment lacks; hence `Any` for pytest's
+objects.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 FILE = "SYNERGY_TEST_OUTCOMES"
-STORY = "story"  # a mark: the tests of a module need one another, and are tried again together
+STORY = "story"  # a mark: the tests of a module build on one another and are repeated together
 
 
 def pytest_configure(config: Any) -> None:
-    """Begins to write, if it is said where."""
+    """Registers the recorder if the environment names a file."""
     if FILE in os.environ:
         config.pluginmanager.register(_Recorder(Path(os.environ.pop(FILE))))
 
@@ -36,7 +37,7 @@ class _Recorder:
         self._file.close()
 
     def _write(self, report: Any, *, is_story: bool) -> None:
-        told = report.longrepr
-        reason = told[2] if report.skipped and isinstance(told, tuple) else ""
+        detail = report.longrepr
+        reason = detail[2] if report.skipped and isinstance(detail, tuple) else ""
         line = {"test": report.nodeid, "outcome": report.outcome, "reason": reason}
         self._file.write(json.dumps({**line, "is_story": is_story}) + "\n")
