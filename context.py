@@ -1,9 +1,9 @@
-"""The deployment: which processes there are, when they run, and what they depend on.
+"""The deployment: its processes, when they run, and what they depend on.
 
-This is the illustration suite: imagined or ingested visits become sessions, and sessions
-statistics of sites and clients, and alerts. Every field is explained in `docs/context.md`.
+This is the illustration suite: generated or ingested visits become sessions, and sessions become
+statistics of sites and clients, and alerts. `docs/context.md` explains every field.
 """
-# ruff: noqa: ERA001 - at the end there are examples, to be uncommented
+# ruff: noqa: ERA001 - the examples at the end are to be uncommented
 
 import sys
 from pathlib import Path
@@ -45,16 +45,6 @@ TREE_CLIENT_VERTICAL = "client"
 TREE_ALERT_HORIZONTAL = "alert"
 TREE_REPORT_HORIZONTAL = "report"
 
-TOKEN_SCHEDULER = "scheduler"
-TOKEN_AGENT = "agent"
-TOKEN_MX = "mx"
-TOKEN_SESSION = "session"
-TOKEN_STREAM = "stream"
-TOKEN_SITE = "site"
-TOKEN_CLIENT = "client"
-TOKEN_ALERT = "alert"
-TOKEN_REPORT = "report"
-
 COLLECTION_SINGLE_SESSION = "single_session"
 COLLECTION_SITE_HOURLY = "site_hourly"
 COLLECTION_SITE_DAILY = "site_daily"
@@ -65,11 +55,8 @@ COLLECTION_CLIENT_MONTHLY = "client_monthly"
 COLLECTION_CLIENT_YEARLY = "client_yearly"
 COLLECTION_ALERT_DAILY = "alert_daily"
 
-MX_PAGE_TRAFFIC = "traffic"
-MX_PAGE_REPORTS = "reports"
-
 EVERY_BOX = [".*"]
-CLIENTS = {  # which client owns a site; all others belong to `unassigned`
+CLIENTS = {  # the owner of each site; other sites belong to `unassigned`
     "semicomplete.com": "semicomplete",
     "example.com": "example",
     "shop.example.com": "example",
@@ -79,41 +66,41 @@ process_context = {
     PROCESS_SCHEDULER: daemon_context_entry(
         process_name=PROCESS_SCHEDULER,
         classname="synergy.scheduler.scheduler.Scheduler.start",
-        token=TOKEN_SCHEDULER,
+        token="scheduler",
         present_on_boxes=EVERY_BOX,
     ),
     PROCESS_AGENT: daemon_context_entry(
         process_name=PROCESS_AGENT,
         classname="synergy.agent.agent.Agent.start",
-        token=TOKEN_AGENT,
+        token="agent",
         present_on_boxes=EVERY_BOX,
     ),
     PROCESS_MX: daemon_context_entry(
         process_name=PROCESS_MX,
         classname="synergy.mx.server.MX.start",
-        token=TOKEN_MX,
+        token="mx",
         present_on_boxes=EVERY_BOX,
     ),
     PROCESS_SINGLE_SESSION: daemon_context_entry(
         process_name=PROCESS_SINGLE_SESSION,
         classname="workers.single_session_worker.SingleSessionWorker.start",
-        token=TOKEN_SESSION,
+        token="session",
         instances=2,
         present_on_boxes=EVERY_BOX,
     ),
     PROCESS_EVENT_STREAM: daemon_context_entry(
         process_name=PROCESS_EVENT_STREAM,
         classname="workers.event_stream_generator.EventStreamGenerator.start",
-        token=TOKEN_STREAM,
+        token="stream",
         arguments={"queue": PROCESS_SINGLE_SESSION},
         is_on="demo_stream",
         present_on_boxes=EVERY_BOX,
     ),
-    # Sites: worked on while their periods are open, so that today's numbers are there today.
+    # Sites: processed while their periods are open, so that today's numbers are available today.
     PROCESS_SITE_HOURLY: managed_context_entry(
         process_name=PROCESS_SITE_HOURLY,
         classname="workers.site_hourly_aggregator.SiteHourlyAggregator.start",
-        token=TOKEN_SITE,
+        token="site",
         time_qualifier=QUALIFIER_HOURLY,
         source=COLLECTION_SINGLE_SESSION,
         sink=COLLECTION_SITE_HOURLY,
@@ -126,7 +113,7 @@ process_context = {
     PROCESS_SITE_DAILY: managed_context_entry(
         process_name=PROCESS_SITE_DAILY,
         classname="workers.site_daily_aggregator.SiteDailyAggregator.start",
-        token=TOKEN_SITE,
+        token="site",
         time_qualifier=QUALIFIER_DAILY,
         source=COLLECTION_SITE_HOURLY,
         sink=COLLECTION_SITE_DAILY,
@@ -138,7 +125,7 @@ process_context = {
     PROCESS_SITE_MONTHLY: managed_context_entry(
         process_name=PROCESS_SITE_MONTHLY,
         classname="workers.site_monthly_aggregator.SiteMonthlyAggregator.start",
-        token=TOKEN_SITE,
+        token="site",
         time_qualifier=QUALIFIER_MONTHLY,
         source=COLLECTION_SITE_DAILY,
         sink=COLLECTION_SITE_MONTHLY,
@@ -150,7 +137,7 @@ process_context = {
     PROCESS_SITE_YEARLY: managed_context_entry(
         process_name=PROCESS_SITE_YEARLY,
         classname="workers.site_yearly_aggregator.SiteYearlyAggregator.start",
-        token=TOKEN_SITE,
+        token="site",
         time_qualifier=QUALIFIER_YEARLY,
         source=COLLECTION_SITE_MONTHLY,
         sink=COLLECTION_SITE_YEARLY,
@@ -159,11 +146,11 @@ process_context = {
         trigger_frequency="every 60",
         present_on_boxes=EVERY_BOX,
     ),
-    # Clients and alerts: once, when the sites' period is done.
+    # Clients and alerts: processed once, when the period of the sites is finished.
     PROCESS_CLIENT_DAILY: managed_context_entry(
         process_name=PROCESS_CLIENT_DAILY,
         classname="workers.client_daily_aggregator.ClientDailyAggregator.start",
-        token=TOKEN_CLIENT,
+        token="client",
         time_qualifier=QUALIFIER_DAILY,
         source=COLLECTION_SITE_DAILY,
         sink=COLLECTION_CLIENT_DAILY,
@@ -176,7 +163,7 @@ process_context = {
     PROCESS_CLIENT_MONTHLY: managed_context_entry(
         process_name=PROCESS_CLIENT_MONTHLY,
         classname="workers.client_monthly_aggregator.ClientMonthlyAggregator.start",
-        token=TOKEN_CLIENT,
+        token="client",
         time_qualifier=QUALIFIER_MONTHLY,
         source=COLLECTION_CLIENT_DAILY,
         sink=COLLECTION_CLIENT_MONTHLY,
@@ -188,7 +175,7 @@ process_context = {
     PROCESS_CLIENT_YEARLY: managed_context_entry(
         process_name=PROCESS_CLIENT_YEARLY,
         classname="workers.client_yearly_aggregator.ClientYearlyAggregator.start",
-        token=TOKEN_CLIENT,
+        token="client",
         time_qualifier=QUALIFIER_YEARLY,
         source=COLLECTION_CLIENT_MONTHLY,
         sink=COLLECTION_CLIENT_YEARLY,
@@ -200,7 +187,7 @@ process_context = {
     PROCESS_ALERT_DAILY: managed_context_entry(
         process_name=PROCESS_ALERT_DAILY,
         classname="workers.alert_daily_worker.AlertDailyWorker.start",
-        token=TOKEN_ALERT,
+        token="alert",
         time_qualifier=QUALIFIER_DAILY,
         source=COLLECTION_SITE_DAILY,
         sink=COLLECTION_ALERT_DAILY,
@@ -210,16 +197,16 @@ process_context = {
         trigger_frequency="every 60",
         present_on_boxes=EVERY_BOX,
     ),
-    # A program instead of a Python worker. Yearly, because each run starts a process of its own:
-    # a decade is ten of them.
+    # A program instead of a Python worker. Each unit of work starts it as a process of its own.
     PROCESS_YEARLY_REPORT: managed_context_entry(
         process_name=PROCESS_YEARLY_REPORT,
         command=[
-            sys.executable, str(ROOT / "launch.py"), "report", COLLECTION_SITE_YEARLY,
-            "--from", "${start}", "--to", "${end}",
-            "--csv", "${home}/reports/site_yearly-${timeperiod}.csv",
+            sys.executable,
+            str(ROOT / "launch.py"),
+            *["report", COLLECTION_SITE_YEARLY, "--from", "${start}", "--to", "${end}"],
+            *["--csv", "${home}/reports/site_yearly-${timeperiod}.csv"],
         ],
-        token=TOKEN_REPORT,
+        token="report",
         time_qualifier=QUALIFIER_YEARLY,
         state_machine_name=STATE_MACHINE_DISCRETE,
         blocking_type=BLOCKING_DEPENDENCIES,
@@ -227,55 +214,57 @@ process_context = {
         max_active=2,
         present_on_boxes=EVERY_BOX,
     ),
-}  # fmt: skip
+}
 
 timetable_context = {
     TREE_SITE_VERTICAL: timetable_tree_entry(
         tree_name=TREE_SITE_VERTICAL,
         enclosed_processes=[
-            PROCESS_SITE_YEARLY, PROCESS_SITE_MONTHLY, PROCESS_SITE_DAILY, PROCESS_SITE_HOURLY,
+            PROCESS_SITE_YEARLY,
+            PROCESS_SITE_MONTHLY,
+            PROCESS_SITE_DAILY,
+            PROCESS_SITE_HOURLY,
         ],
         dependent_on=[],
-        mx_name=TOKEN_SITE,
-        mx_page=MX_PAGE_TRAFFIC,
+        mx_name="site",
+        mx_page="traffic",
     ),
     TREE_CLIENT_VERTICAL: timetable_tree_entry(
         tree_name=TREE_CLIENT_VERTICAL,
         enclosed_processes=[PROCESS_CLIENT_YEARLY, PROCESS_CLIENT_MONTHLY, PROCESS_CLIENT_DAILY],
         dependent_on=[TREE_SITE_VERTICAL],
-        mx_name=TOKEN_CLIENT,
-        mx_page=MX_PAGE_TRAFFIC,
+        mx_name="client",
+        mx_page="traffic",
     ),
     TREE_ALERT_HORIZONTAL: timetable_tree_entry(
         tree_name=TREE_ALERT_HORIZONTAL,
         enclosed_processes=[PROCESS_ALERT_DAILY],
         dependent_on=[TREE_SITE_VERTICAL],
-        mx_name=TOKEN_ALERT,
-        mx_page=MX_PAGE_TRAFFIC,
+        mx_name="alert",
+        mx_page="traffic",
     ),
     TREE_REPORT_HORIZONTAL: timetable_tree_entry(
         tree_name=TREE_REPORT_HORIZONTAL,
         enclosed_processes=[PROCESS_YEARLY_REPORT],
         dependent_on=[TREE_SITE_VERTICAL],
-        mx_name=TOKEN_REPORT,
-        mx_page=MX_PAGE_REPORTS,
+        mx_name="report",
+        mx_page="reports",
     ),
-}  # fmt: skip
+}
 
-# What runs beside the timetable: an example of each kind, to be uncommented one by one. They need
-# `all_of`, `cron`, `event`, `schedule_context_entry` and `webhook`, and the program at the end
-# `freerun_context_entry`, from `synergy.config.context`. What else can be said:
-# `docs/schedule-files.md`.
+# Schedules: an example of each kind, to be uncommented. They need `all_of`, `cron`, `event`,
+# `schedule_context_entry` and `webhook`, and the program at the end `freerun_context_entry`, from
+# `synergy.config.context`. `docs/schedule-files.md` explains every field.
 schedule_context: dict[str, object] = {
-    # When somebody says `event emit TIME_BASED cron`, and a file came below `/dir/path/` within the
-    # last 3600 seconds. An event with the life 0 counts only in the moment that it comes.
+    # After `event emit TIME_BASED cron`, if a file arrived below `/dir/path/` within the last
+    # 3600 seconds. An event with lifetime 0 counts only at the moment of its arrival.
     # "after-files": schedule_context_entry(
     #     schedule_name="after-files",
     #     process="Importer",
     #     trigger=all_of(event("FILE", "/dir/path/", 3600), event("TIME BASED", "cron", 0)),
     # ),
     #
-    # The same, as configurations of event dependencies have it.
+    # The same, as a list of dependencies.
     # "after-files-again": schedule_context_entry(
     #     schedule_name="after-files-again",
     #     process="Importer",
@@ -285,7 +274,7 @@ schedule_context: dict[str, object] = {
     #     ],
     # ),
     #
-    # Every night at 02:30, when it is that time in Berlin.
+    # Every night at 02:30 in Berlin.
     # "nightly": schedule_context_entry(
     #     schedule_name="nightly",
     #     process="Importer",
@@ -293,7 +282,7 @@ schedule_context: dict[str, object] = {
     #     zone="Europe/Berlin",
     # ),
     #
-    # A request instead of a program.
+    # A webhook instead of a program.
     # "daily-numbers": schedule_context_entry(
     #     schedule_name="daily-numbers",
     #     trigger=cron("0 9 * * 1-5"),
@@ -301,7 +290,7 @@ schedule_context: dict[str, object] = {
     # ),
 }
 
-# The program that these run belongs into `process_context`:
+# The program that they run; it belongs into `process_context`:
 # "Importer": freerun_context_entry(
 #     process_name="Importer",
 #     command=["/opt/import/run.sh", "--folder", "/dir/path", "--due", "${timeperiod}"],

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Starts Synergy. Makes its environment `.venv` first when that is missing or out of date.
+"""Starts Synergy; first creates its environment `.venv`, or updates it.
 
-Standard library alone. Commands of operation need the packages of requirements.txt; `test` and
-`bench` those of requirements-test.txt on top. What requirements-local.txt names, if there is such
-a file, is installed last. An update installs in place, so that what was added by pip stays; only
-another version of Python has the environment made from nothing. With `SYNERGY_NO_VENV=1`
-(containers, distributions) the interpreter that runs this is taken as it is.
+This file uses the standard library only. `test` and `bench` need the packages of
+requirements-test.txt besides those of requirements.txt; the packages of requirements-local.txt,
+if it exists, are installed last. An update keeps packages that were added by pip; another version
+of Python starts from an empty environment. With `SYNERGY_NO_VENV=1` (containers, distributions)
+the current interpreter is used as it is.
 """
 
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036  older ones get this far, and should be told
+if sys.version_info < (3, 11):  # noqa: UP036  an older Python gets this far
     sys.stderr.write(
         "Synergy needs Python 3.11 or later; this is {}.{}.\n"
         "Install a newer one and run, for example: python3.11 launch.py ...\n".format(
@@ -35,12 +35,13 @@ LOCAL = PROJECT / "requirements-local.txt"
 VENV = PROJECT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "stamps"
+CONSTRAINTS = STAMPS / "constraints.txt"
 MADE_WITH = STAMPS / "python"
-FORMER_STAMP = VENV / "installed"  # of environments that were made before locks had stamps
+FORMER_STAMP = VENV / "installed"  # of environments older than the stamps
 UNFINISHED = "unfinished\n"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
-PROJECT_NOUNS = {  # commands of this project beside those of the library: module and help
+PROJECT_NOUNS = {  # commands of the project: module, which container images may omit, and help
     "ingest": ("workers.commands.ingest", "read access logs"),
     "report": ("workers.commands.report", "print the documents of a collection"),
     "test": ("tests.runner.command", "run the tests"),
@@ -49,32 +50,33 @@ PROJECT_NOUNS = {  # commands of this project beside those of the library: modul
 USAGE = """\
 usage: launch.py install [--test]
 
-Makes the environment .venv, or brings it up to date, and does nothing else.
+Creates the environment .venv, or updates it, and does nothing else.
 
-  --test   with what `test` and `bench` need on top (requirements-test.txt)
+  --test   with the packages that `test` and `bench` need (requirements-test.txt)
 
 example:
   python3 launch.py install --test
 """
 NO_ENSUREPIP = """\
-This Python cannot make virtual environments: its module ensurepip is missing.
+This Python cannot create virtual environments: its module ensurepip is missing.
 Next: install it (Debian, Ubuntu: apt install python{0}-venv) and run the same command again,
 or set SYNERGY_NO_VENV=1 to use this Python with the packages of requirements.txt in it."""
-CAUSES = {  # what the system says, and what to do
+ADVICE = {  # for messages of the system
     "No space left on device": "free some space, for the project and for temporary files (TMPDIR)",
     "Disk quota exceeded": "free some space: the disk quota is used up",
-    "Read-only file system": "have the project on a file system that can be written to",
-    "Permission denied": "be a user who may write into the folder of the project",
+    "Read-only file system": "move the project to a writable file system",
+    "Permission denied": "run as a user who may write into the folder of the project",
 }
+OTHERWISE_LOCAL = "correct requirements-local.txt, or move it away (or is there no network?)"
 OTHERWISE = "see the lines above (no network, a proxy?)"
 
 
 class SetupError(Exception):
-    """The environment cannot be made; the message says what to do."""
+    """The environment cannot be set up; the message says what to do."""
 
 
 def main(argv: list[str]) -> int:
-    """Brings the environment up to date, goes into it, and runs the command line."""
+    """Updates the environment, restarts within it, and runs the command line."""
     if argv == ["--version"]:
         from synergy import __version__
 
@@ -99,74 +101,72 @@ def main(argv: list[str]) -> int:
         return 0
     from synergy.cli import main as command_line
 
-    command_line.NOUNS.update(
-        {noun: found for noun, found in PROJECT_NOUNS.items() if is_there(found[0])}
-    )
+    for noun, (module, help_) in PROJECT_NOUNS.items():
+        if PROJECT.joinpath(*module.split(".")).with_suffix(".py").exists():
+            command_line.NOUNS[noun] = (module, help_)
     return command_line.main(argv)
 
 
-def is_there(module: str) -> bool:
-    """Whether this installation has a module of the project: images leave tests and benches out."""
-    return PROJECT.joinpath(*module.split(".")).with_suffix(".py").exists()
-
-
 def show_usage(argv: list[str]) -> int:
-    """Help is an answer; anything else that is no usage of `install` is a mistake."""
+    """Prints the usage of `install`: as a result with `-h`, else as an error."""
     is_help = bool({"-h", "--help"} & set(argv))
     (sys.stdout if is_help else sys.stderr).write(USAGE)
     return 0 if is_help else 2
 
 
 def is_inside() -> bool:
-    """Whether this Python is the one of the environment."""
+    """Whether this Python is that of the environment."""
     return Path(sys.prefix).resolve() == VENV.resolve()
 
 
 def ensure_environment(locks: list[Path]) -> None:
-    """Has everything of these locks in `.venv`; one process at a time sees to it."""
+    """Installs these files, in one process at a time."""
     if not outdated(locks):
         return
     lock = os.open(PROJECT, os.O_RDONLY)
     try:
-        take(lock)
+        acquire(lock)
         if outdated(locks):
-            update_environment(locks, lock)
+            if not is_made():
+                create_environment(lock)
+            for requirements in outdated(locks):
+                install(requirements, lock)
+            note("The environment is ready.")
     except OSError as error:
         raise SetupError(failure(str(error), "Setting up .venv failed")) from error
     finally:
         os.close(lock)
 
 
-def take(lock: int) -> None:
-    """Waits until nobody else sets up."""
+def acquire(lock: int) -> None:
+    """Waits until no other process sets up the environment."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        tell("Another process is setting up .venv: waiting for it ...")
+        note("Another process is setting up .venv: waiting for it ...")
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def outdated(locks: list[Path]) -> list[Path]:
-    """Which files are to be installed, in this order; the local one after any other."""
-    found = [lock for lock in locks if not is_made() or stamp(lock) != wanted(lock)]
-    if LOCAL.exists() and (found or stamp(LOCAL) != wanted(LOCAL)):
-        found.append(LOCAL)
-    return found
+    """The files to install, in order; the local one after any other."""
+    found = [lock for lock in locks if not is_made() or stamp(lock) != expected_stamp(lock)]
+    is_local_outdated = LOCAL.exists() and (found or stamp(LOCAL) != expected_stamp(LOCAL))
+    return [*found, LOCAL] if is_local_outdated else found
 
 
 def is_made() -> bool:
-    """Whether there is an environment for this Python, of which only packages may be missing."""
+    """Whether an environment for this version of Python exists, complete or not."""
     made_with = read(MADE_WITH) or " ".join(read(FORMER_STAMP).split()[-1:])
     return is_inside() or (PYTHON.exists() and made_with.strip() == VERSION)
 
 
 def stamp(requirements: Path) -> str:
-    """What the environment says of a file: what was installed, unfinished, or nothing."""
+    """The stamp of a file: a digest of what was installed, `UNFINISHED`, or ""."""
     return read(STAMPS / requirements.name)
 
 
-def wanted(requirements: Path) -> str:
-    """What the stamp says once the file is installed, the local one on top of the locks."""
+def expected_stamp(requirements: Path) -> str:
+    """The stamp of a file that is installed; the local one depends on those of the locks."""
     digest = hashlib.sha256(requirements.read_bytes())
     if requirements == LOCAL:
         digest.update((stamp(RUNTIME) + stamp(TEST)).encode())
@@ -174,55 +174,47 @@ def wanted(requirements: Path) -> str:
 
 
 def read(path: Path) -> str:
-    """The text of a file; "" if there is none."""
-    try:
-        return path.read_text()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
+    """The text of a file; "" if it does not exist."""
+    return path.read_text() if path.is_file() else ""
 
 
 def write(path: Path, text: str) -> None:
-    """Writes a file, as a whole or not at all."""
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(text)
-    unfinished.replace(path)
+    """Writes a file atomically."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
 
 
-def update_environment(locks: list[Path], lock: int) -> None:
-    """Installs what is out of date, in an environment that is made if there is none."""
-    if not is_made():
-        make_environment(lock)
-    for requirements in outdated(locks):
-        install(requirements, lock)
-    tell("The environment is ready.")
-
-
-def make_environment(lock: int) -> None:
-    """An environment with nothing but pip; the stamp is written last."""
+def create_environment(lock: int) -> None:
+    """Creates an environment with pip only; its stamp is written last."""
     if importlib.util.find_spec("ensurepip") is None:
         raise SetupError(NO_ENSUREPIP.format(VERSION))
     if (STAMPS / RUNTIME.name).exists():
-        tell(f"The environment .venv is not one of Python {VERSION}. What was added to it by pip")
-        tell("is to be added again; requirements-local.txt is installed again.")
+        note(f"The environment .venv is not one of Python {VERSION}. Packages added by pip")
+        note("have to be added again; requirements-local.txt is installed again.")
     for path in (MADE_WITH, FORMER_STAMP):
         path.unlink(missing_ok=True)
     venv = [sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)]
     run("Making the environment .venv", venv, lock)
-    pip = [str(PYTHON), "-I", "-m", "ensurepip", "--default-pip"]  # venv itself hides why it failed
-    run("Putting pip into it", pip, lock)
+    # By itself, because venv hides the errors of ensurepip.
+    run("Installing pip", [str(PYTHON), "-I", "-m", "ensurepip", "--default-pip"], lock)
     STAMPS.mkdir()
     write(MADE_WITH, f"{VERSION}\n")
 
 
 def install(requirements: Path, lock: int) -> None:
-    """Installs what a file names and is not there; all of it if that was interrupted before.
+    """Installs the missing packages of a file; all of them after an interruption.
 
-    What is interrupted may leave a package that looks whole and is not.
+    An interrupted installation may leave an incomplete package that pip takes for installed.
     """
     STAMPS.mkdir(exist_ok=True)
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     command = [*pip, "install", "--no-cache-dir", "--progress-bar", "off", "-r", str(requirements)]
-    command += options_for_local() if requirements == LOCAL else ["--require-hashes"]
+    if requirements == LOCAL:  # it must not change the locked versions of the runtime packages
+        write(CONSTRAINTS, "\n".join(pins(RUNTIME)) + "\n")
+        command += ["--constraint", str(CONSTRAINTS)]
+    else:
+        command += ["--require-hashes"]
     if stamp(requirements) == UNFINISHED:
         command += ["--force-reinstall"]
     elif requirements == TEST:
@@ -230,15 +222,8 @@ def install(requirements: Path, lock: int) -> None:
     write(STAMPS / requirements.name, UNFINISHED)
     step = f"Installing the packages of {requirements.name}"
     run(step, command, lock, len(pins(requirements)), requirements)
-    write(STAMPS / requirements.name, wanted(requirements))
+    write(STAMPS / requirements.name, expected_stamp(requirements))
     write(MADE_WITH, f"{VERSION}\n")
-
-
-def options_for_local() -> list[str]:
-    """Holds packages that Synergy runs with to their locked versions; hashes are theirs alone."""
-    constraints = STAMPS / "constraints.txt"
-    write(constraints, "\n".join(pins(RUNTIME)) + "\n")
-    return ["--constraint", str(constraints)]
 
 
 def pins(requirements: Path) -> list[str]:
@@ -247,12 +232,12 @@ def pins(requirements: Path) -> list[str]:
 
 
 def run(step: str, command: list[str], lock: int, total: int = 0, cause: Path = RUNTIME) -> None:
-    """One step of the set-up, with its progress; its last words are shown if it fails.
+    """Runs one step of the set-up, with its progress; raises SetupError with its last lines.
 
-    It inherits the lock, so that nobody else begins while it outlives a launch that was killed.
+    The step inherits the lock, and so keeps it if this process is killed.
     """
-    tell(f"{step} ...")
-    said, names = [], set()
+    note(f"{step} ...")
+    lines, names = [], set()
     with subprocess.Popen(
         command,
         cwd=PROJECT,
@@ -264,41 +249,38 @@ def run(step: str, command: list[str], lock: int, total: int = 0, cause: Path = 
         errors="replace",
     ) as process:
         for line in process.stdout or ():
-            said.append(line.rstrip())
+            lines.append(line.rstrip())
             if total:
-                tell_progress(line, names, total)
+                note_progress(line, names, total)
     if process.returncode != 0:
         ended = f"{step} ended with {process.returncode}"
-        raise SetupError(failure("\n".join(said), ended, cause))
+        raise SetupError(failure("\n".join(lines), ended, cause))
 
 
-def tell_progress(line: str, names: set[str], total: int) -> None:
-    """Tells how many packages pip has seen to, now and then, and when it unpacks them."""
+def note_progress(line: str, names: set[str], total: int) -> None:
+    """Notes how many packages pip has processed, and when it unpacks them."""
     seen = re.match(r"(?:Collecting|Requirement already satisfied:) ([\w.-]+)", line)
     if seen and seen[1].lower() not in names:
         names.add(seen[1].lower())
         if len(names) % 10 == 0:
-            tell(f"  {len(names)} of {max(total, len(names))} packages")
+            note(f"  {len(names)} of {max(total, len(names))} packages")
     elif line.startswith("Installing collected packages:"):
-        tell(f"  unpacking {line.count(',') + 1} packages")
+        note(f"  unpacking {line.count(',') + 1} packages")
 
 
-def failure(said: str, what: str, cause: Path = RUNTIME) -> str:
-    """The message for a step that failed."""
-    lines = said.splitlines()
-    advice = [help_ for sign, help_ in CAUSES.items() if sign in said]
-    signs = [line for line in lines[:-8] if any(sign in line for sign in CAUSES)]
-    if cause == LOCAL and not advice:
-        next_ = "correct requirements-local.txt, or move it away (or is there no network?)"
-    else:
-        next_ = (advice or [OTHERWISE])[0]
-    shown = "\n".join([*signs[-1:], *lines[-8:]])
-    return f"{shown}\n{what}.\nNext: {next_}, then: python3 launch.py install"
+def failure(text: str, what: str, cause: Path = RUNTIME) -> str:
+    """The message for a step that failed with this text."""
+    lines = text.splitlines()
+    advice = [advice for message, advice in ADVICE.items() if message in text]
+    reasons = [line for line in lines[:-8] if any(message in line for message in ADVICE)]
+    otherwise = OTHERWISE_LOCAL if cause == LOCAL else OTHERWISE
+    shown = "\n".join([*reasons[-1:], *lines[-8:]])
+    return f"{shown}\n{what}.\nNext: {[*advice, otherwise][0]}, then: python3 launch.py install"
 
 
-def tell(line: str) -> None:
-    """Progress: for people, so not where results are."""
-    with suppress(OSError):  # whoever read it is gone
+def note(line: str) -> None:
+    """Writes a line for people to standard error."""
+    with suppress(OSError):  # it may have been closed
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 

@@ -1,1 +1,1 @@
-"""Plain values by environment: `base.py` for all, then `<SYNERGY_ENV>.py` over it."""
+"""Settings by environment: `base.py` for all, overridden by `<SYNERGY_ENV>.py`."""

@@ -1,3 +1,3 @@
-"""A developer's machine."""
+"""A developer's machine: with demo data."""
 
 DEMO_STREAM = "on"

@@ -1,1 +1,1 @@
-"""Production: everything as in base.py; what differs by machine comes as `SYNERGY_<NAME>`."""
+"""Production: as in base.py; `SYNERGY_<NAME>` sets what differs by machine."""

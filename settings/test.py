@@ -1,3 +1,3 @@
-"""The environment of tests: a home of its own, so that they never touch a developer's data."""
+"""Tests: a separate home, which keeps a developer's data safe."""
 
 HOME = "var/test"

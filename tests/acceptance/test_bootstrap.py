@@ -324,7 +324,7 @@ def test_a_full_and_a_read_only_disk_are_told_with_what_to_do(tmp_path):
         code, _, err = launch(project, "go")
         assert code == 1
         assert "Read-only file system" in err
-        assert "Next: have the project on a file system that can be written to" in err
+        assert "Next: move the project to a writable file system" in err
 
 
 @contextmanager

@@ -260,7 +260,7 @@ def test_what_failed_is_shown_and_launched_again(home, deployed, file):
     assert f"run {run.id} of hourly launched again" in home.ok("schedule", "retry", run.id)
     assert home.run("schedule", "retry", run.id) == 4
     assert "only what has failed" in home.err
-    assert "nothing has failed" in home.ok("schedule", "retry", "--all")
+    assert "no failed run is left" in home.ok("schedule", "retry", "--all")
     assert home.json("queue", "dead")["failed_runs"] == []
     assert f"run {run.id} of hourly canceled" in home.ok("schedule", "cancel", run.id)
     assert home.run("schedule", "cancel", run.id) == 4

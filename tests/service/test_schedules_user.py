@@ -384,13 +384,14 @@ def test_the_schedule_of_the_readme_is_one(home, file):
 def uncommented(context: str) -> str:
     """What `context.py` is when its examples are taken in, as it says."""
     head, examples = context.split("schedule_context: dict[str, object] = {\n")
-    examples, program = examples.split("}\n\n# The program that these run")
+    examples, program = examples.split("}\n\n# The program that they run")
     entries = re.findall(r'^    # "[\w-]+": schedule_.*?^    # \),$', examples, re.M | re.S)
     (process,) = re.findall(r'^# "\w+": freerun_.*?^# \),$', program, re.M | re.S)
     names = "all_of, cron, event, freerun_context_entry, schedule_context_entry, webhook"
     schedules = re.sub(r"^    # ?", "    ", "\n".join(entries), flags=re.M)
     declared = re.sub(r"^# ?", "    ", process, flags=re.M)
-    head = head.replace("}  # fmt: skip\n", f"{declared}\n}}\n", 1)
+    end = "}\n\ntimetable_context = "
+    head = head.replace(end, f"{declared}\n{end}")
     imports = f"from synergy.config.context import {names}\n"
     return f"{imports}{head}schedule_context = {{\n{schedules}\n}}\n"
 
