@@ -1,4 +1,4 @@
-"""What a run of the garbage collector would do, looked at from aside."""
+"""The garbage collector: its last runs, and the moves that it would make now."""
 
 from __future__ import annotations
 
@@ -8,15 +8,41 @@ from datetime import datetime
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
 from synergy.lifecycle.standing import is_superseded_in, waiting_behind
 from synergy.messaging.protocol import BusView
+from synergy.model.journal import JournalEntry
+from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
-from synergy.queries.views import PlannedMove
+from synergy.queries.processes.states import by_process
+from synergy.queries.views import CollectorView, PlannedMove
 from synergy.runtime import identity
-from synergy.storage.protocol import StoreView
+from synergy.runtime.leaders import COLLECTOR, is_led
+from synergy.storage.protocol import ReadableJournal, StoreView
 from synergy.timetable.timetable import Timetable
 
+RUNS = 10  # runs of the collector that are shown
+RECENT = 1000  # entries of no process that are searched for those runs
 
-def planned(
+
+def collector_view(store: StoreView) -> CollectorView:
+    """The collector with its last runs and the unfinished units."""
+    recent = store.journal.find("", RECENT)
+    runs = [entry for entry in recent if entry.event == JournalEvent.COLLECTION_RAN]
+    return CollectorView(is_led(store, COLLECTOR), by_process(store), tuple(runs[:RUNS]))
+
+
+def collector_run_after(
+    journal: ReadableJournal, seq: int, process: str
+) -> tuple[JournalEntry | None, int]:
+    """The first run after the journal entry `seq`, if any, and the number to continue after."""
+    while entries := journal.since(seq, RECENT):
+        seq = entries[-1].seq
+        for entry in entries:
+            if (entry.event, entry.process) == (JournalEvent.COLLECTION_RAN, process):
+                return entry, seq
+    return None, seq
+
+
+def planned_moves(
     store: StoreView,
     bus: BusView,
     deployment: Deployment,
@@ -25,7 +51,7 @@ def planned(
     *,
     flush: bool,
 ) -> Iterator[PlannedMove]:
-    """As far as one look can tell: a heartbeat that has stopped only shows with time."""
+    """The moves, as far as one snapshot shows: a stopped heartbeat only shows with time."""
     controls, depths = store.controls.all(), bus.depths()
     units = store.units.unfinished()
     behind = waiting_behind(units)

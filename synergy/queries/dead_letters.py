@@ -1,4 +1,4 @@
-"""Messages in quarantine, as people read them: page by page, and as text."""
+"""Messages in quarantine, by page and as text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from synergy.storage.protocol import DeadMessage
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message in quarantine; of a long `body` only the beginning. `size` is all of it, in bytes.
+    """A message in quarantine; `body` is its beginning as text, `size` its full length in bytes.
 
-    What is not UTF-8 is replaced.
+    Bytes that are not UTF-8 are replaced.
     """
 
     seq: int
@@ -34,7 +34,7 @@ class DeadPage:
 
 
 def dead_page(bus: BusView, limit: int, cursor: str | None, longest: int) -> DeadPage:
-    """A page, each with so many characters at most; raises InvalidValue for what is no cursor."""
+    """A page of messages with at most `longest` characters; raises InvalidValue for the cursor."""
     found = bus.dead(limit + 1, None if cursor is None else number_of(cursor))
     items = tuple(_letter(dead, longest) for dead in found[:limit])
     return DeadPage(items, str(items[-1].seq) if len(found) > limit else None)

@@ -1,4 +1,4 @@
-"""Reading the journal page by page, newest first."""
+"""The journal by page, newest first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from synergy.model.cursor import number_of
 from synergy.model.journal import JournalEntry
 from synergy.storage.protocol import ReadableJournal
 
-LOOKED_THROUGH = 10_000  # entries for one page at most; the page is shorter then, with a next one
+SEARCHED = 10_000  # entries for one page at most; the page is shorter then, with a next one
 _STEP = 1000
 
 Older = Callable[[int, int | None], list[JournalEntry]]
-"""At most so many entries, newest first, numbered below that."""
+"""Returns at most `limit` entries, newest first, with numbers below `before`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,17 @@ def journal_page(
     cursor: str | None = None,
     who: str | None = None,
 ) -> JournalPage:
-    """Entries of a process (or schedule), of one of its jobs, of an event; of all without these.
+    """A page of entries, filtered by process (or schedule), job, event and author.
 
-    `event` is the name of one (`job.skipped`) or what stands before the dot (`job`), `who` a part
-    of the name of who did it, in any case. There is no index of these: a page may hold fewer than
-    it could, even none, and still have a next one.
-    Raises InvalidValue for what is no cursor, and for a timeperiod without a process.
+    `event` is the name of an event (`job.skipped`) or its part before the dot (`job`), `who` a part
+    of the author's name, in any case. Neither has an index: a page may have fewer entries than
+    `limit`, even none, and still have a next one.
+    Raises InvalidValue for an invalid cursor, and for a timeperiod without a process.
     """
     older = _older(journal, process, timeperiod)
     found: list[JournalEntry] = []
     before = None if cursor is None else number_of(cursor)
-    for _ in range(0, LOOKED_THROUGH, _STEP):
+    for _ in range(0, SEARCHED, _STEP):
         step = _STEP if event or who else min(limit + 1, _STEP)
         entries = older(step, before)
         found += [entry for entry in entries if _is_of(entry, event) and _is_by(entry, who)]

@@ -1,4 +1,4 @@
-"""Everything at one glance: what is late, failing, waiting and running, and how much is done."""
+"""The overview of a deployment: what is late, failing, waiting and running, and its throughput."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from synergy.queries.views import BoxView, CollectorView, QueueView
 from synergy.timetable.timetable import Timetable
 
 SHOWN = 20  # of a list at most
-MOST = 100  # that are counted of what is counted by reading it
+MOST = 100  # that are counted where counting means reading
 
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A process that is behind: so many of its jobs are late, the first of them is `oldest`."""
+    """A process with late jobs: their number, and the first of them."""
 
     process: str
     tree: str
@@ -35,7 +35,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A process with periods that have closed and are not done, and why its first is not."""
+    """A process with closed periods that are not done, and the cause of the first."""
 
     process: str
     tree: str
@@ -46,9 +46,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSummary:
-    """Schedules: how many there are, which are due next, and whose last run has failed.
+    """Schedules: their number, those due next, and those whose last run failed.
 
-    At most 100 are told of `failing` schedules, and counted of pending and of failed runs.
+    `failing`, `pending` and `failed` are limited to 100.
     """
 
     total: int
@@ -60,10 +60,10 @@ class ScheduleSummary:
 
 @dataclass(frozen=True, slots=True)
 class BoxSummary:
-    """A box: how many processes shall run there, how many do, and what memory they take.
+    """A box: how many processes should run there, how many do, and their memory.
 
-    `age` are the seconds since its supervisor reported, None if it never did. A box that
-    `is_silent` runs nothing as far as is known.
+    `age` is the seconds since its supervisor reported, None if it never did. Nothing is known to
+    run on a silent box.
     """
 
     id: str
@@ -77,11 +77,10 @@ class BoxSummary:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """How everything stands at `at`.
+    """The state of a deployment at `at`.
 
-    `units` are the unfinished units by state, of which `failing` and `running` name the newest.
-    Of the messages in quarantine (`dead`) at most 100 are counted. `waiting` holds late
-    processes too.
+    `units` are the unfinished units by state, of which `failing` and `running` list the newest.
+    `dead` counts at most 100 messages in quarantine. `waiting` includes late processes.
     """
 
     at: datetime
@@ -106,7 +105,7 @@ def overview(
     throughput: Throughput,
     now: datetime,
 ) -> Overview:
-    """How everything stands. What was never started is not late."""
+    """The state of a deployment; a deployment that was never started is not late."""
     timetable = _timetable(reads)
     collector = reads.collector()
     return Overview(

@@ -1,6 +1,6 @@
-"""Looking: everything that command line, pages and metrics show.
+"""The queries that command line, pages and metrics share.
 
-Each question is answered from the store as it is at that moment, and changes nothing there.
+Each reads the store as it is at that moment, and changes nothing there.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from synergy.errors import NotFound, Refused
 from synergy.messaging.protocol import BusView
 from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
-from synergy.model.journal_event import JournalEvent
 from synergy.model.process import DaemonProcess, Deployment, WorkingProcess
-from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
-from synergy.queries.collector import planned
+from synergy.queries.collector import RECENT, collector_run_after, collector_view, planned_moves
 from synergy.queries.dead_letters import DeadPage, dead_page
 from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
@@ -25,17 +23,17 @@ from synergy.queries.health.verdict import Verdict, verdict
 from synergy.queries.journal import JournalPage, journal_page
 from synergy.queries.logs.unit_logs import UnitLog
 from synergy.queries.processes.boxes import box_views
-from synergy.queries.processes.states import Look, by_process
+from synergy.queries.processes.states import ProcessReader
 from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.audit import Audit, audit
 from synergy.queries.timetable.causes import Cause
-from synergy.queries.timetable.coverage import below, uncovered_below
 from synergy.queries.timetable.job_detail import JobDetail, job_detail
 from synergy.queries.timetable.job_list import JobList, JobPage, Wanted
 from synergy.queries.timetable.load import load_timetable
+from synergy.queries.timetable.standing import job_standing
 from synergy.queries.timetable.tree_states import TreeProgress, TreeRuns, tree_progress, tree_runs
 from synergy.queries.timetable.why import Why
-from synergy.queries.timetable.window import LevelReader
+from synergy.queries.timetable.window import tree_views
 from synergy.queries.views import (
     BoxView,
     CollectorView,
@@ -51,19 +49,21 @@ from synergy.runtime.leaders import COLLECTOR, PartView, is_led, is_process_led,
 from synergy.storage.protocol import DeadMessage, LogLine, StoreStatus, StoreView
 from synergy.timetable.timetable import Timetable
 
-JOURNAL = "journal"  # the topic that tells that jobs were finished or the collector has run
-RUNS = 10  # runs of the collector that are shown
-_RECENT = 1000  # entries of no process among which those runs are looked for
+JOURNAL = "journal"  # the topic that is notified of finished jobs and runs of the collector
 
 
 class Reads:
-    """What may be seen of a deployment."""
+    """The state of a deployment."""
 
     def __init__(
-        self, store: StoreView, bus: BusView, deployment: Deployment, clock: Clock,
+        self,
+        store: StoreView,
+        bus: BusView,
+        deployment: Deployment,
+        clock: Clock,
         timetable: Callable[[], Timetable] | None = None,
-    ) -> None:  # fmt: skip
-        """`timetable` tells how it is now, for somebody who looks often (`Following`)."""
+    ) -> None:
+        """`timetable` returns the present timetable; by default it is loaded for each query."""
         self._store = store
         self._bus = bus
         self._deployment = deployment
@@ -73,21 +73,24 @@ class Reads:
     # Processes
 
     def processes(self) -> list[ProcessView]:
-        """All that are declared, in the order of their declaration."""
-        look = Look(self._store, self._bus, self._deployment, self._clock.now())
-        return [look.process(process) for process in self._deployment.processes.values()]
+        """All declared processes, in the order of their declaration."""
+        reader = self._process_reader()
+        return [reader.view(process) for process in self._deployment.processes.values()]
 
     def process(self, name: str) -> ProcessView:
-        """One of them; raises NotFound."""
+        """A declared process; raises NotFound."""
         found = self._deployment.processes.get(name)
         if found is None:
             raise NotFound("process", name, f"there are: {', '.join(self._deployment.processes)}")
-        return Look(self._store, self._bus, self._deployment, self._clock.now()).process(found)
+        return self._process_reader().view(found)
+
+    def _process_reader(self) -> ProcessReader:
+        return ProcessReader(self._store, self._bus, self._deployment, self._clock.now())
 
     # The timetable
 
     def timetable(self) -> Timetable:
-        """The timetable as it is now, not to be changed; raises Refused if it has no start yet."""
+        """The present timetable, not to be changed; raises Refused if it has no start yet."""
         return self._timetable()
 
     def _load(self) -> Timetable:
@@ -98,24 +101,11 @@ class Reads:
         declared = self._deployment.trees
         if name is not None and name not in declared:
             raise NotFound("tree", name, f"there are: {', '.join(declared)}")
-        timetable, now = self.timetable(), self._clock.now()
-        controls = self._store.controls.all()
-
-        def reader(process: str) -> LevelReader:
-            place = timetable.place(process)
-            is_on = is_switched_on(place.process, controls.get(process))
-            return LevelReader(self._store, place, now, is_on=is_on)
-
-        return [
-            TreeView(
-                tree.name, tree.dependent_on, tuple(reader(p).view(window) for p in tree.processes)
-            )
-            for tree in declared.values()
-            if name in (None, tree.name)
-        ]
+        trees = [tree for tree in declared.values() if name in (None, tree.name)]
+        return tree_views(self._store, self.timetable(), trees, window, self._clock.now())
 
     def progress(self) -> list[TreeProgress]:
-        """How far all trees are."""
+        """The progress of all trees."""
         timetable, now = self.timetable(), self._clock.now()
         return [tree_progress(tree, timetable, now) for tree in self._deployment.trees.values()]
 
@@ -127,11 +117,11 @@ class Reads:
         return tree_runs(tree, self.timetable(), window, self._clock.now())
 
     def jobs(self, wanted: Wanted, limit: int = 100, cursor: str | None = None) -> JobPage:
-        """A page of jobs; raises NotFound, and InvalidValue for a cursor that is none."""
+        """A page of jobs; raises NotFound, and InvalidValue for an invalid cursor."""
         return self._job_list(self.timetable()).page(wanted, limit, cursor)
 
     def job(self, process: str, timeperiod: str) -> JobDetail:
-        """A job with all that belongs to it; raises NotFound for one outside the timetable."""
+        """A job in detail; raises NotFound for one outside the timetable."""
         standing, timetable = self.standing(process, timeperiod), self.timetable()
         place = timetable.place(process)
         ordinal = place.level.ordinal(timeperiod)
@@ -146,49 +136,33 @@ class Reads:
         return Why(self._store, self.timetable(), self._clock.now()).ask(process, timeperiod)
 
     def audit(self, progress: Callable[[int, int], None] = lambda done, total: None) -> Audit:
-        """Every closed period of every process, accounted for; progress in processes."""
+        """The audit of every closed period; `progress` gets the processes done, and of all."""
         return audit(self._store, self.timetable(), self._clock.now(), progress)
 
     def is_audit_due(self) -> bool:
-        """Whether nobody has made an audit lately, and there is something to audit."""
+        """Whether there is a timetable, and no recent audit of it."""
         last = last_audit.last_audit(self._store)
         has_timetable = self._store.facts.get(TIMETABLE_START) is not None
         return has_timetable and (last is None or last.is_due(self._clock.now()))
 
     def verdict(self, *, is_auditing: bool = False) -> Verdict:
-        """Whether all is well, and if not, what is not; `is_auditing`: an audit is under way."""
+        """The verdict on the deployment; `is_auditing`: an audit is under way."""
         try:
             timetable: Timetable | None = self.timetable()
         except Refused:  # it has no start yet
             timetable = None
         now = self._clock.now()
-        look = SituationReader(self._store, self._bus, self._deployment, timetable, now)
-        return verdict(look.situation(is_auditing=is_auditing), now)
+        reader = SituationReader(self._store, self._bus, self._deployment, timetable, now)
+        return verdict(reader.situation(is_auditing=is_auditing), now)
 
     def standing(self, process: str, timeperiod: str) -> Standing:
         """How far a job is from being done for good; raises NotFound."""
-        waiting = self._events_waiting()  # before the states: what left a queue is in the store
-        timetable, now = self.timetable(), self._clock.now()
-        place = timetable.place(process)
-        ordinal = place.level.ordinal(timeperiod)
-        state = place.level.state(ordinal)
-        finished = total = failed = 0
-        for at, first, end in below(place, ordinal):
-            total += end - first
-            if at.process.retry_failed is None:
-                closed = min(end, at.process.closed_before(now))
-                failed += sum(1 for _ in at.level.failed(first, closed))
-            finished += end - first - sum(1 for _ in at.level.unfinished(first, end))
-        late = None
-        if state.is_finished and not waiting:
-            late = uncovered_below(self._store, place, ordinal)
-        return Standing(process, timeperiod, state, finished, total, waiting, late, failed)
-
-    def story(self, process: str, timeperiod: str, limit: int = 128) -> list[JournalEntry]:
-        """What happened to a job, newest first; raises NotFound."""
+        depths = self._bus.depths()  # before the states: what left a queue is in the store
+        daemons = [p for p in self._deployment.processes.values() if isinstance(p, DaemonProcess)]
+        waiting = sum(depths.get(daemon.queue, 0) for daemon in daemons)
         place = self.timetable().place(process)
-        place.level.ordinal(timeperiod)
-        return self._store.journal.of_job(process, timeperiod, limit)
+        ordinal = place.level.ordinal(timeperiod)
+        return job_standing(self._store, place, ordinal, waiting, self._clock.now())
 
     # The journal
 
@@ -205,17 +179,12 @@ class Reads:
         return journal_page(self._store.journal, process, timeperiod, event, limit, cursor, who)
 
     def entries_since(self, seq: int, limit: int) -> list[JournalEntry]:
-        """What the journal has after an entry, oldest first."""
+        """The journal's entries after the number `seq`, oldest first."""
         return self._store.journal.since(seq, limit)
 
     def last_entry(self) -> int:
         """The number of the journal's newest entry; 0 if there never was one."""
         return self._store.journal.last_seq()
-
-    def _events_waiting(self) -> int:
-        depths = self._bus.depths()
-        daemons = [p for p in self._deployment.processes.values() if isinstance(p, DaemonProcess)]
-        return sum(depths.get(daemon.queue, 0) for daemon in daemons)
 
     # Units
 
@@ -238,22 +207,22 @@ class Reads:
         return found[0]
 
     def unit_log(self, id_: str) -> list[LogLine]:
-        """What workers wrote while they carried the unit out, oldest first; raises NotFound."""
+        """The log lines of a unit, oldest first; raises NotFound."""
         return self._store.logs.of_unit(self.unit(id_).id)
 
     def unit_lines(self, id_: str) -> UnitLog:
-        """The same, to be read in parts; raises NotFound."""
+        """The log lines of a unit, to be read in parts; raises NotFound."""
         return UnitLog(self._store.logs, self.unit(id_).id)
 
-    def unit_story(self, unit: UnitOfWork) -> list[JournalEntry]:
-        """What happened to a unit, oldest first; what lies far back may be left out."""
-        entries = self._store.journal.of_job(unit.process, unit.timeperiod, _RECENT)
+    def unit_journal(self, unit: UnitOfWork) -> list[JournalEntry]:
+        """The journal's entries about a unit, oldest first; very old ones may be missing."""
+        entries = self._store.journal.of_job(unit.process, unit.timeperiod, RECENT)
         return [entry for entry in reversed(entries) if entry.unit == unit.id]
 
     # Queues and the collector
 
     def controls(self) -> dict[str, ProcessControl]:
-        """What operators set over what is declared of processes."""
+        """What operators set for processes, which overrides their declaration."""
         return self._store.controls.all()
 
     def queues(self) -> list[QueueView]:
@@ -266,46 +235,41 @@ class Reads:
         ]
 
     def dead(self, limit: int = 100) -> list[DeadMessage]:
-        """Messages that nobody could make sense of, newest first."""
+        """Messages in quarantine, newest first."""
         return self._bus.dead(limit)
 
     def dead_letters(self, limit: int, cursor: str | None, longest: int) -> DeadPage:
-        """A page of them, as text of so many characters at most; see `dead_page`."""
+        """A page of them, as text of at most `longest` characters; see `dead_page`."""
         return dead_page(self._bus, limit, cursor, longest)
 
     def is_led(self, process: str) -> bool:
-        """Whether a scheduler leads the tree of a process, as far as can be seen from here."""
+        """Whether a scheduler leads the tree of a process; see `runtime.leaders`."""
         return is_process_led(self._store, self._deployment, process)
 
     def is_collected(self) -> bool:
-        """Whether a scheduler runs the collector, as far as can be seen from here."""
+        """Whether a scheduler runs the collector; see `runtime.leaders`."""
         return is_led(self._store, COLLECTOR)
 
     def leaders(self) -> list[PartView]:
-        """Which scheduler leads each tree, and the collector."""
+        """The schedulers that lead the trees and the collector."""
         return leaders(self._store, self._deployment)
 
     def collector(self) -> CollectorView:
-        """The garbage collector."""
-        recent = self._store.journal.find("", _RECENT)
-        runs = [entry for entry in recent if entry.event == JournalEvent.COLLECTION_RAN]
-        return CollectorView(self.is_collected(), by_process(self._store), tuple(runs[:RUNS]))
+        """The garbage collector and its last runs."""
+        return collector_view(self._store)
 
     def collector_run_after(self, seq: int, process: str) -> tuple[JournalEntry | None, int]:
-        """The run that the journal has after `seq`, if any, and the number to go on from."""
-        while entries := self._store.journal.since(seq, _RECENT):
-            seq = entries[-1].seq
-            for entry in entries:
-                if (entry.event, entry.process) == (JournalEvent.COLLECTION_RAN, process):
-                    return entry, seq
-        return None, seq
+        """The first run after the journal entry `seq`, if any, and the number to continue after."""
+        return collector_run_after(self._store.journal, seq, process)
 
     def collection_plan(self, process: str = "", *, flush: bool = False) -> list[PlannedMove]:
-        """What a run of the collector would do now; see `planned`. Raises NotFound."""
+        """The moves that the collector would make now; see `planned_moves`. Raises NotFound."""
         deployment, now = self._deployment, self._clock.now()
         if process and not isinstance(deployment.processes.get(process), WorkingProcess):
             raise NotFound("managed or free-run process", process)
-        moves = planned(self._store, self._bus, deployment, self.timetable(), now, flush=flush)
+        moves = planned_moves(
+            self._store, self._bus, deployment, self.timetable(), now, flush=flush
+        )
         return [move for move in moves if process in ("", move.process)]
 
     # Boxes and the store
@@ -315,9 +279,9 @@ class Reads:
         return box_views(self._store, self._clock.now())
 
     def unserved(self) -> list[Unserved]:
-        """The processes of which units wait that nobody has taken for too long."""
+        """The processes with units that no worker has taken for too long."""
         return unserved(self._store, self._deployment, self._clock.now())
 
     def store_status(self) -> StoreStatus:
-        """What the store says of itself."""
+        """The status of the store."""
         return self._store.status()

@@ -1,8 +1,7 @@
-"""Several threads that look at one thing, one after the other, each at what is newest then.
+"""Reads of one thing by several threads, one after the other, each of the newest state.
 
-What they look at may hang until a deadline. So whoever has waited while a look failed does not
-look again, but fails with it: he would wait for the same once more, and the last of many for
-many times the deadline.
+A read may hang until a deadline. A thread that waited while another's read failed therefore fails
+as well, without a read of its own: the last of many threads would else wait for many deadlines.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from synergy.errors import StorageUnavailable
 
 
 class SingleFlight:
-    """Whose turn it is to look at a store."""
+    """Lets one thread at a time read a store."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +23,7 @@ class SingleFlight:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """One's own turn; raises StorageUnavailable if a look failed that was waited for."""
+        """The turn of this thread; raises StorageUnavailable if the read waited for failed."""
         failures = self._failures
         with self._lock:
             if self._failures != failures:

@@ -1,6 +1,6 @@
-"""What is seen: frozen values that command line, pages and metrics show.
+"""The frozen values that command line, pages and metrics show.
 
-States and kinds are words here, as documents, commands and pages write them.
+States and kinds are the words that documents, commands and pages use.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from synergy.timeperiod import Qualifier
 from synergy.timetable.level import Level
 
 SkipCause = Literal["given_up", "acknowledged"]
-"""Why a skipped job is skipped, if not by a person: its unit was given up, and nobody has
-acknowledged that yet, or somebody has."""
+"""Why a job is skipped, if not by a person: its unit was given up, acknowledged or not yet."""
 
 
 def skip_cause(level: Level, ordinal: int) -> SkipCause | None:
@@ -32,7 +31,7 @@ def skip_cause(level: Level, ordinal: int) -> SkipCause | None:
 
 
 def shown_word(state: str, cause: str | None) -> str:
-    """The word by which counts and colours name a job: a given-up one has its own."""
+    """The word for a job in counts and colours; a given-up job has its own."""
     return cause if cause == "given_up" else state
 
 
@@ -47,11 +46,11 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ProcessView:
-    """A process as it is now: declared, and what an operator set over that.
+    """The present state of a process: its declaration, and what operators set since.
 
     `kind` is `managed`, `freerun` or `daemon`. `qualifier` and `tree` are None for all but managed
-    processes, `trigger` and `next_due` for daemons, and for a free-run process that only runs when
-    it is asked to; `next_due` also while the process is switched off. `waiting` are messages in
+    processes, `trigger` and `next_due` for daemons, and for a free-run process that only runs on
+    request; `next_due` also while the process is switched off. `waiting` are messages in
     its queue, `units` its unfinished units by state.
     """
 
@@ -73,9 +72,8 @@ class ProcessView:
 class JobView:
     """A job in a window. `unit` is the newest one of its generation.
 
-    `cause` is why it is `skipped`, None for a person's skip and in all other states. `reason`
-    says why it ended without a result, or, once its period has closed, what it waits for; ""
-    where there is nothing to say.
+    `cause` is why it is `skipped`, None for a person's skip and in all other states. `reason` is
+    why it ended without a result, or what it waits for once its period has closed, else "".
     """
 
     timeperiod: str
@@ -120,16 +118,16 @@ class TreeView:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of time as two hours (hourly ordinals), half-open; None: open to that side."""
+    """A half-open span of time between two hours (hourly ordinals); None: without a limit."""
 
     first: int | None = None
     end: int | None = None
 
     @staticmethod
     def between(first: str, end: str) -> Window:
-        """From the start of one timeperiod to that of another; "" for an open side.
+        """The window from the start of one timeperiod to that of another; "" for no limit.
 
-        Raises InvalidValue for a window that is empty.
+        Raises InvalidValue for an empty window.
         """
         hour = Qualifier.HOURLY.cast
         window = Window(hour(first) if first else None, hour(end) if end else None)
@@ -150,10 +148,9 @@ class Window:
 class Standing:
     """How far a job is from being done for good.
 
-    A job that looks finished is not, while events wait that may belong to it, or while it or
-    a job that it was made from does not cover its source (`late`). `finished` of `total` jobs
-    count the job itself and all that it is made from; `failed` of them are closed, failed, and
-    not tried again unless somebody decides.
+    A finished job may change again while events wait that may belong to it, or while it or a job
+    that it is made from does not cover its source (`late`). `finished` and `total` count the job
+    and all jobs that it is made from; `failed` of them are closed, and not retried automatically.
     """
 
     process: str
@@ -167,7 +164,7 @@ class Standing:
 
     @property
     def needs_decision(self) -> bool:
-        """Whether waiting alone will not help."""
+        """Whether the job needs an operator's decision to be finished."""
         return self.failed > 0 and not self.state.is_finished
 
     @property
@@ -194,7 +191,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """What the collector would do with a unit, and why."""
+    """A move that the collector would make with a unit, and its reason."""
 
     unit: str
     process: str
@@ -205,10 +202,10 @@ class PlannedMove:
 
 @dataclass(frozen=True, slots=True)
 class CollectorView:
-    """The collector: whether a scheduler leads it, its last runs, newest first.
+    """The collector: whether a scheduler leads it, and its last runs, newest first.
 
-    A run is in the journal if it was asked for or did something. `units` are the unfinished
-    ones, by process and state.
+    Runs are listed if they were requested or moved units. `units` counts the unfinished ones by
+    process and state.
     """
 
     is_led: bool
@@ -218,9 +215,9 @@ class CollectorView:
 
 @dataclass(frozen=True, slots=True)
 class BoxProcess:
-    """A process on a box; `is_on` is None if it is not assigned there (any more).
+    """A process on a box; `is_on` is None if it is not assigned to the box.
 
-    `memory` are the resident bytes of each of `observed` at the last report, None for those that
+    `memory` has the resident bytes of each of `observed` at the last report, None for those that
     did not run.
     """
 
@@ -234,7 +231,7 @@ class BoxProcess:
 class BoxView:
     """A box; `seen_at` is when its supervisor last reported, `age` seconds ago, None if never.
 
-    What is shown of a box that `is_silent` may be over: its supervisor has stopped, or is lost.
+    The data of a silent box may be out of date: its supervisor has stopped, or is lost.
     """
 
     id: str

@@ -248,7 +248,7 @@ def test_all_filters_hold_while_one_reads_on(world, client, monkeypatch):
 
 
 def test_what_is_rare_is_looked_for_so_far(world, client, monkeypatch):
-    monkeypatch.setattr(journal, "LOOKED_THROUGH", 3)
+    monkeypatch.setattr(journal, "SEARCHED", 3)
     monkeypatch.setattr(journal, "_STEP", 1)
     write(world, a_job_entry(who="vera"), *[a_job_entry(who="otto")] * 5)
     text = page(client, "/journal?who=vera")
@@ -347,7 +347,7 @@ def test_filters_of_events_hold_while_one_reads_on(shop, monkeypatch):
 
 
 def test_events_that_are_rare_are_looked_for_so_far(shop, monkeypatch):
-    monkeypatch.setattr(events, "LOOKED_THROUGH", 2)
+    monkeypatch.setattr(events, "SEARCHED", 2)
     monkeypatch.setattr(events, "_STEP", 1)
     told(shop, ("TABLE", "t"), *[("FILE", "/f")] * 3)
     text = page(shop.client, "/events?type=TABLE")

@@ -101,8 +101,6 @@ def test_unknown_names_are_told_with_those_that_there_are(reads, system):
         reads.trees("sight")
     with pytest.raises(NotFound):
         reads.unit("no such")
-    with pytest.raises(NotFound):
-        reads.story("Hour", "2014010100")
 
 
 # Trees and windows
@@ -289,10 +287,10 @@ def test_the_log_of_a_unit(system, reads):
     assert reads.unit_log(unit.id) == [line]
 
 
-def test_the_story_of_a_job_is_its_journal_newest_first(system, reads):
+def test_the_journal_of_a_job_is_newest_first(system, reads):
     system.write("raw", "2015051700", 1)
     system.settle()
-    events = [entry.event for entry in reads.story("Hour", "2015051700")]
+    events = [entry.event for entry in reads.journal("Hour", "2015051700").items]
     assert events[0] == "job.processed"
     assert {"unit.requested", "unit.in_progress", "unit.processed"} <= set(events)
 
@@ -385,7 +383,7 @@ def test_looking_changes_nothing(system, reads, tmp_path):
     before = everything()
     reads.processes(), reads.trees(None, Window()), reads.boxes(), reads.queues(), reads.dead()
     reads.why("Day", "2015051700"), reads.audit(), reads.standing("Day", "2015051700")
-    reads.story("Hour", "2015051701"), reads.unit_log(unit.id), reads.collector()
+    reads.journal("Hour", "2015051701"), reads.unit_log(unit.id), reads.collector()
     reads.collection_plan(flush=True), reads.collector_run_after(0, ""), reads.store_status()
     for process, period in (("Hour", "2014010100"), ("Hour", "2030010100")):
         with pytest.raises(NotFound):

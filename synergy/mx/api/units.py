@@ -102,7 +102,7 @@ def list_units(
 def show_unit(at: ServicesDep, _: Viewer, id: Id) -> Any:
     """A unit, with the journal of its attempts."""
     unit = at.reads.unit(id)
-    story, lines = at.reads.unit_story(unit), at.reads.unit_lines(id).total
+    story, lines = at.reads.unit_journal(unit), at.reads.unit_lines(id).total
     return UnitDetail.of(unit, story=story, log_lines=lines)
 
 

@@ -67,7 +67,7 @@ def show_unit(request: Request, at: ServicesDep, person: Viewer, id: str) -> HTM
         request,
         "unit.html",
         unit=unit,
-        tales=journal_rows(at.reads.unit_story(unit), at.deployment),
+        tales=journal_rows(at.reads.unit_journal(unit), at.deployment),
         tail=lines.before(log, log.total + 1, TAIL),
         **_shared(at, person),
     )

@@ -1,0 +1,1 @@
+"""The verdict on a deployment: the situation is read once, then judged by pure functions."""

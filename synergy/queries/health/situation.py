@@ -1,4 +1,4 @@
-"""What the verdict is made from: how everything stands at one moment, as frozen values."""
+"""The situation of a deployment at one moment, from which the verdict is made."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from synergy.queries.timetable.remedies import Remedy
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """Periods of a process: how many, the first and the last, and since when it is so.
+    """Periods of a process in one condition: their number, the first and last, and since when.
 
-    `why` says of the first what is known of the reason, "" for nothing.
+    `why` is the reason of the first one, "" if unknown.
     """
 
     count: int
@@ -45,11 +45,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPeriods:
-    """A managed process. What of `closed`, `late`, `failed` and `given_up` is None is no period.
+    """The periods of a managed process; None stands for no period.
 
-    `closed` are the periods that have closed and are neither finished nor failed; `late` those of
-    them that are late and wait for no other process. `catches_up`: late periods were finished a
-    moment ago.
+    `closed` counts the closed periods that are neither finished nor failed; `late` are those of
+    them that are late and wait for no other process. `catches_up`: late periods were finished
+    recently.
     """
 
     process: str
@@ -74,9 +74,9 @@ class SilentBox:
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """Instances of a process that do not run on a box where they should.
+    """Instances of a process that should run on a box, but do not.
 
-    `is_backing_off`: they died, and are started again. `is_nowhere`: the process runs on no box.
+    `is_backing_off`: they died, and are being restarted. `is_nowhere`: the process runs on no box.
     """
 
     process: str
@@ -93,7 +93,7 @@ class Down:
 class SwitchedOff:
     """A process that is switched off although `count` of `what` wait for it.
 
-    `box` is one that has it, if it is the boxes on which it is switched off, all of them.
+    `box` is one of its boxes if the process is switched off on each box, and "" if everywhere.
     """
 
     process: str
@@ -116,7 +116,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class FailedRuns:
-    """Runs that failed and that nobody launched again; `schedule` is "" for those without one."""
+    """Failed runs that were not launched again; `schedule` is "" for those without one."""
 
     schedule: str
     program: str
@@ -128,7 +128,7 @@ class FailedRuns:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Messages that nobody could make sense of; `since` is when the oldest was put there."""
+    """Messages in quarantine; `since` is when the oldest was put there."""
 
     count: int
     since: datetime
@@ -138,12 +138,12 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """How everything stands.
+    """The situation of a deployment.
 
     `has_timetable` is None where no managed process is declared. `unled` are the trees that no
     scheduler leads. `is_silent_everywhere`: no box reports, although some did or should.
-    `is_new`: the deployment has begun a moment ago. `retrying` counts units that failed and are
-    tried again. `is_auditing`: an audit is under way.
+    `is_new`: the deployment was started recently. `retrying` counts failed units that are tried
+    again. `is_auditing`: an audit is under way.
     """
 
     has_timetable: bool | None = True

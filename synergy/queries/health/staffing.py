@@ -1,4 +1,4 @@
-"""Who carries out the units of a process: which workers live, and what they are busy with."""
+"""The workers of processes: which are running, and what they are busy with."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from synergy.queries.timetable.remedies import Remedy
 from synergy.runtime import identity
 from synergy.storage.protocol import StoreView
 
-LIMIT = timedelta(minutes=5)  # that units may wait for a process of which no worker lives
+LIMIT = timedelta(minutes=5)  # that units may wait while no worker of their process runs
 NAMED = 3  # units that workers are busy with; the others are counted
-_PAGE, _LOOKED_AT = 200, 1000  # entries of the journal in which the last claim is looked for
+_PAGE, _SEARCHED = 200, 1000  # entries of the journal that are searched for the last claim
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Who serves a process now.
+    """The workers of a process at one moment.
 
-    `running`: workers that were seen running. `busy`: what they are busy with, oldest claim
-    first; empty unless all of them are. `text` says it in words, `helps` what would help.
+    `running` counts the workers that were seen running; `busy` are their units, oldest claim first,
+    empty unless all of them are busy. `text` is for people, `helps` are the remedies.
     """
 
     running: int
@@ -38,10 +38,10 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """A process that nobody serves: `waiting` units, none of which was taken `since` then.
+    """A process of whose `waiting` units no worker has taken any `since` then.
 
-    `busy` are the units that its workers are busy with; none if it has no worker that lives, or
-    if those that live take nothing.
+    `busy` are the units that its workers are busy with; none if no worker runs, or if the running
+    ones take nothing.
     """
 
     process: str
@@ -53,7 +53,7 @@ class Unserved:
 
 
 class Staff:
-    """The workers of all processes, as one look at the store shows them."""
+    """The workers of all processes in one snapshot of the store."""
 
     def __init__(self, store: StoreView, now: datetime) -> None:
         self._now = now
@@ -62,7 +62,7 @@ class Staff:
         self._observed = store.boxes.observed()
 
     def of(self, process: str, held: Sequence[UnitOfWork]) -> Serving:
-        """Who serves a process whose units `held` are in progress."""
+        """The workers of a process whose units `held` are in progress."""
         running = sum(
             seen.process == process and seen.state == "running" and seen.box not in self._silent
             for seen in self._observed
@@ -73,18 +73,18 @@ class Staff:
         if running:
             text = f"{running} of {process} seen running"
             return Serving(running, (), text, (remedies.queues(),))
-        why, help_ = self._nobody(process)
+        why, help_ = self._no_worker(process)
         return Serving(0, (), f"nobody serves it: 0 of {process} seen running, {why}", help_)
 
     def _may_live(self, unit: UnitOfWork, running: int) -> bool:
-        """Whether its worker lives, as far as can be seen from here."""
+        """Whether the unit's worker may be running, as far as this machine can tell."""
         owner = identity.parse(unit.owner or "")
         if owner is None or not owner.is_of_here:
             return running > 0
         return not owner.is_provably_dead
 
-    def _nobody(self, process: str) -> tuple[str, tuple[Remedy, ...]]:
-        """Why no worker of the process lives."""
+    def _no_worker(self, process: str) -> tuple[str, tuple[Remedy, ...]]:
+        """Why no worker of the process runs, and the remedies."""
         places = [place for place in self._assignments if place.process == process]
         on = [place.box for place in places if place.is_on]
         if not places:
@@ -104,10 +104,10 @@ class Staff:
 def unserved(
     store: StoreView, deployment: Deployment, now: datetime, limit: timedelta = LIMIT
 ) -> list[Unserved]:
-    """The processes with units that wait, and of which nobody has taken any for too long.
+    """The processes with waiting units of which no worker has taken any for too long.
 
-    Too long is `limit` where no worker of the process lives, and else the time after which a
-    message that was not picked up is sent again (`resubmit_after`): workers may have much to do.
+    Too long is `limit` if no worker of the process runs, and else `resubmit_after`, the time after
+    which a message that no worker picked up is sent again: workers may have much to do.
     """
     units = store.units.unfinished()
     waiting, held = _waiting(units, now), _by_process(units, UnitState.IN_PROGRESS)
@@ -120,12 +120,12 @@ def unserved(
         if not wait or not isinstance(process, WorkingProcess):
             continue
         serving = staff.of(name, held.get(name, []))
-        patience = timedelta(seconds=process.resubmit_after) if serving.running else limit
+        longest = timedelta(seconds=process.resubmit_after) if serving.running else limit
         since = min(max(unit.created_at, unit.not_before or unit.created_at) for unit in wait)
-        if now - since < patience:
+        if now - since < longest:
             continue
         since = max(since, _last_claim(store, name, since))
-        if now - since >= patience:
+        if now - since >= longest:
             is_on = is_switched_on(process, controls.get(name))
             reason = serving.text if is_on else f"switched off; {serving.text}"
             help_ = serving.helps if is_on else (remedies.switch_on(name), *serving.helps)
@@ -135,7 +135,7 @@ def unserved(
 
 
 def _waiting(units: Sequence[UnitOfWork], now: datetime) -> Mapping[str, list[UnitOfWork]]:
-    """The units by process that a worker could take now: none behind another of its own job."""
+    """The units by process that a worker could take now: no earlier unit of the job is active."""
     behind = waiting_behind(units)
     due = [
         unit
@@ -154,16 +154,16 @@ def _by_process(units: Sequence[UnitOfWork], state: UnitState) -> Mapping[str, l
 
 
 def _last_claim(store: StoreView, process: str, since: datetime) -> datetime:
-    """When a unit of the process was last claimed, if that was after `since`; else `since`."""
-    before, looked_at = None, 0
-    while looked_at < _LOOKED_AT:
+    """The time of the last claim of a unit of the process, if after `since`; else `since`."""
+    before, searched = None, 0
+    while searched < _SEARCHED:
         entries = store.journal.find(process, _PAGE, before)
         for entry in entries:
             if entry.event == JournalEvent.UNIT_IN_PROGRESS or entry.at < since:
                 return max(entry.at, since)
         if len(entries) < _PAGE:
             break
-        before, looked_at = entries[-1].seq, looked_at + len(entries)
+        before, searched = entries[-1].seq, searched + len(entries)
     return since
 
 
@@ -171,12 +171,12 @@ def _all_busy(process: str, busy: Sequence[UnitOfWork]) -> tuple[str, tuple[Reme
     workers = len({unit.owner for unit in busy})
     who = f"the only worker of {process} is" if workers == 1 else f"all {workers} workers are"
     more = f" and {len(busy) - NAMED} more" if len(busy) > NAMED else ""
-    told = _list([_told(unit) for unit in busy[:NAMED]])
+    named = _list([_described(unit) for unit in busy[:NAMED]])
     offered = [remedies.cancel(unit.id, unit.timeperiod) for unit in busy[:NAMED]]
-    return f"{who} busy with {told}{more}", (*offered, remedies.unit_log(busy[0].id))
+    return f"{who} busy with {named}{more}", (*offered, remedies.unit_log(busy[0].id))
 
 
-def _told(unit: UnitOfWork) -> str:
+def _described(unit: UnitOfWork) -> str:
     since = "" if unit.started_at is None else f" since {unit.started_at:%Y-%m-%d %H:%M:%S} UTC"
     return f"unit {unit.id} of {unit.timeperiod}{since}"
 

@@ -1,10 +1,9 @@
-"""The verdict: whether all is well, and if not, what is not, since when, and what helps.
+"""The verdict: whether all is well, and if not, the findings, since when, and their remedies.
 
-One function of one situation, for command line, pages, API and metrics alike. It is well only if
-it is: what cannot be known is not well. What is only a consequence of something else is no finding
-of its own: the periods that are late because of it are counted with their cause. What a person
-decided (skipped periods, acknowledged failures), what is worked off and what is tried again by
-itself is told as a note, and makes nothing not well.
+It is one function of one situation, for command line, pages, API and metrics. A state that cannot
+be known is not well. A consequence of another finding is no finding of its own: periods that are
+late because of it are counted with their cause. Decisions of people (skipped periods, acknowledged
+failures), catching up and automatic retries are notes, which leave the verdict well.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NO_TIMETABLE = (
 
 
 class Remark(Enum):
-    """What sort of note it is, for programs."""
+    """The kind of a note, for programs."""
 
     CATCHING_UP = "catching_up"
     RETRYING = "retrying"
@@ -38,7 +37,7 @@ class Remark(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to know that makes nothing not well."""
+    """A piece of information that does not affect whether all is well."""
 
     kind: Remark
     count: int
@@ -47,9 +46,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether all is well at `at`; `is_well` is None if that cannot be told.
+    """Whether all is well at `at`; `is_well` is None if that is unknown.
 
-    `text` says it in a line. `findings` are what is not well, causes first.
+    `text` is one line for people. `findings` are what is not well, causes first.
     """
 
     at: datetime
@@ -59,7 +58,7 @@ class Verdict:
     notes: tuple[Note, ...]
 
     def counts(self) -> dict[Trouble, int]:
-        """How much of each kind there is: periods, units, processes, boxes, messages, runs."""
+        """The count of each kind: of periods, units, processes, boxes, messages or runs."""
         found = Counter[Trouble]()
         for finding in self.findings:
             found[finding.kind] += finding.count
@@ -133,7 +132,7 @@ class _Waiting:
         return cause is not None or held.late == 0 or self._facts.is_new
 
     def _cause(self, one: ProcessPeriods) -> Key | None:
-        """The finding that says why nothing of a process gets on."""
+        """The finding that explains why a process makes no progress."""
         facts, name = self._facts, one.process
         if one.tree in facts.unled:
             return (
@@ -158,7 +157,7 @@ class _Waiting:
 
 
 def _in_words(found: Sequence[Finding]) -> str:
-    """What is not well, each kind once."""
+    """The findings in words, each kind once."""
     counts = Counter[Trouble]()
     for finding in found:
         counts[finding.kind] += finding.count

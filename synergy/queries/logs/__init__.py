@@ -1,0 +1,1 @@
+"""Queries of logs: the files of this box, and the lines that workers wrote for a unit."""

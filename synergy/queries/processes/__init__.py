@@ -1,0 +1,1 @@
+"""Queries of processes and of the boxes that run them."""

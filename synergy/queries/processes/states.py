@@ -1,4 +1,4 @@
-"""How processes stand: declared, over that what operators set, and what was seen of them."""
+"""The present state of processes: what is declared, what operators set, what boxes report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from synergy.schedule.trigger import parse
 from synergy.storage.protocol import StoreView
 
 
-class Look:
-    """What all processes have in common at one moment."""
+class ProcessReader:
+    """Reads processes from one snapshot of the store."""
 
     def __init__(
         self, store: StoreView, bus: BusView, deployment: Deployment, now: datetime
@@ -36,8 +36,8 @@ class Look:
         self._observed = by_place(store.boxes.observed())
         self._silent = {box.id for box in store.boxes.all() if box.is_silent(now)}
 
-    def process(self, process: Process) -> ProcessView:
-        """One of them."""
+    def view(self, process: Process) -> ProcessView:
+        """A process as it is in the snapshot."""
         name = process.name
         is_on = is_switched_on(process, self._controls.get(name))
         trigger, next_due = self._due(process)
@@ -61,7 +61,7 @@ class Look:
         )
 
     def _due(self, process: Process) -> tuple[str | None, datetime | None]:
-        """What triggers a process, and when it does so next."""
+        """The trigger of a process, and its next due time."""
         schedule = self._schedules.get(process.name)
         trigger = trigger_of(process, self._controls.get(process.name), schedule)
         if isinstance(process, ManagedProcess) and trigger is not None:
@@ -89,7 +89,7 @@ def _kind(process: Process) -> str:
 def trigger_of(
     process: Process, control: ProcessControl | None, schedule: Schedule | None
 ) -> str | None:
-    """What triggers a process, in one line; `schedule` is the one of its name that runs it."""
+    """The trigger of a process, in one line; `schedule` is the process's own one, if any."""
     if isinstance(process, ManagedProcess):
         return str(parse((control and control.trigger_frequency) or process.trigger_frequency))
     if isinstance(process, FreerunProcess) and schedule is not None:
@@ -99,7 +99,7 @@ def trigger_of(
 
 
 def by_process(store: StoreView) -> dict[str, Mapping[str, int]]:
-    """How many unfinished units each process has, by state."""
+    """The number of unfinished units of each process, by state."""
     counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for (process, state), number in store.units.counts().items():
         counts[process][state.value] = number
@@ -109,7 +109,7 @@ def by_process(store: StoreView) -> dict[str, Mapping[str, int]]:
 def by_place(
     observed: Iterable[ObservedProcess],
 ) -> dict[tuple[str, str], tuple[ObservedProcess, ...]]:
-    """By box and process."""
+    """The observed processes by box and process."""
     found: defaultdict[tuple[str, str], list[ObservedProcess]] = defaultdict(list)
     for one in observed:
         found[one.box, one.process].append(one)

@@ -1,0 +1,1 @@
+"""Queries of schedules, their runs, and the events that trigger them."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from synergy.model.schedule import Event
 
-LOOKED_THROUGH = 10_000  # events for one page at most; the page is shorter then, with a next one
+SEARCHED = 10_000  # events for one page at most; the page is shorter then, with a next one
 _STEP = 1000
 
 Read = Callable[[int, str | None], tuple[list[Event], str | None]]
@@ -25,7 +25,7 @@ def matching(
         return read(limit, cursor)
     found: list[Event] = []
     at, wanted = cursor, text.lower()
-    for _ in range(0, LOOKED_THROUGH, _STEP):
+    for _ in range(0, SEARCHED, _STEP):
         events, at = read(_STEP, at)
         found += [
             event

@@ -8,7 +8,7 @@ from synergy.model.schedule import RunState, Schedule
 from synergy.queries.schedules.retries import failed_runs
 from synergy.storage.protocol import StoreView
 
-LOOKED_THROUGH = 5000  # rows for one page at most; the page is shorter then, and has a next one
+SEARCHED = 5000  # rows for one page at most; the page is shorter then, and has a next one
 
 _ENDED = (RunState.PROCESSED, RunState.NOOP, RunState.FAILED)
 
@@ -23,7 +23,7 @@ def matching(
     found = store.schedules.get([prefix]) if prefix and cursor is None else []
     found = [one for one in found if is_enabled in (None, one.is_enabled)]
     after = max(cursor or "", prefix) or None
-    for _ in range(0, LOOKED_THROUGH, limit + 1):
+    for _ in range(0, SEARCHED, limit + 1):
         page, after = store.schedules.find(limit + 1, after)
         like = [one for one in page if one.name.startswith(prefix)]
         found += [one for one in like if is_enabled in (None, one.is_enabled)]

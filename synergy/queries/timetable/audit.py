@@ -1,17 +1,17 @@
-"""Proof that nothing is missing: every closed period of every process, accounted for.
+"""The audit: whether every closed period of every process is accounted for.
 
-A period is accounted for when its job is finished, soundly, or is not and there is a cause.
-Unexplained is: an unfinished job that nothing holds back, a finished parent of an unfinished
-child, a finished job whose source holds more than its result was made from.
+A period is accounted for if its job is finished and consistent, or has a known cause for being
+unfinished. Unexplained are: an unfinished job that nothing holds back, a finished parent of an
+unfinished child, a finished job whose source has rows that its result does not cover.
 
-Periods that failed, and those that were given up and not acknowledged, have a cause, and are bad
-news all the same: they are listed, and an audit with any of them is not clean.
+Failed periods, and given-up ones that were not acknowledged, have a cause, but are listed, and an
+audit with any of them is not clean.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -29,10 +29,10 @@ from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
 
 JUST_CLOSED = timedelta(minutes=1)  # a scheduler needs a moment to see that a period closed
-AT_WORK = timedelta(seconds=10)  # a scheduler that moved a job since then is at work on more
-RECENT = 20  # entries of a process among which that move is looked for
+AT_WORK = timedelta(seconds=10)  # after a move of a job the scheduler is still working on others
+RECENT = 20  # entries of a process that are searched for that move
 LATE = "its source holds more than its result was made from"
-SHOWN = 1000  # how many periods of each kind are listed
+SHOWN = 1000  # periods of each kind that are listed
 
 _FAILURES = re.compile(byte_class(JobState.FAILED, JobState.GIVEN_UP))
 _ACKNOWLEDGED = re.compile(flagged(JobState.SKIPPED, ACKNOWLEDGED_FLAG))
@@ -51,12 +51,12 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """`accounted` are the expected periods without the unexplained ones.
+    """The result of an audit; `accounted` are the expected periods without the unexplained ones.
 
-    `late` of these are finished, and their source was written to since. `failures` lists, of all
-    periods that have begun, those that are failed or given up; `failed` and `given_up` count them,
-    `acknowledged` the periods that were given up and acknowledged, which `acknowledgements` lists,
-    and `unseen` the skipped periods whose source changed since. At most `SHOWN` are listed of each.
+    `late` counts unexplained periods that are finished, but whose source was written to since.
+    `failures` lists the failed and given-up ones of all begun periods, which `failed` and
+    `given_up` count. `acknowledgements` lists those given up and acknowledged, which `acknowledged`
+    counts. `unseen` counts skipped periods whose source changed since. Lists have at most `SHOWN`.
     """
 
     expected: int
@@ -83,9 +83,9 @@ def audit(
     now: datetime,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Audit:
-    """Looks at every process that is declared, from its first to its last closed period.
+    """Audits every declared process, from its first to its last closed period.
 
-    `progress` is told how many processes are done, of how many.
+    `progress` is called with the number of processes done, and of all.
     """
     expected = unfinished = 0
     wrong: list[Unexplained] = []
@@ -99,30 +99,28 @@ def audit(
         open_jobs = list(level.unfinished(level.start, closed))
         unfinished += len(open_jobs)
         if process.name not in in_flight and not why.waits_for_trigger(process):
-            seen = min(process.closed_before(now - JUST_CLOSED), _reached(store, place, now))
-            pending = [at for at in open_jobs if at < seen and level.state(at).is_pending]
-            found = _unexplained(why, place, pending)
-            wrong += _still_open(store, place, found)
+            wrong += _held_by_nothing(store, why, place, open_jobs, now)
         wrong += _broken_parents(place, closed)
         wrong += [
-            Unexplained(
-                late.process,
-                late.timeperiod,
-                late.state.word,
-                LATE,
-            )
+            Unexplained(late.process, late.timeperiod, late.state.word, LATE)
             for late in uncovered(store, place, level.start, closed)
         ]
-    periods = {(one.process, one.timeperiod) for one in wrong}
     return Audit(
-        expected, expected - len(periods), unfinished, tuple(wrong[:SHOWN]),
-        late=len({(one.process, one.timeperiod) for one in wrong if one.text == LATE}),
+        expected=expected,
+        accounted=expected - _periods(wrong),
+        unfinished=unfinished,
+        unexplained=tuple(wrong[:SHOWN]),
+        late=_periods(one for one in wrong if one.text == LATE),
         **_failures(store, timetable, now),
-    )  # fmt: skip
+    )
+
+
+def _periods(found: Iterable[Unexplained]) -> int:
+    return len({(one.process, one.timeperiod) for one in found})
 
 
 class _Failures(TypedDict):
-    """What `Audit` says of failures."""
+    """The fields of `Audit` about failures."""
 
     failed: int
     given_up: int
@@ -161,10 +159,11 @@ def _number(timetable: Timetable, pattern: re.Pattern[bytes]) -> int:
     return sum(1 for _ in _places(timetable, pattern))
 
 
-def _reached(store: StoreView, place: Place, now: datetime) -> int:
-    """How far a scheduler that is catching up has come; the level's end if none is.
+def _considered(store: StoreView, place: Place, now: datetime) -> int:
+    """The period after the last one that a scheduler moved a moment ago; else the level's end.
 
-    It goes from the oldest period on, so what lies ahead of it is still to be looked at.
+    A scheduler that is catching up goes from the oldest period on, so it has still to consider the
+    later ones.
     """
     for entry in store.journal.find(place.process.name, RECENT):
         if entry.at < now - AT_WORK:
@@ -176,11 +175,15 @@ def _reached(store: StoreView, place: Place, now: datetime) -> int:
     return place.level.end
 
 
-def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplained]:
-    """Unfinished jobs that nothing holds back, of a process that has nothing in flight."""
+def _held_by_nothing(
+    store: StoreView, why: Why, place: Place, open_jobs: Iterable[int], now: datetime
+) -> list[Unexplained]:
+    """The open jobs that nothing holds back, of a process that has nothing in flight."""
+    considered = min(place.process.closed_before(now - JUST_CLOSED), _considered(store, place, now))
     found = []
-    for ordinal in ordinals:
-        if blockers(place, ordinal, limit=1):
+    for ordinal in open_jobs:
+        is_pending = ordinal < considered and place.level.state(ordinal).is_pending
+        if not is_pending or blockers(place, ordinal, limit=1):
             continue
         cause = why.ask(place.process.name, place.level.timeperiod(ordinal))
         if cause.kind is Kind.READY:
@@ -192,11 +195,11 @@ def _unexplained(why: Why, place: Place, ordinals: list[int]) -> list[Unexplaine
                     "nothing holds it back, and nothing was requested",
                 )
             )
-    return found
+    return _still_open(store, place, found)
 
 
 def _still_open(store: StoreView, place: Place, found: list[Unexplained]) -> list[Unexplained]:
-    """Those that were not moved while we looked at others."""
+    """Those of the jobs that were not moved since the audit began."""
     if not found:
         return []
     now = Level(place.process, place.level.start, place.level.end)
@@ -211,7 +214,7 @@ def _broken_parents(place: Place, closed: int) -> list[Unexplained]:
     level, found = place.level, []
     for ordinal in range(level.start, min(closed, level.end)):
         if level.covered(ordinal) is None:
-            continue  # it is its checkpoint that is made from its children
+            continue  # its children belong to its checkpoint
         has_result = level.state(ordinal) in (JobState.PROCESSED, JobState.NOOP)
         if has_result and not place.child.level.all_finished(*place.children(ordinal)):
             found.append(

@@ -34,7 +34,7 @@ def finished(store: StoreView, job: Job) -> Cause:
         text = word if entry is None else f"{word} at {instant(entry.at)}"
         text += f"{_because(entry)}{stale}"
     if job.state is JobState.GIVEN_UP:
-        acknowledge = remedies.acknowledge(job.process.name, job.timeperiod)
+        acknowledge = remedies.acknowledge_jobs(job.process.name, job.timeperiod)
         return job.cause(Kind.GIVEN_UP, text, acknowledge, again)
     if job.state is JobState.SKIPPED:
         return job.cause(Kind.SKIPPED, text, _restore(job))
@@ -52,7 +52,7 @@ def failed(store: StoreView, job: Job, now: datetime) -> Cause:
     return job.cause(
         Kind.FAILED,
         f"{text}{by}; {_retries(job, entry, now)}",
-        remedies.retry_job(process, name),
+        remedies.retry_jobs(process, name),
         remedies.reprocess(process, name),
         remedies.skip(process, name),
         *log,

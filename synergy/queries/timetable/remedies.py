@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -25,18 +25,15 @@ class Remedy:
 
 def switch_on(process: str) -> Remedy:
     """Switches a process on, everywhere."""
-    return Remedy(
-        f"launch.py process on {process}", "Switch the process on",
-        "PATCH", _path("processes", process), {"is_on": True},
-    )  # fmt: skip
+    path = _path("processes", process)
+    command = f"launch.py process on {process}"
+    return Remedy(command, "Switch the process on", "PATCH", path, {"is_on": True})
 
 
 def trigger(process: str) -> Remedy:
     """Triggers a process now."""
-    return Remedy(
-        f"launch.py process trigger {process}", "Have it look now",
-        "POST", _path("processes", process, "trigger"), {},
-    )  # fmt: skip
+    path = ("processes", process, "trigger")
+    return _post(f"process trigger {process}", "Have it look now", path)
 
 
 def start(process: str, box: str | None) -> Remedy:
@@ -58,151 +55,117 @@ def supervise() -> tuple[Remedy, ...]:
 
 def reprocess(process: str, timeperiod: str) -> Remedy:
     """Starts a job over."""
-    return Remedy(
-        f"launch.py timetable reprocess {process} {timeperiod}", "Reprocess",
-        "POST", _path("jobs", "reprocess"), {"process": process, "from": timeperiod},
-    )  # fmt: skip
-
-
-def retry_job(process: str, timeperiod: str) -> Remedy:
-    """Tries a failed job again, with a fresh budget of attempts."""
-    return Remedy(
-        f"launch.py timetable retry {process} {timeperiod}", "Try again",
-        "POST", _path("jobs", "retry"), {"process": process, "from": timeperiod},
-    )  # fmt: skip
-
-
-def acknowledge(process: str, timeperiod: str) -> Remedy:
-    """Acknowledges that a job was given up; a reason is required."""
-    return Remedy(
-        f"launch.py timetable acknowledge {process} {timeperiod} --reason '...'", "Acknowledge",
-        "POST", _path("jobs", "acknowledge"), {"process": process, "from": timeperiod},
-    )  # fmt: skip
-
-
-def retry_jobs(process: str, first: str, end: str | None) -> Remedy:
-    """Tries the failed jobs of `[first, end)` again; `end` None: the first job only."""
-    return _range("retry", "Try again", process, first, end)
-
-
-def acknowledge_jobs(process: str, first: str, end: str | None) -> Remedy:
-    """Acknowledges the given-up jobs of `[first, end)`; a reason is required."""
-    return _range("acknowledge", "Acknowledge", process, first, end, " --reason '...'")
+    return _jobs("reprocess", "Reprocess", process, timeperiod)
 
 
 def skip(process: str, timeperiod: str) -> Remedy:
     """Skips a job."""
-    return Remedy(
-        f"launch.py timetable skip {process} {timeperiod}", "Skip",
-        "POST", _path("jobs", "skip"), {"process": process, "from": timeperiod},
-    )  # fmt: skip
+    return _jobs("skip", "Skip", process, timeperiod)
+
+
+def retry_jobs(process: str, first: str, end: str | None = None) -> Remedy:
+    """Tries the failed jobs of `[first, end)` again, with a fresh budget; by default the first."""
+    return _jobs("retry", "Try again", process, first, end)
+
+
+def acknowledge_jobs(process: str, first: str, end: str | None = None) -> Remedy:
+    """Acknowledges the given-up jobs of `[first, end)`, by default the first; needs a reason."""
+    return _jobs("acknowledge", "Acknowledge", process, first, end, " --reason '...'")
 
 
 def why(process: str, timeperiod: str) -> Remedy:
     """Looks at another job."""
-    return Remedy(
-        f"launch.py timetable why {process} {timeperiod}", f"Look at {timeperiod}",
-        "GET", _path("jobs", process, timeperiod),
-    )  # fmt: skip
+    path = ("jobs", process, timeperiod)
+    return _look(f"timetable why {process} {timeperiod}", f"Look at {timeperiod}", path)
 
 
 def extend(first_hour: str) -> Remedy:
     """Moves the first hour of the timetable to an earlier one."""
-    return Remedy(
-        f"launch.py timetable extend --from {first_hour}", f"Begin at {first_hour}",
-        "POST", _path("timetable", "extend"), {"from": first_hour},
-    )  # fmt: skip
+    command, path = f"timetable extend --from {first_hour}", ("timetable", "extend")
+    return _post(command, f"Begin at {first_hour}", path, {"from": first_hour})
 
 
 def unit_log(unit: str) -> Remedy:
     """Looks at the log of a unit."""
-    return Remedy(
-        f"launch.py unit log {unit}", "Look at the log", "GET", _path("units", unit, "log")
-    )
+    return _look(f"unit log {unit}", "Look at the log", ("units", unit, "log"))
 
 
 def retry(unit: str) -> Remedy:
-    """Hands a failed unit out again at once."""
-    return Remedy(
-        f"launch.py unit retry {unit}", "Try again now",
-        "POST", _path("units", unit, "retry"), {},
-    )  # fmt: skip
+    """Hands out a failed unit again at once."""
+    return _post(f"unit retry {unit}", "Try again now", ("units", unit, "retry"))
 
 
 def cancel(unit: str, timeperiod: str) -> Remedy:
     """Cancels a unit; its worker has to stop working on it."""
-    return Remedy(
-        f"launch.py unit cancel {unit}", f"Cancel the unit of {timeperiod}",
-        "POST", _path("units", unit, "cancel"), {},
-    )  # fmt: skip
+    label = f"Cancel the unit of {timeperiod}"
+    return _post(f"unit cancel {unit}", label, ("units", unit, "cancel"))
 
 
 def queues() -> Remedy:
     """Looks at the queues."""
-    return Remedy("launch.py queue list", "Look at the queues", "GET", _path("queues"))
+    return _look("queue list", "Look at the queues", ("queues",))
 
 
 def boxes() -> Remedy:
     """Looks at all boxes and their processes."""
-    return Remedy("launch.py box list", "Look at the boxes", "GET", _path("boxes"))
+    return _look("box list", "Look at the boxes", ("boxes",))
 
 
 def collect(process: str) -> Remedy:
     """Runs the collector for the units of a process now."""
-    return Remedy(
-        f"launch.py gc run --process {process}", "Run the collector",
-        "POST", _path("gc", "run"), {"process": process},
-    )  # fmt: skip
+    command = f"gc run --process {process}"
+    return _post(command, "Run the collector", ("gc", "run"), {"process": process})
 
 
 def retry_run(run: str) -> Remedy:
     """Launches a failed run again."""
-    return Remedy(
-        f"launch.py schedule retry {run}", "Launch it again",
-        "POST", _path("runs", run, "retry"), {},
-    )  # fmt: skip
+    return _post(f"schedule retry {run}", "Launch it again", ("runs", run, "retry"))
 
 
 def retry_runs(schedule: str) -> Remedy:
     """Launches all failed runs of a schedule again."""
-    return Remedy(
-        f"launch.py schedule retry --all --schedule {schedule}", "Launch them again",
-        "POST", _path("runs", "replay"), {"schedule": schedule},
-    )  # fmt: skip
+    command, path = f"schedule retry --all --schedule {schedule}", ("runs", "replay")
+    return _post(command, "Launch them again", path, {"schedule": schedule})
 
 
 def look_at_run(run: str) -> Remedy:
     """Looks at a run."""
-    return Remedy(f"launch.py schedule run {run}", "Look at the run", "GET", _path("runs", run))
+    return _look(f"schedule run {run}", "Look at the run", ("runs", run))
 
 
 def look_at_dead() -> Remedy:
     """Looks at the messages in quarantine."""
-    return Remedy("launch.py queue dead", "Look at them", "GET", _path("queues", "dead"))
+    return _look("queue dead", "Look at them", ("queues", "dead"))
 
 
 def replay_dead() -> Remedy:
     """Sends all messages in quarantine to their queues again."""
-    return Remedy(
-        "launch.py queue replay", "Send them again",
-        "POST", _path("queues", "dead", "replay"), {},
-    )  # fmt: skip
+    return _post("queue replay", "Send them again", ("queues", "dead", "replay"))
 
 
 def audit() -> Remedy:
     """Looks at the audit of all closed periods."""
-    return Remedy("launch.py timetable audit", "Look at the audit", "GET", _path("audit"))
+    return _look("timetable audit", "Look at the audit", ("audit",))
 
 
-def _range(
-    verb: str, label: str, process: str, first: str, end: str | None, more: str = ""
+def _jobs(
+    verb: str, label: str, process: str, first: str, end: str | None = None, options: str = ""
 ) -> Remedy:
-    """An action on the jobs `[first, end)`, or on the first one."""
+    """A command on the jobs `[first, end)`, or on the first one."""
     periods, body = first, {"process": process, "from": first}
     if end is not None:
         periods, body = f"{first}..{end}", {**body, "to": end}
-    command = f"launch.py timetable {verb} {process} {periods}{more}"
-    return Remedy(command, label, "POST", _path("jobs", verb), body)
+    return _post(f"timetable {verb} {process} {periods}{options}", label, ("jobs", verb), body)
+
+
+def _post(
+    command: str, label: str, path: Sequence[str], body: Mapping[str, object] | None = None
+) -> Remedy:
+    return Remedy(f"launch.py {command}", label, "POST", _path(*path), body or {})
+
+
+def _look(command: str, label: str, path: Sequence[str]) -> Remedy:
+    return Remedy(f"launch.py {command}", label, "GET", _path(*path))
 
 
 def _path(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""Jobs of one process, each with its reason in one line."""
+"""Trees with the jobs of a window, each with its reason in one line."""
 
 from __future__ import annotations
 
@@ -10,14 +10,36 @@ from synergy.lifecycle.situations import unfinished_because
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry, job_event
 from synergy.model.journal_event import JournalEvent
+from synergy.model.process import Tree
+from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.timetable.reasons import in_a_line
-from synergy.queries.views import JobView, LevelView, Window, skip_cause
+from synergy.queries.views import JobView, LevelView, TreeView, Window, skip_cause
 from synergy.storage.protocol import StoreView
-from synergy.timetable.timetable import Place
+from synergy.timetable.timetable import Place, Timetable
 
 _EXPLAINED = (JobState.NOOP, JobState.SKIPPED, JobState.FAILED, JobState.GIVEN_UP)
 _ENOUGH = 20  # entries of a job that are searched for the one about its end
+
+
+def tree_views(
+    store: StoreView,
+    timetable: Timetable,
+    trees: Iterable[Tree],
+    window: Window | None,
+    now: datetime,
+) -> list[TreeView]:
+    """The trees with their processes, and with the jobs of the window if there is one."""
+    controls = store.controls.all()
+
+    def level(name: str) -> LevelView:
+        place = timetable.place(name)
+        is_on = is_switched_on(place.process, controls.get(name))
+        return LevelReader(store, place, now, is_on=is_on).view(window)
+
+    return [
+        TreeView(tree.name, tree.dependent_on, tuple(map(level, tree.processes))) for tree in trees
+    ]
 
 
 class LevelReader:

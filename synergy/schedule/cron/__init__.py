@@ -1,0 +1,1 @@
+"""Cron expressions: their fields, and the times that they match."""

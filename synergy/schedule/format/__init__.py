@@ -1,0 +1,1 @@
+"""Conversion of schedules between documents, definitions and plain words."""

@@ -1,0 +1,1 @@
+"""The state of a schedule between two decisions, and the transitions that make its runs."""
