@@ -128,9 +128,9 @@ class Probe(Daemon):
 
     def _scheduler(self) -> float:
         place, began = self.workplace, _clock.monotonic()
-        troubles = CircuitBreaker(place.clock)
+        breaker = CircuitBreaker(place.clock)
         managed = TimetableLoop(
-            place.store, place.bus, place.clock, place.deployment, self._start, "bench", troubles,
+            place.store, place.bus, place.clock, place.deployment, self._start, "bench", breaker,
             lambda _tree: True,
         )  # fmt: skip
         managed.hold(place.deployment.trees)

@@ -6,6 +6,8 @@ SCHEDULER_TOPIC = "scheduler"
 """Wakes the schedulers."""
 AGENT_TOPIC = "agent"
 """Wakes the agents, which follow the runs of schedules."""
+JOURNAL_TOPIC = "journal"
+"""Wakes the readers of the journal, after jobs have finished."""
 SUPERVISOR_TOPIC = "supervisor"
 """Wakes the supervisors of all boxes, after assignments have changed."""
 

@@ -1,1 +1,5 @@
-"""Agents: one of them decides for all schedules, and all of them deliver."""
+"""The agent service: one agent decides about all schedules, and every agent delivers runs.
+
+Here belongs what needs the lease of the decider or a claimed run. Rules about schedules are in
+`synergy.schedule`, transports in `synergy.delivery`.
+"""

@@ -1,12 +1,12 @@
-"""The agent: one loop decides, if this agent holds the lease for it, and one delivers.
+"""The agent: one loop decides if this agent holds the decider's lease, another delivers runs.
 
 Any number of agents on any boxes share the work. One holds the lease of the decider (see
 `membership`); all of them deliver launched runs. The loops share the store, the bus and the
-counters, nothing else: one asks the other for something by writing a row.
+counters; everything else passes between them as rows.
 
-While store or bus are unavailable, the loops wait. Then the memory of the decider is built anew
-from the rows, and unsent messages are sent again. Asked to stop, an agent gives up deciding at
-once, lets its deliveries finish for a few seconds, writes their outcomes, and releases its leases.
+While the store or the bus is unavailable, the loops wait. Then the decider is rebuilt from the
+rows, and unsent messages are sent again. An agent that is stopped gives up deciding at once, lets
+its deliveries finish for a few seconds, writes their outcomes, and releases its leases.
 """
 
 from __future__ import annotations
@@ -26,24 +26,23 @@ from synergy.delivery.sender import Options, Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
 from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
-from synergy.names import AGENT_TOPIC, agent_counters
+from synergy.names import AGENT_TOPIC, JOURNAL_TOPIC, agent_counters
 from synergy.runtime.agent_counters import Meter
 from synergy.runtime.service import Retry, RetryRule, repeat
 from synergy.runtime.topic_relay import TopicRelay
 from synergy.runtime.workplace import Daemon, Workplace
 
-JOBS = "journal"  # the topic of schedulers that finish jobs
-JOBS_EVERY = 0.2  # seconds between two times that this wakes us
-FAILED_TURNS = 3  # in a row, after which another agent is to decide
-AVOIDED = 60.0  # seconds for which deciding is left to others then
-COUNTS_EVERY = 10.0  # seconds between two writes of what was counted
+JOBS_WAKE_SECONDS = 0.2  # at least this long between two wake-ups by finished jobs
+FAILURES_TO_STEP_DOWN = 3  # in a row, before another agent is to decide
+STEP_DOWN_SECONDS = 60.0  # for which this agent then leaves deciding to others
+COUNTS_EVERY = 10.0  # seconds between two writes of the counters
 RULE = RetryRule(waiting="agent.waits", failing="agent.failed")
 
 log = logging.getLogger(__name__)
 
 
 class Agent(Daemon):
-    """Decides about schedules in the main thread, and delivers in a service."""
+    """Decides about schedules in the main thread, and delivers runs in a service."""
 
     def __init__(self, workplace: Workplace, sender: Sends | None = None) -> None:
         super().__init__(workplace)
@@ -51,14 +50,14 @@ class Agent(Daemon):
         self._who = f"agent {place.owner}"
         self._meter = Meter()
         self._members = Membership(place.store.leases, place.clock, place.owner)
-        self._kit = AgentContext(
+        self._context = AgentContext(
             place.store, place.bus, place.clock, place.deployment, self._meter, self._who
         )
         self._guard = ClockGuard(place.store, place.clock, place.box, self._who)
         self._decider: AgentDecider | None = None
         options = Options(secrets=place.webhook_secrets, allowed_networks=place.webhook_networks)
         self._sender: Sends = sender or Sender(options, place.clock)
-        self.deliverer = Deliverer(self._kit, place.owner, self._sender, self._members)
+        self.deliverer = Deliverer(self._context, place.owner, self._sender, self._members)
         self._counted_at = place.clock.monotonic()
 
     @property
@@ -67,31 +66,33 @@ class Agent(Daemon):
         return self._decider is not None and self._members.decides
 
     def start(self) -> None:
-        """Runs until the process shall stop; gives everything up at the end."""
+        """Runs until the process is asked to stop, then releases everything."""
         place, stop = self.workplace, self.workplace.stop
         retry = Retry(RULE, stop, self._failed)
         with closing(place.bus.listener(AGENT_TOPIC)) as listener:
             stop.interrupts(listener.interrupt)
             delivery = DeliveryService(place.bus, place.clock, self.deliverer, self._sender)
-            jobs = TopicRelay(place.bus, place.clock, JOBS, listener.interrupt, JOBS_EVERY)
+            jobs = TopicRelay(
+                place.bus, place.clock, JOURNAL_TOPIC, listener.interrupt, JOBS_WAKE_SECONDS
+            )
             repeat(self._prepare, stop, stop.wait, retry)
             for service in (delivery, jobs):
                 stop.interrupts(service.request_stop)
                 service.start()
             repeat(self.run_once, stop, listener.wait, retry)
-            self._wind_up(delivery)
+            self._shut_down(delivery)
             jobs.stop()
 
     def _failed(self, error: Exception, times: int) -> None:
-        """After some failures in a row, lets another agent decide: it may be able to."""
+        """Forgets all state; after some failures in a row, lets another agent decide."""
         if isinstance(error, MessagingUnavailable):
             return
         self.forget()
         if not isinstance(error, StorageUnavailable):
             self._meter.count("error_total", "deciding")
-            if times % FAILED_TURNS == 0:
+            if times % FAILURES_TO_STEP_DOWN == 0:
                 with suppress(StorageUnavailable):
-                    self._members.stop_deciding(AVOIDED)
+                    self._members.stop_deciding(STEP_DOWN_SECONDS)
                     self.workplace.bus.notify(AGENT_TOPIC)
 
     def _prepare(self) -> None:
@@ -99,10 +100,10 @@ class Agent(Daemon):
         self.workplace.bus.declare([DELIVERIES])
 
     def run_once(self) -> float:
-        """One turn of the deciding loop; returns the seconds until something is due by itself."""
+        """Does one turn of the deciding loop; returns the seconds until the next is due."""
         if self._members.due_in() <= 0:
             self._tick()
-        self._tell_counts()
+        self._store_counts()
         if not self._members.decides:
             self.forget()
             return self._members.due_in()
@@ -124,7 +125,7 @@ class Agent(Daemon):
             self.deliverer.wake()
 
     def _begin(self) -> AgentDecider:
-        """A decider whose memory is built from the rows."""
+        """A new decider, built from the rows."""
         place = self.workplace
         place.store.recover()
         now = place.clock.now()
@@ -134,14 +135,14 @@ class Agent(Daemon):
         place.store.journal.append([journal.agent_decides(term, self._who, now)])
         event = JournalEvent.AGENT_DECIDES
         log.info("This agent decides, term %d", term, extra={"event": event})
-        return AgentDecider(self._kit, self._members, self._guard, self.deliverer)
+        return AgentDecider(self._context, self._members, self._guard, self.deliverer)
 
     def forget(self) -> None:
-        """Drops what is in memory about schedules: the rows are the truth."""
+        """Drops all state about schedules: the rows are the truth."""
         self._decider = None
 
-    def _tell_counts(self) -> None:
-        """Adds what was counted since the last write to the counters in the store."""
+    def _store_counts(self) -> None:
+        """Adds the counts since the last write to the counters in the store."""
         number, now = self._members.number, self.workplace.clock.monotonic()
         if not number or self._meter.is_empty or now - self._counted_at < COUNTS_EVERY:
             return
@@ -152,8 +153,8 @@ class Agent(Daemon):
         counts.add(self._meter.taken())
         facts.set(agent_counters(number), counts.text())
 
-    def _wind_up(self, delivery: DeliveryService) -> None:
-        """Lets another agent decide at once; keeps the claims until the last outcome is written."""
+    def _shut_down(self, delivery: DeliveryService) -> None:
+        """Gives up deciding at once, and the membership once the last outcome is written."""
         place = self.workplace
         try:
             self.forget()
@@ -166,9 +167,9 @@ class Agent(Daemon):
                 if place.clock.monotonic() >= ends_at:
                     break
             else:
-                self.deliverer.give_back()  # what the last turn gave it
+                self.deliverer.flush()  # the runs that the last turn launched
             self._counted_at -= COUNTS_EVERY
-            self._tell_counts()
+            self._store_counts()
             self._members.resign()
             place.bus.notify(AGENT_TOPIC)
         except (StorageUnavailable, MessagingUnavailable) as error:

@@ -1,4 +1,4 @@
-"""What the parts of an agent work with."""
+"""The objects that all parts of an agent share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.storage.protocol import Store
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """`who` is what the journal calls the agent."""
+    """`who` is the agent's name in the journal."""
 
     store: Store
     bus: Bus

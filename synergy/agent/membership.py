@@ -1,8 +1,8 @@
-"""Which agents there are, and which one of them decides.
+"""Which agents are running, and which one of them decides.
 
-Each agent that is at work holds the lease of a member, the first number that is free; one of
-them holds that of the decider. What an agent took in hand is named by its incarnation, which is
-the holder of its member's lease: who holds none is gone.
+Each running agent holds a member's lease, with the first number that is free; one of them holds
+the decider's lease. An agent's claims carry the name of its incarnation, which is the holder of
+its member's lease: without that lease the agent is gone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FAMILY = "agent/"
 
 
 class Membership:
-    """One agent among all; `tick` is to be called when `due_in` says so."""
+    """The leases of one agent; call `tick` when `due_in` has passed."""
 
     def __init__(self, leases: Leases, clock: Clock, owner: str) -> None:
         self._leases = leases
@@ -27,23 +27,23 @@ class Membership:
         self._owner = owner
         self._leadership = Leadership(leases, clock, FAMILY, owner)
         self._number = 0
-        self.joined = 0  # how often its right to take things in hand began
-        self._known: frozenset[str] = frozenset()  # who was at work at the last look
-        self.is_changed = False  # whether a member was lost since somebody asked
+        self.joined = 0  # how often its membership began
+        self._known: frozenset[str] = frozenset()  # the owners that were running at the last look
+        self.is_changed = False  # whether a member was lost since the flag was last cleared
 
     @property
     def number(self) -> int:
-        """Its number among the members; 0 while it is none."""
+        """Its number among the members; 0 while it is not a member."""
         return self._number if self.is_member else 0
 
     @property
     def is_member(self) -> bool:
-        """Whether it may take things in hand at this moment."""
+        """Whether it may claim runs at this moment."""
         return self._number > 0 and self._leadership.is_held(_member(self._number))
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other agent was at work at the last look."""
+        """Whether no other agent was running at the last look."""
         return len(self._known) <= 1
 
     @property
@@ -52,12 +52,12 @@ class Membership:
         return self._leadership.is_held(DECIDER)
 
     def assert_decides(self) -> None:
-        """Raises LostLease if another agent may decide by now: to be asked in what is written."""
+        """Raises LostLease if another agent may decide by now; call it within each batch."""
         self._leadership.assert_ours(DECIDER)
 
     @property
     def term(self) -> int:
-        """The term of the decider, if that is this agent."""
+        """The term of the decider's lease, if this agent holds it."""
         return self._leadership.epoch(DECIDER)
 
     def due_in(self) -> float:
@@ -65,7 +65,7 @@ class Membership:
         return self._leadership.due_in()
 
     def renew(self) -> None:
-        """Renews and looks, and takes nothing."""
+        """Renews its leases and reads those of the others."""
         was_member = self.is_member
         self._leadership.tick()
         self.joined += self.is_member and not was_member  # others may have thought it gone
@@ -74,7 +74,7 @@ class Membership:
         self._known = members
 
     def tick(self) -> None:
-        """Renews, looks, and takes what is free."""
+        """Renews and reads leases, and takes those that are free."""
         self.renew()
         if not self.is_member:
             self._join()
@@ -83,11 +83,11 @@ class Membership:
             self._leadership.take(DECIDER)
 
     def live(self) -> frozenset[str]:
-        """The owners who are at work, as far as can be seen.
+        """The owners that are running, as far as leases show.
 
-        Whose claim was read before this was asked, and is not among them, is gone: who claims is
-        a member first. The look between the two readings makes sure that a lease that was taken
-        anew is not judged by its former holder's silence.
+        An owner whose claim was read before this call and that is not among them is gone, because
+        an agent is a member before it claims. Leases are read before and after renewing, so that
+        a lease that was just taken is not judged by its former holder's silence.
         """
         leases = self._leases.all(AGENTS)
         self.renew()
@@ -104,9 +104,9 @@ class Membership:
         return frozenset([self._owner]) if self.is_member else frozenset()
 
     def _members(self) -> frozenset[str]:
-        """Who is at work, itself among them.
+        """The owners that are running, this one included.
 
-        By owner: a successor may have a lost one's number before anybody looks.
+        Owners rather than numbers: a successor may have taken a lost member's number.
         """
         holders = self._leadership.holders()
         return frozenset(
@@ -117,16 +117,16 @@ class Membership:
         )
 
     def stop_deciding(self, seconds: float = 0.0) -> None:
-        """Gives up the lease of the decider to another one, and leaves it alone for so long."""
+        """Releases the decider's lease, and does not take it again for so many seconds."""
         self._unwilling_until = self._clock.monotonic() + seconds
         self._leadership.release(DECIDER)
 
     def resign(self) -> None:
-        """Gives all leases up."""
+        """Releases all leases."""
         self._leadership.resign()
 
     def _join(self) -> None:
-        """Takes the first number that is free; each that was taken meanwhile is another member."""
+        """Takes the first free number; one that was taken meanwhile belongs to another member."""
         free = (n for n in count(1) if self._leadership.is_free(_member(n)))
         self._number = next(n for n in free if self._leadership.take(_member(n)))
         self.joined += 1

@@ -1,30 +1,27 @@
 """The only place where the scheduler's decisions become writes and messages.
 
-A batch of decisions is written together: units first, then job states, then messages, so
-that each prefix is a legal state on an engine without transactions too. A unit without its
-job's move is found again by its key; a job's move without a message is repaired by the
-collector. What the bus did not take after the batch was durable is said again in the next
-one.
+A batch of decisions is written together: units first, then job states, then messages, so that each
+prefix is a legal state on an engine without transactions too. A unit without its job's move is
+found again by its key; a job's move without a message is repaired by the collector. Messages that
+the bus did not take after the batch was durable are sent again with the next one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import assert_never
 
 from synergy.errors import MessagingUnavailable
 from synergy.lifecycle.decision import (
-    Decision,
     Extend,
     Fail,
     Finalise,
     Finish,
     Request,
-    UnitView,
     Wait,
 )
 from synergy.lifecycle.moves import move_job, move_unit
@@ -33,9 +30,11 @@ from synergy.lifecycle.transitions import Move, UnitMoveName
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobMove, JobRun, JobState
-from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState, unit_id
+from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.scheduler.job_decision import JobDecision
 from synergy.scheduler.job_moves import jobs_of, merged
 from synergy.scheduler.process_state import ProcessState
+from synergy.scheduler.unit_requests import create_units
 from synergy.storage.protocol import Batch, Store
 
 _FINISHES = {
@@ -53,26 +52,12 @@ _AT_LEAST = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class JobDecision:
-    """A decision about a job, and what was known when it was made.
-
-    `covered` is the highest write number of its source then.
-    """
-
-    lane: ProcessState
-    ordinal: int
-    decision: Decision
-    units: tuple[UnitView, ...]
-    covered: int
-
-
 @dataclass(slots=True)
 class Applied:
-    """What a batch came to: moves that were made and refused, and the units as stored.
+    """The result of a batch: moves that were made and refused, and the units as stored.
 
-    `failure` is why the bus did not take the messages, `unsent`, although the rest is durable;
-    those for the queues `sent` it took.
+    `failure` is why the bus did not take the messages `unsent`, although the rest is durable; it
+    took those for the queues in `sent`.
     """
 
     moved: list[JobMove] = field(default_factory=list)
@@ -86,7 +71,7 @@ class Applied:
 
 @dataclass(slots=True)
 class _Plan:
-    """What a batch of decisions asks for; `publish` holds hints by queue."""
+    """The writes of a batch of decisions; `publish` holds hints by queue."""
 
     publish: defaultdict[str, list[Hint]]
     moves: list[JobMove] = field(default_factory=list)
@@ -108,7 +93,7 @@ class Applier:
     ) -> Applied:
         """Writes the batch and publishes it, with further `hints` by queue.
 
-        Raises MessagingUnavailable only if nothing can be known of what was written.
+        Raises MessagingUnavailable only if it is unknown what was written.
         """
         plan = _Plan(defaultdict(list, hints))
         for decided in batch:
@@ -155,9 +140,9 @@ class Applier:
         self, plan: _Plan, decided: JobDecision, move: Move, why: str, unit: str | None,
         is_derived: bool = False,
     ) -> None:  # fmt: skip
-        """Ends the job's work, for now or for good, and that of its other units."""
+        """Finishes or fails the job, and cancels its other units."""
         plan.moves += self._job_move(decided, move, why, unit, is_derived=is_derived)
-        job = (decided.lane.process.name, decided.ordinal)
+        job = (decided.state.process.name, decided.ordinal)
         units = self._cancels(decided, why or "superseded")
         plan.cancels += [(job, unit) for unit in units]
 
@@ -188,17 +173,17 @@ class Applier:
         for decided, extend in plan.extends:
             unit = extend.unit
             done = self._store.units.extend(unit.id, unit.attempt, extend.end_id, now)
-            applied.extended.append((decided.lane, decided.ordinal, extend, done))
+            applied.extended.append((decided.state, decided.ordinal, extend, done))
             behind = any(unit.state is UnitState.IN_PROGRESS for unit in decided.units)
             if done and unit.state is UnitState.REQUESTED and not behind:
-                plan.publish[decided.lane.process.queue].append(Hint(unit.id, unit.attempt))
+                plan.publish[decided.state.process.queue].append(Hint(unit.id, unit.attempt))
 
     def _void(self, plan: _Plan, applied: Applied) -> list[UnitMove]:
-        """Cancels the units of jobs that were finished, and those that came too late."""
+        """Cancellations for the units of finished jobs, and for units that came too late."""
         left = jobs_of(applied.refused)
         moved = jobs_of([move for move in applied.moved if move.after.is_active])
         late = [
-            (at, unit) for lane, at, unit in applied.units if (lane.process.name, at) not in moved
+            (at, unit) for state, at, unit in applied.units if (state.process.name, at) not in moved
         ]
         return [unit for job, unit in plan.cancels if job not in left] + self._orphans(late)
 
@@ -208,63 +193,27 @@ class Applier:
         publish: defaultdict[str, list[Hint]],
         now: datetime,
     ) -> list[tuple[ProcessState, int, UnitOfWork]]:
-        new = [_unit(decided, request, now) for decided, request in requests]
-        stored = self._store.units.create(new, self._who) if new else []
-        for at, (unit, (decided, _)) in enumerate(zip(new, requests, strict=True)):
-            if stored[at].state.is_finished:
-                stored[at] = self._instead(decided.lane, unit, stored[at])
+        stored = create_units(self._store.units, requests, self._who, now)
         for (decided, request), unit in zip(requests, stored, strict=True):
             if unit.state is UnitState.REQUESTED and not request.behind:
-                publish[decided.lane.process.queue].append(Hint(unit.id, unit.attempt))
+                publish[decided.state.process.queue].append(Hint(unit.id, unit.attempt))
         return [
-            (decided.lane, decided.ordinal, unit)
+            (decided.state, decided.ordinal, unit)
             for (decided, _), unit in zip(requests, stored, strict=True)
         ]
-
-    def _instead(self, lane: ProcessState, wanted: UnitOfWork, found: UnitOfWork) -> UnitOfWork:
-        """The unit that carries a request out, although one of its key is finished already.
-
-        Nothing resurrects a unit. Where the job's newest one was given up, the job is tried again,
-        and needs a unit under a key of its own, even if an older one was processed.
-        """
-        newest = self._store.units.newest(wanted.process, wanted.timeperiod, 1)[0]
-        if newest.state is not UnitState.CANCELED:
-            return newest if found.state is UnitState.CANCELED else found
-        again = self._successor(lane, wanted)
-        (stored,) = self._store.units.create([again], self._who)
-        return self._instead(lane, again, stored) if stored.state.is_finished else stored
-
-    def _successor(self, lane: ProcessState, unit: UnitOfWork) -> UnitOfWork:
-        """The same unit under the next key.
-
-        That of an outside source has the next number; else the lower bound falls by 1, and stays a
-        lower bound.
-        """
-        known = [
-            one
-            for one in self._store.units.of_jobs(unit.process, unit.timeperiod, unit.timeperiod)
-            if one.generation == unit.generation
-        ]
-        start_id, end_id = unit.start_id, unit.end_id
-        if lane.process.stored_source is None:
-            end_id = max(one.end_id for one in known) + 1
-        else:
-            start_id = min(one.start_id for one in known if one.end_id == end_id) - 1
-        key = (unit.process, unit.timeperiod, unit.generation, start_id, end_id)
-        return replace(unit, id=unit_id(*key), start_id=start_id, end_id=end_id)
 
     def _job_move(
         self, decided: JobDecision, move: Move, why: str, unit: str | None = None, *,
         is_derived: bool = False,
     ) -> list[JobMove]:  # fmt: skip
-        level, ordinal = decided.lane.level, decided.ordinal
+        level, ordinal = decided.state.level, decided.ordinal
         before = level.state(ordinal)
         if move in (Move.REQUEST, Move.FINALISE) and before in _AT_LEAST[move]:
-            return []  # a further unit of a job that is under way
+            return []  # a further unit of a job that is in progress
         covered = decided.covered if move in (Move.SKIP, Move.GIVE_UP) else 0
         return [
             move_job(
-                decided.lane.place, ordinal, move, why, self._who,
+                decided.state.place, ordinal, move, why, self._who,
                 unit=unit, covered=covered, is_derived=is_derived,
             )
         ]  # fmt: skip
@@ -277,11 +226,11 @@ class Applier:
         ]
 
     def _orphans(self, units: list[tuple[int, UnitOfWork]]) -> list[UnitMove]:
-        """Those of the units, by ordinal, whose job was finished or started over meanwhile.
+        """Cancellations for units, by ordinal, whose job was finished or started over meanwhile.
 
-        Asked for units whose job was not moved along with them: further units of a job that
-        is under way, and units of a job that somebody else moved. If that was another
-        scheduler that requested the same unit, the unit stays.
+        Called for units whose job was not moved along with them: further units of a job in
+        progress, and units of a job that another process moved. If another scheduler requested
+        the same unit, the unit stays.
         """
         if not units:
             return []
@@ -294,7 +243,7 @@ class Applier:
 
 
 def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
-    """Whether the unit's job, as stored, supersedes it; what is not stored is an embryo."""
+    """Whether the unit's job, as stored, supersedes it; a job that is not stored is an embryo."""
     for run in runs:
         if run.process == unit.process and 0 <= ordinal - run.first < len(run.states):
             state = JobState(run.states[ordinal - run.first] & STATE_MASK)
@@ -304,21 +253,3 @@ def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
 
 def _target(is_final: bool) -> Move:
     return Move.FINALISE if is_final else Move.REQUEST
-
-
-def _unit(decided: JobDecision, request: Request, now: datetime) -> UnitOfWork:
-    level, ordinal = decided.lane.level, decided.ordinal
-    process, timeperiod = decided.lane.process.name, level.timeperiod(ordinal)
-    generation = level.generation(ordinal)
-    first, end = level.covered(ordinal) or (ordinal, ordinal + 1)
-    return UnitOfWork(
-        unit_id(process, timeperiod, generation, request.start_id, request.end_id),
-        process,
-        timeperiod,
-        generation,
-        level.timeperiod(first),
-        level.timeperiod(end),
-        request.start_id,
-        request.end_id,
-        now,
-    )

@@ -1,7 +1,7 @@
-"""What goes wrong with one part of the work, a tree or the collector, and harms no other.
+"""A circuit breaker for each part of the work (a tree, or the collector).
 
-A part that fails rests for a while and is tried again. After `TRIES` failures within a short
-time it is given up, so that another scheduler may try, and left alone for longer.
+A part that fails is paused and tried again. After `MOST_FAILURES` failures within a short time it
+is left to other schedulers for a longer pause. Failures of one part do not affect the others.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.runtime.leaders import part_of_tree
 
-TRIES = 3
-REST = 1.0  # seconds before the second try; doubling
-AVOIDED = 60.0  # seconds for which a part that was given up is left to others, and then forgiven
+MOST_FAILURES = 3
+FIRST_PAUSE_SECONDS = 1.0  # before the second try; doubling
+GIVEN_UP_SECONDS = 60.0  # for which a part is left to others; then its failures are forgotten
 
 log = logging.getLogger(__name__)
 
 
 class CircuitBreaker:
-    """Counts failures by part; `failed` are the parts that did and were not laid down yet."""
+    """Counts failures by part; `failed` are the parts that failed and were not dropped yet."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._counts: dict[str, int] = {}
-        self._rests_until: dict[str, float] = {}
+        self._open_until: dict[str, float] = {}
         self.failed: set[str] = set()
 
     @contextmanager
     def of_tree(self, tree: str) -> Iterator[None]:
-        """Whatever goes wrong within the block is this tree's trouble alone."""
+        """Counts an exception within the block as a failure of the tree."""
         with self.of(part_of_tree(tree)):
             yield
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """The same by part; what store and bus cannot do is nobody's."""
+        """Counts an exception as a failure of the part, unless the store or the bus is down."""
         try:
             yield
         except (StorageUnavailable, MessagingUnavailable):
@@ -47,29 +47,33 @@ class CircuitBreaker:
             log.exception("%s cannot be worked on", part, extra={"event": "scheduler.trouble"})
             self._failed(part)
 
-    def is_in_trouble(self, tree: str) -> bool:
-        """Whether something went wrong with the tree, and it was not laid down yet."""
+    def has_failed(self, tree: str) -> bool:
+        """Whether the tree failed and was not dropped yet."""
         return part_of_tree(tree) in self.failed
 
-    def rests(self, part: str) -> bool:
-        """Whether the part is not to be worked on yet."""
-        return self._clock.monotonic() < self._rests_until.get(part, 0.0)
+    def is_open(self, part: str) -> bool:
+        """Whether the part is paused."""
+        return self._clock.monotonic() < self._open_until.get(part, 0.0)
 
-    def is_given_up(self, part: str) -> bool:
+    def leaves_to_others(self, part: str) -> bool:
         """Whether the part is to be left to others."""
-        return self._counts.get(part, 0) >= TRIES and self.rests(part)
+        return self._counts.get(part, 0) >= MOST_FAILURES and self.is_open(part)
 
-    def rest_ends_in(self) -> float:
-        """Seconds until the next part may be tried again."""
+    def closes_in(self) -> float:
+        """Seconds until the first paused part may be tried again."""
         now = self._clock.monotonic()
-        return min((at - now for at in self._rests_until.values() if at > now), default=AVOIDED)
+        return min(
+            (at - now for at in self._open_until.values() if at > now), default=GIVEN_UP_SECONDS
+        )
 
     def _failed(self, part: str) -> None:
         if part in self.failed:
-            return  # several things went wrong in the same try
+            return  # a further failure of the same try
         now = self._clock.monotonic()
-        forgiven = now - self._rests_until.get(part, now) > AVOIDED
-        count = 1 if forgiven else self._counts.get(part, 0) % TRIES + 1
+        forgiven = now - self._open_until.get(part, now) > GIVEN_UP_SECONDS
+        count = 1 if forgiven else self._counts.get(part, 0) % MOST_FAILURES + 1
         self._counts[part] = count
-        self._rests_until[part] = now + (AVOIDED if count == TRIES else REST * 2 ** (count - 1))
+        self._open_until[part] = now + (
+            GIVEN_UP_SECONDS if count == MOST_FAILURES else FIRST_PAUSE_SECONDS * 2 ** (count - 1)
+        )
         self.failed.add(part)

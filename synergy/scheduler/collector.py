@@ -1,12 +1,12 @@
 """The garbage collector: no unit stays unfinished for ever.
 
-A run is six steps: finish what writers left half done, look at all unfinished units of known
-processes that are switched on, judge each, write the verdicts by compare-and-set, publish
-what is to be published, delete what is past its retention (`pruner`). A unit that changed
-meanwhile keeps its change, and one odd unit never stops the run for the others.
+A run has six steps: finish incomplete writes, read all unfinished units of the processes that are
+switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete what
+is past its retention (`pruner`). A unit that changed meanwhile keeps its change, and a unit that
+cannot be judged does not stop the run for the others.
 
-Units of free-run processes are of no job: whoever launched their runs follows the journal, and
-is woken when one of them is given up.
+Units of free-run processes belong to no job: the agent follows them in the journal, and is woken
+when one of them is canceled.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from synergy.storage.protocol import Store
 EVERY = 60.0  # seconds between two runs
 
 _Beat = tuple[int, int, str | None]
-"""Attempt, heartbeat and owner of a unit, as it was seen."""
+"""Attempt, heartbeat and owner of a unit, as last read."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a run did, and when the next unit comes due."""
+    """The result of a run, and when the next unit comes due."""
 
     counts: CollectorCounts
     next_at: datetime | None
 
 
 class Collector:
-    """The collector of one scheduler. It remembers heartbeats, so it wants to live long."""
+    """The collector of one scheduler; it keeps between runs when heartbeats were last seen."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Collector:
         is_superseded: Callable[[UnitOfWork], bool],
         retention: Retention,
     ) -> None:
-        """`processes` are those that are switched on, at the time of each run."""
+        """`processes` returns those that are switched on at the time of a run."""
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -76,10 +76,10 @@ class Collector:
         self._ran_at: float | None = None
 
     def run_once(self, *, flush: bool = False, only: str = "") -> Collected:
-        """One run; `flush` ignores waiting times, `only` limits it to one process."""
+        """Does one run; `flush` ignores waiting times, `only` limits it to one process."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY:
-            self._beats.clear()  # nobody could beat, or see a beat, while the store was away
+            self._beats.clear()  # while the store was away, no heartbeat was written or seen
             self._running.clear()
         self._ran_at = monotonic
         recovered = self._store.recover()
@@ -106,9 +106,9 @@ class Collector:
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
         return Collected(counts_of(done, recovered, forgotten), min(dues, default=None))
 
-    def note(self, swept: Collected, process: str) -> None:
-        """Puts a run that was asked for, or that did something, into the journal."""
-        entry = journal.collection_ran(process, swept.counts, self._clock.now())
+    def note(self, collected: Collected, process: str) -> None:
+        """Writes a journal entry for a run that was asked for, or that changed something."""
+        entry = journal.collection_ran(process, collected.counts, self._clock.now())
         self._store.journal.append([entry])
 
     def _observe(
@@ -118,7 +118,7 @@ class Collector:
         flush: bool,
         monotonic: float,
     ) -> Observed:
-        # With its owner: a unit that waited for long is not silent from the moment of its claim.
+        # The owner is part of it, so that silence counts from the claim, not from before.
         beat = (unit.attempt, unit.heartbeat, unit.owner)
         known, since = self._beats.get(unit.id, (None, 0.0))
         if known != beat:
@@ -136,7 +136,7 @@ class Collector:
         )
 
     def _running_since(self, unit: UnitOfWork, monotonic: float) -> float:
-        """When this attempt was first seen in progress, whatever the clocks of workers say."""
+        """When this attempt was first seen in progress, independent of the workers' clocks."""
         if unit.state is not UnitState.IN_PROGRESS:
             return monotonic
         attempt, since = self._running.get(unit.id, (0, 0.0))
@@ -202,7 +202,7 @@ _MOVES = {
 
 def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:
     is_late = judgement.verdict is Verdict.TIME_OUT
-    # A heart that goes on beating saves a unit from being lost, but not from its timeout.
+    # A new heartbeat saves a unit from being counted as lost, but not from its timeout.
     is_saved_by_beats = unit.state is UnitState.IN_PROGRESS and not is_late
     return move_unit(
         unit,

@@ -1,17 +1,16 @@
-"""Late data: a write into a finished period of some process's source.
+"""Late data: writes into the source of a finished period.
 
-Every change of a source has a number in the store's own order. The scheduler reads them in
-that order and keeps its place; a change of a finished period whose number is above what the
-job's last unit covered was not in the job's result, so it is late. That comparison, not the
-notice, is what counts, so a restart that reads some changes twice finds nothing that is not
-there, and one that missed the notice finds it.
+Every change of a source has a number in the store's own order. The scheduler reads changes in that
+order and stores its position. A change of a finished period is late if its number is above what
+the job's last unit covered. The comparison decides, not the notice: reading a change twice does no
+harm, and a change whose notice was missed is still found.
 
-After a quiet time, the job is started over with its cascade, as an operator would do it, or
-only marked as stale, or left, as the process says. What a person skipped is only marked: a person
-decided about it, and brings what came since in by a reprocess.
+After a quiet time the job is started over with its cascade, as by an operator, or only marked as
+stale, or left alone, as the process declares. A job that an operator skipped is only marked, until
+the operator reprocesses it.
 
-Each tree has a place of its own, up to which all changes were dealt with, so that whoever
-comes to hold the tree goes on from there.
+Each tree has its own position, up to which all changes were handled, where the next holder of the
+tree continues.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from synergy.storage.protocol import SourceChange, Store
 from synergy.timetable.cascade import Node, late_cascade
 
 QUIET = 10.0  # seconds without further writes before a job is started over
-LONGEST = 300.0  # seconds after which it is, even if writes never pause
-TOGETHER = 2.0  # seconds: jobs whose quiet ends within the same ones are started over as one
-KEEP_PLACE = 5.0  # seconds between two notes of how far the changes were read
+LONGEST = 300.0  # seconds after which it is started over even if writes go on
+TOGETHER = 2.0  # seconds: jobs whose quiet time ends in the same interval share one cascade
+SAVE_SECONDS = 5.0  # between two writes of the positions
 PAGE = 5000  # changes read at a time
-_PLACES = "late_data.places"
+_POSITIONS = "late_data.places"
 _WHO = "late data"
 
 
@@ -59,83 +58,83 @@ class _Suspect:
 class LateData:
     """Follows the changes of the sources of the trees that are held, and starts jobs over."""
 
-    def __init__(self, store: Store, bus: Bus, clock: Clock, memory: KnownState) -> None:
+    def __init__(self, store: Store, bus: Bus, clock: Clock, known_state: KnownState) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
-        self._memory = memory
-        self._noted: dict[str, int] = {}
-        self._seen = max(self._places().values(), default=0)
-        self._noted_at = clock.monotonic()
+        self._known = known_state
+        self._saved: dict[str, int] = {}  # positions by tree
+        self._seen = max(self._stored_positions().values(), default=0)
+        self._saved_at = clock.monotonic()
         self._suspects: dict[Node, _Suspect] = {}
 
     # What was written
 
     def follow(self) -> bool:
-        """Takes in what changed; whether more may have changed than was read."""
+        """Reads a page of changes; returns whether there may be more."""
         changes = self._store.documents.changed_since(self._seen, PAGE)
         if changes:
-            self._take(changes, self._memory.held)
+            self._take(changes, self._known.held)
             self._seen = changes[-1].seq
         return len(changes) == PAGE
 
     def hold(self, trees: Iterable[str]) -> None:
-        """Takes in what changed since somebody last looked at the sources of these trees."""
-        places = self._places()
-        self._noted |= {tree: places.get(tree, 0) for tree in trees}
-        for place in {self._noted[tree] for tree in trees}:
-            self._catch_up(place, {tree for tree in trees if self._noted[tree] == place})
+        """Reads the changes since the stored positions of these trees."""
+        stored = self._stored_positions()
+        self._saved |= {tree: stored.get(tree, 0) for tree in trees}
+        for position in {self._saved[tree] for tree in trees}:
+            self._catch_up(position, {tree for tree in trees if self._saved[tree] == position})
 
     def drop(self, tree: str) -> None:
-        """Somebody else goes on, from the place that was noted last."""
-        self._noted.pop(tree, None)
+        """Stops following the sources of a tree; its next holder continues."""
+        self._saved.pop(tree, None)
         self._suspects = {n: s for n, s in self._suspects.items() if n[0].tree != tree}
 
-    def look_again(self, lane: ProcessState, ordinal: int) -> None:
-        """It is not known whether the source of a job changed: if it is finished, that is asked."""
-        if lane.is_held and lane.level.holds(ordinal) and lane.level.state(ordinal).is_finished:
-            bounds = source_bounds(self._store, lane.level, ordinal)
+    def recheck(self, state: ProcessState, ordinal: int) -> None:
+        """Compares a finished job with its source, which may have changed unnoticed."""
+        if state.is_held and state.level.holds(ordinal) and state.level.state(ordinal).is_finished:
+            bounds = source_bounds(self._store, state.level, ordinal)
             if bounds is not None:
-                self._suspect(lane, ordinal, bounds.high)
+                self._suspect(state, ordinal, bounds.high)
 
-    def _catch_up(self, place: int, trees: set[str]) -> None:
-        while place < self._seen:
-            changes = self._store.documents.changed_since(place, PAGE)
+    def _catch_up(self, position: int, trees: set[str]) -> None:
+        while position < self._seen:
+            changes = self._store.documents.changed_since(position, PAGE)
             self._take(changes, trees)
-            place = changes[-1].seq if changes else self._seen
+            position = changes[-1].seq if changes else self._seen
 
     def _take(self, changes: Sequence[SourceChange], trees: set[str]) -> None:
         for change in changes:
-            for lane in self._memory.by_source.get(change.collection, ()):
-                if not lane.is_held or lane.place.tree not in trees:
+            for state in self._known.by_source.get(change.collection, ()):
+                if not state.is_held or state.place.tree not in trees:
                     continue
-                for ordinal in lane.level.readers_of(change.timeperiod):
-                    if not lane.level.holds(ordinal):
+                for ordinal in state.level.readers_of(change.timeperiod):
+                    if not state.level.holds(ordinal):
                         continue
-                    if lane.level.state(ordinal).is_finished:
-                        self._suspect(lane, ordinal, change.seq)
+                    if state.level.state(ordinal).is_finished:
+                        self._suspect(state, ordinal, change.seq)
                     else:
-                        lane.wake(ordinal)
+                        state.wake(ordinal)
 
-    def _suspect(self, lane: ProcessState, ordinal: int, seq: int) -> None:
-        """A finished period's source changed; whether that is late is asked once it is quiet."""
-        if lane.process.late_data is Policy.IGNORE:
+    def _suspect(self, state: ProcessState, ordinal: int, seq: int) -> None:
+        """Notes a change of a finished period, to be checked after a quiet time."""
+        if state.process.late_data is Policy.IGNORE:
             return
         now = self._clock.monotonic()
-        node = (lane.place, ordinal)
+        node = (state.place, ordinal)
         known = self._suspects.setdefault(node, _Suspect(now, now, seq, seq))
         known.newest, known.seq = now, max(known.seq, seq)
 
-    # What to do about it
+    # Acting on late data
 
     def due(self) -> list[str]:
-        """The trees in which something is late, or may be, and has been quiet long enough."""
+        """The trees with suspected late data whose quiet time is over."""
         monotonic = self._clock.monotonic()
         due = [node for node, known in self._suspects.items() if _due(known) <= monotonic]
         return list(dict.fromkeys(place.tree for place, _ in due))
 
     def act(self, trees: set[str], now: datetime) -> None:
-        """Starts over, or marks, what is late in these trees."""
+        """Starts over, or marks, the late jobs of these trees."""
         monotonic = self._clock.monotonic()
         due = [
             node
@@ -148,7 +147,7 @@ class LateData:
         for node in due:
             if not any((m.process, m.first) == (node[0].process.name, node[1]) for m in refused):
                 del self._suspects[node]
-            else:  # somebody else moved it; once the journal has said how, it is asked again
+            else:  # another process moved it: checked again after its journal entry was read
                 self._suspects[node].newest = monotonic
 
     def _moves(self, late: Sequence[Node], actor: Actor) -> list[JobMove]:
@@ -161,11 +160,11 @@ class LateData:
         return [*start_over_moves(late_cascade(again), actor), *marks]
 
     def due_in(self) -> float:
-        """Seconds until there is something to do."""
+        """Seconds until something is due."""
         now = self._clock.monotonic()
         waits = [_due(known) - now for known in self._suspects.values()]
         if self._is_ahead():
-            waits.append(self._noted_at + KEEP_PLACE - now)
+            waits.append(self._saved_at + SAVE_SECONDS - now)
         return max(0.0, min(waits, default=3600.0))
 
     def _is_late(self, node: Node) -> bool:
@@ -174,35 +173,36 @@ class LateData:
             return False
         return self._suspects[node].seq > covered(self._store, place, ordinal)
 
-    # How far it was read
+    # Positions
 
-    def note(self, *, at_once: bool = False) -> None:
-        """Keeps the places of the trees that are held, now and then.
+    def save_positions(self, *, at_once: bool = False) -> None:
+        """Stores the positions of the trees that are held, at intervals or at once.
 
-        Of two who write at the same time, one's places may be lost; then some changes are
-        read twice.
+        If two schedulers write at the same time, the positions of one may be lost; then some
+        changes are read twice.
         """
         monotonic = self._clock.monotonic()
-        is_due = at_once or monotonic - self._noted_at >= KEEP_PLACE
+        is_due = at_once or monotonic - self._saved_at >= SAVE_SECONDS
         if is_due and self._is_ahead():
-            places = self._present()
-            self._store.facts.set(_PLACES, orjson.dumps(self._places() | places).decode())
-            self._noted = places
-            self._noted_at = monotonic
+            current = self._positions()
+            both = self._stored_positions() | current
+            self._store.facts.set(_POSITIONS, orjson.dumps(both).decode())
+            self._saved = current
+            self._saved_at = monotonic
 
     def _is_ahead(self) -> bool:
-        return any(place > self._noted[tree] for tree, place in self._present().items())
+        return any(seq > self._saved[tree] for tree, seq in self._positions().items())
 
-    def _present(self) -> dict[str, int]:
-        """Up to where every change was dealt with; what is still to be quiet is read again."""
-        places = dict.fromkeys(self._noted, self._seen)
+    def _positions(self) -> dict[str, int]:
+        """The numbers up to which every change was handled; suspects are to be read again."""
+        positions = dict.fromkeys(self._saved, self._seen)
         for (place, _), known in self._suspects.items():
-            if place.tree in places:
-                places[place.tree] = min(places[place.tree], known.oldest_seq - 1)
-        return places
+            if place.tree in positions:
+                positions[place.tree] = min(positions[place.tree], known.oldest_seq - 1)
+        return positions
 
-    def _places(self) -> dict[str, int]:
-        found: dict[str, int] = orjson.loads(self._store.facts.get(_PLACES) or "{}")
+    def _stored_positions(self) -> dict[str, int]:
+        found: dict[str, int] = orjson.loads(self._store.facts.get(_POSITIONS) or "{}")
         return found
 
 
@@ -212,5 +212,5 @@ def _is_only_marked(node: Node) -> bool:
 
 
 def _due(known: _Suspect) -> float:
-    """When its quiet time is over, rounded up so that a common ancestor is started over once."""
+    """When the quiet time is over, rounded up so that a common ancestor is started over once."""
     return math.ceil(min(known.newest + QUIET, known.first + LONGEST) / TOGETHER) * TOGETHER

@@ -1,13 +1,12 @@
 """How several schedulers share the work: each tree, and the collector, has one leader.
 
-Every scheduler holds the lease of a member as long as it is at work; those that are not free
-tell how many there are. Each aims at an equal share of the parts, rounded up: it takes what is
-free up to that, and gives up what it has beyond that, so that another one can take it. What
-nobody takes for a while is taken by anybody, however much he has.
+Every running scheduler holds the lease of a member; the number of those leases is the number of
+schedulers. Each aims at an equal share of the parts, rounded up: it takes free parts up to that
+share, and releases those beyond it for others to take. A part that stays free for some ticks is
+taken by any scheduler, whatever its share.
 
-Nobody compares clocks, and nobody is asked: all that is known comes from the leases, looked at
-now and then (see `runtime.leadership`). Two who are wrong about one another for a while only
-have more or less to do than their share.
+Schedulers compare no clocks and send each other nothing: all knowledge comes from reading the
+leases (see `runtime.leadership`). A wrong view of the others only makes shares unequal for a while.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from itertools import count
 from synergy.runtime.leaders import is_member, lease_of, member
 from synergy.runtime.leadership import Leadership
 
-PATIENCE = 3  # ticks for which a part that is free is left to those who have less
+UNCLAIMED_TICKS = 3  # ticks for which a free part is left to schedulers below their share
 
 
 class LeaseBalancer:
-    """The parts of one scheduler, `mine` being those it holds at this moment."""
+    """The leases of one scheduler's parts."""
 
     def __init__(
         self, leadership: Leadership, parts: Sequence[str], avoids: Callable[[str], bool]
     ) -> None:
-        """`avoids` tells whether a part is to be left to others."""
+        """`avoids` returns whether a part is to be left to others."""
         self._leadership = leadership
         self._parts = parts
         self._avoids = avoids
@@ -36,7 +35,7 @@ class LeaseBalancer:
 
     @property
     def mine(self) -> list[str]:
-        """The parts whose leases are held."""
+        """The parts whose leases are held at this moment."""
         return [part for part in self._parts if self.holds(part)]
 
     def holds(self, part: str) -> bool:
@@ -52,7 +51,7 @@ class LeaseBalancer:
         return self._leadership.due_in()
 
     def tick(self) -> list[str]:
-        """Renews, looks, and takes what is free; returns what is to be given up, in order."""
+        """Renews and takes leases; returns the parts to release, in order."""
         self._leadership.tick()
         self._join()
         share = -(-len(self._parts) // self._live())
@@ -69,7 +68,7 @@ class LeaseBalancer:
         self._leadership.resign()
 
     def _join(self) -> None:
-        """Makes itself known as a member, by the first number that is free."""
+        """Takes the lease of a member, with the first free number."""
         if self._member and self._leadership.is_held(self._member):
             return
         self._member = next(
@@ -89,5 +88,5 @@ class LeaseBalancer:
                 self._unclaimed[part] = 0
                 continue
             self._unclaimed[part] += 1
-            if room > 0 or self._unclaimed[part] > PATIENCE:
+            if room > 0 or self._unclaimed[part] > UNCLAIMED_TICKS:
                 room -= self._leadership.take(lease_of(part))

@@ -23,8 +23,8 @@ class ProcessState:
     considered since the last tick; `closed` the first period that is not closed; `candidates` the
     periods that an event concerns, each with whether an interim run is due; `busy` the periods in
     flight; `head`, where order is strict, the period whose turn it is after the decisions of this
-    turn; `retries` a heap of the times at which failed periods are tried again automatically; the
-    backlog holds the periods that were ready while all slots were taken.
+    turn; `retries` a heap of the times of automatic retries of failed periods; the backlog holds
+    the periods that were ready while all slots were taken.
     """
 
     def __init__(self, place: Place, now: datetime, awake: dict[ProcessState, None]) -> None:
@@ -50,14 +50,14 @@ class ProcessState:
         self.close(now)
 
     def hold(self) -> None:
-        """Starts deciding about it here: everything unfinished is to be considered."""
+        """Starts deciding about the process here: everything unfinished is considered."""
         self.is_held = True
         self.head = self.level.frontier
         self.tick()
         self.wake_failed(self.level.start, self.level.end)
 
     def drop(self) -> None:
-        """Stops deciding about it here, and forgets its work in flight."""
+        """Stops deciding about the process here, and forgets its work in flight."""
         self.is_held = False
         self._awake.pop(self, None)
         self.candidates.clear()
@@ -70,7 +70,7 @@ class ProcessState:
         self._in_backlog.clear()
 
     def control(self, control: ProcessControl | None, now: datetime) -> None:
-        """Takes over an operator's settings; None: everything as declared."""
+        """Applies an operator's settings; None: everything as declared."""
         declared = self.process
         was_on = self.is_on
         self.is_on = declared.is_on if control is None or control.is_on is None else control.is_on
@@ -107,8 +107,8 @@ class ProcessState:
         first, self.closed = self.closed, max(self.closed, bound)
         return self.level.unfinished(max(first, self.level.frontier), self.closed)
 
-    def look(self, now: datetime) -> None:
-        """Acts on its trigger: closes periods, and has everything unfinished considered."""
+    def fire(self, now: datetime) -> None:
+        """Acts on the trigger: closes periods, and has everything unfinished considered."""
         closed_before = self.closed
         self.close(now)
         self.wake_failed(closed_before, self.closed)

@@ -21,7 +21,7 @@ AT_ONCE = 2000  # rows that one step of a sweep reads or deletes
 
 
 class Pruner:
-    """Deletes units and journal entries in runs, and all the rest in sweeps of short steps.
+    """Deletes units and journal entries in runs, and all other rows in sweeps of short steps.
 
     Runs are frequent and limited, because jobs leave units and entries all the time; a sweep
     deletes everything that is due.

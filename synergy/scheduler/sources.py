@@ -1,4 +1,4 @@
-"""What the sources of jobs hold, as of one turn."""
+"""The bounds of the sources of jobs, as of one turn."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from synergy.commands.sources import source_bounds
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 
-_LARGEST = 4096  # neighbouring periods whose sources are asked for together
+_LARGEST = 4096  # neighbouring periods whose sources are read together
 
 Answers = dict[int, Bounds | None]
-"""What the sources of neighbouring periods hold, by ordinal."""
+"""The bounds of the sources of neighbouring periods, by ordinal."""
 
 
 class Sources:
-    """Answers for one period after the other; where they are neighbours, it asks ahead.
+    """Reads bounds one period after the other, and ahead where periods are neighbours.
 
-    A long history is looked at period by period, and the store may be a network away.
+    A long history is considered period by period, and the store may be across a network.
     """
 
     def __init__(self, store: Store) -> None:
@@ -26,7 +26,7 @@ class Sources:
         self._answers: dict[str, Answers] = {}
 
     def bounds(self, level: Level, ordinal: int, ahead: int = 1) -> Bounds | None:
-        """What the source holds for a job; None if nothing was ever written there.
+        """The bounds of a job's source; None if nothing was ever written there.
 
         `ahead` is how many neighbours, this one included, are likely to be asked for next.
         """

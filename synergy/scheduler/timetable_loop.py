@@ -1,14 +1,13 @@
 """The timetable's half of the scheduler: listen, decide, apply.
 
-`turn` takes in what happened since the last one (the journal, which tells what workers,
-operators, the collector and other schedulers did; the numbers of source writes; the time),
-decides about the jobs that this concerns, writes the decisions, and tells how long nothing
-will happen by itself. A finished job wakes its parent and its dependants within the same turn.
-Nothing is polled: what a turn costs follows what changed.
+`turn` takes in what changed since the last one (the journal, with the moves of workers, operators,
+the collector and other schedulers; the numbers of source writes; the time), decides about the jobs
+concerned, writes the decisions, and returns how long to wait. A finished job wakes its parent and
+its dependants within the same turn. The cost of a turn follows what changed: nothing is polled.
 
-It acts for the trees that it holds, and asks right before each act whether it still may. A
-move that the store refuses means that somebody else was first, and his entry comes with the
-journal. What goes wrong with one tree lays down that tree alone.
+The loop acts for the trees that it holds, and checks its lease right before each write. A move
+that the store refuses means that another process was first; its entry follows in the journal. A
+failure in one tree stops that tree only.
 """
 
 from __future__ import annotations
@@ -27,12 +26,13 @@ from synergy.model.actor import Actor
 from synergy.model.job import JobMove
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
-from synergy.names import SCHEDULER_TOPIC
-from synergy.scheduler.apply import Applied, Applier, JobDecision
+from synergy.names import JOURNAL_TOPIC, SCHEDULER_TOPIC
+from synergy.scheduler.apply import Applied, Applier
 from synergy.scheduler.circuit_breaker import CircuitBreaker
 from synergy.scheduler.clock_ticks import ClockTicks
 from synergy.scheduler.decider import JobDecider
 from synergy.scheduler.feed import Feed
+from synergy.scheduler.job_decision import JobDecision
 from synergy.scheduler.known_state import KnownState
 from synergy.scheduler.late_data import LateData
 from synergy.scheduler.process_state import ProcessState
@@ -41,8 +41,7 @@ from synergy.timetable.cascade import Node, late_cascade
 
 log = logging.getLogger(__name__)
 
-JOURNAL = "journal"  # the topic that wakes whoever waits for jobs to be finished
-_AGAIN = Actor("scheduler", "what it is made from was started over")
+_AGAIN = Actor("scheduler", "its inputs were reprocessed")
 
 
 class TimetableLoop:
@@ -56,111 +55,111 @@ class TimetableLoop:
         deployment: Deployment,
         start: str,
         who: str,
-        troubles: CircuitBreaker,
+        breaker: CircuitBreaker,
         may: Callable[[str], bool],
     ) -> None:
-        """`may` tells whether a tree is its to act for at this moment."""
+        """`may` returns whether the lease of a tree is held at this moment."""
         self._store = store
         self._bus = bus
         self._clock = clock
         self._may = may
-        self._troubles = troubles
+        self._breaker = breaker
         seq = store.journal.last_seq()
-        self.memory = KnownState(store, clock, deployment, start, troubles)
-        self.feed = Feed(store, self.memory, troubles, who, seq)
-        self._passing = ClockTicks(self.memory, clock)
-        self._late = LateData(store, bus, clock, self.memory)
-        self._decider = JobDecider(store, self.memory, troubles)
+        self.known_state = KnownState(store, clock, deployment, start, breaker)
+        self.feed = Feed(store, self.known_state, breaker, who, seq)
+        self._ticks = ClockTicks(self.known_state, clock)
+        self._late = LateData(store, bus, clock, self.known_state)
+        self._decider = JobDecider(store, self.known_state, breaker)
         self._applier = Applier(store, bus, who)
 
     @property
     def held(self) -> frozenset[str]:
         """The trees that it decides about."""
-        return frozenset(self.memory.held)
+        return frozenset(self.known_state.held)
 
     def hold(self, trees: Collection[str]) -> None:
-        """Takes trees up, as they are by now."""
+        """Starts deciding about trees."""
         if trees:
             self.feed.follow(self._clock.now())
-            self.memory.hold(trees)
-            self._late.hold(self.memory.held.intersection(trees))
+            self.known_state.hold(trees)
+            self._late.hold(self.known_state.held.intersection(trees))
 
-    def drop(self, tree: str, *, in_doubt: bool = False) -> None:
-        """Lays a tree down; `in_doubt`: something went wrong with what is known of it."""
-        self.memory.drop(tree, in_doubt=in_doubt)
+    def drop(self, tree: str, *, must_reload: bool = False) -> None:
+        """Stops deciding about a tree; `must_reload`: its rows are read before it is held again."""
+        self.known_state.drop(tree, must_reload=must_reload)
         self._late.drop(tree)
 
     def note(self) -> None:
-        """Keeps how far it has come, for whoever goes on."""
-        self._late.note(at_once=True)
+        """Stores how far source changes were read, for the next holder of the trees."""
+        self._late.save_positions(at_once=True)
 
     def turn(self) -> float:
-        """Does what is due; returns the seconds until something is due by itself."""
+        """Does what is due; returns the seconds until the next turn is due."""
         now = self._clock.now()
         self.feed.follow(now)
         is_behind = self._late.follow()
-        self._passing.turn(now)
-        self._look_again()
+        self._ticks.turn(now)
+        self._recheck()
         self._start_over_what_was_missed(now)
         failure = self._work(self._decider.decide(now), now)
         for tree in self._late.due():
-            with self._troubles.of_tree(tree):
-                if self._still_held(tree):
+            with self._breaker.of_tree(tree):
+                if self._may_act(tree):
                     self._late.act({tree}, now)
-        self._late.note()
+        self._late.save_positions()
         if failure is not None:
             raise failure
-        is_busy = self.memory.awake or self.memory.unsure or is_behind
-        return 0.0 if is_busy else min(self._late.due_in(), self._passing.idle_for(now))
+        is_busy = self.known_state.awake or self.known_state.to_recheck or is_behind
+        return 0.0 if is_busy else min(self._late.due_in(), self._ticks.idle_for(now))
 
     # Before it decides
 
-    def _look_again(self) -> None:
-        """Has jobs looked at of which it is not known what happened to them, or to their source."""
-        unsure, self.memory.unsure = self.memory.unsure, []
-        for lane, ordinal in unsure:
-            with self._troubles.of_tree(lane.place.tree):
-                lane.wake(ordinal)
-                self._late.look_again(lane, ordinal)
+    def _recheck(self) -> None:
+        """Has jobs considered whose state, or whose source, may have changed unnoticed."""
+        to_recheck, self.known_state.to_recheck = self.known_state.to_recheck, []
+        for state, ordinal in to_recheck:
+            with self._breaker.of_tree(state.place.tree):
+                state.wake(ordinal)
+                self._late.recheck(state, ordinal)
 
     def _start_over_what_was_missed(self, now: datetime) -> None:
-        """Starts over what was finished in the very moment when its children were started over.
+        """Starts over the jobs that finished just as their children were started over.
 
-        Whoever did that passed it through, because it had no result yet. The same goes for
-        what was finished just before it came to cover more.
+        That cascade left them out, because they had no result yet. The same goes for jobs that
+        finished just before they came to cover more.
         """
-        memory = self.memory
-        started, memory.started_over = memory.started_over, []
-        wider, memory.widened = memory.widened, []
+        known_state = self.known_state
+        started, known_state.started_over = known_state.started_over, []
+        wider, known_state.widened = known_state.widened, []
         again = [(place, at) for place, at in started if place.level.state(at).is_active]
         missed: defaultdict[str, list[Node]] = defaultdict(list)
         for place, at in late_cascade([*again, *wider]) if again or wider else ():
-            if place.tree in memory.held and place.level.state(at).is_finished:
+            if place.tree in known_state.held and place.level.state(at).is_finished:
                 missed[place.tree].append((place, at))
         for tree, nodes in missed.items():
-            with self._troubles.of_tree(tree):
-                if self._still_held(tree):
+            with self._breaker.of_tree(tree):
+                if self._may_act(tree):
                     moves = start_over_moves(late_cascade(nodes), _AGAIN)
                     make_moves(self._store, self._bus, moves, _AGAIN, now)
 
-    def _still_held(self, tree: str) -> bool:
-        """Whether it may act for the tree, right now; if not, lays it down."""
-        in_trouble = self._troubles.is_in_trouble(tree)
-        if tree in self.memory.held and (in_trouble or not self._may(tree)):
-            self.drop(tree, in_doubt=in_trouble)
-        return tree in self.memory.held
+    def _may_act(self, tree: str) -> bool:
+        """Whether the loop may act for the tree at this moment; if not, drops the tree."""
+        in_trouble = self._breaker.has_failed(tree)
+        if tree in self.known_state.held and (in_trouble or not self._may(tree)):
+            self.drop(tree, must_reload=in_trouble)
+        return tree in self.known_state.held
 
     # What it decided
 
     def _work(self, batch: list[JobDecision], now: datetime) -> MessagingUnavailable | None:
-        """Writes what was decided for the trees that are still held.
+        """Writes the decisions for the trees that are still held.
 
-        Returns why the bus did not take all of it: one queue that is stuck stops nothing else.
+        Returns why the bus did not take all messages: one full queue does not stop the others.
         """
-        trees = {decided.lane.place.tree for decided in batch}
-        held = {tree for tree in trees if self._still_held(tree)}
-        batch = [decided for decided in batch if decided.lane.place.tree in held]
-        if not batch and not self.memory.unsent:
+        trees = {decided.state.place.tree for decided in batch}
+        held = {tree for tree in trees if self._may_act(tree)}
+        batch = [decided for decided in batch if decided.state.place.tree in held]
+        if not batch and not self.known_state.unsent:
             return None
         hints = self._take_hints()
         try:
@@ -170,20 +169,20 @@ class TimetableLoop:
             raise
         except MessagingUnavailable:
             for tree in self.held:
-                self.drop(tree, in_doubt=True)
+                self.drop(tree, must_reload=True)
             raise
-        except Exception:  # one of the trees: found out below which
+        except Exception:  # one of the trees fails; applying them one by one shows which
             log.exception("A batch fails", extra={"event": "scheduler.batch_failed"})
             applied = self._apply_apart(batch, held, now)
-        self.memory.unsent += applied.unsent
+        self.known_state.unsent += applied.unsent
         return applied.failure
 
     def _apply_apart(self, batch: list[JobDecision], held: set[str], now: datetime) -> Applied:
-        """Each tree on its own; returns what the bus did not take."""
+        """Writes each tree's decisions separately; returns the messages that were not sent."""
         left = Applied()
         for tree in sorted(held):
-            with self._troubles.of_tree(tree):
-                own = [decided for decided in batch if decided.lane.place.tree == tree]
+            with self._breaker.of_tree(tree):
+                own = [decided for decided in batch if decided.state.place.tree == tree]
                 applied = self._applier.apply(own, {}, now)
                 self._take_in(applied)
                 left.unsent += applied.unsent
@@ -191,52 +190,49 @@ class TimetableLoop:
         return left
 
     def _take_hints(self) -> dict[str, list[Hint]]:
-        unsent, self.memory.unsent = self.memory.unsent, []
+        unsent, self.known_state.unsent = self.known_state.unsent, []
         hints: defaultdict[str, list[Hint]] = defaultdict(list)
         for queue, hint in unsent:
             hints[queue].append(hint)
         return hints
 
     def _take_in(self, applied: Applied) -> None:
-        for lane, ordinal, unit in applied.units:
-            self._take_unit(lane, ordinal, unit)
-        for lane, ordinal, extend, done in applied.extended:
+        for state, ordinal, unit in applied.units:
+            self._take_unit(state, ordinal, unit)
+        for state, ordinal, extend, done in applied.extended:
             if done:
                 extend.unit.end_id = extend.end_id
             else:
-                self.memory.know(lane, lane.level.timeperiod(ordinal))
-                lane.wake(ordinal)
+                self.known_state.know(state, state.level.timeperiod(ordinal))
+                state.wake(ordinal)
         finished = [move for move in applied.moved if move.after.is_finished]
         for move in applied.moved:
-            lane = self.memory.lanes[move.process]
-            self.memory.take(
-                lane, move.first, move.last, move.after, move.generation,
+            state = self.known_state.processes[move.process]
+            self.known_state.take(
+                state, move.first, move.last, move.after, move.generation,
                 flags=move.flags,
             )  # fmt: skip
-        self._tell(finished)
-        self.memory.refuse(applied.refused)
+        self._announce(finished)
+        self.known_state.refuse(applied.refused)
 
-    def _take_unit(self, lane: ProcessState, ordinal: int, unit: UnitOfWork) -> None:
-        known = [other for other in lane.units.get(ordinal, []) if other.id != unit.id]
-        lane.set_units(ordinal, [*known[-1:], unit_view(unit)])
-        if lane.process.stored_source is not None:
-            self._passing.refresh_later(lane, ordinal)
+    def _take_unit(self, state: ProcessState, ordinal: int, unit: UnitOfWork) -> None:
+        known = [other for other in state.units.get(ordinal, []) if other.id != unit.id]
+        state.set_units(ordinal, [*known[-1:], unit_view(unit)])
+        if state.process.stored_source is not None:
+            self._ticks.refresh_later(state, ordinal)
         if unit.state.is_finished:
-            lane.wake(ordinal)
+            state.wake(ordinal)
 
-    def _tell(self, finished: list[JobMove]) -> None:
-        """Logs that jobs are finished, and wakes who may wait for that elsewhere.
-
-        How they got there is in the journal.
-        """
+    def _announce(self, finished: list[JobMove]) -> None:
+        """Logs the finished jobs, and wakes the services that may wait for them."""
         for move in finished:
             _log(move)
         if not finished:
             return
-        self._bus.notify(JOURNAL)
-        places = {self.memory.lanes[move.process].place for move in finished}
+        self._bus.notify(JOURNAL_TOPIC)
+        places = {self.known_state.processes[move.process].place for move in finished}
         trees = {dependant.tree for place in places for dependant in place.dependants}
-        if not trees <= self.memory.held:
+        if not trees <= self.known_state.held:
             self._bus.notify(SCHEDULER_TOPIC)
 
 

@@ -50,7 +50,7 @@ class FakeSender:
         busy = sum(r.target.destination == destination for r, _ in self.under_way)
         return max(0, self.rooms - busy)
 
-    def close(self, patience: float) -> None:
+    def close(self, timeout_seconds: float) -> None:
         self.is_closed = True
         while self.under_way:
             self.under_way.popleft()[1](failed("stopped", SendOutcome.STOPPED))

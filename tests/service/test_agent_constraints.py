@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from synergy.agent.deciding import gauges
-from synergy.agent.deciding.wait_queues import WaitQueues, order
+from synergy.agent.deciding.wait_queues import WaitQueues, position_of
 from synergy.delivery.request import sent
 from synergy.model.schedule import Run, RunState
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, work
@@ -108,7 +108,7 @@ def test_who_does_not_decide_any_more_launches_nothing_beside_who_does(factory):
     assert launched(factory) == ["a"]
     once(factory, "b", **fields)
     away.rest()
-    judge = away.agent._decider._waiting.judge
+    judge = away.agent._decider._pending.judge
 
     def judge_and_be_away(now, limit):
         judged = judge(now, limit)
@@ -120,7 +120,7 @@ def test_who_does_not_decide_any_more_launches_nothing_beside_who_does(factory):
             assert launched(factory) == ["c"]
         return judged
 
-    away.agent._decider._waiting.judge = judge_and_be_away
+    away.agent._decider._pending.judge = judge_and_be_away
     work(factory, "Export")
     away.rest()
     other.rest()
@@ -280,10 +280,10 @@ def a_run(number: int, dice: random.Random) -> Run:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_whoever_comes_first_in_a_line_that_is_stirred_is_looked_at(seed):
+def test_whoever_is_first_in_a_dirty_queue_is_evaluated(seed):
     """Places under several programs, against counting who may be launched one by one."""
     dice = random.Random(seed)
-    lines = WaitQueues()
+    queues = WaitQueues()
     free = dict.fromkeys(("x", "y"), 0)
     waiting: dict[str, tuple[Run, frozenset[str]]] = {}
     for step in range(200):
@@ -291,27 +291,27 @@ def test_whoever_comes_first_in_a_line_that_is_stirred_is_looked_at(seed):
             run = a_run(step, dice)
             keys = frozenset(dice.sample(["x", "y"], dice.randrange(1, 3)))
             waiting[run.id] = (run, keys)
-            lines.enter(run)
+            queues.add(run)
         else:
             key = dice.choice(["x", "y"])
             free[key] += 1
-            lines.stir([key])
+            queues.mark_dirty([key])
         launched_now = []
-        for id_ in lines.heads():
+        for id_ in queues.to_evaluate():
             run, keys = waiting[id_]
             if all(free[key] for key in keys):
                 for key in keys:
                     free[key] -= 1
-                lines.leave(id_)
-                launched_now.append(order(run))
+                queues.remove(id_)
+                launched_now.append(position_of(run))
                 del waiting[id_]
             else:
-                lines.place(run, keys, keys, None)
-        assert lines.is_calm
+                queues.enqueue(run, keys, keys, None)
+        assert queues.is_clean
         assert launched_now == sorted(launched_now)
         for run, keys in waiting.values():
             assert not all(free[key] for key in keys), f"{run.id} could have been launched"
-        assert len(lines) == len(waiting)
+        assert len(queues) == len(waiting)
 
 
 def test_an_answer_that_comes_with_time_is_looked_for_when_it_is_there(agents):

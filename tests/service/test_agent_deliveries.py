@@ -443,7 +443,7 @@ class Presses(threading.Event):
 def gathering(member: Member, until) -> None:
     """Does something while outcomes gather, which ends that: it would take ten minutes else."""
     deliverer = member.agent.deliverer
-    deliverer._presses = presses = Presses()
+    deliverer._flush_now = presses = Presses()
     thread = threading.Thread(target=deliverer.gather)
     thread.start()
     assert presses.is_awaited.wait(60)
@@ -454,7 +454,7 @@ def gathering(member: Member, until) -> None:
 
 @pytest.fixture
 def _long(monkeypatch):
-    monkeypatch.setattr(deliverer, "GATHERING", 600.0)
+    monkeypatch.setattr(deliverer, "GATHER_SECONDS", 600.0)
 
 
 @pytest.mark.usefixtures("_long")

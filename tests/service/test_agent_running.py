@@ -202,8 +202,8 @@ def test_who_cannot_decide_leaves_it_to_others(place, server, monkeypatch):
     decided: list[object] = []
 
     def failing(self: AgentDecider) -> float:
-        if not decided or self._kit.who == decided[0]:
-            decided.append(self._kit.who)
+        if not decided or self._context.who == decided[0]:
+            decided.append(self._context.who)
             raise RuntimeError("nobody foresaw this")
         return turn(self)
 

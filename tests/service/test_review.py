@@ -181,7 +181,7 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
     system.clock.advance(3600)
     system.skip("Hour", (hour, hour), OPERATOR, system.clock.now())
     system.schedule()
-    lane = system.scheduler._managed.memory.lanes["Hour"]
+    lane = system.scheduler._managed.known_state.processes["Hour"]
     assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
 
 

@@ -15,7 +15,7 @@ from synergy.queries.reads import Reads
 from synergy.queries.timetable.causes import Kind
 from synergy.runtime.leaders import COLLECTOR, lease_of, part_of_tree
 from synergy.runtime.leadership import VALID, WAIT
-from synergy.scheduler.circuit_breaker import AVOIDED
+from synergy.scheduler.circuit_breaker import GIVEN_UP_SECONDS
 from synergy.scheduler.scheduler import Scheduler
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
@@ -245,19 +245,19 @@ def test_a_tree_that_was_given_up_is_taken_by_a_peer_and_again_later():
     several = Several(system, 2)
     several.until(several.are_shared)
     first = several.leader("one")
-    real, broken = first._managed._decider._of_lane, [True]
+    real, broken = first._managed._decider._of_process, [True]
 
     def odd(lane, share):
         if lane.place.tree == "one" and broken:
             raise ValueError("odd")
         return real(lane, share)
 
-    first._managed._decider._of_lane = odd
+    first._managed._decider._of_process = odd
     system.write("one", HOUR, 5)
     several.until(lambda: any("one" in o.leads for o in several.all if o is not first), 40)
     several.until(lambda: system.rows("after") == {"2015051700": 5})
     broken.clear()
-    several.pass_time(AVOIDED)
+    several.pass_time(GIVEN_UP_SECONDS)
     assert several.are_shared()
 
 
@@ -275,7 +275,7 @@ def test_a_collector_that_fails_stops_no_tree(monkeypatch):
         system.write("one", HOUR, 5)
         several.pass_time(16)
         assert system.rows("one-days") == {"2015051700": 5}
-    several.pass_time(AVOIDED)
+    several.pass_time(GIVEN_UP_SECONDS)
     assert several.system.store.leases.read(lease_of(COLLECTOR)).released is False
 
 
@@ -295,7 +295,7 @@ def test_cut_off_from_the_store_it_stops_and_others_go_on(monkeypatch):
             several.pass_time(STEP)
             with suppress(StorageUnavailable):
                 cut_off.run_once()
-        assert cut_off._sharing.mine == []
+        assert cut_off._balancer.mine == []
         assert several.are_shared()
     several.paused.clear()
     several.until(lambda: several.are_shared() and bool(cut_off.leads))

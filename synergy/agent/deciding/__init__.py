@@ -1,0 +1,1 @@
+"""The deciding half of an agent: due times, events and pending runs become launched runs."""

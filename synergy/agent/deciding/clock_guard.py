@@ -1,12 +1,11 @@
-"""Whether the wall clock may be believed.
+"""Whether the wall clock can be trusted.
 
 Due times are instants of the wall clock, which people and time servers set. A clock that went
-back fires nothing twice, because what was decided is on record. One that went forward would
-fire what is not due yet, so after any jump nothing is fired for two ticks; after one by more
-than an hour not until another box, whose supervisor reports to the store by its own clock,
-agrees within five minutes. Where no other box is at work nobody can know: then the clock is
-believed after a while, and what it says is due is limited by each schedule's catch-up. An
-operator who knows better restarts the agent: one that starts believes its clock.
+back fires nothing twice, because decisions are stored. One that went forward would fire what is
+not due yet, so after any jump nothing is fired for two ticks; after a jump of more than an hour
+not until another box, whose supervisor reports to the store by its own clock, agrees within five
+minutes. Without another running box the clock is trusted after a while, and each schedule's
+catch-up limits what then is due. An operator can restart the agent to have its clock trusted.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from synergy.model.journal_event import JournalEvent
 from synergy.runtime.leadership import RENEW
 from synergy.storage.protocol import Store
 
-JUMP = timedelta(seconds=5)  # what the wall clock may differ from the monotonic one
+JUMP = timedelta(seconds=5)  # a larger difference from the monotonic clock is a jump
 LARGE = timedelta(hours=1)
 AGREES = timedelta(minutes=5)
-HELD = 2 * RENEW  # seconds
-ALONE = 180.0  # seconds for which another box's report is waited for
+HOLD_SECONDS = 2 * RENEW  # seconds
+ALONE_SECONDS = 180.0  # seconds for which another box's report is waited for
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 log = logging.getLogger(__name__)
 
 
 class ClockGuard:
-    """Watches the clock of one agent; `observe` is to be called in each turn."""
+    """Watches the clock of one agent; call `observe` in each turn."""
 
     def __init__(self, store: Store, clock: Clock, box: str, who: str) -> None:
         self._store = store
@@ -39,12 +38,12 @@ class ClockGuard:
         self._box = box
         self._who = who
         self._offset = self._now_offset()
-        self._until = 0.0  # monotonic; nothing is fired before
+        self._until = 0.0  # monotonic; nothing is fired before it
         self._doubted_since: float | None = None
         self._reports: dict[str, datetime | None] = {}
 
     def observe(self) -> bool:
-        """Whether things may be fired by the clock at this moment."""
+        """Whether due times may be fired at this moment."""
         offset = self._now_offset()
         jump = offset - self._offset
         if abs(jump) > JUMP:
@@ -56,7 +55,7 @@ class ClockGuard:
         return self._doubted_since is None and monotonic >= self._until
 
     def opens_in(self) -> float:
-        """Seconds until it is worth asking again; 0 if nothing is held."""
+        """Seconds until `observe` may change its answer; 0 if nothing is held back."""
         rest = max(0.0, self._until - self._clock.monotonic())
         return rest if self._doubted_since is None else max(rest, RENEW)
 
@@ -66,18 +65,18 @@ class ClockGuard:
 
     def _jumped(self, jump: timedelta) -> None:
         seconds = jump.total_seconds()
-        told = f"the clock of {self._box or 'this box'} moved by {seconds:+.0f} s"
+        why = f"the clock of {self._box or 'this box'} moved by {seconds:+.0f} s"
         log.warning(
-            "Nothing is fired for a while: %s", told, extra={"event": JournalEvent.CLOCK_JUMPED}
+            "Nothing is fired for a while: %s", why, extra={"event": JournalEvent.CLOCK_JUMPED}
         )
-        self._store.journal.append([journal.clock_jumped(told, self._who, self._clock.now())])
-        self._until = self._clock.monotonic() + HELD
+        self._store.journal.append([journal.clock_jumped(why, self._who, self._clock.now())])
+        self._until = self._clock.monotonic() + HOLD_SECONDS
         if jump > LARGE:
             self._doubted_since = self._clock.monotonic()
             self._reports = self._others()
 
     def _is_settled(self, monotonic: float) -> bool:
-        """Whether another box agrees, or none that is at work can be asked."""
+        """Whether another box agrees, or no other box has reported for long enough."""
         now = self._clock.now()
         fresh = [
             seen
@@ -87,7 +86,7 @@ class ClockGuard:
         if any(abs(now - seen) <= AGREES for seen in fresh):
             return True
         assert self._doubted_since is not None
-        return not fresh and monotonic - self._doubted_since >= ALONE
+        return not fresh and monotonic - self._doubted_since >= ALONE_SECONDS
 
     def _others(self) -> dict[str, datetime | None]:
         return {box.id: box.seen_at for box in self._store.boxes.all() if box.id != self._box}

@@ -1,7 +1,7 @@
-"""The one agent that decides: what it keeps in mind, and what it does in a turn.
+"""The state of the agent that decides, and what it does in a turn.
 
-All of it is a cache of rows, thrown away with the lease or when the store fails. At rest there
-is nothing in it: schedules are found by when they wake and what they listen to, in the store.
+The state is a cache of unfinished runs, dropped with the lease or when the store fails. Schedules
+are not in it: the store finds them by when they are due and what they listen to.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from datetime import datetime
 
 from synergy.agent.context import AgentContext
 from synergy.agent.deciding.clock_guard import ClockGuard
+from synergy.agent.deciding.decisions import WrittenDecisions
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.feed import Feed
 from synergy.agent.deciding.gauges import Gauges
 from synergy.agent.deciding.launcher import Launcher, LocalDeliverer
 from synergy.agent.deciding.pending_runs import Judged, PendingRuns, disabled
-from synergy.agent.deciding.schedules import ScheduleDecisions, WrittenDecisions
+from synergy.agent.deciding.schedules import ScheduleDecisions
 from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.outbox import Outbox
 from synergy.agent.delivering.unit_ends import UnitEnds
@@ -35,49 +36,59 @@ from synergy.runtime.agent_counters import standing
 DUE_AT_ONCE = 500  # schedules decided about in one batch
 GROUPS = 4  # of these in one turn
 JUDGED_AT_ONCE = 500
-STANDING_EVERY = 10.0  # seconds
+COUNTS_EVERY = 10.0  # seconds
 LONGEST_WAIT_SECONDS = 3600.0  # where nothing is due
 
 log = logging.getLogger(__name__)
 
 
 class AgentDecider:
-    """Decides about schedules and pending jobs, for as long as the lease is held."""
+    """Decides about schedules and pending runs, for as long as the lease is held."""
 
     def __init__(
-        self, kit: AgentContext, members: Membership, guard: ClockGuard, hands: LocalDeliverer
+        self,
+        context: AgentContext,
+        members: Membership,
+        guard: ClockGuard,
+        deliverer: LocalDeliverer,
     ) -> None:
-        self._kit = kit
-        self._store = kit.store
-        self._clock = kit.clock
-        self._who = kit.who
+        self._context = context
+        self._store = context.store
+        self._clock = context.clock
+        self._who = context.who
         self._members = members
         self._guard = guard
-        self._freerun = kit.deployment.freerun()
-        self._book = UnfinishedRuns()
-        definitions = Definitions(kit.deployment)
-        self._launcher = Launcher(kit, hands)
-        gauges = Gauges(kit.bus, kit.clock)
-        self._waiting = PendingRuns(kit, definitions, self._book, gauges)
-        self._ending = ending = UnitEnds(kit)
-        self._outbox = Outbox(kit, self._book, self._launcher, ending, members)
-        self._deciding = ScheduleDecisions(
-            kit, members, definitions, self._launcher, self._outbox.announced, self._book
+        self._freerun = context.deployment.freerun()
+        self._unfinished = UnfinishedRuns()
+        definitions = Definitions(context.deployment)
+        self._launcher = Launcher(context, deliverer)
+        gauges = Gauges(context.bus, context.clock)
+        self._pending = PendingRuns(context, definitions, self._unfinished, gauges)
+        self._unit_ends = unit_ends = UnitEnds(context)
+        self._outbox = Outbox(context, self._unfinished, self._launcher, unit_ends, members)
+        self._schedules = ScheduleDecisions(
+            context, members, definitions, self._launcher, self._outbox.announced, self._unfinished
         )
         self._feed = Feed(
-            kit, self._book, self._deciding, ending, self._learn, self._forget, self._end
+            context,
+            self._unfinished,
+            self._schedules,
+            unit_ends,
+            self._learn,
+            self._forget,
+            self._end,
         )
         self._failure: MessagingUnavailable | None = None
-        self._standing_at = 0.0
-        self._stood = ""
-        self._learn(kit.store.runs.unfinished())
+        self._count_due_at = 0.0
+        self._stored_counts = ""
+        self._learn(context.store.runs.unfinished())
 
     def turn(self) -> float:
-        """Does what is due; returns the seconds until something is due by itself.
+        """Does what is due; returns the seconds until the next turn is due.
 
         Each part does a limited amount; a part that has more to do makes the next turn come at
-        once. Raises MessagingUnavailable at the end if messages did not leave: what they are
-        about is durable, and is told of again. Raises LostLease if another agent decides by now.
+        once. Raises MessagingUnavailable at the end if messages were not sent: their runs are
+        durable, and are announced again. Raises LostLease if another agent decides by now.
         """
         now = self._clock.now()
         may_fire = self._guard.observe()
@@ -87,39 +98,39 @@ class AgentDecider:
             is_more |= self._fire(now)
             is_more |= self._launch(now)
         self._outbox.work(now)
-        is_more |= self._ending.is_told
-        self._ending.is_told = False
-        self._tell_standing()
+        is_more |= self._unit_ends.has_ended_runs
+        self._unit_ends.has_ended_runs = False
+        self._store_run_counts()
         if self._failure is not None:
             raise self._failure
         return 0.0 if is_more else self._idle_for(now, may_fire=may_fire)
 
     def _follow(self, now: datetime) -> bool:
         is_more, written = self._feed.journal(now)
-        self._note(written)
+        self._note_failure(written)
         if self._feed.is_switched:
             self._feed.is_switched = False
             self._launcher.off = self._switched_off()
         changed, self._feed.schedules = self._feed.schedules, set()
         for name in changed:
-            self._waiting.learn_schedule(name)
+            self._pending.learn_schedule(name)
         more_events, written = self._feed.events(now)
-        self._note(written)
+        self._note_failure(written)
         return is_more or more_events
 
     def _fire(self, now: datetime) -> bool:
-        """Several groups in a row, so that what is due together is not held up by its effects."""
+        """Fires several groups in a row: effects of the first are handled after the last."""
         is_more = True
         for _ in range(GROUPS):
-            number, written = self._deciding.due(now, DUE_AT_ONCE)
+            number, written = self._schedules.due(now, DUE_AT_ONCE)
             self._learn(written.runs)
-            self._note(written)
+            self._note_failure(written)
             is_more = number == DUE_AT_ONCE or bool(written.refused)
             if not is_more:
                 break
         return is_more
 
-    def _note(self, written: WrittenDecisions) -> None:
+    def _note_failure(self, written: WrittenDecisions) -> None:
         self._failure = self._failure or written.failure
 
     def _switched_off(self) -> frozenset[str]:
@@ -130,19 +141,19 @@ class AgentDecider:
             if not is_switched_on(process, controls.get(name))
         )
 
-    # Pending jobs
+    # Pending runs
 
     def _launch(self, now: datetime) -> bool:
-        if self._waiting.is_calm(now):
+        if self._pending.is_clean(now):
             return False
-        judged = self._waiting.judge(now, JUDGED_AT_ONCE)
+        judged = self._pending.judge(now, JUDGED_AT_ONCE)
         if not judged.is_empty:
             self._write(judged, now)
-        return not self._waiting.is_calm(now)
+        return not self._pending.is_clean(now)
 
     def _write(self, judged: Judged, now: datetime) -> None:
-        """Writes what was judged; what was refused, or has no right any more, is learned anew."""
-        hands, durable = self._launcher.hands, list[bool]()
+        """Writes the decisions about pending runs, then reads the rows of all of them again."""
+        deliverer, durable = self._launcher.deliverer, list[bool]()
         launched: list[Run] = []
         try:
             with self._store.batch() as batch:
@@ -155,19 +166,19 @@ class AgentDecider:
                 self._launcher.hand_out(launched, now, batch, self._outbox.announced)
         except MessagingUnavailable as error:
             if not durable:
-                hands.doubt(launched)
+                deliverer.mark_uncertain(launched)
                 raise
             self._failure = error
         except StorageUnavailable:
-            hands.doubt(launched)
+            deliverer.mark_uncertain(launched)
             raise
-        hands.take(launched)
-        self._learn_again([change.run.id for change in changes])
+        deliverer.accept(launched)
+        self._reload([change.run.id for change in changes])
 
     def _changes(self, judged: Judged, now: datetime) -> list[RunChange]:
         names = sorted({run.schedule for run, _ in judged.launch})
         rows = {row.name: row for row in self._store.schedules.get(names)} if names else {}
-        changes = [RunChange(run, "", self._who) for run in judged.told]
+        changes = [RunChange(run, "", self._who) for run in judged.explained]
         for run, reason in judged.abort:
             changes.append(_ended(run, RunMove.ABORT, reason, now, self._who))
         for run, reason in judged.skip:
@@ -179,53 +190,53 @@ class AgentDecider:
                 changes.append(_ended(run, RunMove.ABORT, _why_not(row), now, self._who))
             else:
                 launched.append(self._launcher.launched(run, definition, now))
-        own = self._launcher.hands.own(launched)
-        return [*changes, *(RunChange(run, run.reason, self._who) for run in own)]
+        claimed = self._launcher.deliverer.claim_locally(launched)
+        return [*changes, *(RunChange(run, run.reason, self._who) for run in claimed)]
 
-    def _learn_again(self, ids: list[str]) -> None:
+    def _reload(self, ids: list[str]) -> None:
         rows = self._store.runs.get(ids)
         self._learn(rows)
         self._forget(set(ids) - {row.id for row in rows})
 
-    # Memory
+    # The cached runs
 
     def _learn(self, runs: Iterable[Run]) -> None:
         for run in runs:
-            self._book.learn(run)
-            self._waiting.learn(run)
+            self._unfinished.learn(run)
+            self._pending.learn(run)
             self._outbox.learn(run)
 
     def _forget(self, runs: Iterable[str]) -> None:
         for run in runs:
-            self._book.forget(run)
-            self._waiting.forget(run)
+            self._unfinished.forget(run)
+            self._pending.forget(run)
             self._outbox.forget(run)
 
     def _end(self, entries: Iterable[JournalEntry]) -> None:
-        """The journal tells that runs have ended."""
+        """Forgets the runs whose end the journal records."""
         for entry in entries:
-            self._waiting.ended(entry.process, RunState(entry.after), entry.at)
+            self._pending.ended(entry.process, RunState(entry.after), entry.at)
             self._forget([entry.run])
 
-    def _tell_standing(self) -> None:
-        """How many runs are unfinished, for the metrics."""
-        if self._clock.monotonic() < self._standing_at:
+    def _store_run_counts(self) -> None:
+        """Stores how many runs are unfinished, for the metrics."""
+        if self._clock.monotonic() < self._count_due_at:
             return
-        text = standing(len(self._book.pending), len(self._book.launched))
-        if text != self._stood:
-            self._standing_at = self._clock.monotonic() + STANDING_EVERY
-            self._stood = text
+        text = standing(len(self._unfinished.pending), len(self._unfinished.launched))
+        if text != self._stored_counts:
+            self._count_due_at = self._clock.monotonic() + COUNTS_EVERY
+            self._stored_counts = text
             self._store.facts.set(RUN_COUNTS, text)
 
     def _idle_for(self, now: datetime, *, may_fire: bool) -> float:
         waits = [LONGEST_WAIT_SECONDS, self._outbox.due_in()]
         if may_fire:
             wakes = self._store.schedules.next_wake()
-            self._deciding.look_ahead(wakes, now)
+            self._schedules.look_ahead(wakes, now)
             now = self._clock.now()
-            instants = (wakes, self._waiting.next_at())
+            instants = (wakes, self._pending.next_at())
             waits += [(at - now).total_seconds() for at in instants if at is not None]
-            waits.append(self._waiting.load_due_in())
+            waits.append(self._pending.load_due_in())
         else:
             waits.append(self._guard.opens_in())
         return max(0.0, min(wait for wait in waits if wait is not None))

@@ -1,8 +1,7 @@
-"""Definitions of schedules, read once for each version.
+"""A cache of parsed definitions of schedules, one for each version.
 
-Reading what people wrote costs more than deciding about it, and a schedule is decided about at
-each of its due times. Only those that were needed lately are kept: a hundred thousand schedules
-at rest are none.
+Parsing a definition costs more than deciding about it, and a schedule is decided about at each of
+its due times. Only recently used definitions are kept: schedules at rest take no memory.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ KEPT = 10_000
 
 
 class Definitions:
-    """What rows of schedules mean in this deployment."""
+    """The definitions of stored schedules in this deployment."""
 
     def __init__(self, deployment: Deployment) -> None:
-        # Targets and headers were checked when they were stored, and are again when they are used.
+        # Targets and headers are checked when they are stored and when they are used, not here.
         self._known = Known(deployment.processes)
         self._kept: OrderedDict[tuple[str, int, datetime], Definition] = OrderedDict()
 
     def of(self, schedule: Schedule) -> Definition:
-        """Raises InvalidValue, with the reason, for what cannot be carried out (any more)."""
-        # The name may have been another schedule's that was removed.
+        """The definition; raises InvalidValue, with the reason, if it cannot be carried out."""
+        # The creation time is in the key because a removed schedule's name may be used again.
         key = (schedule.name, schedule.version, schedule.created_at)
         found = self._kept.get(key)
         if found is not None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from synergy.agent.context import AgentContext
+from synergy.agent.deciding.decisions import WrittenDecisions
 from synergy.agent.deciding.occurrences import (
     JOB_ENDS,
     RUN_ENDS,
@@ -23,7 +24,7 @@ from synergy.agent.deciding.occurrences import (
     of_run,
     process_keys,
 )
-from synergy.agent.deciding.schedules import ScheduleDecisions, WrittenDecisions
+from synergy.agent.deciding.schedules import ScheduleDecisions
 from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.model.journal import JournalEntry, unit_event
@@ -59,8 +60,8 @@ class Feed:
 
     def __init__(
         self,
-        kit: AgentContext,
-        book: UnfinishedRuns,
+        context: AgentContext,
+        unfinished: UnfinishedRuns,
         deciding: ScheduleDecisions,
         ending: UnitEnds,
         learn: Callable[[Iterable[Run]], object],
@@ -71,21 +72,23 @@ class Feed:
 
         `end` takes in that runs have ended.
         """
-        self._store = kit.store
-        self._clock = kit.clock
-        self._who = kit.who
-        self._managed = kit.deployment.managed()
-        self._freerun = kit.deployment.freerun()
-        self._book = book
+        self._store = context.store
+        self._clock = context.clock
+        self._who = context.who
+        self._managed = context.deployment.managed()
+        self._freerun = context.deployment.freerun()
+        self._unfinished = unfinished
         self._deciding = deciding
         self._ending = ending
         self._learn = learn
         self._forget = forget
         self._end = end
-        self._built_at = kit.store.journal.last_seq()  # rows read from here on are as new as that
-        self._events = int(kit.store.facts.get(EVENTS) or 0)
+        self._built_at = (
+            context.store.journal.last_seq()
+        )  # rows read from here on are as new as that
+        self._events = int(context.store.facts.get(EVENTS) or 0)
         self._journal = self._first_entry()
-        self._kept_at = kit.clock.monotonic()
+        self._kept_at = context.clock.monotonic()
         self._kept = self._journal
         self.schedules: set[str] = set()  # that were changed since somebody looked
         self.is_switched = True  # whether a process may have been switched since then
@@ -163,12 +166,12 @@ class Feed:
     def _of_runs(self, ended: list[JournalEntry]) -> list[Occurrence]:
         """The ends of runs that workers carried out, or were to."""
         telling = [entry for entry in ended if entry.after in OF_RUNS]
-        strange = [e.run for e in telling if e.run and not self._book.program_of(e.run)]
+        strange = [e.run for e in telling if e.run and not self._unfinished.program_of(e.run)]
         programs = {row.id: row.program for row in self._store.runs.get(strange)} if strange else {}
         found = []
         for entry in telling:
             run = entry.run
-            program = self._book.program_of(run) or programs.get(run, "")
+            program = self._unfinished.program_of(run) or programs.get(run, "")
             if program in self._freerun:
                 found.append(of_run(entry, program))
         return found
@@ -180,7 +183,7 @@ class Feed:
         # An entry from before the rows were read may be of a run that was launched again since.
         old = {run for run, entry in ended.items() if entry.seq <= self._built_at}
         self._end(entry for run, entry in ended.items() if run not in old)
-        reread = page.unknown | {run for run in old if self._book.state_of(run) is not None}
+        reread = page.unknown | {run for run in old if self._unfinished.state_of(run) is not None}
         if reread:
             rows = self._store.runs.get(sorted(reread))
             self._learn(rows)

@@ -1,4 +1,4 @@
-"""What load constraints look at. Asked at most every few seconds, and only if somebody waits."""
+"""The measures of load constraints, read at most every few seconds and only if a run waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def box_load() -> float:
 
 
 class Gauges:
-    """The load of the box, and how many messages wait in queues, as of the last look."""
+    """The load of the box and the depths of queues, as of the last reading."""
 
     def __init__(self, bus: Bus, clock: Clock, load: Callable[[], float] = box_load) -> None:
         self._bus = bus
@@ -28,7 +28,7 @@ class Gauges:
         self._depths: dict[str, int] = {}
 
     def due_in(self) -> float:
-        """Seconds until another look is due."""
+        """Seconds until the next reading is due."""
         return max(0.0, self._looked_at + EVERY - self._clock.monotonic())
 
     def load(self) -> float:

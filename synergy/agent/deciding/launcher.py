@@ -1,7 +1,7 @@
-"""From decisions to runs, and from launched runs to who carries them out.
+"""From decisions to runs, and from launched runs to the queues of workers and deliverers.
 
-What a run sends, or works on, is fixed when it is launched: the values of its template are those
-of its due time, and nothing that happens later changes them.
+The request of a run is fixed when it is launched: its template is filled with the values of its
+due time, and later changes do not touch it.
 """
 
 from __future__ import annotations
@@ -24,33 +24,32 @@ from synergy.schedule.progress.transitions import Made
 from synergy.schedule.run_request import request_of
 from synergy.storage.protocol import Batch
 
-DELIVERIES = "deliveries"  # the queue of runs that agents are to send
+DELIVERIES = "deliveries"  # the queue of runs that agents send
 
-Announced = Callable[[Sequence[str]], object]  # is told which runs messages were sent for
+Announced = Callable[[Sequence[str]], object]  # called with the runs that messages were sent for
 
 
 class LocalDeliverer(Protocol):
     """The delivering half of the same agent; see `delivering.Deliverer`."""
 
-    def own(self, runs: Sequence[Run]) -> list[Run]: ...
+    def claim_locally(self, runs: Sequence[Run]) -> list[Run]: ...
 
-    def take(self, runs: Sequence[Run]) -> None: ...
+    def accept(self, runs: Sequence[Run]) -> None: ...
 
-    def doubt(self, runs: Sequence[Run]) -> None: ...
+    def mark_uncertain(self, runs: Sequence[Run]) -> None: ...
 
 
 class Launcher:
-    """Makes runs, and hands those that are launched to who carries them out.
+    """Makes runs, and publishes messages for those that are launched.
 
-    What this agent can send by itself at once is launched and claimed in one step: a thousand
-    runs that are due together need no messages then. `off` are the free-run processes that are
-    switched off.
+    Runs that this agent can send at once are launched and claimed in one step, without a message:
+    a thousand may be due together. `off` are the free-run processes that are switched off.
     """
 
-    def __init__(self, kit: AgentContext, hands: LocalDeliverer) -> None:
-        self._kit = kit
-        self.hands = hands
-        self._processes = kit.deployment.freerun()
+    def __init__(self, context: AgentContext, deliverer: LocalDeliverer) -> None:
+        self._context = context
+        self.deliverer = deliverer
+        self._processes = context.deployment.freerun()
         self.off: frozenset[str] = frozenset()
 
     def made(
@@ -64,7 +63,7 @@ class Launcher:
     ) -> Run:
         """The run that a decision makes; launched at once if nothing can hold it back.
 
-        `is_free`: no other run of the schedule is under way, or about to be.
+        `is_free`: no other run of the schedule is unfinished, and this decision makes no other.
         """
         run = run_of(schedule, definition, made, now)
         is_held = bool(definition.constraints) or made.in_turn
@@ -75,7 +74,7 @@ class Launcher:
         return run
 
     def launched(self, run: Run, definition: Definition, now: datetime) -> Run:
-        """The run, launched; or aborted, if its process is switched off."""
+        """The run, launched, or aborted if its process is switched off."""
         if run.program in self.off:
             why = f"{run.program} is switched off"
             return advance(run, RunMove.ABORT, now, why)
@@ -88,7 +87,7 @@ class Launcher:
     def hand_out(
         self, runs: Iterable[Run], now: datetime, batch: Batch, announced: Announced
     ) -> None:
-        """Tells who is to carry out those that are launched, when the batch is durable."""
+        """Publishes messages for launched runs without an owner, once the batch is durable."""
         deliveries: list[Run] = []
         workers: defaultdict[str, list[Run]] = defaultdict(list)
         for run in runs:
@@ -98,10 +97,12 @@ class Launcher:
                 deliveries.append(run)
             elif run.program in self._processes:
                 workers[run.program].append(run)
-        kit = self._kit
+        context = self._context
         for process, some in workers.items():
-            launch_worker(kit.store, kit.bus, some, self._processes[process], now, kit.who, batch)
+            launch_worker(
+                context.store, context.bus, some, self._processes[process], now, context.who, batch
+            )
         if deliveries:
             ids = [run.id for run in deliveries]
             messages = [UnitMessage(run.id, run.attempt) for run in deliveries]
-            kit.bus.publish(DELIVERIES, messages, batch, lambda: announced(ids))
+            context.bus.publish(DELIVERIES, messages, batch, lambda: announced(ids))

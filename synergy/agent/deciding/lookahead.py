@@ -1,8 +1,7 @@
-"""Decisions about due times that are made a little before they are due.
+"""Decisions about due times, computed shortly before they are due.
 
-Deciding is a pure function of a row and an instant, so it can be done while nothing else is to
-be done; when the time has come only the rows are written. A decision counts only for the very
-row that it was made of.
+Deciding is a pure function of a row and an instant, so it can be done in idle time; at the due
+time only the rows are written. A decision is used only for exactly the row that it was made from.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Generic, TypeVar
 
 from synergy.model.schedule import Schedule
 
-HORIZON = timedelta(seconds=10)  # how far ahead is looked
-FRESH = timedelta(seconds=1)  # a decision that comes later than that is made anew
+HORIZON = timedelta(seconds=10)  # how far ahead decisions are made
+FRESH = timedelta(seconds=1)  # how long after its instant a decision is still used
 
 Decided = TypeVar("Decided")
 
@@ -27,13 +26,13 @@ class Lookahead(Generic[Decided]):
         self._made: dict[str, tuple[Schedule, Decided]] = {}
 
     def is_to_look(self, at: datetime | None, now: datetime) -> bool:
-        """Whether decisions for `at`, when something is due next, are to be made now."""
+        """Whether decisions for `at`, the next due time, are to be made now."""
         return at is not None and at != self._at and now < at <= now + HORIZON
 
     def look(
         self, rows: Sequence[Schedule], at: datetime, decide: Callable[[Schedule], Decided | None]
     ) -> None:
-        """Decides about these as of `at`; None is no decision."""
+        """Makes and keeps decisions about these rows as of `at`; None is no decision."""
         self._at = at
         self._made.clear()
         for row in rows:
@@ -42,7 +41,7 @@ class Lookahead(Generic[Decided]):
                 self._made[row.name] = (row, made)
 
     def of(self, row: Schedule, now: datetime) -> Decided | None:
-        """The decision about a row that was made ahead, if it still counts; it is given once."""
+        """Removes and returns the decision about a row, if there is one that still applies."""
         made_of, made = self._made.pop(row.name, (None, None))
         is_fresh = self._at is not None and self._at <= now <= self._at + FRESH
         return made if made_of == row and is_fresh else None

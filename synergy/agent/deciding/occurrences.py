@@ -1,4 +1,4 @@
-"""What happened, as triggers see it: events from outside, ended jobs, ended runs."""
+"""What triggers react to: external events, ended jobs, ended runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUN_ENDS = frozenset(run_event(state) for state in RunState if state.is_finished
 
 
 def of_event(event: Event) -> tuple[tuple[str, ...], Occurrence]:
-    """An event from outside, and the keys by which schedules listen to it."""
+    """An external event, and the keys by which schedules listen to it."""
     keys = event_keys(event.type, event.resource)
     partitions = event.body.get("partitions", 1)
     occurrence = Occurrence(
@@ -54,7 +54,7 @@ def of_run(entry: JournalEntry, program: str) -> Occurrence:
 
 
 def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Ended | None:
-    """The ends of the neighbouring jobs that an entry tells of; None if they are of nobody."""
+    """The ends of neighbouring jobs that an entry records; None if their process is unknown."""
     process = managed.get(entry.process)
     if process is None:
         return None

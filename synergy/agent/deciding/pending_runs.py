@@ -1,8 +1,8 @@
-"""Pending jobs and their run constraints.
+"""Pending runs and their run constraints.
 
-`judge` looks at those jobs only whose answer may have changed since they were last looked at:
-because a run that counts for them was launched or ended, because their time came, because their
-schedule was changed, or because they are new. What it decides is written by `launching`.
+`judge` evaluates only the runs whose answer may have changed: because a run that counts for them
+was launched or ended, because their time has come, because their schedule was changed, or because
+they are new. The decider writes what it decides.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from synergy.schedule.definition import (
 )
 
 LOAD = "load"
-GRACE = timedelta(minutes=1)  # in which a schedule is stored whose run came before it
+GRACE = timedelta(minutes=1)  # how long a run may exist before its schedule's new version is seen
 PAGE = 100
 SCHEDULES_KEPT = 10_000
 _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
@@ -46,21 +46,21 @@ _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
 
 @dataclass(slots=True)
 class Judged:
-    """What became of jobs: to be launched, given up with a reason, or told why they wait."""
+    """Runs to launch, to abort or to skip for a reason, and those with new reasons for waiting."""
 
     launch: list[tuple[Run, Definition]] = field(default_factory=list)
     abort: list[tuple[Run, str]] = field(default_factory=list)
-    skip: list[tuple[Run, str]] = field(default_factory=list)  # due times during a run
-    told: list[Run] = field(default_factory=list)
+    skip: list[tuple[Run, str]] = field(default_factory=list)  # they came due during a run
+    explained: list[Run] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.launch or self.abort or self.skip or self.told)
+        return not (self.launch or self.abort or self.skip or self.explained)
 
 
 @dataclass(frozen=True, slots=True)
 class _Current:
-    """A schedule as it is by now; `reason` says why nothing of it may be launched."""
+    """A schedule as stored; `reason` says why none of its runs may be launched."""
 
     version: int
     definition: Definition | None
@@ -68,96 +68,100 @@ class _Current:
 
 
 class PendingRuns:
-    """The pending jobs of all schedules, by what they wait for."""
+    """The pending runs of all schedules, by what they wait for."""
 
     def __init__(
-        self, kit: AgentContext, definitions: Definitions, book: UnfinishedRuns, gauges: Gauges
+        self,
+        context: AgentContext,
+        definitions: Definitions,
+        unfinished: UnfinishedRuns,
+        gauges: Gauges,
     ) -> None:
-        self._store = kit.store
+        self._store = context.store
         self._definitions = definitions
-        self._book = book
+        self._unfinished = unfinished
         self._gauges = gauges
-        self._lines = WaitQueues()
+        self._queues = WaitQueues()
         self._current: dict[str, _Current] = {}
         self._launches: dict[str, dict[str, datetime]] = {}  # by schedule, then run
         self._successes: dict[str, datetime | None] = {}
 
     def learn(self, run: Run) -> None:
-        """Takes a run in as it is stored by now, pending or not."""
+        """Takes in a run as it is stored, pending or not."""
         if run.state.is_pending:
-            self._lines.enter(run)
+            self._queues.add(run)
         else:
-            self._lines.leave(run.id)
+            self._queues.remove(run.id)
             if run.schedule in self._launches and run.launched_at is not None:
                 self._launches[run.schedule][run.id] = run.launched_at
 
     def ended(self, schedule: str, state: RunState, at: datetime) -> None:
-        """A run of the schedule has ended."""
+        """Notes that a run of the schedule has ended."""
         if schedule in self._successes and state in _SUCCEEDED:
             known = self._successes[schedule]
             self._successes[schedule] = at if known is None else max(known, at)
 
     def forget(self, run: str) -> None:
-        """The run is no more."""
-        self._lines.leave(run)
+        """Removes a run that has ended."""
+        self._queues.remove(run)
 
     def learn_schedule(self, name: str) -> None:
-        """The schedule was changed: its pending jobs are looked at again."""
+        """Has the pending runs of a changed schedule evaluated again."""
         self._current.pop(name, None)
         self._launches.pop(name, None)
-        for run in self._book.pending_of(name):
-            self._lines.enter(run)
+        for run in self._unfinished.pending_of(name):
+            self._queues.add(run)
 
     def next_at(self) -> datetime | None:
-        """When the next job's time comes."""
-        return self._lines.next_alarm()
+        """When the next run is to be evaluated by the clock."""
+        return self._queues.next_alarm()
 
     def load_due_in(self) -> float | None:
-        """Seconds until the load is looked at again; None if nobody waits for it."""
-        return self._gauges.due_in() if self._lines.awaits(LOAD) else None
+        """Seconds until the load is read again; None if no run waits for it."""
+        return self._gauges.due_in() if self._queues.awaits(LOAD) else None
 
-    def is_calm(self, now: datetime) -> bool:
-        """Whether nobody is to be looked at at this moment."""
-        self._stir(now)
-        return self._lines.is_calm
+    def is_clean(self, now: datetime) -> bool:
+        """Whether no run is to be evaluated at this moment."""
+        self._mark_dirty(now)
+        return self._queues.is_clean
 
     def judge(self, now: datetime, limit: int) -> Judged:
-        """Decides about at most so many jobs; the rest comes next time.
+        """Decides about at most so many runs, the rest in the next turn.
 
         Those to be launched count as active from here on.
         """
-        self._stir(now)
+        self._mark_dirty(now)
         judged = Judged()
-        pending = self._book.pending
-        fresh = [pending[run] for run in self._lines.fresh() if run in pending]
-        self._read_schedules(run.schedule for run in fresh)
-        for number, run_id in enumerate(self._lines.heads(), 1):
-            run = self._book.pending.get(run_id)
+        pending = self._unfinished.pending
+        dirty = [pending[run] for run in self._queues.dirty_runs() if run in pending]
+        self._read_schedules(run.schedule for run in dirty)
+        for number, run_id in enumerate(self._queues.to_evaluate(), 1):
+            run = pending.get(run_id)
             if run is None:
-                self._lines.leave(run_id)
+                self._queues.remove(run_id)
             else:
                 self._judge(run, now, judged)
             if number >= limit:
                 break
         return judged
 
-    def _stir(self, now: datetime) -> None:
-        touched, self._book.touched = self._book.touched, set()
-        self._lines.stir(touched)
-        if self._lines.awaits(LOAD) and self._gauges.due_in() <= 0:
-            self._lines.stir([LOAD])
-        self._lines.ring(now)
+    def _mark_dirty(self, now: datetime) -> None:
+        touched, self._unfinished.touched = self._unfinished.touched, set()
+        self._queues.mark_dirty(touched)
+        if self._queues.awaits(LOAD) and self._gauges.due_in() <= 0:
+            self._queues.mark_dirty([LOAD])
+        self._queues.wake_due(now)
 
     def _judge(self, run: Run, now: datetime, judged: Judged) -> None:
         current = self._of(run.schedule)
         definition = current.definition
         until = run.created_at + GRACE
         if current.version < run.version and now < until:
-            self._lines.place(run, run.id, frozenset(), until)
+            self._queues.enqueue(run, run.id, frozenset(), until)
         elif definition is None:
-            self._give_up(run, current.reason, judged.abort)
+            self._drop(run, current.reason, judged.abort)
         elif current.version != run.version:
-            self._give_up(run, superseded(current.version), judged.abort)
+            self._drop(run, superseded(current.version), judged.abort)
         else:
             self._decide(run, definition, now, judged)
 
@@ -167,20 +171,20 @@ class PendingRuns:
             case Verdict.MET:
                 judged.launch.append((run, definition))
                 launched = advance(run, RunMove.LAUNCH, now)
-                self._book.learn(launched)
+                self._unfinished.learn(launched)
                 self.learn(launched)
             case Verdict.ABORT:
                 gone = judged.skip if UNDER_WAY in found.reasons else judged.abort
-                self._give_up(run, "; ".join(found.reasons), gone)
+                self._drop(run, "; ".join(found.reasons), gone)
             case Verdict.WAIT:
-                line = _line(run, definition, found.awaits)
-                self._lines.place(run, line, found.awaits, found.again_at)
-                self._tell(run, found.reasons, judged)
+                queue = _queue_key(run, definition, found.awaits)
+                self._queues.enqueue(run, queue, found.awaits, found.again_at)
+                self._explain(run, found.reasons, judged)
 
     def _verdict(self, run: Run, definition: Definition, now: datetime) -> Judgement:
         if run.state is RunState.PENDING_LAUNCH:
             return Judgement(Verdict.MET, (), None, frozenset())
-        before = self._book.before(run) if run.detail.in_turn else None
+        before = self._unfinished.before(run) if run.detail.in_turn else None
         ends_at = run.created_at + definition.timeout
         if before is not None and now < ends_at:
             why = f"comes after the run that is due at {before:%Y-%m-%dT%H:%M:%SZ}"
@@ -188,19 +192,19 @@ class PendingRuns:
             return Judgement(Verdict.WAIT, (why,), ends_at, awaits)
         return judge(definition, run, self._facts(run, definition, now), now)
 
-    def _give_up(self, run: Run, reason: str, gone: list[tuple[Run, str]]) -> None:
-        self._lines.leave(run.id)
-        self._book.forget(run.id)
+    def _drop(self, run: Run, reason: str, gone: list[tuple[Run, str]]) -> None:
+        self._queues.remove(run.id)
+        self._unfinished.forget(run.id)
         gone.append((run, reason))
 
-    def _tell(self, run: Run, reasons: tuple[str, ...], judged: Judged) -> None:
+    def _explain(self, run: Run, reasons: tuple[str, ...], judged: Judged) -> None:
         if reasons != run.detail.waits:
-            judged.told.append(replace(run, detail=replace(run.detail, waits=reasons)))
+            judged.explained.append(replace(run, detail=replace(run.detail, waits=reasons)))
 
     # What constraints look at
 
     def _facts(self, run: Run, definition: Definition, now: datetime) -> Facts:
-        active = self._book.active
+        active = self._unfinished.active
         kinds = {type(constraint) for constraint in definition.constraints}
         loads = {c.of for c in definition.constraints if isinstance(c, Load)}
         return Facts(
@@ -216,7 +220,7 @@ class PendingRuns:
     def _last_success(self, schedule: str) -> datetime | None:
         if schedule not in self._successes:
             runs = [self._store.runs.last(schedule, _SUCCEEDED)]
-            for state in _SUCCEEDED:  # one that was launched before the last may have ended later
+            for state in _SUCCEEDED:  # a run that was launched earlier may have ended later
                 runs += self._store.runs.find(schedule, state, PAGE)[0]
             ends = [run.finished_at for run in runs if run is not None and run.finished_at]
             self._successes[schedule] = max(ends, default=None)
@@ -226,7 +230,7 @@ class PendingRuns:
         longest = max(c.per for c in definition.constraints if isinstance(c, AtMost))
         since = now - longest
         if run.schedule not in self._launches:
-            oldest = since - definition.timeout  # a job may have been pending for so long
+            oldest = since - definition.timeout  # a run may have been pending for so long
             self._launches[run.schedule] = self._read_launches(run.schedule, oldest)
         recent = {id_: at for id_, at in self._launches[run.schedule].items() if at > since}
         self._launches[run.schedule] = recent
@@ -269,8 +273,8 @@ class PendingRuns:
             return _Current(row.version, None, f"its schedule cannot be read: {error}")
 
 
-def _line(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
-    """Whoever waits for a place under the same rules as others waits behind them."""
+def _queue_key(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
+    """Whoever waits for a enqueue under the same rules as others waits behind them."""
     alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
     if alike and not run.detail.in_turn:
         return (definition.constraints, run.program, run.group, awaits)
@@ -278,5 +282,5 @@ def _line(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
 
 
 def disabled(row: Schedule) -> str:
-    """Why a pending job of a disabled schedule comes to nothing."""
+    """Why a pending run of a disabled schedule is aborted."""
     return off(row.reason) if row.reason else "its schedule was disabled"

@@ -1,20 +1,21 @@
-"""What becomes of schedules: due times that passed, things that happened.
+"""Decides about schedules whose time has come or whose events have occurred.
 
-A decision about a schedule is what to remember of it from now on, and the runs that it makes.
-Decisions are made in groups and written in one batch: runs first, which are unique by their
-keys, then the rows, by compare-and-set. A refused row was changed meanwhile: it is read and
-decided about again, and what was made of the first decision is found, not made twice. What
-cannot be decided is disabled with the reason, and holds up no other.
+A decision about a schedule is its new progress and the runs that it makes. Decisions are made in
+groups and written in one batch: runs first, which are unique by their keys, then the rows, by
+compare-and-set. A refused row was changed meanwhile: it is read and decided about again, and runs
+of the first decision are found, not made twice. A schedule that cannot be decided about is
+disabled with the reason, and does not delay others.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.agent.context import AgentContext
+from synergy.agent.deciding.decisions import ScheduleDecision, WrittenDecisions
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.launcher import Announced, Launcher
 from synergy.agent.deciding.lookahead import Lookahead
@@ -35,37 +36,14 @@ from synergy.schedule.progress.transitions import (
     wake_at,
 )
 
-PATIENCE = timedelta(minutes=1)  # until a schedule is looked at again that stays due
-TRIES = 10
-LOOKED_AHEAD = 2000  # schedules that are decided about before they are due
+STUCK_RETRY = timedelta(minutes=1)  # until a schedule that stays due is decided about again
+MOST_ATTEMPTS = 10
+MOST_AHEAD = 2000  # schedules decided about before they are due
+_UNAVAILABLE = (StorageUnavailable, MessagingUnavailable)
 
 log = logging.getLogger(__name__)
 
 _Decide = Callable[[Definition, ProgressState], Step]
-
-
-@dataclass(slots=True)
-class ScheduleDecision:
-    """What is to be written about a group of schedules."""
-
-    changes: list[ScheduleChange] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-
-    def add(self, other: ScheduleDecision) -> None:
-        self.changes += other.changes
-        self.runs += other.runs
-
-
-@dataclass(slots=True)
-class WrittenDecisions:
-    """What a batch came to: the runs as stored, and the schedules that were changed meanwhile.
-
-    `failure` is why the bus did not take all messages although the rest is durable.
-    """
-
-    runs: list[Run] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    failure: MessagingUnavailable | None = None
 
 
 class ScheduleDecisions:
@@ -73,27 +51,27 @@ class ScheduleDecisions:
 
     def __init__(
         self,
-        kit: AgentContext,
+        context: AgentContext,
         members: Membership,
         definitions: Definitions,
         launcher: Launcher,
         announced: Announced,
-        book: UnfinishedRuns,
+        unfinished: UnfinishedRuns,
     ) -> None:
-        """`announced` is told which runs were told of to those who send them."""
-        self._store = kit.store
-        self._clock = kit.clock
-        self._meter = kit.meter
-        self._who = kit.who
+        """`announced` is called with the runs that messages were sent for."""
+        self._store = context.store
+        self._clock = context.clock
+        self._meter = context.meter
+        self._who = context.who
         self._definitions = definitions
         self._launcher = launcher
         self._announced = announced
         self._members = members
-        self._book = book
-        self._ahead: Lookahead[ScheduleDecision] = Lookahead()
+        self._unfinished = unfinished
+        self._lookahead: Lookahead[ScheduleDecision] = Lookahead()
 
     def due(self, now: datetime, limit: int) -> tuple[int, WrittenDecisions]:
-        """Decides about at most so many schedules that are due; how many there were."""
+        """Decides about at most so many due schedules; returns how many there were."""
         began = self._clock.monotonic()
         rows = self._store.schedules.due(now, limit)
         if not rows:
@@ -105,30 +83,30 @@ class ScheduleDecisions:
                 self._meter.observe("schedule_executed_delay_seconds", "due", delay)
 
         def decide(row: Schedule) -> ScheduleDecision:
-            return self._ahead.of(row, now) or self._pass_time(row, now)
+            return self._lookahead.of(row, now) or self._pass_time(row, now)
 
         return len(rows), self._write(rows, decide, {}, now)
 
     def look_ahead(self, at: datetime | None, now: datetime) -> None:
-        """Makes the decisions for `at`, when something is due next, if that is soon."""
-        if at is None or not self._ahead.is_to_look(at, now):
+        """Computes the decisions for `at`, the next due time, if that is soon."""
+        if at is None or not self._lookahead.is_to_look(at, now):
             return
 
         def decide(row: Schedule) -> ScheduleDecision | None:
             decided = self._pass_time(row, at)
-            # Whether a worker is free is seen when it is due, and so is what disables a schedule.
+            # Whether a worker is free, and what disables a schedule, is decided at the due time.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
             is_sent = not any(run.is_of_worker for run in decided.runs)
             return decided if is_sound and is_sent else None
 
-        self._ahead.look(self._store.schedules.due(at, LOOKED_AHEAD), at, decide)
+        self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 
     def _pass_time(self, row: Schedule, now: datetime) -> ScheduleDecision:
-        """What has come due; behind due times that still wait for their turn it waits for its."""
+        """Decides about passed due times; behind runs that wait for their turn they wait too."""
 
         def decide(definition: Definition, progress: ProgressState) -> Step:
             step = pass_time(definition, progress, now)
-            if not self._book.has_turns(row.name):
+            if not self._unfinished.has_turns(row.name):
                 return step
             turns = (replace(made, in_turn=made.ended_by is None) for made in step.made)
             return replace(step, made=tuple(turns))
@@ -143,7 +121,7 @@ class ScheduleDecisions:
     ) -> WrittenDecisions:
         """Decides about the schedules that listen to any of these, by event key.
 
-        `facts` are written with the decisions, once there is one about each schedule.
+        `facts` are written with the last decisions.
         """
         began = self._clock.monotonic()
         rows = self._store.schedules.listening(list(found)) if found else []
@@ -158,14 +136,12 @@ class ScheduleDecisions:
             return self._decide(row, now, lambda d, progress: take_all(d, progress, some, now))
 
         written = self._write(rows, decide, facts, now)
-        for _ in range(TRIES):
+        for _ in range(MOST_ATTEMPTS):
             if not written.refused:
                 return written
             rows = self._store.schedules.get(written.refused)
-            again = self._write(rows, decide, facts, now)
-            written.runs += again.runs
-            written.refused = again.refused
-            written.failure = written.failure or again.failure
+            written.refused = []
+            written.add(self._write(rows, decide, facts, now))
         raise StorageUnavailable(f"schedules keep changing: {', '.join(written.refused[:3])}")
 
     def _decide(self, row: Schedule, now: datetime, decide: _Decide) -> ScheduleDecision:
@@ -175,7 +151,7 @@ class ScheduleDecisions:
             step = decide(definition, progress)
             if step.progress == progress and not step.made and not _is_due(row, now):
                 return ScheduleDecision()
-            is_free = len(step.made) == 1 and self._book.is_idle(row.name)
+            is_free = len(step.made) == 1 and self._unfinished.is_idle(row.name)
             runs = [
                 self._launcher.made(row, definition, made, now, is_free=is_free)
                 for made in step.made
@@ -183,12 +159,12 @@ class ScheduleDecisions:
             wakes = wake_at(definition, step.progress, now)
             if wakes is not None and wakes <= now and step.progress == progress:
                 log.error("Schedule %s stays due", row.name, extra={"event": "schedule.stuck"})
-                wakes = now + PATIENCE
+                wakes = now + STUCK_RETRY
             new = replace(row, progress=step.progress.to_json(), wake_at=wakes)
             return ScheduleDecision([ScheduleChange(new, who=self._who)], runs)
-        except (StorageUnavailable, MessagingUnavailable):
+        except _UNAVAILABLE:
             raise
-        except Exception as error:  # noqa: BLE001 - it is told to the schedule's people
+        except Exception as error:  # noqa: BLE001 - it is the reason for disabling the schedule
             return self._disable(row, error, now)
 
     def _disable(self, row: Schedule, error: Exception, now: datetime) -> ScheduleDecision:
@@ -213,7 +189,7 @@ class ScheduleDecisions:
             decided.add(decide(row))
         try:
             return self._commit(decided, facts, now)
-        except (StorageUnavailable, MessagingUnavailable):
+        except _UNAVAILABLE:
             raise
         except Exception:
             log.exception("A group of decisions fails", extra={"event": "schedule.group_failed"})
@@ -226,18 +202,15 @@ class ScheduleDecisions:
         facts: Mapping[str, str],
         now: datetime,
     ) -> WrittenDecisions:
-        """One of a group cannot be written: found out which."""
+        """Writes a group that failed one by one, and disables the schedules that fail again."""
         written = WrittenDecisions()
         for row in rows:
             try:
-                one = self._commit(decide(row), {}, now)
-            except (StorageUnavailable, MessagingUnavailable):
+                written.add(self._commit(decide(row), {}, now))
+            except _UNAVAILABLE:
                 raise
             except Exception as error:  # noqa: BLE001 - as in `_decide`
-                one = self._commit(self._disable(row, error, now), {}, now)
-            written.runs += one.runs
-            written.refused += one.refused
-            written.failure = written.failure or one.failure
+                written.add(self._commit(self._disable(row, error, now), {}, now))
         if not written.refused:
             self._commit(ScheduleDecision(), facts, now)
         return written
@@ -250,7 +223,7 @@ class ScheduleDecisions:
             return written
         began = self._clock.monotonic()
         durable: list[bool] = []
-        runs = self._launcher.hands.own(decided.runs)
+        runs = self._launcher.deliverer.claim_locally(decided.runs)
         try:
             with self._store.batch() as batch:
                 batch.after_commit(lambda: durable.append(True))
@@ -266,13 +239,13 @@ class ScheduleDecisions:
                         self._store.facts.set(name, value)
         except MessagingUnavailable as error:
             if not durable:
-                self._launcher.hands.doubt(runs)
+                self._launcher.deliverer.mark_uncertain(runs)
                 raise
             written.failure = error
         except StorageUnavailable:
-            self._launcher.hands.doubt(runs)
+            self._launcher.deliverer.mark_uncertain(runs)
             raise
-        self._launcher.hands.take(written.runs)
+        self._launcher.deliverer.accept(written.runs)
         self._count(decided, written, began)
         return written
 
@@ -289,16 +262,14 @@ class ScheduleDecisions:
         for run in written.runs:
             self._meter.count("schedule_job_started_total", run.state.value)
         if written.runs:
-            self._meter.observe(
-                "schedule_job_started_duration_seconds", "written",
-                self._clock.monotonic() - began,
-            )  # fmt: skip
+            seconds = self._clock.monotonic() - began
+            self._meter.observe("schedule_job_started_duration_seconds", "written", seconds)
 
 
 def disabling(
     row: Schedule, reason: str, who: str, now: datetime
 ) -> tuple[ScheduleChange, list[Run]]:
-    """The change that disables a schedule for a reason, and the record of what it collected."""
+    """The change that disables a schedule, and the records of the occurrences it collected."""
     stop = stopped(row, reason, now)
     change = ScheduleChange(
         stop.schedule, event=JournalEvent.SCHEDULE_DISABLED, why=reason, who=who

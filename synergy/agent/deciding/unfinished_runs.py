@@ -1,8 +1,8 @@
-"""The unfinished runs, as the decider knows them: a copy of their rows, kept up by the journal.
+"""The decider's copy of the unfinished runs, updated from the journal.
 
-It tells how many runs of a program, a group and a schedule are active, and which ones of a
-schedule there are; it notes the keys of what changed (`program:X`, `group:G`, `schedule:S`), for
-those pending runs whose answer that may change.
+It counts the active runs of each program, group and schedule, lists the runs of a schedule, and
+collects the keys of what changed (`program:X`, `group:G`, `schedule:S`), so that the pending runs
+that wait for them are evaluated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synergy.model.schedule import Run, RunState
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """What is remembered of a run that is sent or worked on."""
+    """The part of a launched run that is kept."""
 
     id: str
     schedule: str
@@ -34,11 +34,11 @@ class UnfinishedRuns:
         self.pending: dict[str, Run] = {}
         self.launched: dict[str, Launched] = {}
         self.active: Counter[str] = Counter()  # by key
-        self.touched: set[str] = set()  # keys whose runs changed since somebody looked
+        self.touched: set[str] = set()  # keys whose runs changed since the set was last taken
         self._of_schedule: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
 
     def learn(self, run: Run) -> None:
-        """Takes a run in as it is stored by now."""
+        """Takes in a run as it is stored."""
         self.forget(run.id)
         if run.state.is_pending:
             self.pending[run.id] = run
@@ -54,7 +54,7 @@ class UnfinishedRuns:
             self._of_schedule[run.schedule][run.id] = run.due_at
 
     def forget(self, run: str) -> None:
-        """The run has ended, or is learned anew."""
+        """Removes a run that has ended."""
         pending, launched = self.pending.pop(run, None), self.launched.pop(run, None)
         known = pending or launched
         if known is None:
@@ -72,14 +72,14 @@ class UnfinishedRuns:
                 del self._of_schedule[known.schedule]
 
     def state_of(self, run: str) -> RunState | None:
-        """The state that a run is known to be in; None for one that is not known."""
+        """The state of an unfinished run; None for any other."""
         if run in self.launched:
             return RunState.LAUNCHED
         known = self.pending.get(run)
         return known.state if known is not None else None
 
     def program_of(self, run: str) -> str:
-        """The program of an unfinished run; empty for one that is not known."""
+        """The program of an unfinished run; empty for any other."""
         known = self.launched.get(run) or self.pending.get(run)
         return known.program if known is not None else ""
 
@@ -88,7 +88,7 @@ class UnfinishedRuns:
         return schedule not in self._of_schedule
 
     def has_turns(self, schedule: str) -> bool:
-        """Whether runs of the schedule wait until the one before them has ended."""
+        """Whether runs of the schedule wait for the one before them to end."""
         return any(run.detail.in_turn for run in self.pending_of(schedule))
 
     def pending_of(self, schedule: str) -> list[Run]:
@@ -97,13 +97,13 @@ class UnfinishedRuns:
         return [self.pending[run] for run in runs if run in self.pending]
 
     def before(self, run: Run) -> datetime | None:
-        """When the earliest unfinished run that is due before this one, of its schedule, is due."""
+        """The due time of the earliest unfinished run of its schedule that is due before it."""
         others = self._of_schedule.get(run.schedule, {})
         first = min(others.values(), default=run.due_at)
         return first if first < run.due_at else None
 
     def deliveries(self) -> Iterator[str]:
-        """The launched runs that are sent somewhere."""
+        """The launched runs that agents deliver."""
         return (run.id for run in self.launched.values() if run.is_delivery)
 
     def workers(self) -> Iterator[str]:
@@ -122,15 +122,15 @@ def keys_of(run: Run | Launched) -> list[str]:
 
 
 def program_key(program: str) -> str:
-    """What runs of a program are counted by."""
+    """The key that counts the runs of a program."""
     return f"program:{program}"
 
 
 def group_key(group: str) -> str:
-    """What runs of a group are counted by."""
+    """The key that counts the runs of a group."""
     return f"group:{group}"
 
 
 def schedule_key(schedule: str) -> str:
-    """What runs of a schedule are counted by."""
+    """The key that counts the runs of a schedule."""
     return f"schedule:{schedule}"

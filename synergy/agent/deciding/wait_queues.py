@@ -1,8 +1,8 @@
-"""Pending jobs in lines, so that a change costs what it may change.
+"""Wait queues: a change re-evaluates only the pending runs that it can affect.
 
-Jobs that wait for the same things under the same rules stand in one line, first by priority,
-then by age: while its first must wait, so must all. A line is looked at when something that it
-waits for changed; a job when its time came. Nothing else is.
+Runs that wait for the same keys under the same rules share a queue, ordered by priority, then by
+age: while the first must wait, all must. A queue is evaluated when one of its keys changed, a
+single run when its time has come.
 """
 
 from __future__ import annotations
@@ -14,102 +14,103 @@ from heapq import heapify, heappop, heappush
 
 from synergy.model.schedule import Run
 
-_Order = tuple[int, datetime, datetime, str]
+_Position = tuple[int, datetime, datetime, str]
 
 
 class _WaitQueue:
-    """Who stands in it, in order; who left is only forgotten when he would come first."""
+    """Runs in order. One that left stays in the heap until it comes first."""
 
     def __init__(self, awaits: frozenset[str]) -> None:
         self.awaits = awaits
         self._members: set[str] = set()
-        self._heap: list[_Order] = []
+        self._heap: list[_Position] = []
         self._in_heap: set[str] = set()
 
     def __contains__(self, run: str) -> bool:
         return run in self._members
 
-    def join(self, place: _Order) -> None:
-        self._members.add(place[3])
-        if place[3] not in self._in_heap:
-            self._in_heap.add(place[3])
-            heappush(self._heap, place)
+    def add(self, position: _Position) -> None:
+        run = position[3]
+        self._members.add(run)
+        if run not in self._in_heap:
+            self._in_heap.add(run)
+            heappush(self._heap, position)
 
-    def leave(self, run: str) -> None:
+    def remove(self, run: str) -> None:
         self._members.discard(run)
 
-    def first(self) -> _Order | None:
+    def first(self) -> _Position | None:
         while self._heap and self._heap[0][3] not in self._members:
             self._in_heap.discard(heappop(self._heap)[3])
         return self._heap[0] if self._heap else None
 
 
 class WaitQueues:
-    """Where each pending job stands."""
+    """The queue, the position and the alarm of each pending run."""
 
     def __init__(self) -> None:
-        self._lines: dict[Hashable, _WaitQueue] = {}
-        self._line_of: dict[str, Hashable] = {}
-        self._places: dict[str, _Order] = {}
+        self._queues: dict[Hashable, _WaitQueue] = {}
+        self._queue_of: dict[str, Hashable] = {}
+        self._positions: dict[str, _Position] = {}
         self._by_key: defaultdict[str, set[Hashable]] = defaultdict(set)
         self._alarms: list[tuple[datetime, str]] = []
         self._alarm_of: dict[str, datetime] = {}
-        self._singled: set[str] = set()  # to be looked at whoever stands before them
-        self._stirred: set[Hashable] = set()
+        self._dirty_runs: set[str] = set()  # evaluated whatever their position
+        self._dirty_queues: set[Hashable] = set()
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
-    def enter(self, run: Run) -> None:
-        """A job that was not looked at yet, or is to be looked at again."""
-        self.leave(run.id)
-        self._places[run.id] = order(run)
-        self._singled.add(run.id)
+    def add(self, run: Run) -> None:
+        """Adds a run that is new, or is to be evaluated again."""
+        self.remove(run.id)
+        self._positions[run.id] = position_of(run)
+        self._dirty_runs.add(run.id)
 
-    def place(
-        self, run: Run, line: Hashable, awaits: frozenset[str], again_at: datetime | None
+    def enqueue(
+        self, run: Run, name: Hashable, awaits: frozenset[str], again_at: datetime | None
     ) -> None:
-        """Lets a job wait in a line until one of `awaits` changes, or `again_at`."""
-        if self._line_of.get(run.id) != line:
-            self.leave(run.id)
-        self._singled.discard(run.id)
-        self._places[run.id] = order(run)
-        self._line_of[run.id] = line
-        self._open(line, awaits).join(self._places[run.id])
+        """Puts a run into a queue until one of `awaits` changes, or until `again_at`."""
+        if self._queue_of.get(run.id) != name:
+            self.remove(run.id)
+        self._dirty_runs.discard(run.id)
+        self._positions[run.id] = position_of(run)
+        self._queue_of[run.id] = name
+        self._queue(name, awaits).add(self._positions[run.id])
         self._alarm_of.pop(run.id, None)
         if again_at is not None:
             self._alarm_of[run.id] = again_at
             heappush(self._alarms, (again_at, run.id))
 
-    def leave(self, run: str) -> None:
-        """The job is pending no more."""
-        self._places.pop(run, None)
-        self._singled.discard(run)
+    def remove(self, run: str) -> None:
+        """Removes a run that is no longer pending."""
+        self._positions.pop(run, None)
+        self._dirty_runs.discard(run)
         self._alarm_of.pop(run, None)
-        name = self._line_of.pop(run, None)
+        name = self._queue_of.pop(run, None)
         if name is not None:
-            self._lines[name].leave(run)
-            self._tidy(name)
+            self._queues[name].remove(run)
+            self._drop_if_empty(name)
 
-    def stir(self, keys: Iterable[str]) -> None:
-        """Something of these keys changed."""
+    def mark_dirty(self, keys: Iterable[str]) -> None:
+        """Marks the queues that wait for these keys."""
         for key in keys:
-            self._stirred |= self._by_key.get(key, set())
+            self._dirty_queues |= self._by_key.get(key, set())
 
     def awaits(self, key: str) -> bool:
-        """Whether anybody waits for the key."""
+        """Whether a queue waits for the key."""
         return key in self._by_key
 
-    def ring(self, now: datetime) -> None:
-        """Has the jobs looked at whose time came."""
+    def wake_due(self, now: datetime) -> None:
+        """Marks the runs whose alarm is due."""
         while self._alarms and self._alarms[0][0] <= now:
             at, run = heappop(self._alarms)
             if self._alarm_of.get(run) == at:
                 del self._alarm_of[run]
-                self._singled.add(run)
+                self._dirty_runs.add(run)
 
     def next_alarm(self) -> datetime | None:
-        """When the next job's time comes."""
+        """The earliest alarm."""
         if len(self._alarms) > 2 * len(self._alarm_of) + 100:
             self._alarms = [(at, run) for run, at in self._alarm_of.items()]
             heapify(self._alarms)
@@ -118,87 +119,86 @@ class WaitQueues:
         return self._alarms[0][0] if self._alarms else None
 
     @property
-    def is_calm(self) -> bool:
-        """Whether nobody is to be looked at."""
-        return not self._singled and not self._stirred
+    def is_clean(self) -> bool:
+        """Whether nothing is to be evaluated."""
+        return not self._dirty_runs and not self._dirty_queues
 
-    def fresh(self) -> list[str]:
-        """The jobs to be looked at whoever stands before them."""
-        return list(self._singled)
+    def dirty_runs(self) -> list[str]:
+        """The runs to be evaluated whatever their position."""
+        return list(self._dirty_runs)
 
-    def heads(self) -> Iterator[str]:
-        """The jobs to be looked at, in order; each is to leave or be placed before the next."""
-        ready: list[tuple[_Order, Hashable | None]] = [
-            (self._places[run], None) for run in self._singled
+    def to_evaluate(self) -> Iterator[str]:
+        """The runs to evaluate, in order; the caller removes or enqueues each before the next."""
+        ready: list[tuple[_Position, Hashable | None]] = [
+            (self._positions[run], None) for run in self._dirty_runs
         ]
         ready += [
             (first, name)
-            for name in self._stirred
-            if (first := self._lines[name].first()) is not None
+            for name in self._dirty_queues
+            if (first := self._queues[name].first()) is not None
         ]
         ready.sort(key=lambda one: one[0])
         heap = _Ready(ready)
         while heap:
             (*_, run), name = heap.pop()
             if name is None:
-                if run in self._singled:
+                if run in self._dirty_runs:
                     yield run
                 continue
             yield from self._next_of(name, run, heap)
 
     def _next_of(self, name: Hashable, run: str, heap: _Ready) -> Iterator[str]:
-        line = self._lines.get(name)
-        if line is not None and run in line:
+        queue = self._queues.get(name)
+        if queue is not None and run in queue:
             yield run
-            if run in line:
-                self._stirred.discard(name)  # it must wait, so all must
+            if run in queue:
+                self._dirty_queues.discard(name)  # it must wait, so all must
                 return
-        first = line.first() if line is not None and name in self._stirred else None
+        first = queue.first() if queue is not None and name in self._dirty_queues else None
         if first is not None:
             heap.push(first, name)
         else:
-            self._stirred.discard(name)
+            self._dirty_queues.discard(name)
 
-    def _open(self, name: Hashable, awaits: frozenset[str]) -> _WaitQueue:
-        line = self._lines.get(name)
-        if line is None:
-            line = self._lines[name] = _WaitQueue(awaits)
+    def _queue(self, name: Hashable, awaits: frozenset[str]) -> _WaitQueue:
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = _WaitQueue(awaits)
             for key in awaits:
                 self._by_key[key].add(name)
-        return line
+        return queue
 
-    def _tidy(self, name: Hashable) -> None:
-        """Forgets a line in which nobody stands."""
-        line = self._lines[name]
-        if line.first() is not None:
+    def _drop_if_empty(self, name: Hashable) -> None:
+        queue = self._queues[name]
+        if queue.first() is not None:
             return
-        del self._lines[name]
-        self._stirred.discard(name)
-        for key in line.awaits:
+        del self._queues[name]
+        self._dirty_queues.discard(name)
+        for key in queue.awaits:
             self._by_key[key].discard(name)
             if not self._by_key[key]:
                 del self._by_key[key]
 
 
 class _Ready:
-    """A heap by place; lines need not be comparable."""
+    """A heap by position; names of queues need not be comparable."""
 
-    def __init__(self, ready: list[tuple[_Order, Hashable | None]]) -> None:
-        self._heap = [(place, number, name) for number, (place, name) in enumerate(ready)]
+    def __init__(self, ready: list[tuple[_Position, Hashable | None]]) -> None:
+        self._heap = [(position, number, name) for number, (position, name) in enumerate(ready)]
         self._number = len(ready)
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def pop(self) -> tuple[_Order, Hashable | None]:
-        place, _, name = heappop(self._heap)
-        return place, name
+    def pop(self) -> tuple[_Position, Hashable | None]:
+        position, _, name = heappop(self._heap)
+        return position, name
 
-    def push(self, place: _Order, name: Hashable) -> None:
+    def push(self, position: _Position, name: Hashable) -> None:
         self._number += 1
-        heappush(self._heap, (place, self._number, name))
+        heappush(self._heap, (position, self._number, name))
 
 
-def order(run: Run) -> _Order:
-    """Who comes first: a higher priority, then the older."""
+def position_of(run: Run) -> _Position:
+    """A sort key: a higher priority first, then the older run."""
     return (-run.priority, run.created_at, run.due_at, run.id)

@@ -1,9 +1,8 @@
-"""Launched runs that this agent knows of and cannot send just now.
+"""Launched runs that this agent knows of and cannot send at the moment.
 
-What comes for a destination that is busy is handed on to the other agents once, and kept back
-here when it comes again, up to a number. What failed is to be sent again after a pause, which is
-measured on our own clock. All of it is memory for convenience: what is forgotten here the deciding
-agent tells of again.
+Runs for a busy destination are forwarded to the other agents once; those that come back are kept
+here, up to a number. Failed attempts are repeated after a pause, measured by the monotonic clock.
+All of it may be lost: the deciding agent announces again what is forgotten here.
 """
 
 from __future__ import annotations
@@ -15,51 +14,51 @@ from heapq import heappop, heappush
 from synergy.clock import Clock
 from synergy.model.schedule import Run
 
-HANDED_ON = 0.5  # seconds that other agents have for taking what was handed on
-KEPT_BACK = 1000  # runs of one destination that are remembered while it is busy
-REMEMBERED = 10_000  # runs that are remembered for another attempt, or as handed on
+FORWARDED_SECONDS = 0.5  # for which forwarded messages are left to the other agents
+KEPT_BACK = 1000  # runs that are kept for one busy destination
+REMEMBERED = 10_000  # runs that are kept for another attempt, or as forwarded
 
 
 class DeferredRuns:
-    """Of one agent; for one thread."""
+    """The deferred runs of one agent; for one thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept_back: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._again: list[tuple[float, str]] = []  # monotonic
-        self._handed_on: dict[str, None] = {}
+        self._forwarded: dict[str, None] = {}
         self._takes_at = 0.0  # monotonic; messages are left to others until then
 
     @property
     def may_take(self) -> bool:
-        """Whether messages are to be taken, and not left to others for a moment."""
+        """Whether messages are to be taken now, and not left to other agents."""
         return self._clock.monotonic() >= self._takes_at
 
     def due_in(self) -> list[float]:
-        """Seconds until something is to be done, for each thing that there is."""
+        """Seconds until the next attempt, and until messages are taken again, if either is due."""
         now = self._clock.monotonic()
         waits = [max(0.0, at - now) for at, _ in self._again[:1]]
         return waits if self.may_take else [*waits, self._takes_at - now]
 
-    def hand_on(self, crowded: Sequence[Run]) -> list[Run]:
-        """Those that are to be handed on, because they were not yet."""
-        new = [run for run in crowded if run.id not in self._handed_on]
+    def forward(self, crowded: Sequence[Run]) -> list[Run]:
+        """Those of these runs that were not forwarded yet; notes them as forwarded."""
+        new = [run for run in crowded if run.id not in self._forwarded]
         if new:
-            self._takes_at = self._clock.monotonic() + HANDED_ON
-            if len(self._handed_on) > REMEMBERED:
-                self._handed_on.clear()
-            self._handed_on.update(dict.fromkeys(run.id for run in new))
+            self._takes_at = self._clock.monotonic() + FORWARDED_SECONDS
+            if len(self._forwarded) > REMEMBERED:
+                self._forwarded.clear()
+            self._forwarded.update(dict.fromkeys(run.id for run in new))
         return new
 
     def keep_back(self, crowded: Iterable[Run]) -> None:
-        """Remembers runs until there is room for them."""
+        """Keeps runs until their destination has room."""
         for run in crowded:
             kept = self._kept_back[run.program]
             if len(kept) < KEPT_BACK:
                 kept[run.id] = None
 
     def with_room(self, room: Callable[[str], int]) -> list[str]:
-        """Of what was kept back, as much as there is room for now; it is forgotten here."""
+        """Removes and returns as many of the kept runs as their destinations have room for."""
         found: list[str] = []
         for destination in list(self._kept_back):
             kept = self._kept_back[destination]
@@ -71,12 +70,12 @@ class DeferredRuns:
         return found
 
     def try_again_in(self, run: str, seconds: float) -> None:
-        """Remembers a run for another attempt."""
+        """Keeps a run for another attempt."""
         if len(self._again) < REMEMBERED:
             heappush(self._again, (self._clock.monotonic() + seconds, run))
 
     def due(self) -> list[str]:
-        """Those whose next attempt is due; they are forgotten here."""
+        """Removes and returns the runs whose next attempt is due."""
         now = self._clock.monotonic()
         found = []
         while self._again and self._again[0][0] <= now:

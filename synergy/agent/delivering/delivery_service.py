@@ -11,16 +11,13 @@ from synergy.clock import Clock
 from synergy.messaging.protocol import Bus, Consumer
 from synergy.runtime.service import RetryRule, Service
 
-LAST_SENDS_SECONDS = 5.0  # for the deliveries under way when the agent is asked to stop
+LAST_SENDS_SECONDS = 5.0  # for the deliveries in flight when the agent is asked to stop
 LAST_WRITES_SECONDS = 3.0  # after that, for writing their outcomes
 RULE = RetryRule(waiting="delivering.waits", failing="delivering.failed")
 
 
 class DeliveryService(Service):
-    """Repeats the turns of a deliverer.
-
-    At the end it closes the sender, and writes the outcomes of what was under way.
-    """
+    """Repeats the turns of a deliverer; at the end closes the sender and writes outcomes."""
 
     stop_timeout_seconds = LAST_SENDS_SECONDS + LAST_WRITES_SECONDS
 
@@ -29,11 +26,11 @@ class DeliveryService(Service):
         self._bus = bus
         self._deliverer = deliverer
         self._consumer: Consumer | None = None
-        self._opened.callback(deliverer.give_back)
+        self._opened.callback(deliverer.flush)
         self._opened.callback(sender.close, LAST_SENDS_SECONDS)
 
     def run_once(self, now: datetime) -> float:
-        """Lets outcomes gather for a moment; then claims, sends, and writes them."""
+        """Lets outcomes gather for a moment, writes them, and claims and sends runs."""
         if self._consumer is None:
             self._consumer = self._opened.enter_context(closing(self._bus.consumer(DELIVERIES)))
             self._stop.interrupts(self._consumer.interrupt)

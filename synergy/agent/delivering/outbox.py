@@ -1,10 +1,9 @@
-"""Launched runs that were not carried out yet: told of again, and taken from who is gone.
+"""Launched runs that have not ended: announced again, and freed from agents that are gone.
 
-A run is in the outbox from its launch to its end, whatever becomes of messages. A sweep reads the
-rows, because agents claim and give back runs without telling the journal. It is due now and then
-while there is something in the outbox; earlier when an agent was lost, or when a run whose turn
-has come was not taken. Runs of workers have their unit: what it came to is read, and one that is
-missing is made.
+A run is in the outbox from its launch to its end, whatever happens to messages. A sweep reads the
+rows, because agents claim and release runs without a journal entry. It is due at intervals while
+the outbox is not empty, earlier when an agent was lost, or when a run that is due was not claimed.
+Runs of workers end with their units; a missing unit is created.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from synergy.agent.membership import Membership
 from synergy.errors import MessagingUnavailable
 from synergy.model.schedule import Run, RunChange, RunState
 
-EVERY = 20.0  # seconds between two looks at what is to be sent
-UNITS_EVERY = 60.0  # the same for what workers carry out
-SETTLES = 5.0  # seconds for which a message of an empty queue may be in somebody's hands
-CLAIMED = 1800.0  # seconds that a claim lasts at the longest
-AT_ONCE = 5000  # runs of one destination that are told of again at a time
+EVERY = 20.0  # seconds between two sweeps
+UNIT_CHECK_SECONDS = 60.0  # between two checks of the runs that workers carry out
+SETTLE_SECONDS = 5.0  # for which an agent may hold a message while the queue is empty
+CLAIM_SECONDS = 1800.0  # the longest that a claim lasts
+MOST_ANNOUNCED = 5000  # runs of one destination that are announced again in one sweep
 GROUP = 500
-_LATE = timedelta(seconds=2)  # who claimed a run takes it up again by itself; others after that
+_LATE = timedelta(seconds=2)  # after which a due attempt is left to any agent, not only its last
 
 
 class Outbox:
@@ -36,78 +35,78 @@ class Outbox:
 
     def __init__(
         self,
-        kit: AgentContext,
-        book: UnfinishedRuns,
+        context: AgentContext,
+        unfinished: UnfinishedRuns,
         launcher: Launcher,
-        ending: UnitEnds,
+        unit_ends: UnitEnds,
         members: Membership,
     ) -> None:
-        self._store = kit.store
-        self._bus = kit.bus
-        self._clock = kit.clock
-        self._meter = kit.meter
-        self._who = kit.who
-        self._book = book
+        self._store = context.store
+        self._bus = context.bus
+        self._clock = context.clock
+        self._meter = context.meter
+        self._who = context.who
+        self._unfinished = unfinished
         self._launcher = launcher
-        self._ending = ending
+        self._unit_ends = unit_ends
         self._members = members
-        self._told: dict[str, float] = {}  # when a run was last told of, monotonic
-        self._claims: dict[str, tuple[int, float]] = {}  # attempt, and since when it is known
-        self._unsent: dict[str, None] = {}  # to be told of
+        self._announced_at: dict[str, float] = {}  # by run, monotonic
+        self._claims: dict[str, tuple[int, float]] = {}  # attempt, and when it was first seen
+        self._unsent: dict[str, None] = {}  # to be announced
         self._sweep_at = 0.0
         self._units_at = 0.0
-        self._is_new = True  # nothing was looked at yet
+        self._is_new = True  # no sweep was done yet
 
     def announced(self, runs: Sequence[str]) -> None:
-        """These were told of, for good."""
+        """Notes that messages were sent for these runs."""
         now = self._clock.monotonic()
-        self._told.update(dict.fromkeys(runs, now))
+        self._announced_at.update(dict.fromkeys(runs, now))
 
     def learn(self, run: Run) -> None:
-        """A run as it is stored by now."""
+        """Takes in a run as it is stored."""
         if run.state is not RunState.LAUNCHED:
             self.forget(run.id)
         else:
-            self._look_in(EVERY)
+            self._sweep_within(EVERY)
             is_waiting = run.owner is None and run.not_before is None
-            if is_waiting and run.id not in self._told and run.is_delivery:
+            if is_waiting and run.id not in self._announced_at and run.is_delivery:
                 self._unsent[run.id] = None
 
     def forget(self, run: str) -> None:
-        """The run has ended."""
-        self._told.pop(run, None)
+        """Removes a run that has ended."""
+        self._announced_at.pop(run, None)
         self._claims.pop(run, None)
         self._unsent.pop(run, None)
 
     def due_in(self) -> float | None:
-        """Seconds until something is to be done; None while there is nothing in it."""
-        if not self._book.launched:
+        """Seconds until work is due; None while the outbox is empty."""
+        if not self._unfinished.launched:
             return None
         if self._unsent or self._is_new or self._members.is_changed:
             return 0.0
         return max(0.0, self._sweep_at - self._clock.monotonic())
 
     def work(self, now: datetime) -> None:
-        """Tells of what was not told of yet, and looks at everything if that is due."""
+        """Announces the runs that were not announced yet, and sweeps if that is due."""
         if self._unsent:
-            self._tell_unsent(now)
+            self._announce_unsent(now)
         now_at = self._clock.monotonic()
-        if not self._book.launched:
+        if not self._unfinished.launched:
             return
         if self._is_new or self._members.is_changed or now_at >= self._sweep_at:
             self._is_new = self._members.is_changed = False
             self._sweep_at = now_at + EVERY
             self._sweep(now)
             if now_at >= self._units_at:
-                self._units_at = now_at + UNITS_EVERY
-                self._look_at_units(now)
+                self._units_at = now_at + UNIT_CHECK_SECONDS
+                self._check_units(now)
 
-    def _look_in(self, seconds: float) -> None:
+    def _sweep_within(self, seconds: float) -> None:
         at = self._clock.monotonic() + seconds
-        if at < self._sweep_at or len(self._book.launched) == 1:
+        if at < self._sweep_at or len(self._unfinished.launched) == 1:
             self._sweep_at = at
 
-    def _tell_unsent(self, now: datetime) -> None:
+    def _announce_unsent(self, now: datetime) -> None:
         ids = list(self._unsent)[:GROUP]
         rows = self._store.runs.get(ids)
         for run in ids:
@@ -124,31 +123,31 @@ class Outbox:
             self._unsent.update(dict.fromkeys(run.id for run in runs))
             raise
 
-    # Looking at everything
+    # Sweeps
 
     def _sweep(self, now: datetime) -> None:
         is_empty = not self._bus.depths([DELIVERIES])
-        told: Counter[str] = Counter()
-        for ids in _groups(list(self._book.deliveries())):
+        counts: Counter[str] = Counter()  # by destination
+        for ids in _groups(list(self._unfinished.deliveries())):
             rows = self._store.runs.get(ids)
             live = self._members.live() if any(row.owner for row in rows) else frozenset()
             rows = self._take_over(rows, live)
-            telling = [row for row in rows if self._is_to_be_told(row, is_empty, now)]
-            self._hand_out(self._not_too_many(telling, told), now)
+            unannounced = [row for row in rows if self._is_to_announce(row, is_empty, now)]
+            self._hand_out(self._limited(unannounced, counts), now)
 
-    def _not_too_many(self, rows: Sequence[Run], told: Counter[str]) -> list[Run]:
-        """Of each destination some, the oldest: no more could be sent before the next look."""
+    def _limited(self, rows: Sequence[Run], counts: Counter[str]) -> list[Run]:
+        """The oldest runs of each destination: no more could be sent before the next sweep."""
         some = []
         for row in rows:
-            told[row.program] += 1
-            if told[row.program] <= AT_ONCE:
+            counts[row.program] += 1
+            if counts[row.program] <= MOST_ANNOUNCED:
                 some.append(row)
             else:
-                self._look_in(SETTLES)
+                self._sweep_within(SETTLE_SECONDS)
         return some
 
     def _take_over(self, rows: Sequence[Run], live: frozenset[str]) -> list[Run]:
-        """Frees the runs of agents that are gone; returns all, as they are by now."""
+        """Frees the runs of agents that are gone; returns all runs as stored."""
         lost = [row for row in rows if row.owner is not None and self._is_lost(row, live)]
         if not lost:
             return list(rows)
@@ -160,7 +159,7 @@ class Outbox:
         self._meter.count("job_leased_total", "taken over", len(lost) - len(refused))
         freed = {row.id: row for row in self._store.runs.get([row.id for row in lost])}
         for run in freed.keys() - refused:
-            self._told.pop(run, None)
+            self._announced_at.pop(run, None)
         return [freed.get(row.id, row) for row in rows]
 
     def _is_lost(self, row: Run, live: frozenset[str]) -> bool:
@@ -169,24 +168,24 @@ class Outbox:
         if attempt != row.attempt:
             since = now
         self._claims[row.id] = (row.attempt, since)
-        return row.owner not in live or now - since >= CLAIMED
+        return row.owner not in live or now - since >= CLAIM_SECONDS
 
-    def _is_to_be_told(self, row: Run, is_empty: bool, now: datetime) -> bool:
+    def _is_to_announce(self, row: Run, is_empty: bool, now: datetime) -> bool:
         if row.state is not RunState.LAUNCHED or row.owner is not None:
             return False
         if row.not_before is not None and row.not_before + _LATE > now:
-            self._look_in((row.not_before + _LATE - now).total_seconds())
+            self._sweep_within((row.not_before + _LATE - now).total_seconds())
             return False
-        told = self._told.get(row.id)
-        waited = self._clock.monotonic() - told if told is not None else EVERY
-        if waited >= EVERY or (is_empty and waited >= SETTLES):
+        announced_at = self._announced_at.get(row.id)
+        waited = self._clock.monotonic() - announced_at if announced_at is not None else EVERY
+        if waited >= EVERY or (is_empty and waited >= SETTLE_SECONDS):
             return True
-        self._look_in(SETTLES if is_empty else EVERY)
+        self._sweep_within(SETTLE_SECONDS if is_empty else EVERY)
         return False
 
-    def _look_at_units(self, now: datetime) -> None:
-        for ids in _groups(list(self._book.workers())):
-            missing = self._ending.of_units(ids, now)
+    def _check_units(self, now: datetime) -> None:
+        for ids in _groups(list(self._unfinished.workers())):
+            missing = self._unit_ends.of_units(ids, now)
             self._hand_out(self._store.runs.get(missing) if missing else [], now)
 
 

@@ -1,4 +1,4 @@
-"""What came of attempts to send, and how it is written: in groups, and only by who still may."""
+"""The outcomes of attempts to send, written in groups, and only for claims that still hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from synergy.model.schedule import Run, RunChange, RunState, Schedule
 from synergy.names import AGENT_TOPIC
 
 GROUP = 500  # outcomes written in one commit
-TRIES = 10
+MOST_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,43 +29,43 @@ class Sent:
 
 
 class Outcomes:
-    """The outcomes of one agent. What could not be written is written as soon as it can be."""
+    """The outcomes of one agent. Those that could not be written are written in a later turn."""
 
-    def __init__(self, kit: AgentContext, owner: str, random: Random) -> None:
-        self._kit = kit
-        self._store = kit.store
+    def __init__(self, context: AgentContext, owner: str, random: Random) -> None:
+        self._context = context
+        self._store = context.store
         self._owner = owner
         self._random = random
         self._new: deque[Sent] = deque()
         self._writing: list[Sent] = []  # not known to be written
 
     def __len__(self) -> int:
-        """How many are to be written."""
+        """How many outcomes are to be written."""
         return len(self._new) + len(self._writing)
 
     def add(self, run: Run, answer: Response) -> bool:
-        """Notes an outcome, in any thread; whether whoever writes them is to be woken."""
+        """Adds an outcome, in any thread; returns whether the writing thread is to be woken."""
         self._new.append(Sent(run, answer))
-        return len(self._new) == 1  # else it was woken, and writes until nothing is left
+        return len(self._new) == 1  # else it was woken before, and writes until nothing is left
 
     def conclude(self) -> tuple[list[Sent], list[Run]]:
-        """Writes a group: the attempts that are over now, and the runs as they are written."""
+        """Writes a group; returns its attempts, and the runs as they are written."""
         while self._new and len(self._writing) < GROUP:
             self._writing.append(self._new.popleft())
         if not self._writing:
             return [], []
-        now = self._kit.clock.now()
+        now = self._context.clock.now()
         with self._store.batch():
             concluded = self._conclude(self._writing, now)
         done, self._writing = self._writing, []
         for run in concluded:
             if run.state.is_finished:
-                count_end(self._kit.meter, run)
-        self._kit.bus.notify(AGENT_TOPIC)
+                count_end(self._context.meter, run)
+        self._context.bus.notify(AGENT_TOPIC)
         return done, concluded
 
     def _conclude(self, group: Sequence[Sent], now: datetime) -> list[Run]:
-        """Writes the outcomes of attempts that are still ours; others were canceled, or lost."""
+        """Writes the outcomes of attempts whose claim still holds; others were canceled or lost."""
         rows = {row.id: row for row in self._store.runs.get([sent.run.id for sent in group])}
         changes: list[RunChange] = []
         gone: dict[str, Sent] = {}
@@ -78,7 +78,7 @@ class Outcomes:
             if row is None or not self._is_ours(row, sent.run.attempt):
                 continue
             after = answered(row, sent.answer, now, self._random)
-            changes.append(RunChange(after, after.reason, self._kit.who))
+            changes.append(RunChange(after, after.reason, self._context.who))
         refused = {c.run.id for c in self._store.runs.change(changes)} if changes else set()
         if gone:
             self._disable(gone, now)
@@ -89,12 +89,12 @@ class Outcomes:
         return present == (RunState.LAUNCHED, self._owner, attempt)
 
     def _disable(self, gone: dict[str, Sent], now: datetime) -> None:
-        """Receivers said that nothing is ever to be sent to them again.
+        """Disables the schedules whose receivers asked for nothing more.
 
-        What was edited, or made anew, since the run was decided may send to somebody else.
+        A schedule that was edited or made anew since the run was decided may have another receiver.
         """
-        who = self._kit.who
-        for _ in range(TRIES):
+        who = self._context.who
+        for _ in range(MOST_ATTEMPTS):
             rows = self._store.schedules.get(sorted(gone))
             pairs = [
                 disabling(row, f"the receiver wants no more: {sent.answer.error}", who, now)
@@ -111,5 +111,5 @@ class Outcomes:
 
 
 def _is_of(run: Run, schedule: Schedule) -> bool:
-    """Whether the schedule is still what the run was decided by."""
+    """Whether the run was made by this version of the schedule."""
     return run.version == schedule.version and run.created_at >= schedule.created_at

@@ -1,4 +1,4 @@
-"""From a claimed run to what a sender sends, and from an answer to the run as it is then."""
+"""From a claimed run to the request to send, and from the answer to the run's next state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWERS_KEPT = 10
 
 
 def claimed(run: Run, owner: str, now: datetime) -> Run:
-    """The run in the hands of an agent, for its next attempt."""
+    """The run, claimed by an agent for its next attempt."""
     detail = run.detail
     begun = detail.first_attempt_at
     if begun is None or _is_of_an_earlier_launch(run, begun):
@@ -31,7 +31,7 @@ def claimed(run: Run, owner: str, now: datetime) -> Run:
 
 
 def request_of(run: Run, payloads: Payloads) -> Request:
-    """What is to be sent; raises InvalidValue if that cannot be."""
+    """The request of a run; raises InvalidValue if it cannot be made."""
     asked = run.request
     headers = asked.get("headers")
     return Request(
@@ -48,7 +48,7 @@ def request_of(run: Run, payloads: Payloads) -> Request:
 
 @lru_cache(10_000)
 def target_of(url: str) -> Target:
-    """Raises InvalidValue with the reason."""
+    """The parsed target; raises InvalidValue with the reason."""
     return parse_target(url)
 
 
@@ -80,8 +80,8 @@ def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime
 
 
 def _is_of_an_earlier_launch(run: Run, begun: datetime) -> bool:
-    """Somebody had it sent anew, with a budget of its own."""
-    slack = timedelta(milliseconds=1)  # what instants lose on their way
+    """Whether the run was launched again since, which gives it a new budget."""
+    slack = timedelta(milliseconds=1)  # the store keeps instants in milliseconds
     return run.launched_at is not None and begun + slack < run.launched_at
 
 

@@ -1,4 +1,4 @@
-"""How runs end that workers carry out: as their units did."""
+"""Ends the runs that workers carry out, as their units ended."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from synergy.runtime.agent_counters import Meter
 
 
 class UnitEnds:
-    """Ends the runs of units that are finished.
+    """Ends the runs of finished units.
 
-    `is_told` is whether the journal has something to tell of that since somebody looked.
+    `has_ended_runs` is whether it ended any since the flag was last cleared.
     """
 
-    def __init__(self, kit: AgentContext) -> None:
-        self._store = kit.store
-        self._meter = kit.meter
-        self._who = kit.who
-        self.is_told = False
+    def __init__(self, context: AgentContext) -> None:
+        self._store = context.store
+        self._meter = context.meter
+        self._who = context.who
+        self.has_ended_runs = False
 
     def of_units(self, ids: Sequence[str], now: datetime) -> list[str]:
-        """Ends those of these runs whose units are finished; returns those without a unit."""
+        """Ends the runs whose units are finished; returns the runs without a unit."""
         units = {unit.id: unit for unit in self._store.units.get(ids)}
         self._end({id_: unit for id_, unit in units.items() if outcome_of(unit)}, now)
         return [id_ for id_ in ids if id_ not in units]
@@ -41,7 +41,7 @@ class UnitEnds:
             if row.state is RunState.LAUNCHED
         ]
         refused = self._store.runs.change(changes) if changes else []
-        self.is_told |= len(refused) < len(changes)
+        self.has_ended_runs |= len(refused) < len(changes)
         gone = {change.run.id for change in refused}
         for change in changes:
             if change.run.id not in gone:
@@ -49,7 +49,7 @@ class UnitEnds:
 
 
 def count_end(meter: Meter, run: Run) -> None:
-    """Counts a run that came to its end."""
+    """Counts an ended run."""
     meter.count("job_completed_total", run.state.value)
     if run.launched_at is not None and run.finished_at is not None:
         seconds = (run.finished_at - run.launched_at).total_seconds()
@@ -60,7 +60,7 @@ def _ended(run: Run, unit: UnitOfWork, now: datetime, who: str) -> RunChange:
     outcome = outcome_of(unit)
     assert outcome is not None
     move, reason = outcome
-    # Canceling a unit raises its attempt, to shut its worker out; that attempt was never begun.
+    # Canceling a unit raises its attempt, to fence its worker off; that attempt never began.
     handed_out = unit.attempt - (unit.state is UnitState.CANCELED)
     ended = advance(run, move, unit.finished_at or now, reason)
     return RunChange(replace(ended, attempt=handed_out), reason, who)
