@@ -1,7 +1,7 @@
-// The role and the user that boxes need, and nothing more. On a server of your own:
+// Creates a role and a user with exactly the rights that boxes need. On your own server:
 //   SYNERGY_PASSWORD=... mongosh -u admin mongodb://HOST/synergy mongodb-user.js
 const actions = [
-  "find", "insert", "update", "remove", // what boxes do
+  "find", "insert", "update", "remove", // all boxes
   "listCollections", "listIndexes", "createIndex", "dropIndex", // `store init`, and every start
   "dbStats", // `store status`
 ];
