@@ -1,4 +1,7 @@
-"""What a worker author inherits: claim, run, conclude."""
+"""The base of workers: claims units, runs the author's work, concludes.
+
+Authors of workers import from here only; the other modules carry their work out.
+"""
 
 from synergy.errors import InvalidValue, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.message import BadMessage, EventsMessage

@@ -1,4 +1,4 @@
-"""What a worker author inherits from.
+"""The base classes of workers and event consumers.
 
 A deployment names a class in `context.py` as `package.module.Class.start`. The class is made
 with a `Workplace` and its `start` runs until the process is asked to stop.
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class EventConsumer(Daemon):
-    """A daemon that takes events from its queue. Several instances share the queue."""
+    """A daemon that consumes events from its queue. Several instances share the queue."""
 
     @abstractmethod
     def handle(self, events: Sequence[Mapping[str, object]], documents: Documents) -> None:
-        """Brings the events into the store.
+        """Writes the effect of the events to the store.
 
-        Runs inside a batch that also takes the events from the queue, so it must be quick,
-        and must give the same result when the same event comes again. It raises BadMessage
-        for events that are not what it expects; they go into quarantine.
+        Runs inside a batch that also takes the events from the queue, so it must be quick, and
+        must give the same result when an event comes again. It raises BadMessage for events that
+        it does not accept; they go into quarantine.
         """
 
     def start(self) -> None:
@@ -53,7 +53,7 @@ class Worker(ABC):
         """Carries out one unit; an exception makes the attempt invalid, with its text kept."""
 
     def start(self) -> None:
-        """Takes units from the queue until the process shall stop."""
+        """Carries out units from the queue until the process is asked to stop."""
         from synergy.worker.unit_runner import run_units
 
         run_units(self.workplace, self.work, self.unique_by)

@@ -1,6 +1,6 @@
-"""The units that a worker process holds: one under way, some not begun, some concluded.
+"""The units that a worker process has claimed: one in progress, some waiting, some concluded.
 
-Shared by the thread that works and that of the heartbeat; both may call every method.
+The working thread and the heartbeat thread share it; both may call every method.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class ClaimedUnits:
         self._lost_since = 0.0
         self._late: tuple[UnitOfWork, Conclusion] | None = None  # timed out, and not yet written
 
-    def take(self, units: Sequence[UnitOfWork]) -> None:
-        """New claims, to be begun in this order."""
+    def add(self, units: Sequence[UnitOfWork]) -> None:
+        """Adds claims, to be begun in this order."""
         with self._lock:
             self._waiting.extend(units)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is held and nothing remains to be written."""
+        """Whether nothing is claimed and nothing remains to be written."""
         return not (self._waiting or self._concluded)
 
-    def put_back(self, unit: UnitOfWork) -> None:
-        """The present unit could not be carried out for want of the store: it comes next again.
+    def requeue(self, unit: UnitOfWork) -> None:
+        """Makes the current unit the next one again, because the store was unavailable.
 
-        Not one whose time was over before, or that was taken away.
+        A unit that timed out or was lost before is not carried out again.
         """
         with self._lock:
             self._current = None
@@ -66,7 +66,7 @@ class ClaimedUnits:
                 self._waiting.appendleft(unit)
 
     def next(self) -> UnitOfWork | None:
-        """Begins the next unit; None if none is left, or the process shall stop."""
+        """Begins the next unit; None if none is left, or the process is asked to stop."""
         with self._lock:
             if self._workplace.stop.is_set:
                 self.give_back_waiting()
@@ -75,7 +75,7 @@ class ClaimedUnits:
             return self._current
 
     def conclude(self, conclusion: Conclusion | None, flush_after: float) -> None:
-        """Ends the present unit; writes what is concluded once the oldest waits `flush_after` s."""
+        """Ends the current unit; writes conclusions once the oldest waits `flush_after` seconds."""
         now = self._workplace.clock.monotonic()
         with self._lock:
             current, self._current = self._current, None
@@ -89,7 +89,7 @@ class ClaimedUnits:
                 self.flush()
 
     def flush(self) -> None:
-        """Writes the conclusions, with what the work logged, in one commit."""
+        """Writes the conclusions, and the lines that the work logged, in one commit."""
         with self._lock:
             if not self._concluded:
                 self._records.flush(self._workplace.store.logs)
@@ -97,12 +97,12 @@ class ClaimedUnits:
             conclusions = [conclusion for _, conclusion in self._concluded]
             try:
                 refused = self._write(conclusions)
-            except InvalidValue:  # rows that no store can keep: only their own unit fails
+            except InvalidValue:  # rows that cannot be stored fail only their own unit
                 refused = [r for unit, one in self._concluded for r in self._write_one(unit, one)]
-            refused = self._in_vain(refused)
+            refused = self._really_refused(refused)
             concluded, self._concluded = self._concluded, []
             for unit, conclusion in concluded:
-                _tell(unit, conclusion, is_refused=conclusion in refused)
+                _log_conclusion(unit, conclusion, is_refused=conclusion in refused)
 
     def _write(self, conclusions: Sequence[Conclusion]) -> list[Conclusion]:
         store, bus = self._workplace.store, self._workplace.bus
@@ -114,8 +114,8 @@ class ClaimedUnits:
                 batch.after_commit(lambda: bus.notify(AGENT_TOPIC))
         return refused
 
-    def _in_vain(self, refused: Sequence[Conclusion]) -> list[Conclusion]:
-        """Without those that were written before, although the answer was lost."""
+    def _really_refused(self, refused: Sequence[Conclusion]) -> list[Conclusion]:
+        """The refused conclusions, except those that an earlier write with a lost answer made."""
         if not refused:
             return []
         found = self._workplace.store.units.get([conclusion.unit for conclusion in refused])
@@ -136,7 +136,7 @@ class ClaimedUnits:
             return self._write([failed])
 
     def checkpoint(self) -> None:
-        """Raises LostAttempt if the present unit is no longer this worker's, or shall stop."""
+        """Raises LostAttempt if the current unit was lost, or the process is asked to stop."""
         with self._lock:
             current = self._current
             if current is not None and self._workplace.stop.is_set:
@@ -145,22 +145,22 @@ class ClaimedUnits:
                 raise LostAttempt(f"unit {current.id} was taken away")
 
     def running_for(self) -> float:
-        """Seconds since the present unit was begun; 0 if none is."""
+        """Seconds since the current unit was begun; 0 without one."""
         with self._lock:
             if self._current is None:
                 return 0.0
             return self._workplace.clock.monotonic() - self._since
 
     def beat(self) -> None:
-        """Advances the heartbeat of everything held; notices what was taken away."""
+        """Advances the heartbeats of all claims; notes those that were lost."""
         with self._lock:
             held = [*([self._current] if self._current else []), *self._waiting]
             claims = [Hint(unit.id, unit.attempt) for unit in held]
             if claims:
                 self._drop(self._workplace.store.units.heartbeat(claims, self._workplace.owner))
 
-    def look(self) -> None:
-        """Notices, by reading alone, whether the present unit was taken away."""
+    def check_current(self) -> None:
+        """Reads whether the current unit was lost."""
         with self._lock:
             current = self._current
             if current is None:
@@ -173,10 +173,10 @@ class ClaimedUnits:
                 self._lose(current)
 
     def time_out(self, timeout: float) -> None:
-        """Ends the present unit as failed, if it has been under way for so many seconds.
+        """Concludes the current unit as failed if it has been running for so many seconds.
 
-        Where the store does not answer, it is written later: by the next call, or with the end
-        of the work.
+        If the store does not answer, the conclusion is written by the next call, or when the
+        work ends.
         """
         with self._lock:
             current = self._current
@@ -187,9 +187,9 @@ class ClaimedUnits:
                 self._records.stuck(current)
                 self._lose(current)
             if self._late is not None:
-                refused = self._in_vain(self._write([self._late[1]]))
+                refused = self._really_refused(self._write([self._late[1]]))
                 late, self._late = self._late, None
-                _tell(*late, is_refused=bool(refused))
+                _log_conclusion(*late, is_refused=bool(refused))
 
     def _timed_out(self, unit: UnitOfWork, timeout: float) -> Conclusion:
         process, now = self._workplace.process, self._workplace.clock.now()
@@ -201,18 +201,18 @@ class ClaimedUnits:
         )  # fmt: skip
 
     def lost_for(self) -> float:
-        """Seconds since it was noticed that the present unit is no longer this worker's; else 0."""
+        """Seconds since the current unit was found lost; 0 if it was not."""
         with self._lock:
             current = self._current
             if current is None or self._lost != Hint(current.id, current.attempt):
                 return 0.0
             return self._workplace.clock.monotonic() - self._lost_since
 
-    def leave(self, grace: float, end: Callable[[UnitOfWork], None]) -> None:
-        """Calls `end` if the work of a unit that was lost `grace` seconds ago still goes on.
+    def exit_if_abandoned(self, grace: float, end: Callable[[UnitOfWork], None]) -> None:
+        """Calls `end` if the work on a unit that was lost `grace` seconds ago still goes on.
 
-        What is finished is concluded before, and what was not begun given back, however long the
-        store does not answer; nothing is begun meanwhile.
+        Before that, finished units are concluded and waiting ones given back, however long the
+        store takes to answer; no unit is begun meanwhile.
         """
         with self._lock:
             current = self._current
@@ -221,18 +221,18 @@ class ClaimedUnits:
             if self._concluded:
                 self.flush()
             self.give_back_waiting()
-            with suppress(StorageUnavailable):  # the collector finds out that the worker is gone
+            with suppress(StorageUnavailable):  # the lines are lost, but the process must end
                 self._records.flush(self._workplace.store.logs)
             end(current)
 
     def give_back_waiting(self) -> None:
-        """Returns what was not begun, for other instances to take."""
+        """Gives back the waiting units, for other instances to claim."""
         with self._lock:
             self._give_back(list(self._waiting))
             self._waiting.clear()
 
     def give_back_current(self) -> None:
-        """Returns the present unit; its work, should it go on, comes to nothing."""
+        """Gives back the current unit; its work has no effect any more."""
         with self._lock:
             if self._current is None:
                 return
@@ -255,9 +255,11 @@ class ClaimedUnits:
                 batch.after_commit(lambda: bus.notify(SCHEDULER_TOPIC))
                 bus.publish(workplace.process.queue, messages, batch, published)
         except MessagingUnavailable as error:
+            # The collector will publish them.
             log.warning(
-                "Given back, but nobody is told: %s", error, extra={"event": "worker.untold"}
-            )  # the collector will say them again
+                "Units are given back without messages: %s", error,
+                extra={"event": "worker.untold"},
+            )  # fmt: skip
 
     def _lose(self, current: UnitOfWork) -> None:
         mine = Hint(current.id, current.attempt)
@@ -277,7 +279,7 @@ def _is_written(conclusion: Conclusion, row: UnitOfWork | None) -> bool:
     return row is not None and (row.attempt, row.owner, row.state) == mine
 
 
-def _tell(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: bool) -> None:
+def _log_conclusion(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: bool) -> None:
     word = "refused" if is_refused else conclusion.state.value
     why = f": {conclusion.reason}" if conclusion.reason else ""
     log.log(

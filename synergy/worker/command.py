@@ -1,17 +1,16 @@
-"""Units carried out by any program: a command, once for each unit.
+"""Carries out units by a command, started once for each unit.
 
-Exit code 0 means processed, 99 nothing to do, anything else a failure, with the end of what
-the program wrote to standard error as its reason. The items of the command may hold
-`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods; of a run all
-three are its due time as `YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${state}`
-and `${generation}` (of a run: those of the period that triggered it), `${home}` (the deployment's)
-and the names of the entry's arguments, for which a run may have values of its own. No shell is
-involved: an item stays one argument whatever is put into it, and what is put into it is not looked
-into again.
+Exit code 0 means processed, 99 nothing to do, any other a failure, with the end of the program's
+standard error as the reason. The items of the command may contain `${timeperiod}`, `${start}`,
+`${end}` (the unit's half-open range, as timeperiods; for a run all three are its due time as
+`YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${state}` and `${generation}` (for a
+run: those of the period that triggered it), `${home}` (of the deployment) and the names of the
+entry's arguments, for which a run may have values of its own. No shell is involved: an item stays
+one argument whatever is inserted, and inserted text is not expanded again.
 
-What a program does outside of Synergy cannot be fenced. It is told the unit (whose id is that of
-the run, if it carries out one), its generation and its attempt, and an idempotency key that is
-the same for all attempts of one generation; with these it can make its effects happen once.
+Effects of a program outside of Synergy cannot be fenced. Its environment holds the unit (whose id
+is that of the run, if it carries out one), the generation, the attempt, and an idempotency key that
+is the same for all attempts of one generation; with these it can make its effects happen once.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
 from synergy.worker.task import Task
 
 NOTHING_TO_DO = 99
-LOOK = 1.0  # seconds between two looks whether the unit was taken away
-GRACE = 5.0  # seconds between TERM and KILL for a program whose unit was taken away
-REST = 2.0  # seconds for the end of output whose stream another process still holds
+CHECK_SECONDS = 1.0  # between two checks whether the unit was lost
+GRACE_SECONDS = 5.0  # between TERM and KILL for a program whose unit was lost
+DRAIN_SECONDS = 2.0  # for the rest of an output stream that another process still holds
 KEPT = 200  # lines of output kept for the reason and the unit's log
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
@@ -76,7 +75,7 @@ class CommandWorker(Worker):
 
 
 def command_line(task: Task, home: Path) -> list[str]:
-    """The command with the unit's values in the place of their names.
+    """The command with the unit's values inserted.
 
     Arguments of a run that the entry of the process does not name are left out.
     """
@@ -95,7 +94,7 @@ def command_line(task: Task, home: Path) -> list[str]:
 
 
 def _period(task: Task) -> dict[str, str]:
-    """The period to work on: the unit's; for a run that a period triggered, that period."""
+    """The period to work on: the unit's, or the period that triggered the run."""
     unit = task.unit
     period = {
         "timeperiod": unit.timeperiod,
@@ -107,9 +106,9 @@ def _period(task: Task) -> dict[str, str]:
 
 
 def _ending(task: Task) -> dict[str, str]:
-    """How the period ended that triggered the run, and in which generation; empty without one.
+    """The final state and the generation of the period that triggered the run, or empty texts.
 
-    They came later than arguments did, which may have these names and then win.
+    Arguments of the same names take precedence, for they were there first.
     """
     cause = _cause(task)
     return {
@@ -123,7 +122,7 @@ def _cause(task: Task) -> Mapping[str, object]:
 
 
 def _filled(item: str, values: Mapping[str, object]) -> str:
-    """Fills each place once: a value that looks like a place stays as it is."""
+    """The item with each placeholder filled once; placeholders within values stay as they are."""
     return _PLACEHOLDER.sub(lambda place: str(values.get(place[1], place[0])), item)
 
 
@@ -139,25 +138,25 @@ def _environment(task: Task) -> dict[str, str]:
 
 
 def _wait(program: subprocess.Popen[bytes], task: Task) -> None:
-    """Waits for the program's end; raises LostAttempt if its unit is taken away meanwhile."""
+    """Waits for the program's end; raises LostAttempt if its unit is lost meanwhile."""
     handle = os.pidfd_open(program.pid)
     try:
-        while not select.select([handle], [], [], LOOK)[0]:
+        while not select.select([handle], [], [], CHECK_SECONDS)[0]:
             task.checkpoint()
     finally:
         os.close(handle)
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
-    """Ends what is left of the program and of what it started in its group.
+    """Ends the program and the processes of its group.
 
-    The program is reaped last: until then nobody else can have its number, or its group's.
+    The program is reaped last: until then its pid, and its group's, cannot be used again.
     """
     handle = os.pidfd_open(program.pid)
     try:
         if not select.select([handle], [], [], 0)[0]:
             _signal_group(program, signal.SIGTERM)
-            select.select([handle], [], [], GRACE)
+            select.select([handle], [], [], GRACE_SECONDS)
     finally:
         os.close(handle)
     _signal_group(program, signal.SIGKILL)
@@ -165,14 +164,14 @@ def _end(program: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with suppress(PermissionError):  # it has become somebody else, and ends when it likes
+    with suppress(PermissionError):  # it changed its user, and cannot be signalled
         os.killpg(program.pid, number)
 
 
 class _Tail:
     """Reads a stream to its end in a thread of its own, and keeps the last lines.
 
-    It is no service: it ends with the stream, and nothing can interrupt a read that blocks.
+    It is not a service: it ends with the stream, and a blocked read cannot be interrupted.
     """
 
     def __init__(self, stream: IO[bytes] | None) -> None:
@@ -188,6 +187,6 @@ class _Tail:
                 self._kept.append(line.decode(errors="replace").rstrip("\n"))
 
     def lines(self) -> list[str]:
-        """The last lines; waits a little for a stream that another process still holds."""
-        self._thread.join(REST)
+        """The last lines; waits briefly for a stream that another process still holds."""
+        self._thread.join(DRAIN_SECONDS)
         return list(self._kept)

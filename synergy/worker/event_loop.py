@@ -1,7 +1,7 @@
-"""How a daemon consumes events: take, handle and commit in one step.
+"""Consumes events: takes, handles and commits them in one step.
 
-If the queue lives in the store, the events leave it exactly when their effect becomes durable. If
-not, an event may come twice, and `handle` gives the same result.
+If the queue is in the store, the events leave it exactly when their effect becomes durable. If
+not, an event may come twice, and `handle` must give the same result.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Handle = Callable[[Sequence[Mapping[str, object]], Documents], None]
 
 
 def consume(workplace: Workplace, handle: Handle) -> None:
-    """Handles events until the process shall stop."""
+    """Handles events until the process is asked to stop."""
     repeat(workplace, lambda consumer: handle_some(workplace, consumer, handle) > 0)
 
 
 def handle_some(workplace: Workplace, consumer: Consumer, handle: Handle) -> int:
     """Handles a group of messages; returns how many there were.
 
-    If a group fails, its messages are handled one by one, and the one that fails again is
-    put into quarantine with the reason.
+    If a group fails, its messages are handled one by one, and a message that fails again is put
+    into quarantine with the reason.
     """
     try:
         return _handle(workplace, consumer, handle, GROUP, [])
     except (StorageUnavailable, MessagingUnavailable):
         raise
-    except Exception:  # noqa: BLE001 - the message that causes it is found below
+    except Exception:  # noqa: BLE001 - handling them one by one finds the message
         log.debug("A group of messages failed; they are handled one by one")
     taken: list[Delivery] = []
     try:
@@ -49,7 +49,7 @@ def handle_some(workplace: Workplace, consumer: Consumer, handle: Handle) -> int
         raise
     except Exception as error:
         log.exception("A message cannot be handled", extra={"event": "message.failed"})
-        _bury(workplace, consumer, taken, f"{type(error).__name__}: {error}")
+        _quarantine(workplace, consumer, taken, f"{type(error).__name__}: {error}")
         return 1
 
 
@@ -65,7 +65,7 @@ def _handle(
     return len(taken)
 
 
-def _bury(
+def _quarantine(
     workplace: Workplace, consumer: Consumer, failed: Sequence[Delivery], reason: str
 ) -> None:
     """Puts the failed message into quarantine, if it is still the next one in the queue.
@@ -73,15 +73,15 @@ def _bury(
     Another instance may have taken it meanwhile, and then does the same.
     """
     bodies = {delivery.body for delivery in failed}
-    with suppress(_NotTheSame), workplace.store.batch() as batch:
+    with suppress(_OtherMessage), workplace.store.batch() as batch:
         for delivery in consumer.take(1, batch):
             if delivery.body not in bodies:
-                raise _NotTheSame
+                raise _OtherMessage
             consumer.reject(delivery, reason, batch)
 
 
-class _NotTheSame(Exception):
-    """Undoes the batch, and with it the taking of another message."""
+class _OtherMessage(Exception):
+    """Rolls the batch back, so that the other message stays in the queue."""
 
 
 def _events(

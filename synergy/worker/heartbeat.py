@@ -1,14 +1,14 @@
-"""The second thread of a worker: it sends heartbeats while a unit takes long.
+"""The heartbeat thread of a worker process.
 
-It sends six in each heartbeat limit. Once a unit takes as long as a second, it also writes
-conclusions that wait, gives back the units that were not begun, and looks every second whether
-the unit was canceled or started over. When the process is asked to stop and the work does not
-return, the unit is given back before the process is killed.
+It sends six heartbeats in each heartbeat limit. Once a unit has run for about a second, the thread
+also writes pending conclusions, gives back the waiting units, and checks every second whether the
+unit was canceled or started over. If the process is asked to stop and the work does not return,
+the unit is given back before the process is killed.
 
-A unit that takes longer than its process's timeout is ended as failed. Work that continues although
-its unit was lost, timed out or canceled has a grace time to return. Then the heartbeat thread ends
-the process, in good order for all other units, and the supervisor starts it again. Work that keeps
-this thread itself from running is ended by the kernel (see `watchdog`).
+A unit that takes longer than its process's timeout is concluded as failed. Work that continues
+after its unit was lost, timed out or canceled has a grace time to return. Then the thread settles
+all other units and ends the process, and the supervisor restarts it. Work that keeps this thread
+itself from running is ended by the kernel (see `watchdog`).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from synergy.worker.claimed_units import ClaimedUnits
 from synergy.worker.watchdog import Watchdog
 
 STEP_SECONDS = 1.0
-LAST_WORK_SECONDS = 5.0  # that work may take to return after the process was asked to stop
+LAST_WORK_SECONDS = 5.0  # within which work may return after the process was asked to stop
 IDLE_SECONDS = 3600.0
 
 log = logging.getLogger(__name__)
 
 End = Callable[[int], object]
-"""Ends the process at once, whatever its threads do, with this exit code."""
+"""Ends the process immediately with this exit code, whatever its threads do."""
 
 
 class Heartbeat(Service):
-    """A context manager around each group of units; a service that rests between groups.
+    """A service that is idle between groups of units, and a context manager around each group.
 
-    While the store is unavailable the work goes on, and so do the steps, without growing pauses:
-    whether the unit still counts is decided when it concludes.
+    While the store is unavailable the work goes on, and so do the steps, at the same intervals:
+    whether the claim still holds is decided when the unit concludes.
     """
 
-    def __init__(self, workplace: Workplace, hold: ClaimedUnits, end: End = os._exit) -> None:
+    def __init__(self, workplace: Workplace, claims: ClaimedUnits, end: End = os._exit) -> None:
         process = workplace.process
         assert isinstance(process, WorkingProcess)
         self._every = process.heartbeat_timeout / 6
@@ -52,17 +52,17 @@ class Heartbeat(Service):
         rule = RetryRule("worker.no_heartbeat", "worker.heartbeat_failed", first=step, longest=step)
         super().__init__("heartbeat", workplace.clock, rule)
         self._workplace = workplace
-        self._hold = hold
+        self._claims = claims
         self._end = end
         self._timeout = process.timeout
         longest = min(process.heartbeat_timeout, process.timeout or process.heartbeat_timeout)
         self._watchdog = Watchdog(longest + abandoned_work.GRACE)
         self._is_resting = False
-        self._group = 0  # the number of the group that is worked on; 0 between groups
+        self._group = 0  # the number of the current group; 0 between groups
         self._groups = 0
         self._seen = 0  # the group of the last step
         self._beaten = 0.0  # when the last heartbeat of the group was sent (monotonic)
-        self._stopping = 0.0  # when the wish to stop was not there yet (monotonic)
+        self._stopping = 0.0  # when the process was last seen not asked to stop (monotonic)
 
     def __enter__(self) -> None:
         self._watchdog.arm()
@@ -86,8 +86,8 @@ class Heartbeat(Service):
         return has_ended
 
     def run_once(self, now: datetime) -> float:
-        """One step for the group that is worked on, if there is one."""
-        self._is_resting = True  # before the look: a group that begins after it wakes this thread
+        """Does one step for the current group, if there is one."""
+        self._is_resting = True  # set first: a group that begins after the check wakes this thread
         if (group := self._group) == 0:
             return IDLE_SECONDS
         self._is_resting = False
@@ -101,24 +101,26 @@ class Heartbeat(Service):
         return self._step_seconds
 
     def _step(self, at: float) -> None:
-        hold = self._hold
-        hold.leave(abandoned_work.GRACE, self._leave)  # first: what follows may fail each time
+        claims = self._claims
+        claims.exit_if_abandoned(
+            abandoned_work.GRACE, self._exit
+        )  # first: what follows may fail each time
         if self._timeout is not None:
-            hold.time_out(self._timeout)
+            claims.time_out(self._timeout)
         if at - self._stopping >= LAST_WORK_SECONDS:
-            hold.give_back_current()
+            claims.give_back_current()
         is_due = at - self._beaten >= self._every
         if is_due:
-            hold.beat()  # many units, none of them long, may take as long together
-        if hold.running_for() >= self._step_seconds / 2:
-            hold.flush()
-            hold.give_back_waiting()
+            claims.beat()  # many short units may together take longer than the interval
+        if claims.running_for() >= self._step_seconds / 2:
+            claims.flush()
+            claims.give_back_waiting()
             if not is_due:
-                hold.look()
+                claims.check_current()
         if is_due:
             self._beaten = at
 
-    def _leave(self, unit: UnitOfWork) -> None:
+    def _exit(self, unit: UnitOfWork) -> None:
         log.error(
             "The work on unit %s does not return within %g s: the process ends itself",
             unit.id, abandoned_work.GRACE,

@@ -1,4 +1,4 @@
-"""The loop of every worker process: take, carry out, wait to be woken."""
+"""The loop of every worker process: carry out units, then wait for messages."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from synergy.runtime import service
 from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule
 from synergy.runtime.workplace import Workplace
 
-IDLE = 10.0  # seconds after which a worker without work looks for some without being woken
+IDLE_POLL_SECONDS = 10.0  # after which an idle worker looks into the queue without a wake-up
 RULE = RetryRule("worker.waits", "worker.failed", first=1.0, longest=10.0, retried=UNAVAILABLE)
 
 
 def repeat(workplace: Workplace, step: Callable[[Consumer], bool]) -> None:
-    """Calls `step` with the consumer of the process's queue until the process shall stop.
+    """Calls `step` with the consumer of the process's queue until the process is asked to stop.
 
-    `step` returns whether it found something; if not, the next one waits for a message. An
-    unforeseen failure ends the process, and the supervisor starts it again after a pause: what
-    it holds in memory is not to be trusted then.
+    `step` returns whether it found something; if not, the next step waits for a message. An
+    unexpected error ends the process, because its state can no longer be trusted, and the
+    supervisor restarts it after a pause.
     """
     stop = workplace.stop
     with closing(workplace.bus.consumer(workplace.process.queue)) as consumer:
         stop.interrupts(consumer.interrupt)
 
         def turn() -> float:
-            return 0.0 if step(consumer) else IDLE
+            return 0.0 if step(consumer) else IDLE_POLL_SECONDS
 
         service.repeat(turn, stop, consumer.wait, Retry(RULE, stop))

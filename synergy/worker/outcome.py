@@ -1,4 +1,4 @@
-"""How work ends: what it may answer. An exception means: this attempt is invalid."""
+"""The outcomes that work may return. An exception makes the attempt invalid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synergy.errors import SynergyError
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """The work is done. `counts` are numbers worth showing (`{"sessions": 812}`)."""
+    """The work is done. `counts` are numbers to show (`{"sessions": 812}`)."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
 
@@ -27,7 +27,7 @@ _BEYOND = 1 << 63
 
 
 def checked(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts as whole numbers of Python; raises TypeError for what cannot be kept."""
+    """The counts as Python integers; raises TypeError for those that cannot be stored."""
     found: dict[str, int] = {}
     for name, count in counts.items():
         if not isinstance(name, str) or not name.isprintable():
@@ -45,7 +45,7 @@ def checked(counts: Mapping[str, int]) -> dict[str, int]:
 class CommandFailed(SynergyError):
     """A program ended with an exit code other than 0 and 99, or could not be started.
 
-    `how` says which of these; the message also holds the end of what it wrote (`said`).
+    `how` says which of these; the message also contains the end of its output (`said`).
     """
 
     def __init__(self, how: str, said: str = "") -> None:

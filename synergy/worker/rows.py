@@ -1,7 +1,6 @@
-"""Rows that work hands to its sink, checked and encoded at once.
+"""Checks and encodes the rows that work passes to its sink.
 
-What a unit stores is what its rows were when it handed them over: it may use the same mapping
-for the next row.
+Rows are encoded when they are passed, so work may reuse a mapping for its next row.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ def as_documents(
     unique_by: tuple[str, ...],
     nan: Nan = "refuse",
 ) -> list[Document]:
-    """The rows as documents of a timeperiod, which each gets as a field.
+    """The rows as documents of a timeperiod, which is added to each as a field.
 
-    Raises InvalidValue for the first row that cannot be stored as it is, or would take the place
-    of another: which one, counted from 1, which field, and what to do.
+    Raises InvalidValue for the first row that cannot be stored as it is, or has the key of an
+    earlier row: which one, counted from 1, which field, and what to do.
     """
     if nan not in get_args(Nan):
         raise InvalidValue(f'nan={seen(nan)}: it is "refuse" (the default) or "null"')
@@ -48,7 +47,7 @@ def as_documents(
 
 
 class _Row:
-    """A row with its place; as text it is what a refusal calls it."""
+    """A row with its number; its text is how error messages name it."""
 
     def __init__(
         self, place: int, given: object, timeperiod: str, unique_by: tuple[str, ...]
@@ -86,7 +85,7 @@ def _document(row: _Row, nan: Nan) -> Document:
 
 
 def _key(row: _Row, nan: Nan) -> str:
-    """The values of the unique fields; where they are several, none runs over into the next."""
+    """The values of the unique fields, joined; separators within values are escaped."""
     parts = []
     for name in row.unique_by:
         try:

@@ -1,4 +1,4 @@
-"""What a work function is given: the period, its source, its sink, a log, a checkpoint."""
+"""The argument of work: the period, its source, its sink, a log, a checkpoint."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Source:
 class Sink:
     """The rows that the unit produces. They become visible when the unit is processed.
 
-    They are refused, and the work with them, when a newer attempt or generation has been
-    handed out meanwhile: a paused worker that wakes up late changes nothing.
+    They are rejected if a newer attempt or generation was handed out meanwhile: a paused worker
+    that continues late changes nothing.
     """
 
     def __init__(self, collection: str, unit: UnitOfWork, unique_by: tuple[str, ...]) -> None:
@@ -51,16 +51,16 @@ class Sink:
     ) -> int:
         """Makes the unit's rows exactly `documents`, filed under `timeperiod`; returns how many.
 
-        Rows that are no longer there are removed. Each row gets `timeperiod` as a field.
-        Calling it again replaces what the call before said. `nan="null"` stores NaN and
-        infinities as null. Raises InvalidValue for the first row that cannot be stored as it
-        is: which one, which field, and what to do.
+        Rows that are no longer there are removed. Each row gets `timeperiod` as a field. A later
+        call replaces the earlier one. `nan="null"` stores NaN and infinities as null. Raises
+        InvalidValue for the first row that cannot be stored as it is: which one, which field,
+        and what to do.
         """
         self._documents = as_documents(timeperiod, documents, self._unique_by, nan)
         return len(self._documents)
 
     def writes(self) -> tuple[SinkWrite, ...]:
-        """What the conclusion has to write; nothing if `replace` was never called."""
+        """The write that belongs to the conclusion; none if `replace` was never called."""
         if self._documents is None:
             return ()
         unit = self._unit
@@ -75,7 +75,7 @@ class Sink:
 
 
 class Task:
-    """A unit of work in a worker's hands: of a job, or of a run of a free-run process.
+    """A unit of work as its worker sees it: of a job, or of a run of a free-run process.
 
     `run` is the run that the unit carries out; None for a job's.
     """
@@ -104,7 +104,7 @@ class Task:
 
     @property
     def arguments(self) -> Mapping[str, object]:
-        """The arguments that `context.py` gives the process, and over them those of the run."""
+        """The arguments of the process in `context.py`, overridden by those of the run."""
         given = None if self.run is None else self.run.request.get("arguments")
         if not isinstance(given, Mapping):
             return self.process.arguments
@@ -125,9 +125,8 @@ class Task:
         return self._sink
 
     def checkpoint(self) -> None:
-        """To be called between steps of long work.
+        """Raises LostAttempt if the unit was canceled, started over or handed out again.
 
-        Raises LostAttempt if the unit was canceled, started over or given to somebody else,
-        so that nobody works in vain.
+        Long work calls it between its steps, so that it does not go on in vain.
         """
         self._checkpoint()

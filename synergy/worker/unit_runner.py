@@ -1,10 +1,9 @@
-"""Taking units from the queue and carrying them out: claim, run, conclude.
+"""Carries out units from the queue: claim, run, conclude.
 
-Short units are taken, and their conclusions written, in groups, because on an honest disk a
-commit costs more than all the rest. A group grows while its units stay short. Should one of
-them turn out long after all, the others are given back and finished ones concluded by the
-`Heartbeat`, a second thread that also sends heartbeats and notices when a unit was taken
-away.
+Short units are claimed, and their conclusions written, in groups, because a durable commit costs
+more than everything else. A group grows while its units are short. If one of them takes long, the
+`Heartbeat`, a second thread that also sends heartbeats and checks for lost units, concludes the
+finished ones and gives the waiting ones back.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ Work = Callable[[Task], Outcome]
 
 
 def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
-    """Carries out units until the process shall stop."""
-    crew = UnitRunner(workplace, work, unique_by)
+    """Carries out units until the process is asked to stop."""
+    runner = UnitRunner(workplace, work, unique_by)
     announce(workplace)
     try:
-        repeat(workplace, crew.round)
+        repeat(workplace, runner.round)
     finally:
-        crew.close()
+        runner.close()
 
 
 def announce(workplace: Workplace) -> None:
-    """Tells the collector that a worker started, perhaps in the place of one that died."""
+    """Tells the collector that a worker started, which may replace one that died."""
     entry = journal.process_started(workplace.process.name, workplace.owner, workplace.clock.now())
     with suppress(StorageUnavailable):
         workplace.store.journal.append([entry])
@@ -79,36 +78,36 @@ class UnitRunner:
         self._work = work
         self._unique_by = unique_by
         self._records = WorkLog(workplace.clock)
-        self._hold = ClaimedUnits(workplace, self._records)
-        self._heartbeat = Heartbeat(workplace, self._hold, end)
+        self._claims = ClaimedUnits(workplace, self._records)
+        self._heartbeat = Heartbeat(workplace, self._claims, end)
         self._heartbeat.start()
-        self._runs: dict[str, Run] = {}  # of the units in hand, by id
+        self._runs: dict[str, Run] = {}  # of the claimed units, by id
         self._group = 1
-        # The death of a worker is a failure of all that it holds, so where one failure fails a
-        # period, it holds nothing but the unit that it carries out.
+        # A worker's death is a failure of all its claims. Where one failure fails a period, it
+        # claims only the unit that it carries out.
         is_last = isinstance(self._process, ManagedProcess) and self._process.max_attempts == 1
         self._largest = 1 if is_last else LARGEST_GROUP
-        self._asked: list[Hint] = []  # what was claimed, without an answer yet
+        self._asked: list[Hint] = []  # claims whose answer has not arrived
 
     def close(self) -> None:
         self._heartbeat.stop()
         self._records.close()
 
     def round(self, consumer: Consumer) -> bool:
-        """Takes a group of units and carries it out; False if there was nothing to take.
+        """Claims a group of units and carries it out; returns False if the queue was empty.
 
-        What a failing store left in hand is carried out, or written, before more is taken.
+        Claims and conclusions that are left from a store failure come before new claims.
         """
-        if self._hold.is_empty and not self._take(consumer):
+        if self._claims.is_empty and not self._take(consumer):
             return False
         clock = self._workplace.clock
         began = clock.monotonic()
         with self._heartbeat:
-            while (unit := self._hold.next()) is not None:
-                self._hold.conclude(self._attempt(unit), flush_after=SHORT)
-            # The work alone: a slow commit must not make groups smaller, and commits more.
+            while (unit := self._claims.next()) is not None:
+                self._claims.conclude(self._attempt(unit), flush_after=SHORT)
+            # Only the work is measured: a slow commit must not make groups smaller.
             short = clock.monotonic() - began < SHORT
-            self._hold.flush()
+            self._claims.flush()
         self._group = min(self._group * 2, self._largest) if short else max(self._group // 2, 1)
         return True
 
@@ -127,7 +126,7 @@ class UnitRunner:
         return bool(deliveries)
 
     def _take_claimed(self) -> bool:
-        """Takes what was claimed although the answer, or the end of the batch, was lost."""
+        """Takes claims that were written although the answer was lost."""
         asked, owner = set(self._asked), self._workplace.owner
         found = self._workplace.store.units.get([hint.unit for hint in asked])
         claims = [
@@ -140,7 +139,7 @@ class UnitRunner:
         return bool(claims)
 
     def _read_runs(self, claims: Sequence[UnitOfWork]) -> dict[str, Run]:
-        """What the units carry out, if that are runs; all in one look."""
+        """The runs that the units carry out, by id, in one read."""
         if not claims or not isinstance(self._process, FreerunProcess):
             return {}
         found = self._workplace.store.runs.get([unit.id for unit in claims])
@@ -148,21 +147,21 @@ class UnitRunner:
 
     def _keep(self, claims: Sequence[UnitOfWork], runs: dict[str, Run]) -> None:
         self._asked, self._runs = [], runs
-        self._hold.take(claims)
+        self._claims.add(claims)
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
-        """Carries out one unit; None if it was taken away meanwhile, or given back."""
+        """Carries out one unit; returns None if it was lost meanwhile, or given back."""
         task, sink = self._task(unit)
         try:
             with self._records.of(unit):
-                move, counts = _understood(self._work(task))
+                move, counts = _move_of(self._work(task))
                 if move is UnitMoveName.PASS and sink is not None:
-                    sink.replace(unit.timeperiod, ())  # what an earlier generation wrote is void
+                    sink.replace(unit.timeperiod, ())  # removes the rows of an earlier generation
                 writes = sink.writes() if sink is not None else ()
         except LostAttempt:
             return None
         except (StorageUnavailable, MessagingUnavailable):
-            self._hold.put_back(unit)
+            self._claims.requeue(unit)
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - work may fail in any way
             return self._failed(unit, error)
@@ -172,11 +171,11 @@ class UnitRunner:
         process, documents = self._process, self._workplace.store.documents
         if not isinstance(process, ManagedProcess):
             run = self._runs.get(unit.id)
-            return Task(process, unit, None, None, self._hold.checkpoint, run), None
+            return Task(process, unit, None, None, self._claims.checkpoint, run), None
         stored = process.stored_source
         source = Source(documents, stored, unit) if stored is not None else None
         sink = Sink(process.sink, unit, self._unique_by) if process.sink is not None else None
-        return Task(process, unit, source, sink, self._hold.checkpoint), sink
+        return Task(process, unit, source, sink, self._claims.checkpoint), sink
 
     def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
         reason = storable(mask(f"{type(error).__name__}: {error}")[:4000])
@@ -193,8 +192,8 @@ class UnitRunner:
         )
 
 
-def _understood(outcome: object) -> tuple[UnitMoveName, Mapping[str, int]]:
-    """What a work function answered; raises TypeError for what is no answer."""
+def _move_of(outcome: object) -> tuple[UnitMoveName, Mapping[str, int]]:
+    """The move and the counts of an outcome; raises TypeError for any other value."""
     match outcome:
         case Nothing():
             return UnitMoveName.PASS, {}
@@ -205,7 +204,7 @@ def _understood(outcome: object) -> tuple[UnitMoveName, Mapping[str, int]]:
 
 
 def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:
-    """What the messages say of units; others are put into quarantine."""
+    """The hints in messages about units; other messages are put into quarantine."""
     for delivery in deliveries:
         match delivery.message:
             case UnitMessage(unit, attempt):

@@ -1,11 +1,9 @@
-"""Ends the process when work holds the interpreter and lets no other thread run.
+"""Ends the process when work holds the interpreter lock for too long.
 
-A regular expression that backtracks without end, or a very large sort, keeps the lock of the
-interpreter: no other thread of Python runs, so none can send heartbeats or end such work. The
-kernel can. It measures the processor time of the working thread, and ends the process by a signal
-once the thread has used too much without a turn of another one. A paused process uses none.
-
-A kernel timer does this, so there is no thread here.
+A regular expression that backtracks without end, or a very large sort, keeps the interpreter lock:
+no other Python thread runs, so none can send heartbeats or end the work. A kernel timer can. It
+measures the processor time of the working thread, and ends the process by a signal if the thread
+uses too much of it without another thread's turn. A paused process uses none.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ class _Times(ctypes.Structure):
 
 
 class Watchdog:
-    """Watches the thread that makes it; any thread may renew it."""
+    """Watches the thread that creates it; any thread may renew it."""
 
     def __init__(self, seconds: float) -> None:
         """`seconds` of processor time may be used between two renewals."""
@@ -48,16 +46,14 @@ class Watchdog:
         self._lock = threading.Lock()
         self._is_armed = False
         self._timer = ctypes.c_void_p()
-        self._libc = ctypes.PyDLL(
-            None
-        )  # which keeps the lock of the interpreter: its calls are short
+        self._libc = ctypes.PyDLL(None)  # keeps the interpreter lock: its calls are short
         event = _Event(signal=SIGNAL, notify=0)
         clock = time.pthread_getcpuclockid(threading.get_ident())
         try:
             code = self._libc.timer_create(
                 ctypes.c_int(clock), ctypes.byref(event), ctypes.byref(self._timer)
             )
-        except AttributeError:  # an older C library has it elsewhere
+        except AttributeError:  # older C libraries have it in librt
             code = -1
         self._is_there = code == 0
         if not self._is_there:
@@ -70,7 +66,7 @@ class Watchdog:
             self._set(self._seconds)
 
     def renew(self) -> None:
-        """Starts the count anew, because another thread had a turn."""
+        """Restarts the count, because another thread had a turn."""
         with self._lock:
             if self._is_armed:
                 self._set(self._seconds)

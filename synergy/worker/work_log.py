@@ -1,7 +1,7 @@
-"""What work writes to its log, kept with the unit so that an operator can read it there.
+"""Keeps the lines that work logs with its unit, where an operator can read them.
 
-Every line of level INFO and above that is logged by the thread that carries out a unit is
-kept, from whatever logger, up to a limit for each attempt.
+Every line of level INFO and above that the working thread logs, by any logger, is kept, up to a
+limit for each attempt.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WorkLog(logging.Handler):
 
     @contextmanager
     def of(self, unit: UnitOfWork) -> Iterator[None]:
-        """Files what is logged within the block under `unit`."""
+        """Files the lines logged within the block under `unit`."""
         self._unit, self._count = unit, 0
         try:
             yield
@@ -58,20 +58,20 @@ class WorkLog(logging.Handler):
             self.handleError(record)
 
     def failure(self, unit: UnitOfWork, error: BaseException) -> None:
-        """Files why an attempt failed: the traceback, or how the program ended that failed."""
-        if isinstance(error, CommandFailed):  # what it wrote is filed already
+        """Files why an attempt failed: the traceback, or how the failed program ended."""
+        if isinstance(error, CommandFailed):  # its output is filed already
             self._keep(unit, "ERROR", error.how)
         else:
             self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
 
     def stuck(self, unit: UnitOfWork) -> None:
-        """Files where the work is just now."""
+        """Files the stack of the work."""
         frame = sys._current_frames().get(self._thread)
         stack = "".join(traceback.format_stack(frame)) if frame is not None else "nowhere"
         self._keep(unit, "WARNING", f"The work is at\n{stack}")
 
     def flush(self, logs: UnitLogs | None = None) -> None:
-        """Writes what is filed into the store; without one, as logging asks, does nothing."""
+        """Writes the filed lines to the store; does nothing without one, as when logging calls."""
         if logs is None or not self._lines:
             return
         with self.lock or threading.Lock():
@@ -92,5 +92,5 @@ class WorkLog(logging.Handler):
 
 
 def storable(text: str) -> str:
-    """The text with `?` for NUL and for the halves of characters, which not every store takes."""
+    """The text with `?` for NUL and for lone surrogates, which not every store accepts."""
     return text.replace("\0", "?").encode(errors="replace").decode()

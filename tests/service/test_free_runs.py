@@ -453,7 +453,7 @@ def test_an_operator_cancels_a_run_and_the_work_notices(system):
         system.unit_commands.cancel(unit(system, run), OPERATOR, NOW)
         system.clock.advance(61)
         runner = system.runner("Report")
-        runner._hold.look()
+        runner._claims.check_current()
         with pytest.raises(LostAttempt) as error:
             task.checkpoint()
         errors.append(error)

@@ -180,7 +180,7 @@ def test_work_that_does_not_let_go_ends_its_process_and_costs_no_neighbour_anyth
             system.clock.advance(1)
             unit = the_unit(system, SECOND)
             system.unit_commands.cancel(unit, OPERATOR, system.clock.now())
-            soon(lambda: hanging.runner._hold._lost is not None)
+            soon(lambda: hanging.runner._claims._lost is not None)
         assert not hanging.ended.is_set()
         system.clock.advance(GRACE)
         hanging.until_ended()
@@ -210,14 +210,14 @@ def test_work_that_returns_within_the_grace_time_does_not_end_its_process():
     assert hanging.codes == []
 
 
-def a_hold(system: SchedulerHarness) -> tuple[ClaimedUnits, list[UnitOfWork]]:
-    """A hold by itself, with the three units."""
+def claims_of_the_units(system: SchedulerHarness) -> tuple[ClaimedUnits, list[UnitOfWork]]:
+    """Claims of the three units, without a worker."""
     place = system.workplace("Hour", "worker")
     hints = [Hint(unit.id, unit.attempt) for unit in system.store.units.unfinished()]
-    claims = system.store.units.claim(hints, place.owner, system.clock.now())
-    hold = ClaimedUnits(place, WorkLog(system.clock))
-    hold.take(claims)
-    return hold, claims
+    units = system.store.units.claim(hints, place.owner, system.clock.now())
+    claimed = ClaimedUnits(place, WorkLog(system.clock))
+    claimed.add(units)
+    return claimed, units
 
 
 def refuse(*_arguments: object) -> None:
@@ -226,22 +226,22 @@ def refuse(*_arguments: object) -> None:
 
 def test_what_is_finished_is_written_before_the_process_ends_however_long_that_takes(monkeypatch):
     system = a_system()
-    hold, (first, second, _) = a_hold(system)
+    claimed, (first, second, _) = claims_of_the_units(system)
     done = Conclusion(first.id, 1, "worker", UnitState.PROCESSED)
-    hold.next()
-    hold.conclude(done, flush_after=60.0)
-    hold.next()
+    claimed.next()
+    claimed.conclude(done, flush_after=60.0)
+    claimed.next()
     ended: list[UnitOfWork] = []
     with monkeypatch.context() as away:
         away.setattr(system.store.units, "conclude", refuse)
         system.clock.advance(20)
         with pytest.raises(StorageUnavailable):
-            hold.time_out(20.0)
+            claimed.time_out(20.0)
         system.clock.advance(3600)
         with pytest.raises(StorageUnavailable):
-            hold.leave(GRACE, ended.append)
+            claimed.exit_if_abandoned(GRACE, ended.append)
         assert ended == []
-    hold.leave(GRACE, ended.append)
+    claimed.exit_if_abandoned(GRACE, ended.append)
     assert ended == [second]
     assert the_unit(system, FIRST).state is UnitState.PROCESSED
     assert the_unit(system, THIRD).state is UnitState.REQUESTED
@@ -249,14 +249,14 @@ def test_what_is_finished_is_written_before_the_process_ends_however_long_that_t
 
 def test_a_timeout_that_cannot_be_written_at_once_is_written_later(monkeypatch):
     system = a_system()
-    hold, (first, *_) = a_hold(system)
-    hold.next()
+    claimed, (first, *_) = claims_of_the_units(system)
+    claimed.next()
     with monkeypatch.context() as away:
         away.setattr(system.store.units, "conclude", refuse)
         system.clock.advance(20)
         with pytest.raises(StorageUnavailable):
-            hold.time_out(20.0)
-    hold.conclude(Conclusion(first.id, 1, "worker", UnitState.PROCESSED), flush_after=0.0)
+            claimed.time_out(20.0)
+    claimed.conclude(Conclusion(first.id, 1, "worker", UnitState.PROCESSED), flush_after=0.0)
     assert (the_unit(system, FIRST).state, the_unit(system, FIRST).reason) == (
         UnitState.INVALID, "timed out after 20 s",
     )  # fmt: skip
@@ -264,17 +264,17 @@ def test_a_timeout_that_cannot_be_written_at_once_is_written_later(monkeypatch):
 
 def test_nor_is_one_forgotten_whose_work_fails_for_want_of_the_store(monkeypatch):
     system = a_system()
-    hold, (first, *_) = a_hold(system)
-    hold.next()
+    claimed, (first, *_) = claims_of_the_units(system)
+    claimed.next()
     with monkeypatch.context() as away:
         away.setattr(system.store.units, "conclude", refuse)
         system.clock.advance(20)
         with pytest.raises(StorageUnavailable):
-            hold.time_out(20.0)
-    hold.put_back(first)
-    hold.flush()
+            claimed.time_out(20.0)
+    claimed.requeue(first)
+    claimed.flush()
     assert the_unit(system, FIRST).reason == "timed out after 20 s"
-    following = hold.next()
+    following = claimed.next()
     assert following is not None
     assert following.timeperiod == SECOND
 
@@ -284,14 +284,14 @@ def test_nor_is_one_forgotten_whose_work_fails_for_want_of_the_store(monkeypatch
 
 def test_a_worker_that_beats_and_does_not_end_what_takes_too_long_loses_it():
     system = a_system(heartbeat_timeout=60.0)
-    hold, _claims = a_hold(system)
-    hold.next()
-    hold.give_back_waiting()
+    claimed, _units = claims_of_the_units(system)
+    claimed.next()
+    claimed.give_back_waiting()
 
     def pass_time(seconds: float) -> None:
         for _ in range(int(seconds / 4)):
             system.advance(4)
-            hold.beat()
+            claimed.beat()
 
     pass_time(20 + SLACK - 8)
     assert the_unit(system, FIRST).state is UnitState.IN_PROGRESS
@@ -300,7 +300,7 @@ def test_a_worker_that_beats_and_does_not_end_what_takes_too_long_loses_it():
     assert (unit.reason, unit.failures) == ("timed out after 20 s", 1)
     assert unit.state in (UnitState.INVALID, UnitState.REQUESTED)
     with pytest.raises(LostAttempt):
-        hold.checkpoint()
+        claimed.checkpoint()
 
 
 def test_a_unit_that_no_worker_ever_took_is_not_given_up():

@@ -352,7 +352,7 @@ def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_sto
         if task.timeperiod == "2015051704":
             unit = system.units("Hour", task.timeperiod)[0]
             system.unit_commands.cancel(unit, OPERATOR, system.clock.now())
-            system.runner("Hour")._hold.look()
+            system.runner("Hour")._claims.check_current()
         else:
             system.stop.set()
         task.checkpoint()
