@@ -1,9 +1,8 @@
-"""Days of sites that differ much from the same day a week before.
+"""Alerts: days of sites that differ much from the same day a week before.
 
-A site is compared if it has a row for either day. Without one a week before there is nothing
-to compare with, and no alert; without one for the day itself (other sites have theirs) the
-site fell silent, which is the change that one wants to know of. A day on which every site is
-silent has no rows at all, and is finished without this worker.
+A site without a row a week before is not compared. A site without a row for the day itself fell
+silent, which is an alert. If all sites are silent, the day has no source rows, and finishes without
+this worker.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from synergy.worker import Nothing, Outcome, Processed, Task, Worker
 from workers.statistics import Row, Stat
 
 WATCHED = ("number_of_visits", "number_of_pageviews")
-TOLERANCE = 20  # per cent; more than this is an alert
+TOLERANCE = 20  # per cent; a larger change is an alert
 _SILENT: Stat = dict.fromkeys(WATCHED, 0)
 
 
@@ -27,11 +26,8 @@ class AlertDailyWorker(Worker):
 
     def work(self, task: Task) -> Outcome:
         today = _stats(task.source)
-        before = _stats(
-            task.source.between(
-                a_week_before(task.unit.start_timeperiod), a_week_before(task.unit.end_timeperiod)
-            )
-        )
+        start, end = task.unit.start_timeperiod, task.unit.end_timeperiod
+        before = _stats(task.source.between(a_week_before(start), a_week_before(end)))
         rows = alerts(today, before)
         if not rows:
             return Nothing()
@@ -44,7 +40,7 @@ def a_week_before(day: str) -> str:
 
 
 def alerts(today: Mapping[str, Stat], before: Mapping[str, Stat]) -> list[dict[str, Any]]:
-    """The rows of all sites that changed by more than is tolerated."""
+    """A row for each site that changed by more than the tolerance."""
     return [
         {
             "domain": domain,
@@ -59,7 +55,7 @@ def alerts(today: Mapping[str, Stat], before: Mapping[str, Stat]) -> list[dict[s
 
 
 def change_percent(now: int, before: int) -> float | None:
-    """By how many per cent a number changed, to one decimal; None for a change from nothing."""
+    """The change in per cent, to one decimal; None for a change from 0."""
     if before == 0:
         return None if now else 0.0
     return round((now - before) * 100 / before, 1)

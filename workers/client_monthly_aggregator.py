@@ -1,9 +1,9 @@
-"""Days of clients to months."""
+"""Aggregates days of clients to months."""
 
 from __future__ import annotations
 
-from workers.sums import AddingUpClients
+from workers.aggregators import ClientAggregator
 
 
-class ClientMonthlyAggregator(AddingUpClients):
-    """Adds up the days of a month, for each client."""
+class ClientMonthlyAggregator(ClientAggregator):
+    """Adds up the days of a month for each client."""

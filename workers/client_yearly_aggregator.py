@@ -1,9 +1,9 @@
-"""Months of clients to years."""
+"""Aggregates months of clients to years."""
 
 from __future__ import annotations
 
-from workers.sums import AddingUpClients
+from workers.aggregators import ClientAggregator
 
 
-class ClientYearlyAggregator(AddingUpClients):
-    """Adds up the months of a year, for each client."""
+class ClientYearlyAggregator(ClientAggregator):
+    """Adds up the months of a year for each client."""

@@ -1,8 +1,8 @@
-"""Believable visits, as a pure function of time.
+"""Generated visits, as a pure function of time.
 
-Which visits begin in a minute depends on nothing but the site and the minute. Whoever asks for
-a stretch of time again gets the same events with the same ids, so a restart neither repeats nor
-loses any, and what is sent twice counts once.
+The visits that begin in a minute depend on the site and the minute only. Generating the same time
+again gives the same events with the same ids, so a restart neither repeats nor loses any, and an
+event that is sent twice counts once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from synergy.timeperiod import Qualifier
 
 SITES = {"example.com": 10.0, "shop.example.com": 6.0, "blog.example.org": 4.0}
-"""Visits a minute at the height of the day."""
+"""Visits per minute at the busiest time of the day."""
 
 LONGEST_VISIT = 20 * 60
 """Seconds from the first to the last event of a visit."""
@@ -43,28 +43,28 @@ Event = dict[str, Any]
 
 
 def events_between(start: int, end: int) -> list[Event]:
-    """All events of all sites in `[start, end)`, in epoch seconds, by time."""
+    """The events of all sites in `[start, end)`, in epoch seconds, ordered by time."""
     first, last = (start - LONGEST_VISIT) // 60, (end - 1) // 60
-    found = [
+    events = [
         event
         for minute in range(first, last + 1)
         for site in SITES
         for event in visits_of(site, minute)
         if start <= event["at"] < end
     ]
-    return sorted(found, key=lambda event: (event["at"], event["session"]))
+    return sorted(events, key=lambda event: (event["at"], event["session"]))
 
 
 @lru_cache(maxsize=256)
 def visits_of(site: str, minute: int) -> tuple[Event, ...]:
-    """The events of the visits that begin in a minute since the epoch; not to be changed."""
+    """The events of the visits that begin in a minute since the epoch; cached, so read-only."""
     chance = random.Random(f"{site} {minute}")
     number = _poisson(chance, SITES[site] * activity(minute))
     return tuple(event for n in range(number) for event in _visit(chance, site, minute, n))
 
 
 def activity(minute: int) -> float:
-    """How lively the minute is: between 0.15, at four in the morning (UTC), and 1."""
+    """The share of the busiest time: from 0.15, at 4:00 UTC, to 1, at 16:00."""
     hour = minute % 1440 / 60
     return 0.575 - 0.425 * math.cos((hour - 4) / 24 * 2 * math.pi)
 
@@ -76,7 +76,7 @@ def _visit(chance: random.Random, site: str, minute: int, number: int) -> Iterat
         "site": site,
         "session": identity,
         "hour": Qualifier.HOURLY.timeperiod(opened // 3600),
-        "ip": f"198.51.100.{chance.randrange(1, 255)}",  # a range that is kept for examples
+        "ip": f"198.51.100.{chance.randrange(1, 255)}",  # a range reserved for documentation
         **_visitor(chance),
     }
     at = opened
@@ -101,7 +101,7 @@ def _visitor(chance: random.Random) -> Event:
 
 
 def _poisson(chance: random.Random, mean: float) -> int:
-    """How often something happens that happens `mean` times on average."""
+    """A random number of the Poisson distribution with this mean."""
     count, left = 0, math.exp(-mean)
     product = chance.random()
     while product > left:

@@ -1,9 +1,9 @@
-"""A stream of imagined visits, so that a first start shows a timetable that fills up.
+"""A stream of generated visits, which fills the timetable from the first start on.
 
-The last 48 hours come at once, as far as the timetable reaches back; then events are sent when
-their time has come. A mark in the store says up to when they were sent, so that a restart goes
-on from there, after a longer stop with what was missed of the last 48 hours. The mark is
-written together with the events; where that is not one step, the events come first.
+The last 48 hours are sent at once, unless the timetable starts later; then each event is sent when
+it is due. A mark in the store says up to when events were sent, so a restart continues there. The
+mark is written in one batch with the events; on an engine that splits the batch, the events come
+first, and are sent again after a crash.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from workers.demo_visits import events_between
 
 MARK = "event_stream.sent_until"
 HISTORY = 48 * 3600  # seconds
-STRETCH = 1800  # seconds of the stream that are sent in one step
-PULSE = 1.0  # seconds between looks whether something is due
-CROWDED = 0.05  # seconds until the next look when enough messages wait
-TROUBLE = 5.0  # seconds until the next look when the store or the bus does not answer
+LONGEST_STEP = 1800  # seconds of the stream that are sent at a time
+PAUSE = 1.0  # seconds, when everything is sent
+PAUSE_WHILE_FULL = 0.05  # seconds, when too many messages wait
+PAUSE_AFTER_ERROR = 5.0  # seconds, when the store or the bus is unavailable
 EVENTS_PER_MESSAGE = 250
-ENOUGH = 100  # messages that may wait before the stream does
+QUEUE_LIMIT = 100  # waiting messages above which nothing is sent
 
 log = logging.getLogger(__name__)
 
 
 class EventStreamGenerator(Daemon):
-    """Sends imagined events to the queue that the argument `queue` of the process names."""
+    """Sends generated events to the queue named by the process argument `queue`."""
 
     def start(self) -> None:
         stop = self.workplace.stop
@@ -37,29 +37,29 @@ class EventStreamGenerator(Daemon):
                 pause = self.run_once()
             except (StorageUnavailable, MessagingUnavailable) as error:
                 log.warning("Cannot send events: %s", error, extra={"event": "worker.waits"})
-                stop.wait(TROUBLE)
+                stop.wait(PAUSE_AFTER_ERROR)
             else:
                 stop.wait(pause)
 
     def run_once(self) -> float:
-        """Sends what is due, at most one stretch of it; the seconds until there is more to do."""
+        """Sends events that are due; returns the seconds until the next call."""
         workplace = self.workplace
         now = int(workplace.clock.now().timestamp())
         start = self._sent_until(now)
-        end = min(start + STRETCH, now)
+        end = min(start + LONGEST_STEP, now)
         if end <= start:
-            return PULSE
-        if workplace.bus.depths([self._queue]).get(self._queue, 0) > ENOUGH:
-            return CROWDED
+            return PAUSE
+        if workplace.bus.depths([self._queue]).get(self._queue, 0) > QUEUE_LIMIT:
+            return PAUSE_WHILE_FULL
         self._send(start, end)
-        return 0.0 if end < now else PULSE
+        return 0.0 if end < now else PAUSE
 
     @property
     def _queue(self) -> str:
         return str(self.workplace.process.arguments["queue"])
 
     def _sent_until(self, now: int) -> int:
-        """From when on events are to be sent, in epoch seconds."""
+        """The epoch second up to which events were sent, or need not be sent."""
         facts = self.workplace.store.facts
         marked = int(facts.get(MARK) or 0)
         first = facts.get(TIMETABLE_START)

@@ -1,12 +1,11 @@
-"""Events to sessions.
+"""Aggregates events to sessions.
 
-Two collections. `session_piece` holds what is known of one hour of a session: the keys of the
-events that were seen, and their sums. `single_session` holds the session itself; its private
-field `_pieces` keeps each hour's sums, so that a session that never pauses costs what its
-touched hours cost.
+The collection `session_piece` has a row for each hour of a session: the keys of its events, and
+their sums. `single_session` has a row for each session; its private field `_pieces` holds the sums
+of each hour, so that an update reads only the hours that it changes.
 
-An event that is known adds nothing, and the order in which events come changes nothing. A
-piece only grows, so of two sums of a piece the one with more entries is the newer.
+A known event adds nothing, and the order of events has no effect. A piece only grows, so of two
+sums of a piece the one with more entries is the newer.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ PIECES = "session_piece"
 SESSIONS = "single_session"
 UNKNOWN = "unknown"
 
-_TEXTS = ("site", "session", "hour", "ip", "os", "browser", "key")
-_GUESSES = ("language", "country", "screen_resolution")  # what a log cannot tell
+_REQUIRED = ("site", "session", "hour", "ip", "os", "browser", "key")
+_OPTIONAL = ("language", "country", "screen_resolution")  # not part of an access log
 _END_OF_TIME = 253_370_764_800  # the year 9999, in epoch seconds
 
 Event = Mapping[str, Any]
@@ -32,10 +31,10 @@ Sums = list[int]
 
 
 class SingleSessionWorker(EventConsumer):
-    """Keeps the sessions of all sites; several instances may share the work."""
+    """Stores the sessions of all sites; several instances may share the queue."""
 
     def handle(self, events: Sequence[Event], documents: Documents) -> None:
-        """Adds what is new; the same event again changes nothing."""
+        """Adds the new events; known ones change nothing."""
         pieces: dict[str, _Piece] = {}
         for event in events:
             hour = checked(event)
@@ -58,7 +57,7 @@ class SingleSessionWorker(EventConsumer):
 
 
 class _Piece:
-    """The events of one session and hour that came together."""
+    """The events of one session and hour within a batch."""
 
     __slots__ = ("events", "hour", "opener", "sums")
 
@@ -69,7 +68,7 @@ class _Piece:
         self.sums: Sums = []
 
     def merge(self, present: Body | None) -> Body:
-        """The piece with these events; remembers its sums for the session, as last merged."""
+        """The row with these events added; keeps its sums for the session."""
         known: set[str] = set(present["keys"]) if present else set()
         new = [event for key, event in self.events.items() if key not in known]
         self.sums = _added(list(present["sums"]) if present else [], new)
@@ -107,7 +106,7 @@ def _by_session(pieces: Mapping[str, _Piece]) -> dict[str, list[_Piece]]:
 
 
 def session(pieces: Sequence[_Piece], present: Body | None) -> Body:
-    """The session's document, with the sums of these pieces."""
+    """The row of a session, with the sums of these pieces."""
     opener = pieces[0].opener
     sums: dict[str, Sums] = dict(present["_pieces"]) if present else {}
     for piece in pieces:
@@ -135,29 +134,29 @@ def _total(sums: Mapping[str, Sums]) -> Sums:
 
 
 def _profile(opener: Event, present: Body | None) -> Body:
-    """The visitor's profile; should two events differ in it, the one that sorts first."""
+    """The visitor's profile; if events differ in it, the one that sorts first."""
     own = {
         "ip": opener["ip"],
         "os": opener["os"],
         "browser": opener["browser"],
-        **{name: opener.get(name, UNKNOWN) for name in _GUESSES},
+        **{name: opener.get(name, UNKNOWN) for name in _OPTIONAL},
     }
     known = present["user_profile"] if present else own
     return min(own, known, key=lambda profile: sorted(profile.items()))
 
 
 def checked(event: Event) -> str:
-    """The hour that the event happened in; raises BadMessage if it is not an event."""
+    """The hour in which the event happened; raises BadMessage for an invalid event."""
     try:
         at = event["at"]
         if type(at) is not int or not 0 <= at < _END_OF_TIME:
             raise BadMessage(f"'at' is {at!r}, expected epoch seconds")
         if type(event["pageview"]) is not bool:
             raise BadMessage(f"'pageview' is {event['pageview']!r}, expected true or false")
-        for name in _TEXTS:
+        for name in _REQUIRED:
             if type(event[name]) is not str or not event[name]:
                 raise BadMessage(f"{name!r} is {event[name]!r}, expected text")
-        for name in _GUESSES:
+        for name in _OPTIONAL:
             if type(event.get(name, UNKNOWN)) is not str:
                 raise BadMessage(f"{name!r} is {event[name]!r}, expected text")
         Qualifier.HOURLY.parse(event["hour"])

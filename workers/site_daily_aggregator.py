@@ -1,9 +1,9 @@
-"""Hours of sites to days."""
+"""Aggregates hours of sites to days."""
 
 from __future__ import annotations
 
-from workers.sums import AddingUpSites
+from workers.aggregators import SiteAggregator
 
 
-class SiteDailyAggregator(AddingUpSites):
-    """Adds up the hours of a day, for each site."""
+class SiteDailyAggregator(SiteAggregator):
+    """Adds up the hours of a day for each site."""

@@ -1,4 +1,4 @@
-"""Sessions to hours of sites."""
+"""Aggregates sessions to hours of sites."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from workers.statistics import count_sessions
 
 
 class SiteHourlyAggregator(Worker):
-    """Counts the sessions that were opened in the hour, for each site."""
+    """Counts the sessions that began in the hour for each site."""
 
     unique_by = ("domain",)
 

@@ -1,9 +1,9 @@
-"""Days of sites to months."""
+"""Aggregates days of sites to months."""
 
 from __future__ import annotations
 
-from workers.sums import AddingUpSites
+from workers.aggregators import SiteAggregator
 
 
-class SiteMonthlyAggregator(AddingUpSites):
-    """Adds up the days of a month, for each site."""
+class SiteMonthlyAggregator(SiteAggregator):
+    """Adds up the days of a month for each site."""

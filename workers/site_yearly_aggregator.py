@@ -1,9 +1,9 @@
-"""Months of sites to years."""
+"""Aggregates months of sites to years."""
 
 from __future__ import annotations
 
-from workers.sums import AddingUpSites
+from workers.aggregators import SiteAggregator
 
 
-class SiteYearlyAggregator(AddingUpSites):
-    """Adds up the months of a year, for each site."""
+class SiteYearlyAggregator(SiteAggregator):
+    """Adds up the months of a year for each site."""

@@ -1,28 +1,30 @@
 """Statistics of visits: pure functions that count and add up.
 
-A *stat* is what the rows of sites and clients hold: numbers of visits and page views, total
-duration in seconds, and counters by value. Adding up is associative and commutative, and a
-stat's counters are sorted, so that the same visits give the same bytes, however they came.
+A *stat* is part of a row of a site or client: the numbers of visits and page views, the total
+duration in seconds, and a counter for each property of the visitors. Adding up is associative and
+commutative, and counters are sorted, so that the same visits always give the same bytes.
 
-The values that are counted (`bl.uk_lddc_bot`, `Opera Mini`) are keys as they are. A store whose
-engine does not take every text as a field name has to translate it; documents stay the same.
+Counted values (`bl.uk_lddc_bot`, `Opera Mini`) are used as keys unchanged; a store that cannot use
+them as field names translates them.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 NUMBERS = ("number_of_visits", "number_of_pageviews", "total_duration")
 COUNTERS = ("os", "browser", "language", "country", "screen_resolution")
+_profile = itemgetter(*COUNTERS)
 
 Stat = dict[str, Any]
 Row = Mapping[str, Any]
 
 
 class _Visits:
-    """The visits of one site while they are counted."""
+    """The visits of one site that were counted so far."""
 
     __slots__ = ("duration", "pageviews", "profiles", "visits")
 
@@ -42,27 +44,17 @@ class _Visits:
 def count_sessions(
     sessions: Iterable[Row], checkpoint: Callable[[], None] = lambda: None
 ) -> dict[str, Stat]:
-    """The stat of each site; calls `checkpoint` every some thousand sessions."""
-    sites: dict[str, _Visits] = {}
+    """The stat of each site; calls `checkpoint` once for every 4,096 sessions."""
+    sites: defaultdict[str, _Visits] = defaultdict(_Visits)
     for number, session in enumerate(sessions):
         if number % 4096 == 0:
             checkpoint()
-        domain = session["domain"]
-        site = sites.get(domain)
-        if site is None:
-            site = sites[domain] = _Visits()
-        profile = session["user_profile"]
+        site = sites[session["domain"]]
         history = session["browsing_history"]
         site.visits += 1
         site.pageviews += history["number_of_pageviews"]
         site.duration += history["total_duration"]
-        site.profiles[
-            profile["os"],
-            profile["browser"],
-            profile["language"],
-            profile["country"],
-            profile["screen_resolution"],
-        ] += 1
+        site.profiles[_profile(session["user_profile"])] += 1
     return {domain: site.stat() for domain, site in sorted(sites.items())}
 
 
@@ -78,11 +70,11 @@ def add_up(stats: Iterable[Stat]) -> Stat:
     return _stat(numbers, counters)
 
 
-def add_up_by(whose: Callable[[Row], str], rows: Iterable[Row]) -> dict[str, Stat]:
-    """The sum of the rows' stats for each owner that `whose` names."""
+def add_up_by(owner_of: Callable[[Row], str], rows: Iterable[Row]) -> dict[str, Stat]:
+    """The sum of the rows' stats for each owner."""
     owned: dict[str, list[Stat]] = defaultdict(list)
     for row in rows:
-        owned[whose(row)].append(row["stat"])
+        owned[owner_of(row)].append(row["stat"])
     return {owner: add_up(stats) for owner, stats in sorted(owned.items())}
 
 

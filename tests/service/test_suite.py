@@ -37,10 +37,10 @@ from workers.client_monthly_aggregator import ClientMonthlyAggregator
 from workers.client_yearly_aggregator import ClientYearlyAggregator
 from workers.demo_visits import events_between
 from workers.event_stream_generator import (
-    CROWDED,
-    ENOUGH,
     HISTORY,
-    PULSE,
+    PAUSE,
+    PAUSE_WHILE_FULL,
+    QUEUE_LIMIT,
     EventStreamGenerator,
 )
 from workers.single_session_worker import SingleSessionWorker
@@ -330,7 +330,7 @@ def stream(deployment: Deployment, wire: Wire, clock: SteppedClock) -> EventStre
 
 
 def until_done(generator: EventStreamGenerator) -> None:
-    while generator.run_once() != PULSE:
+    while generator.run_once() != PAUSE:
         pass
 
 
@@ -352,7 +352,7 @@ def test_the_stream_does_not_reach_back_before_the_timetable(deployment: Deploym
 def test_without_a_timetable_the_stream_waits(deployment: Deployment) -> None:
     wire, clock = Wire(None), SteppedClock(NOW)
     generator = stream(deployment, wire, clock)
-    assert generator.run_once() == PULSE
+    assert generator.run_once() == PAUSE
     assert wire.events == []
     wire.set("timetable.start", "2026112106")
     until_done(generator)
@@ -396,15 +396,15 @@ def test_a_clock_that_goes_back_sends_nothing_twice(deployment: Deployment) -> N
     until_done(generator)
     sent = len(wire.events)
     clock.advance(-600)
-    assert generator.run_once() == PULSE
+    assert generator.run_once() == PAUSE
 
     assert len(wire.events) == sent
 
 
 def test_the_stream_waits_for_the_session_workers(deployment: Deployment) -> None:
     wire = Wire("2026112000")
-    wire.depth = ENOUGH + 1
-    assert stream(deployment, wire, SteppedClock(NOW)).run_once() == CROWDED
+    wire.depth = QUEUE_LIMIT + 1
+    assert stream(deployment, wire, SteppedClock(NOW)).run_once() == PAUSE_WHILE_FULL
     assert wire.events == []
 
 

@@ -23,14 +23,13 @@ from workers.access_log.files import LogFile
 from workers.access_log.pipeline import (
     QUEUE_LIMIT,
     Ingestion,
-    IngestReport,
     Outlet,
-    Progress,
     checked_logs,
     checked_site,
     ingest,
     session_queue,
 )
+from workers.access_log.report import IngestReport, Progress
 
 LINE = '{host} - - [17/May/2015:{hour:02}:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Agent"\n'
 
@@ -225,7 +224,7 @@ def test_the_reader_waits_while_too_much_waits(tmp_path: Path) -> None:
 
 def test_the_reader_gives_up_a_full_queue_that_nobody_takes_from(tmp_path: Path) -> None:
     wire = Wire(taken_a_look=0)
-    with pytest.raises(Unreachable, match="nobody takes them"):
+    with pytest.raises(Unreachable, match="none is processed"):
         run(a_log(tmp_path, 200_000), wire=wire)
 
     assert wire.deepest < QUEUE_LIMIT + 50

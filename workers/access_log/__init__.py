@@ -1,1 +1,1 @@
-"""Access logs in: lines to visits, visits to events, events to the session workers."""
+"""Ingests access logs: lines become visits, visits become events for the session workers."""

@@ -1,4 +1,4 @@
-"""Log files as blocks of lines: plain, gzipped, or standard input, in bounded memory."""
+"""Reads log files in blocks of lines: plain, gzipped, or standard input, in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _BLOCK = 256 * 1024
 
 
 class DamagedFile(SynergyError):
-    """A file could be read only in part; what came before the damage was read."""
+    """A file could not be read to its end; the lines before the damage were read."""
 
 
 class LogFile:
-    """A log by its name: a path, gzipped if it ends in `.gz`, or `-` for standard input."""
+    """A log: the path of a file, gzipped if it ends in `.gz`, or `-` for standard input."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._raw: BinaryIO | None = None
 
     def check(self) -> None:
-        """Raises NotFound or InvalidValue if there is nothing to read by this name."""
+        """Raises NotFound or InvalidValue if there is no such file."""
         if self.name == STDIN:
             return
         path = Path(self.name)
@@ -40,20 +40,20 @@ class LogFile:
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk; None if that is not known."""
+        """The bytes of the file; None if it is unknown."""
         path = Path(self.name)
         return path.stat().st_size if self.name != STDIN and path.is_file() else None
 
     @property
     def position(self) -> int:
-        """Bytes on disk that were read so far; 0 where there is no position."""
+        """The bytes of the file that were read so far; 0 if that is unknown."""
         return self._raw.tell() if self._raw is not None and self._raw.seekable() else 0
 
     def blocks(self) -> Iterator[list[bytes]]:
-        """All lines without their line ends, in blocks as they come in.
+        """All lines without their line ends, in blocks as they are read.
 
-        A line longer than `MAX_LINE` is given by its first `MAX_LINE` + 1 bytes. Raises
-        DamagedFile where reading cannot go on; a line that ends there is not given.
+        A line longer than `MAX_LINE` is cut after `MAX_LINE` + 1 bytes. Raises DamagedFile where
+        reading fails; the line that is incomplete there is dropped.
         """
         try:
             with self._open() as raw:
@@ -70,7 +70,7 @@ class LogFile:
 
 
 def split(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines of a stream, a block at a time; waits for no more than what is there."""
+    """The lines of a stream in blocks, each of the bytes that are available."""
     rest, is_skipping = b"", False
     while block := stream.read1(_BLOCK):  # type: ignore[attr-defined]
         *lines, rest = (rest + block).split(b"\n")

@@ -1,8 +1,8 @@
-"""Common and Combined Log Format, line by line.
+"""Parses lines in Common and Combined Log Format.
 
-A line is bytes. It is read as Latin-1, in which every byte is a character: no line is refused
-for its encoding, nothing is lost, and the same bytes always give the same visitor. (Servers
-escape what is not ASCII, so that this matters for broken lines only.)
+Lines are bytes, and decoded as Latin-1, in which every byte is a character: no line is refused for
+its encoding, no information is lost, and equal bytes always give the same visitor. (Servers escape
+characters beyond ASCII, so this concerns broken lines only.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LATEST = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 
 
 class LogEntry(NamedTuple):
-    """What a line says. `at` is in epoch seconds; `agent` is empty where the line has none."""
+    """The fields of a line. `at` is in epoch seconds; `agent` is empty if the line has none."""
 
     host: str
     agent: str
@@ -48,7 +48,7 @@ def parse(line: bytes) -> LogEntry:
         raise InvalidValue(f"longer than {MAX_LINE:,} bytes")
     match = _LINE.fullmatch(line.decode("latin-1"))
     if match is None or b"\0" in line:
-        raise InvalidValue(_why_not(line))
+        raise InvalidValue(_reason(line))
     host, time, request, status, _referrer, agent = match.groups()
     is_pageview = request.startswith("GET ") and (status[0] == "2" or status == "304")
     return LogEntry(
@@ -56,7 +56,7 @@ def parse(line: bytes) -> LogEntry:
     )
 
 
-def _why_not(line: bytes) -> str:
+def _reason(line: bytes) -> str:
     if not line:
         return "empty"
     if b"\0" in line:

@@ -1,4 +1,4 @@
-"""Which browser and which system a user agent names; the only home of ua_parser."""
+"""The browser and operating system of a user agent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import lru_cache
 from ua_parser import parse
 
 UNKNOWN = "unknown"
-_TELLING = 512
-"""Characters of an agent that are looked at; what servers log may be far longer."""
+_PARSED_LENGTH = 512
+"""Characters of a user agent that are parsed; servers log much longer ones."""
 
 
 def families(agent: str) -> tuple[str, str]:
-    """The families of operating system and browser, `unknown` where the agent does not tell."""
-    return _families(agent[:_TELLING])
+    """The families of operating system and browser, each `unknown` if the agent names none."""
+    return _families(agent[:_PARSED_LENGTH])
 
 
 @lru_cache(maxsize=8192)

@@ -1,18 +1,17 @@
-"""Which visit a line belongs to, and the event that says so.
+"""Assigns log lines to visits, as events.
 
-A visitor is (host, user agent). A line more than 30 minutes after the visitor's previous line,
-in file order, opens a session; an earlier-stamped line belongs to the visitor's current one.
+A visitor is (host, user agent). A line more than 30 minutes after the visitor's previous line, in
+file order, begins a session; a line with an earlier time belongs to the current session.
 
-Everything an event says is a function of the lines before it in the same file and of the
-line itself, so that reading a file again, or a longer one that begins the same, gives the
-same events. An event's key names the line's content and how often this content came before
-in the session: two equal lines of one file both count, the same line of two logs counts once.
+An event depends only on its line and the lines before it in the same file, so reading a file again,
+or a longer file with the same beginning, gives the same events. The key of an event consists of the
+line's content and the number of equal lines before it in the session: two equal lines of one file
+both count, but the same line in two logs counts once.
 
-Lines may go back in time by any amount, so strictly no visitor could ever be forgotten.
-Memory is bounded all the same: the most recent visitors and lines are known, in numbers far
-beyond what a server sees in a session's time. Only a visitor who comes back, earlier-stamped,
-after so many others is taken for new; only equal lines further apart count as one. Forgetting
-depends on nothing but the file, so it changes nothing of the above.
+Times may go back by any amount, so in theory no visitor could ever be forgotten. To bound memory,
+only the most recent visitors and lines are kept, far more than a server sees during a session. The
+effect is limited to a visitor who returns with an earlier time after that many others (counted as
+new), and to equal lines that far apart (counted once). What is forgotten depends on the file only.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from workers.access_log.lines import LogEntry
 from workers.access_log.user_agents import families
 
 PAUSE = 30 * 60
-"""Seconds without a line after which the visitor's next one opens a session."""
+"""Seconds without a line after which the visitor's next line begins a session."""
 
 VISITORS = 100_000
 LINES = 100_000
@@ -37,7 +36,7 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Keeps at least the `capacity` entries that were set last, and at most twice as many."""
+    """A mapping of at least the `capacity` newest entries, and at most twice as many."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -58,7 +57,7 @@ class Recent(Generic[K, V]):
 
 
 class _Visit:
-    """A visitor's current session: when its last line was, and what all its events share."""
+    """A visitor's current session: the time of its last line, and what its events share."""
 
     __slots__ = ("browser", "hour", "id", "ip", "last", "os")
 
@@ -71,7 +70,7 @@ class _Visit:
 
 
 class Sessionizer:
-    """Turns the entries of one file, in its order, into events of a site."""
+    """Converts the entries of one file, in file order, to events of a site."""
 
     def __init__(self, site: str, visitors: int = VISITORS, lines: int = LINES) -> None:
         self._site = site
@@ -80,7 +79,7 @@ class Sessionizer:
         self.sessions = 0
 
     def event(self, entry: LogEntry, line: bytes) -> Event:
-        """The event of an entry; `line` is the content that it was parsed from."""
+        """The event of an entry that was parsed from `line`."""
         visit = self._visit(entry)
         return {
             "site": self._site,
@@ -113,6 +112,6 @@ class Sessionizer:
 
 
 def session_id(site: str, host: str, agent: str, first: int) -> str:
-    """A session's id: a function of its site, its visitor and its first event's epoch second."""
+    """The id of a session: a hash of its site, its visitor and the time of its first event."""
     named = "\0".join((site, host, agent, str(first)))
     return blake2b(named.encode(), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""Looking at collections: what workers read and wrote, without what they keep for themselves."""
+"""Reads collections for people: the rows of workers without their private fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 
 def known_collections(documents: Documents, deployment: Deployment) -> list[str]:
-    """The collections that hold something, and those that the deployment declares."""
+    """The collections that are not empty, and those that the deployment declares."""
     declared = {
         name
         for process in deployment.managed().values()
@@ -34,9 +34,9 @@ def rows(
 ) -> Iterator[Row]:
     """The rows of the periods that begin within `periods`, half-open; an empty bound is open.
 
-    `owner` keeps the rows of one site or client. Fields that begin with an underscore are a
-    worker's own and are left out. Dates, UUIDs, decimals and bytes are text. Raises NotFound for
-    a collection that there is not.
+    `owner` selects the rows of one site or client. Private fields of workers, which begin with an
+    underscore, are omitted. Dates, UUIDs, decimals and bytes are text. Raises NotFound for an
+    unknown collection.
     """
     known = known_collections(documents, deployment)
     if collection not in known:
@@ -52,7 +52,7 @@ def rows(
 
 
 def _bound(period: str) -> str:
-    """The least timeperiod, of whatever qualifier, that begins where `period` does."""
+    """The smallest timeperiod of any qualifier that begins with `period`."""
     if not period:
         return ""
     begin = Qualifier.HOURLY.start(Qualifier.HOURLY.cast(period))
@@ -64,9 +64,9 @@ def _bound(period: str) -> str:
 
 
 def flat(row: Row) -> dict[str, object]:
-    """The single values of a row and of its groups, without counters by value.
+    """The values of a row and of its groups, without counters.
 
-    A value of a group goes by its own name, with the group's before it if that is taken.
+    A value of a group keeps its own name; if that is taken, the group's name is put before it.
     """
     found: dict[str, object] = {}
     for name, value in row.items():

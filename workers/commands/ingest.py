@@ -1,24 +1,26 @@
-"""`launch.py ingest FILE… --site NAME`: access logs in."""
+"""`launch.py ingest FILE… --site NAME`: reads access logs."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from synergy.cli import exits, options, output
 from synergy.names import TIMETABLE_START
 
 if TYPE_CHECKING:
-    from workers.access_log.pipeline import IngestReport, Progress
+    from workers.access_log.report import IngestReport, Progress
 
-EXAMPLE = """Reading a file again, or a longer one that begins the same, counts nothing twice.
+EXAMPLE = """Reading a file again, or after it has grown, counts nothing twice.
 
 example:
   launch.py ingest access.log access.log.1.gz --site example.com
   zcat old/*.gz | launch.py ingest - --site example.com
 """
-PATIENCE = 5.0
-"""Seconds without any event being taken after which the command no longer waits for more."""
+QUEUE_TIMEOUT = 5.0
+"""Seconds without any event being processed after which the command ends, without `--wait`."""
 
 
 def add(subparsers: Any) -> None:
@@ -31,52 +33,38 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="may be gzipped; - is stdin")
     parser.add_argument("--site", metavar="NAME", required=True, help="whose visits they are")
-    parser.add_argument(
-        "--rejects",
-        action="store_true",
-        help="keep lines that do not parse in FILE.rejected",
-    )
-    parser.add_argument(
-        "--wait",
-        action="store_true",
-        help="wait until the session workers took everything, however long that is",
-    )
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    help_ = "keep lines that do not parse in FILE.rejected"
+    parser.add_argument("--rejects", action="store_true", help=help_)
+    help_ = "wait until the session workers have processed everything, however long that takes"
+    parser.add_argument("--wait", action="store_true", help=help_)
+    options.JSON(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Reads the files and prints the report."""
     from synergy import clock, compose
-    from synergy.cli import exits, output
     from synergy.runtime.stop import Stop
     from workers.access_log import pipeline
 
     logs, site = pipeline.checked_logs(arguments.files), pipeline.checked_site(arguments.site)
     project = compose.open_project()
     queue = pipeline.session_queue(project.deployment)
-    store = compose.open_store(project.settings)
-    bus = compose.open_bus(project, store)
-    try:
+    with (
+        closing(compose.open_store(project.settings)) as store,
+        closing(compose.open_bus(project, store)) as bus,
+        output.Progress("lines read") as line,
+    ):
         outlet = pipeline.Outlet(store, bus, queue, Stop())
-        with output.Progress("lines read") as line:
-            ingestion = pipeline.Ingestion(
-                site,
-                outlet,
-                store.facts.get(TIMETABLE_START) or "",
-                keep_rejected=arguments.rejects,
-                progress=lambda progress: line.show(*_shown(progress)),
-            )
-            report = pipeline.ingest(
-                logs,
-                ingestion,
-                outlet,
-                clock.SystemClock(),
-                None if arguments.wait else PATIENCE,
-            )
-    finally:
-        bus.close()
-        store.close()
+        ingestion = pipeline.Ingestion(
+            site,
+            outlet,
+            store.facts.get(TIMETABLE_START) or "",
+            keep_rejected=arguments.rejects,
+            progress=lambda progress: line.show(*_shown(progress)),
+        )
+        timeout = None if arguments.wait else QUEUE_TIMEOUT
+        report = pipeline.ingest(logs, ingestion, outlet, clock.SystemClock(), timeout)
     if arguments.json:
         output.print_json({**asdict(report), "rate": round(report.rate)})
     else:
@@ -85,43 +73,40 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shown(progress: Progress) -> tuple[int, int | None]:
-    """Lines read, and how many they will be, if the rest of the file is like its beginning."""
+    """The lines read so far, and an estimate of those in the file."""
     if not progress.size or not progress.position:
         return progress.lines, None
     return progress.lines, round(progress.lines * progress.size / progress.position)
 
 
 def _print(report: IngestReport) -> None:
-    from synergy.cli.output import colour, note, say
-
-    where = _lines_of(report)
-    say(
+    output.say(
         f"{report.lines:,} lines read, {report.accepted:,} accepted, "
-        f"{report.rejected:,} rejected{where}, "
+        f"{report.rejected:,} rejected{_lines_of(report)}, "
         f"{report.sessions:,} sessions in {report.hours:,} hours"
         + (f" ({report.first_hour} to {report.last_hour})" if report.hours else "")
         + f", {report.rate:,.0f} lines/s"
     )
     for sample in report.samples:
-        say(f"  {sample.file}, line {sample.line}: {sample.reason}: {sample.excerpt!r}")
+        output.say(f"  {sample.file}, line {sample.line}: {sample.reason}: {sample.excerpt!r}")
     for path in report.rejected_files:
-        say(f"rejected lines are in {path}")
+        output.say(f"rejected lines are in {path}")
     if report.early_events:
-        say(
+        output.say(
             f"{report.early_events:,} events are before the timetable's start: "
             f"launch.py timetable extend --from {report.early_from} includes them"
         )
     if report.waiting:
-        say(
+        output.say(
             f"{report.waiting:,} messages still wait in the queue: the session workers do not "
             "run (launch.py supervisor status), or are busy"
         )
     for problem in report.problems:
-        note(f"{colour('error', 'red')}: {problem}")
+        output.error(problem)
 
 
 def _lines_of(report: IngestReport) -> str:
-    """Which lines were rejected, where they are few and of one file."""
+    """The numbers of the rejected lines, if they are few and of one file."""
     if not report.samples or len(report.samples) < report.rejected or len(report.files) > 1:
         return ""
     numbers = ", ".join(str(sample.line) for sample in report.samples)

@@ -1,4 +1,4 @@
-"""`launch.py report COLLECTION`: the documents of a collection, for people and programs."""
+"""`launch.py report COLLECTION`: prints the documents of a collection, or writes them as CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from synergy.cli import output
+from synergy.cli.services import services
 from synergy.errors import InvalidValue
+from workers.commands import collections
 
 EXAMPLE = """example:
   launch.py report site_daily --from 2015051700 --to 2015052100 --domain semicomplete.com
@@ -26,22 +29,16 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("collection", metavar="COLLECTION", help="for example site_daily")
     parser.add_argument("--from", dest="first", metavar="TIMEPERIOD", default="")
-    parser.add_argument(
-        "--to", dest="end", metavar="TIMEPERIOD", default="", help="not included in the report"
-    )
+    parser.add_argument("--to", dest="end", metavar="TIMEPERIOD", default="", help="not included")
     parser.add_argument("--domain", help="only this site, or in rows of clients this client")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="all fields, as a list")
-    shape.add_argument("--csv", metavar="FILE", type=Path, help="into a file, made anew")
+    shape.add_argument("--csv", metavar="FILE", type=Path, help="into a file, which is replaced")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Prints or writes the rows."""
-    from synergy.cli import output
-    from synergy.cli.services import services
-    from workers.commands import collections
-
     with services() as at:
         rows = collections.rows(
             at.store.documents,
@@ -66,10 +63,7 @@ def _table(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[o
 
 
 def write_csv(path: Path, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Writes the file beside its place and moves it there, so that nobody reads half of it.
-
-    Raises InvalidValue if it cannot be written.
-    """
+    """Writes the file atomically; raises InvalidValue if that is impossible."""
     unfinished = path.absolute().with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
