@@ -21,6 +21,7 @@ from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.storage.sqlite.engine import SqliteStore
 from tests.service.leases import seldom_renewed
+from tests.service.scheduler_harness import OPEN
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 OPERATOR = Actor("an operator", "")
@@ -111,6 +112,7 @@ class AgentHarness:
         self.actions = ScheduleCommands(self.store, self.bus, self.deployment)
         self.stop = Stop()
         self.members: list[Member] = []
+        OPEN.append(self)
 
     def close(self) -> None:
         for member in self.members:

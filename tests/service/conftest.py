@@ -1,8 +1,8 @@
-"""What tests of the command line, and of agents, begin with."""
+"""Fixtures of the services: commands, a deployed system, agents; all are closed after a test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from synergy.model.process import Deployment
 from tests.deployments import DAILY, a_deployment, a_process
 from tests.service.agent_harness import AgentHarness, a_worker
 from tests.service.commands import BOX, NOW, START, Commands
-from tests.service.scheduler_harness import SchedulerHarness
+from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 
 @pytest.fixture
@@ -33,20 +33,45 @@ def commands(
     return Commands(home, capsys)
 
 
+@pytest.fixture(autouse=True)
+def _close_harnesses() -> Iterator[None]:
+    yield
+    close_systems()
+
+
 @pytest.fixture
-def deployed(commands: Commands) -> Iterator[SchedulerHarness]:
+def deployed(commands: Commands) -> SchedulerHarness:
     """A system whose store the commands share; its scheduler has not made a turn yet."""
-    system = commands.open_system()
-    yield system
-    system.bus.close()
-    system.store.close()
+    return commands.open_system()
 
 
 @pytest.fixture
-def factory() -> Iterator[AgentHarness]:
-    """A set of agents with two free-run processes and a managed one."""
+def home(commands: Commands, deployed: SchedulerHarness) -> Commands:
+    """Commands whose store exists."""
+    return commands
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., str]:
+    """Writes a file, and returns its path."""
+
+    def write(text: str, name: str = "file.yaml") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def agents() -> AgentHarness:
+    """Agents of a deployment without processes."""
+    return AgentHarness()
+
+
+@pytest.fixture
+def factory() -> AgentHarness:
+    """Agents of a deployment with two free-run processes and a managed one."""
     daily = a_deployment({"site": [a_process("Daily", DAILY)]})
     workers = {name: a_worker(name) for name in ("Export", "Clean")}
-    agents = AgentHarness(Deployment({**daily.processes, **workers}, daily.trees))
-    yield agents
-    agents.close()
+    return AgentHarness(Deployment({**daily.processes, **workers}, daily.trees))

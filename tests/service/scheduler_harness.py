@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from synergy.clock import SteppedClock
 from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
@@ -42,13 +43,19 @@ def copy_rows(task: Task) -> Outcome:
     return Processed({"rows": len(rows)})
 
 
-OPEN_SYSTEMS: list[SchedulerHarness] = []  # those that are open, for `close_systems`
+class Harness(Protocol):
+    """A system, or agents, that a test made."""
+
+    def close(self) -> None: ...
+
+
+OPEN: list[Harness] = []  # what `close_systems` closes
 
 
 def close_systems() -> None:
-    """Closes every system that a test made."""
-    while OPEN_SYSTEMS:
-        OPEN_SYSTEMS.pop().close()
+    """Closes every harness that a test made, the newest first."""
+    while OPEN:
+        OPEN.pop().close()
 
 
 class SchedulerHarness:
@@ -76,7 +83,7 @@ class SchedulerHarness:
         self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self.ended: list[int] = []  # exit codes with which workers would have ended themselves
         self._runners: dict[str, UnitRunner] = {}
-        OPEN_SYSTEMS.append(self)
+        OPEN.append(self)
 
     def close(self) -> None:
         self.new_workers()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
@@ -20,13 +19,6 @@ from tests.deployments import DAILY
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, work
 
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def agents() -> Iterator[AgentHarness]:
-    agents = AgentHarness()
-    yield agents
-    agents.close()
 
 
 # Time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -16,13 +15,6 @@ from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, work
 
 WAITS = {"concurrency": {"n": 1, "when_unmet": "wait"}}
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def agents() -> Iterator[AgentHarness]:
-    agents = AgentHarness()
-    yield agents
-    agents.close()
 
 
 def once(agents: AgentHarness, name: str, **fields: object) -> None:

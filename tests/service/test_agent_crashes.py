@@ -176,7 +176,6 @@ def test_an_agent_killed_while_it_sends_sends_again_with_the_same_key(step):
     (run,) = agents.runs()
     assert (run.state, run.attempt) == (RunState.PROCESSED, 2)
     assert [request.key for request in second.sender.requests] == [run.id]
-    agents.close()
 
 
 class Broker(StoredBus):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from datetime import timedelta
 from random import Random
 
@@ -20,13 +19,6 @@ from synergy.model.schedule import RunState
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness, Member
 
 SECOND = timedelta(seconds=1)
-
-
-@pytest.fixture
-def agents() -> Iterator[AgentHarness]:
-    agents = AgentHarness()
-    yield agents
-    agents.close()
 
 
 def once(agents: AgentHarness, name: str = "job", **fields: object) -> None:

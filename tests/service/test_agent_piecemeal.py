@@ -202,7 +202,6 @@ def test_what_is_to_be_sent_again_while_the_store_is_away_is_not_forgotten():
     member.sender.answer()
     member.deliver()
     assert agents.states() == {RunState.PROCESSED: 1}
-    agents.close()
 
 
 # Several agents, each of whose loops may be put aside, or end, at any request

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -16,13 +15,6 @@ from synergy.runtime.leaders import AGENTS
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
 
 DAY = 86_400
-
-
-@pytest.fixture
-def agents() -> Iterator[AgentHarness]:
-    agents = AgentHarness()
-    yield agents
-    agents.close()
 
 
 # Counting

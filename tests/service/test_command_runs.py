@@ -32,15 +32,9 @@ from tests.service.free_runs import (
     launch,
     unit,
 )
-from tests.service.scheduler_harness import SchedulerHarness, close_systems
+from tests.service.scheduler_harness import SchedulerHarness
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    close_systems()
 
 
 def carry_out_command(system, process="Report"):

@@ -11,21 +11,13 @@ from synergy.model.unit_of_work import UnitState
 from synergy.queries.timetable.causes import Kind
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems, copy_rows
-
-pytestmark = pytest.mark.usefixtures("_closing")
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
 
 BAD = "2015051705"
 DAY, MONTH = "2015051700", "2015050000"
 NOW = "2015052012"  # the hour that is open when a system begins
 CANCELED, DONE = UnitState.CANCELED, UnitState.PROCESSED
 FAILED, GIVEN_UP, SKIPPED = JobState.FAILED, JobState.GIVEN_UP, JobState.SKIPPED
-
-
-@pytest.fixture
-def _closing():
-    yield
-    close_systems()
 
 
 def a_system(blocking=Blocking.CHILDREN, machine=StateMachine.DISCRETE, **hour):

@@ -17,7 +17,7 @@ from synergy.queries.timetable.last_audit import last_audit
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems, copy_rows
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
 from tests.service.test_failed_jobs import (
     BAD,
     DAY,
@@ -32,14 +32,7 @@ from tests.service.test_failed_jobs import (
     settle,
 )
 
-pytestmark = pytest.mark.usefixtures("_closing")
 PROCESSED = JobState.PROCESSED
-
-
-@pytest.fixture
-def _closing():
-    yield
-    close_systems()
 
 
 def rounds(system, works, count=6):

@@ -21,18 +21,12 @@ from synergy.timetable.timetable import Timetable
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.factories import an_entry
 from tests.service.faults import FaultyStore
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 from tests.service.test_interleavings import HOURS, Play
 
 HOUR, DAY = "SiteHourly", "SiteDaily"
 EIGHT = "2015051708"
 FIRST = Qualifier.HOURLY.parse("2015051700")
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    close_systems()
 
 
 @pytest.fixture

@@ -42,13 +42,7 @@ from tests.service.free_runs import (
     launch,
     unit,
 )
-from tests.service.scheduler_harness import OPERATOR, close_systems
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    close_systems()
+from tests.service.scheduler_harness import OPERATOR
 
 
 @pytest.fixture

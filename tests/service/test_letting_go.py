@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -18,16 +18,10 @@ from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
 from synergy.worker.work_log import WorkLog
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems, copy_rows
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
 
 FIRST, SECOND, THIRD = "2015051704", "2015051705", "2015051706"
 LIMIT = 60.0  # seconds of real time that anything may take
-
-
-@pytest.fixture(autouse=True)
-def _closing() -> Iterator[None]:
-    yield
-    close_systems()
 
 
 def a_system(**fields: object) -> SchedulerHarness:

@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synergy.agent.membership import Membership
-from synergy.model.process import Deployment
 from synergy.runtime.leaders import AGENTS
-from tests.service.agent_harness import AgentHarness
-
-
-@pytest.fixture
-def agents():
-    made = AgentHarness(Deployment({}, {}))
-    yield made
-    made.close()
 
 
 class Slower:

@@ -13,16 +13,10 @@ from synergy.model.schedule import Run, RunState
 from synergy.schedule.progress.old_periods import RECENT
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.agent_harness import OPERATOR, TARGET, AgentHarness, FakeSender, Member
-from tests.service.scheduler_harness import SchedulerHarness, close_systems
+from tests.service.scheduler_harness import SchedulerHarness
 
 YEARS = 3 * 365 * 24
 LIMIT = 60  # `catchup_max`, unless a schedule says otherwise
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    close_systems()
 
 
 class Town:
@@ -126,9 +120,7 @@ def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
 
 @pytest.fixture
 def agents():
-    agents = AgentHarness(a_deployment({"site": [a_process("Site", HOURLY)]}))
-    yield agents
-    agents.close()
+    return AgentHarness(a_deployment({"site": [a_process("Site", HOURLY)]}))
 
 
 def process_each(agents: AgentHarness, first: str, number: int, generation: int = 1) -> None:

@@ -19,7 +19,7 @@ from synergy.queries.timetable.causes import Kind
 from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import a_free_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
 @pytest.fixture
@@ -27,13 +27,11 @@ def system():
     """An hourly process since midnight, at 05:30: nothing was done, 00 to 03 are late."""
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, resubmit_after=3600.0)]})
     free = {"Report": a_free_process()}
-    system = SchedulerHarness(
+    return SchedulerHarness(
         replace(deployment, processes={**deployment.processes, **free}),
         start="2015051700",
         now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC),
     )
-    yield system
-    close_systems()
 
 
 @pytest.fixture

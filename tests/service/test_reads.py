@@ -48,9 +48,7 @@ def a_site(**hourly) -> Deployment:
 @pytest.fixture
 def system():
     declared = a_site()
-    system = SchedulerHarness(Deployment({**declared.processes, "Events": EVENTS}, declared.trees))
-    yield system
-    system.store.close()
+    return SchedulerHarness(Deployment({**declared.processes, "Events": EVENTS}, declared.trees))
 
 
 @pytest.fixture
@@ -223,7 +221,6 @@ def test_a_stale_job_says_so():
     seen = jobs(reads_of(system), "Hour")["2015051705"]
     assert (seen.state, seen.is_stale) == ("noop", True)
     assert "source changed" in seen.reason
-    system.store.close()
 
 
 # Standing: is it done for good?
@@ -460,7 +457,6 @@ def test_a_job_that_reads_earlier_periods_is_not_settled_while_those_are_late():
     system.write("raw", "2015051705", 5)
     standing = reads.standing("Alert", "2015051900")
     assert (standing.late.process, standing.late.timeperiod) == ("Hour", "2015051705")
-    system.store.close()
 
 
 # The audit while a scheduler catches up
@@ -474,8 +470,7 @@ def catching_up():
     system.scheduler.run_once()
     assert system.timetable().place("Hour").level.counts[JobState.NOOP] > 100
     assert system.timetable().place("Hour").level.counts[JobState.EMBRYO] > 1000
-    yield system
-    system.store.close()
+    return system
 
 
 def test_periods_that_a_scheduler_at_work_has_not_come_to_are_explained(catching_up):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,19 +26,12 @@ from synergy.worker import command, work_log
 from tests.contract.operated import an_answer, an_operation
 from tests.deployments import site_and_client
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
-from tests.service.scheduler_harness import SchedulerHarness, close_systems
+from tests.service.scheduler_harness import SchedulerHarness
 
 DAY = 86_400
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 PassTime = Callable[[float], None]
-
-
-@pytest.fixture
-def agents() -> Iterator[AgentHarness]:
-    agents = AgentHarness()
-    yield agents
-    agents.close()
 
 
 @pytest.fixture
@@ -194,7 +187,6 @@ def test_the_scheduler_that_has_the_collector_deletes_at_the_ages_that_are_set()
     (entry,) = system.store.journal.since(0, 1)
     assert entry.seq > first.seq
     assert entry.at >= system.clock.now() - timedelta(hours=3, minutes=1)
-    close_systems()
 
 
 # The documentation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,13 +24,7 @@ from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.piecemeal import PiecemealStore
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems, copy_rows
-
-
-@pytest.fixture(autouse=True)
-def _closing() -> Iterator[None]:
-    yield
-    close_systems()
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
 
 
 def hour_and_day(machine: StateMachine = StateMachine.DISCRETE, **fields: Any):

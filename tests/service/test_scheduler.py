@@ -13,16 +13,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.queries.timetable.causes import Kind
 from synergy.worker.outcome import Nothing, Processed
 from tests.deployments import DAILY, HOURLY, MONTHLY, YEARLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
-
-pytestmark = pytest.mark.usefixtures("_closing")
-
-
-@pytest.fixture
-def _closing():
-    yield
-    close_systems()
-
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 CONTINUOUS, DISCRETE = StateMachine.CONTINUOUS, StateMachine.DISCRETE
 

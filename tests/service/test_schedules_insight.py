@@ -33,9 +33,7 @@ def agents():
     """A deployment with one process of each kind."""
     daemon = DaemonProcess(name="Agent", classname="x", token="x", present_on_boxes=(".*",))
     processes = [a_free_process(), a_process("Site", HOURLY), daemon]
-    made = AgentHarness(Deployment({process.name: process for process in processes}, {}))
-    yield made
-    made.close()
+    return AgentHarness(Deployment({process.name: process for process in processes}, {}))
 
 
 def everything(agents: AgentHarness) -> tuple[object, ...]:
@@ -446,7 +444,6 @@ def test_one_whose_program_is_gone_cannot_be_enabled(agents):
     with pytest.raises(Refused, match="report cannot be enabled: process: unknown process Report"):
         bare.actions.enable("report", ALICE, NOW)
     assert everything(agents) == before
-    bare.bus.close()
 
 
 # Removed
@@ -469,7 +466,6 @@ def test_one_that_the_context_declares_is_not_removed(agents):
     with pytest.raises(Refused, match=r"declared in context\.py and would come back"):
         declaring.actions.remove("noon", ALICE, NOW)
     assert everything(agents) == before
-    declaring.bus.close()
 
 
 # Others at the same time

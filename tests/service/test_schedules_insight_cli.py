@@ -43,24 +43,6 @@ trigger: cron 99 * * * *
 """
 
 
-@pytest.fixture
-def home(commands, deployed):
-    """Commands on a store that is there."""
-    return commands
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Writes a file, and returns its path."""
-
-    def write(text: str, name: str = "file.yaml") -> str:
-        path = tmp_path / name
-        path.write_text(text)
-        return str(path)
-
-    return write
-
-
 def everything(system) -> object:
     store = system.store
     return (

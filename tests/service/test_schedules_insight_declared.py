@@ -29,13 +29,6 @@ def a_deployment(*schedules: dict[str, Any], process: str = "Report") -> Deploym
     return Deployment({process: a_free_process(process)}, {}, declared)
 
 
-@pytest.fixture
-def agents():
-    made = AgentHarness()
-    yield made
-    made.close()
-
-
 class Deployed:
     """The same store under one deployment after the other."""
 

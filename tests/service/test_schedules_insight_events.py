@@ -18,13 +18,6 @@ ALICE = Actor("alice@services", "")
 GOOD = {"eventType": "FILE", "eventTimestamp": "2026-03-10T11:59:00Z", "eventResourceId": "/d/x"}
 
 
-@pytest.fixture
-def agents():
-    made = AgentHarness()
-    yield made
-    made.close()
-
-
 def taken(agents: AgentHarness, *items: Mapping[str, object], **given):
     return record_events(agents.store, agents.bus, items, ALICE, NOW, **given)
 

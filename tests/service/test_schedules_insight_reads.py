@@ -42,9 +42,7 @@ BOTH = {
 
 @pytest.fixture
 def agents():
-    made = AgentHarness(Deployment({"Report": a_free_process()}, {}))
-    yield made
-    made.close()
+    return AgentHarness(Deployment({"Report": a_free_process()}, {}))
 
 
 @pytest.fixture

@@ -35,8 +35,7 @@ REPORT = {
 def agents():
     made = AgentHarness(Deployment({"Report": a_free_process()}, {}))
     made.actions.create_all([HOOK, REPORT], ALICE, NOW)
-    yield made
-    made.close()
+    return made
 
 
 def everything(agents: AgentHarness) -> tuple[object, ...]:
@@ -141,7 +140,6 @@ def test_what_cannot_be_triggered(agents):
     with pytest.raises(Refused, match="report cannot be run: process: unknown process Report"):
         bare.actions.trigger("report", ALICE, NOW)
     assert everything(agents) == before
-    bare.bus.close()
 
 
 # Again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,13 +15,6 @@ from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 
 AT_NOON, AT_ONE = "2026-03-10T12:00:00Z", "2026-03-10T13:00:00Z"
 HOURLY = {"cron": "0 * * * *", "target": TARGET}
-
-
-@pytest.fixture
-def agents() -> Iterator[AgentHarness]:
-    made = AgentHarness()
-    yield made
-    made.close()
 
 
 def keys(agents: AgentHarness) -> list[tuple[str, RunState]]:

@@ -33,24 +33,6 @@ NOBODY = "no agent is at work"
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def home(commands, deployed):
-    """Commands on a store that is there."""
-    return commands
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Writes a file, and returns its path."""
-
-    def write(text: str) -> str:
-        path = tmp_path / "file.yaml"
-        path.write_text(text)
-        return str(path)
-
-    return write
-
-
 def a_run(store, **fields: object) -> Run:
     given = {
         "id": run_id("nightly", "due:x"), "schedule": "nightly", "key": "due:x", "due_at": NOW,

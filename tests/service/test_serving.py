@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from prometheus_client import generate_latest
 
 from synergy.model.box import SILENT_AFTER, ObservedProcess
@@ -18,18 +16,12 @@ from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit_standing import AuditStanding
 from synergy.queries.timetable.causes import Kind
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import SchedulerHarness, close_systems
+from tests.service.scheduler_harness import SchedulerHarness
 
 NO_AUDIT = AuditStanding(False, 0, 0, "", None)
 
 FIRST, SECOND = "2015051704", "2015051705"
 OWNER = "elsewhere/00000000-boot/{}/1/word"  # of another machine
-
-
-@pytest.fixture(autouse=True)
-def _closing() -> Iterator[None]:
-    yield
-    close_systems()
 
 
 def a_system(*periods: str, **fields: Any) -> SchedulerHarness:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -18,18 +18,12 @@ from synergy.runtime.leadership import VALID, WAIT
 from synergy.scheduler.circuit_breaker import GIVEN_UP_SECONDS
 from synergy.scheduler.scheduler import Scheduler
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 STEP = 2.0  # seconds between two turns
 SOON = 120.0  # seconds within which the trees of a lost scheduler have another one
 TREES = ("one", "two", "three", "four", "after")
 HOUR = "2015051701"
-
-
-@pytest.fixture(autouse=True)
-def _closing() -> Iterator[None]:
-    yield
-    close_systems()
 
 
 def the_world() -> SchedulerHarness:

@@ -24,7 +24,7 @@ from tests.contract.scheduled import a_run, a_schedule
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.audits import audit
 from tests.service.free_runs import a_free_process
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 NOON = datetime(2015, 5, 17, 12, 0, tzinfo=UTC)
 BAD = "2015051705"
@@ -43,8 +43,7 @@ def a_system(now=NOON, hour=None, **fields):
 
 @pytest.fixture
 def system():
-    yield a_system()
-    close_systems()
+    return a_system()
 
 
 def done(_task):
@@ -138,7 +137,6 @@ def test_what_was_given_up_is_not_well_until_a_person_acknowledges_it():
     found = look(system)
     assert found.is_well
     assert [(note.kind, note.count) for note in found.notes] == [(Remark.ACKNOWLEDGED, 1)]
-    close_systems()
 
 
 def acknowledge(system):
@@ -444,7 +442,6 @@ def test_data_that_came_late_is_a_note_until_it_should_have_been_taken_in():
     assert kinds(look(system)) == [("unexplained", "Hours", 1)]
     settle(system)
     assert look(system).is_well
-    close_systems()
 
 
 def test_what_is_kept_of_an_audit_may_be_nonsense(system):
