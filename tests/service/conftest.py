@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from synergy.model.process import Deployment
-from tests.deployments import DAILY, a_deployment, a_process
+from synergy.model.process import DaemonProcess, Deployment
+from synergy.queries.schedules.reads import ScheduleReads
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.agent_harness import AgentHarness, a_worker
 from tests.service.commands import BOX, NOW, START, Commands
+from tests.service.free_runs import a_free_process
 from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 
@@ -65,8 +67,16 @@ def file(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def agents() -> AgentHarness:
-    """Agents of a deployment without processes."""
-    return AgentHarness()
+    """Agents of a deployment with one process of each kind."""
+    daemon = DaemonProcess(name="Agent", classname="x", token="x", present_on_boxes=(".*",))
+    processes = [a_free_process(), a_process("Site", HOURLY), daemon]
+    return AgentHarness(Deployment({process.name: process for process in processes}, {}))
+
+
+@pytest.fixture
+def reads(agents: AgentHarness) -> ScheduleReads:
+    """Queries of the schedules of these agents."""
+    return ScheduleReads(agents.store, agents.deployment, agents.clock)
 
 
 @pytest.fixture

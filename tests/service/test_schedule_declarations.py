@@ -1,4 +1,4 @@
-"""Bringing the store in line with `schedule_context`: created, followed, left alone, retired."""
+"""The store follows `schedule_context`: created, changed, left alone, disabled."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 
 NOON = {"name": "noon", "target": TARGET, "trigger": "cron 0 12 * * *"}
+
+
 REPORT = {"name": "report", "process": "Report", "trigger": "every 3600"}
-LATER = NOW + timedelta(minutes=1)
 
 
 def a_deployment(*schedules: dict[str, Any], process: str = "Report") -> Deployment:

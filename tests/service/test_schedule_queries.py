@@ -1,11 +1,10 @@
-"""Looking at schedules and runs: what is shown, what is hidden, and that nothing changes."""
+"""Queries of schedules and their runs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-import orjson
 import pytest
 
 from synergy.delivery.request import failed, sent
@@ -14,22 +13,10 @@ from synergy.model.actor import Actor
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from synergy.queries.schedules.reads import ScheduleReads
-from synergy.queries.schedules.redaction import kept, shown, shown_url
-from synergy.schedule.format.read import InvalidDefinition
 from tests.contract.scheduled import a_run
-from tests.service.agent_harness import NOW, TARGET, AgentHarness
-from tests.service.free_runs import a_free_process
+from tests.service.agent_harness import NOW, TARGET
+from tests.service.schedule_kit import ALICE, BERLIN, SECRET
 
-ALICE = Actor("alice@services", "for the audit")
-BERLIN = {
-    "name": "berlin", "target": TARGET, "trigger": "cron 30 2 * * *", "zone": "Europe/Berlin",
-    "payload": "${yesterdaysDate} ${nothing} ${scheduleName}", "template_zone": "UTC",
-}  # fmt: skip
-SECRET = {
-    "name": "secret", "target": "amqp://me:s3cret@h/v?exchange=e&routing_key=k",
-    "headers": {"Authorization": "Bearer t0ken", "x-api-KEY": "k3y", "X-Plain": "plain"},
-    "trigger": "every 60", "payload": "x",
-}  # fmt: skip
 BOTH = {
     "name": "both", "target": TARGET, "timeout": "2h",
     "trigger": {"all_of": [
@@ -38,23 +25,6 @@ BOTH = {
         "every 86400",
     ]},
 }  # fmt: skip
-
-
-@pytest.fixture
-def agents():
-    return AgentHarness(Deployment({"Report": a_free_process()}, {}))
-
-
-@pytest.fixture
-def reads(agents):
-    return ScheduleReads(agents.store, agents.deployment, agents.clock)
-
-
-def as_json(value: object) -> str:
-    return orjson.dumps(value, default=dict).decode()
-
-
-# Lists
 
 
 def test_a_list_tells_what_it_does_when_it_is_due_and_how_it_went(agents, reads):
@@ -103,9 +73,6 @@ def test_one_that_waits_for_events_is_due_by_no_time(agents, reads):
     (row,) = agents.store.schedules.get(["n"])
     assert row.wake_at is not None  # the end of its wait
     assert reads.list_schedules().items[0].next_due is None
-
-
-# One schedule
 
 
 def test_the_legs_say_what_is_met_and_what_is_missing(agents, reads):
@@ -266,56 +233,6 @@ def test_runs_of_one_that_was_removed(agents, reads):
     assert reads.runs("berlin", RunState.FAILED).items == ()
 
 
-# Secrets
-
-
-def test_nothing_that_is_shown_holds_a_secret(agents, reads):
-    agents.actions.create(SECRET, ALICE, NOW)
-    id_ = agents.actions.trigger("secret", ALICE, NOW)
-    everything = as_json(
-        [
-            reads.show_schedule("secret"), reads.run(id_), reads.runs(), reads.list_schedules(),
-            reads.preview("secret"), reads.pending("secret"),
-        ]
-    )  # fmt: skip
-    for secret in ("s3cret", "t0ken", "k3y"):
-        assert secret not in everything
-    assert "plain" in everything
-    assert reads.run(id_).request["target"] == "amqp://me:***@h/v?exchange=e&routing_key=k"
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://h/x", "https://h/x"),
-        ("https://h/x?a=b", "https://h/x?a=b"),
-        ("https://h/x?token=t&a=b", "https://h/x?token=***&a=b"),
-        ("https://h/x?a=b&API_KEY=t", "https://h/x?a=b&API_KEY=***"),
-        ("https://h/x?access_token=t", "https://h/x?access_token=***"),
-        ("https://h/x?sig=t&sv=1", "https://h/x?sig=***&sv=1"),
-        ("amqps://u:p@h/v?exchange=e&routing_key=r", "amqps://u:***@h/v?exchange=e&routing_key=r"),
-        ("amqp://u:p/q@r@h/v?exchange=e", "amqp://u:***@h/v?exchange=e"),
-        ("sqs:jobs.fifo?region=eu-west-1", "sqs:jobs.fifo?region=eu-west-1"),
-    ],
-)
-def test_targets_are_shown_without_what_is_secret(url, expected):
-    assert shown_url(url) == expected
-
-
-def test_what_was_hidden_is_kept_only_where_it_was():
-    present = {"headers": {"Authorization": "t0ken", "X-B": "b"}, "target": "https://h/?key=k"}
-    assert kept(shown(present), present) == present
-    other = {"headers": {"X-B": "***", "X-Other": "***"}, "target": "https://h/?key=***&a"}
-    assert kept(other, present) == {
-        "headers": {"X-B": "b", "X-Other": "***"}, "target": "https://h/?key=***&a",
-    }  # fmt: skip
-    moved = {"headers": {"Authorization": "***"}, "target": "https://other/?key=***"}
-    assert kept(moved, present) == moved
-
-
-# One run
-
-
 def test_a_run_tells_what_it_was_answered_and_why_it_was(agents, reads):
     answers = [sent(200, b"thanks"), failed("broke", status=500, body=b"oh no")]
     member = agents.member(receiver=lambda _: answers.pop())
@@ -350,134 +267,6 @@ def test_what_failed_for_good(agents, reads):
     member.rest()
     (dead,) = reads.dead()
     assert (dead.id, dead.reason) == (id_, "never")
-
-
-# Preview
-
-
-def instants(preview) -> list[str]:
-    return [f"{due.at:%m-%dT%H:%MZ}" for due in preview.dues]
-
-
-def test_due_times_in_utc_and_in_the_zone_with_what_its_clocks_do(agents, reads):
-    agents.actions.create(BERLIN, ALICE, NOW)
-    start = datetime(2026, 3, 28, 12, 0, tzinfo=UTC)
-    preview = reads.preview("berlin", start, limit=2)
-    assert instants(preview) == ["03-29T01:00Z", "03-30T00:30Z"]
-    assert [f"{due.local:%H:%M%z}" for due in preview.dues] == ["03:00+0200", "02:30+0200"]
-    assert "02:30 does not exist" in preview.dues[0].remark
-    assert preview.dues[1].remark == ""
-    assert preview.more
-    assert preview.dialects == (
-        "cron 30 2 * * * (Unix cron, five fields): at 02:30 every day, Europe/Berlin",
-    )
-
-
-def test_a_window_includes_both_its_ends(reads):
-    data = {"name": "h", "target": TARGET, "trigger": "every 3600"}
-    start, end = NOW, NOW + timedelta(hours=2)
-    preview = reads.preview(data, start, end)
-    assert instants(preview) == ["03-10T12:00Z", "03-10T13:00Z", "03-10T14:00Z"]
-    assert not preview.more
-    assert not reads.preview(data, start, end, limit=3).more
-    assert reads.preview(data, start, end, limit=2).more
-
-
-def test_several_lines_are_merged_and_what_falls_together_comes_once(reads):
-    lines = ["0 12 * * *", "0 */6 * * *"]
-    preview = reads.preview({"name": "m", "target": TARGET, "cron": lines}, NOW, limit=4)
-    assert instants(preview) == ["03-10T12:00Z", "03-10T18:00Z", "03-11T00:00Z", "03-11T06:00Z"]
-    assert len(preview.dialects) == 2
-
-
-def test_both_dialects_are_named(reads):
-    quartz = {"name": "q", "target": TARGET, "trigger": "cron 0 0 9 ? * 2"}
-    unix = {"name": "u", "target": TARGET, "trigger": "cron 0 9 * * 2"}
-    first, second = reads.preview(quartz, NOW, limit=1), reads.preview(unix, NOW, limit=1)
-    # Quartz's 2 is Monday, Unix's is Tuesday; the 10th of March 2026 is a Tuesday
-    assert (instants(first), instants(second)) == (["03-16T09:00Z"], ["03-17T09:00Z"])
-    assert "Quartz cron" in first.dialects[0]
-    assert "Unix cron" in second.dialects[0]
-
-
-def test_nothing_is_due_before_it_begins(reads):
-    data = {"name": "h", "target": TARGET, "trigger": "every 3600", "from": "2026-03-11T00:30:00Z"}
-    assert instants(reads.preview(data, NOW, limit=1)) == ["03-11T01:00Z"]
-
-
-def test_a_one_off_job(reads):
-    data = {"target": TARGET, "when": "2026-03-11T00:30:00Z", "zone": "Asia/Tokyo"}
-    preview = reads.preview(data, NOW)
-    assert instants(preview) == ["03-11T00:30Z"]
-    assert f"{preview.dues[0].local:%H:%M}" == "09:30"
-
-
-@pytest.mark.parametrize(
-    ("trigger", "why"),
-    [
-        ({"partition": {"dataset": "d"}}, "waits for what happens"),
-        ({"elapsed": "1h"}, "its last run"),
-        (
-            {"once": "2020-01-01T00:00:00Z"},
-            "2020-01-01T00:00:00Z is past: it runs at once when it is added",
-        ),
-        (
-            {"any_of": [{"partition": "d"}, {"once": "2020-01-01T00:00:00Z"}]},
-            "it runs at once when it is added",
-        ),
-        ({"once": "2027-01-01T00:00:00Z"}, "not due in this time"),
-        ("cron 0 0 0 1 1 ? 2027", "not due in this time"),
-    ],
-)
-def test_why_nothing_is_due(reads, trigger, why):
-    end = datetime(2026, 12, 31, tzinfo=UTC)
-    preview = reads.preview({"name": "n", "target": TARGET, "trigger": trigger}, NOW, end)
-    assert preview.dues == ()
-    assert why in preview.why_none
-
-
-def test_a_one_off_that_is_stored_is_not_said_to_run_once_more(agents, reads):
-    agents.add("past", trigger={"once": "2020-01-01T00:00:00Z"})
-    assert reads.preview("past").why_none == "not due in this time"
-
-
-def test_a_one_off_before_its_schedules_first_instant_is_due_then(reads):
-    data = {"name": "n", "target": TARGET, "trigger": {"once": "2020-01-01T00:00:00Z"},
-            "from": "2026-03-11T00:30:00Z"}  # fmt: skip
-    assert instants(reads.preview(data, NOW)) == ["03-11T00:30Z"]
-
-
-def test_the_body_of_the_first_due_time_and_the_names_that_nobody_knows(agents, reads):
-    preview = reads.preview(BERLIN, datetime(2026, 3, 11, tzinfo=UTC), limit=1)
-    assert preview.body == "2026-03-10 ${nothing} berlin"
-    assert preview.unknown == ("nothing",)
-    worker = reads.preview({"name": "r", "process": "Report", "trigger": "every 60"}, limit=1)
-    assert (worker.body, worker.unknown) == (None, ())
-
-
-def test_a_payload_that_lies_apart_is_previewed_too(agents, reads):
-    data = {**BERLIN, "payload": "${scheduleName} ${what} " + "x" * 70_000}
-    agents.actions.create(data, ALICE, NOW)
-    preview = reads.preview("berlin", limit=1)
-    assert preview.body.startswith("berlin ${what} xxx")
-    assert len(preview.body) < 20_000
-    assert preview.unknown == ("what",)
-    assert any("${what}" in warning for warning in preview.warnings)
-
-
-def test_the_run_id_of_a_preview_is_the_one_that_it_will_have(agents, reads):
-    data = {**BERLIN, "payload": "${runId}", "cron": "*/5 * * * *", "trigger": None}
-    member = agents.member()
-    agents.actions.create(data, ALICE, NOW, enable=True)
-    promised = reads.preview("berlin", NOW + timedelta(seconds=1), limit=1).body
-    agents.advance(member, 300)
-    assert [request.body.decode() for request in member.sender.requests] == [promised]
-
-
-def test_a_definition_that_is_wrong_is_refused_with_all_its_mistakes(reads):
-    with pytest.raises(InvalidDefinition) as caught:
-        reads.preview({"name": "x", "target": "ftp://x", "trigger": "every 0"})
-    assert len(caught.value.mistakes) == 2
 
 
 def test_looking_changes_nothing(agents, reads):

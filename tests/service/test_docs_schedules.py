@@ -1,21 +1,29 @@
-"""The pages about schedules: what they show can be typed, and means what they say."""
+"""The pages about schedules: commands, files and links on them are valid."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from synergy.cli import main
 from synergy.cli.input_files import read_documents
+from synergy.config.loader import check
 from synergy.delivery.headers import check_content_type, check_headers
 from synergy.delivery.target import parse_target
 from synergy.schedule.format.read import Known, read, warnings
 
+PROJECT = Path(__file__).resolve().parents[2]
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
 PAGES = [DOCS / "schedules.md", DOCS / "operations.md", *sorted((DOCS / "howto").glob("*.md"))]
+
+
 KNOWN = Known(None, parse_target, check_headers, check_content_type)
 
 
@@ -29,6 +37,8 @@ SCHEDULES = [
     for page in PAGES
     for number, text in enumerate(blocks(page, "yaml"))
 ]
+
+
 COMMANDS = sorted(
     {
         command
@@ -63,3 +73,37 @@ def test_each_command_on_a_page_can_be_typed(command):
 def test_each_link_on_a_page_leads_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+\.md)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).is_file(), target
+
+
+def test_the_schedule_of_the_readme_is_one(home, file):
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
+    assert text.count("\n") == 3
+    assert "tell-sales would be added" in home.ok("schedule", "add", file(text), "--dry-run")
+    assert "warning" not in home.err
+
+
+def uncommented(context: str) -> str:
+    """What `context.py` is when its examples are taken in, as it says."""
+    head, examples = context.split("schedule_context: dict[str, object] = {\n")
+    examples, program = examples.split("}\n\n# The program that they run")
+    entries = re.findall(r'^    # "[\w-]+": schedule_.*?^    # \),$', examples, re.M | re.S)
+    (process,) = re.findall(r'^# "\w+": freerun_.*?^# \),$', program, re.M | re.S)
+    names = "all_of, cron, event, freerun_context_entry, schedule_context_entry, webhook"
+    schedules = re.sub(r"^    # ?", "    ", "\n".join(entries), flags=re.M)
+    declared = re.sub(r"^# ?", "    ", process, flags=re.M)
+    end = "}\n\ntimetable_context = "
+    head = head.replace(end, f"{declared}\n{end}")
+    imports = f"from synergy.config.context import {names}\n"
+    return f"{imports}{head}schedule_context = {{\n{schedules}\n}}\n"
+
+
+def test_the_examples_of_context_py_can_be_uncommented(tmp_path):
+    shutil.copytree(PROJECT / "settings", tmp_path / "settings")
+    text = uncommented((PROJECT / "context.py").read_text())
+    (tmp_path / "context.py").write_text(text)
+    found = check(tmp_path, {"SYNERGY_HOME": str(tmp_path / "home")}, imports=False)
+    assert (found.mistakes, found.warnings) == ((), ())
+    declared = found.deployment.schedules
+    assert set(declared) == {"after-files", "after-files-again", "nightly", "daily-numbers"}
+    first, again = declared["after-files"], declared["after-files-again"]
+    assert {**first, "name": ""} == {**again, "name": ""}

@@ -1,36 +1,19 @@
-"""What somebody sees who works with schedules from the command line, and is told to do next."""
+"""What the commands of schedules advise to do next, and how they print tables."""
 
 from __future__ import annotations
-
-import json
-import re
-import shutil
-from pathlib import Path
 
 import pytest
 
 from synergy.agent.membership import DECIDER
 from synergy.cli import schedule_tables
 from synergy.commands.run_units import unit_of
-from synergy.config.loader import check
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunState, Schedule, run_id
 from synergy.model.unit_of_work import Hint
+from tests.service.cli_schedule_kit import NIGHTLY
 from tests.service.commands import NOW
 
-YAML = """
-name: nightly
-target: https://user.example.com/hook
-payload: {"day": "${yesterday}"}
-trigger: cron 30 2 * * *
-"""
-IMPORT = """
-name: import-orders
-target: https://user.example.com/hook
-trigger: {event: {type: FILE, resource: /data/in, life: 1h}}
-"""
 NOBODY = "no agent is at work"
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def a_run(store, **fields: object) -> Run:
@@ -44,11 +27,8 @@ def a_run(store, **fields: object) -> Run:
     return run
 
 
-# What to do next
-
-
 def test_where_no_agent_is_at_work_what_waits_for_one_says_so(home, deployed, file):
-    path = file(YAML)
+    path = file(NIGHTLY)
     home.ok("schedule", "add", path, "--enable")
     for argv in (["list"], ["show", "nightly"], ["pending"], ["trigger", "nightly", "--dry-run"]):
         home.ok("schedule", *argv)
@@ -100,7 +80,7 @@ def test_a_refused_address_names_the_setting_that_allows_it(home, deployed):
 
 
 def test_a_run_that_is_only_thought_of_has_no_id(home, file):
-    home.ok("schedule", "add", file(YAML))
+    home.ok("schedule", "add", file(NIGHTLY))
     assert home.json("schedule", "trigger", "nightly", "--dry-run")["run"] is None
     assert home.json("schedule", "trigger", "nightly")["run"]
 
@@ -120,7 +100,7 @@ def test_what_caused_a_run(home, deployed):
 
 
 def test_a_disabled_schedule_names_the_command_that_lets_it_begin(home, file):
-    home.ok("schedule", "add", file(YAML))
+    home.ok("schedule", "add", file(NIGHTLY))
     home.ok("schedule", "show", "nightly")
     assert "launch.py schedule enable nightly" in home.err
 
@@ -131,7 +111,7 @@ def test_what_is_to_be_canceled_and_is_neither_run_nor_job(home):
 
 
 def test_a_name_that_is_misspelt_is_answered_with_the_one_that_is_meant(home, deployed, file):
-    path = file(YAML)
+    path = file(NIGHTLY)
     home.ok("schedule", "add", path)
     for argv in (
         ["show", "nigthly"],
@@ -159,20 +139,6 @@ def test_what_is_meant_is_found_among_very_many_by_few_looks(home, deployed):
     assert "did you mean tenant-1234-report?" in home.err
 
 
-def test_an_event_for_a_schedule_that_is_disabled(home, file):
-    home.ok("schedule", "add", file(IMPORT))
-    assert "no schedule listens to it that is enabled" in home.ok(
-        "event", "emit", "FILE", "/data/in/x"
-    )
-
-
-def test_events_are_listed_with_their_partitions(home):
-    home.ok("event", "emit", "PARTITION", "visits", "--partitions", "5", "--id", "load-1")
-    header, line = home.ok("event", "list").splitlines()
-    assert header.split()[3] == "partitions"
-    assert line.split()[3] == "5"
-
-
 def test_which_jobs_are_shown_only_by_the_name_of_their_schedule(home, file):
     shown = " ".join(home.ok("schedule", "pending", "-h").split())
     assert "its job that still collects events (pending_trigger)" in shown
@@ -184,7 +150,7 @@ NOWHERE = "no box that ever reported runs Program"
 
 def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypatch, deployed, file):
     monkeypatch.setenv("SYNERGY_CONTEXT", "tests.acceptance.deployments.free")
-    home.ok("schedule", "add", file(YAML))
+    home.ok("schedule", "add", file(NIGHTLY))
     assert "no box" not in home.err  # it is sent by an agent
     home.ok("schedule", "add", file("name: report\nprocess: Program\ntrigger: at 02:00\n"))
     other = file("name: other\nprocess: Program\ntrigger: at 02:00\n")
@@ -208,88 +174,14 @@ def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypat
     assert warned() == [True, True]
 
 
-# What was probably not meant
-
-
 def test_a_name_in_a_payload_that_nobody_knows_is_told_wherever_it_can_be_mended(home, file):
-    path = file(YAML)
+    path = file(NIGHTLY)
     for argv in (
         ["add", path, "--dry-run"], ["add", path], ["edit", "nightly", path],
         ["show", "nightly"], ["preview", "nightly"], ["preview", "--file", path],
     ):  # fmt: skip
         home.ok("schedule", *argv)
         assert "${yesterday} is unknown and stays as it is" in home.err, argv
-
-
-def test_a_preview_to_before_its_beginning(home, file):
-    argv = ["schedule", "preview", "--file", file(YAML), "--from", "2026-12-01"]
-    assert home.run(*argv, "--to", "2026-11-30") == 2
-    assert "--from comes after --to" in home.err
-    assert "not due in this time" in home.ok(*argv, "--to", "2026-12-01")
-
-
-PARTS = """
-name: parts
-target: https://user.example.com/
-payload: here
-trigger: {any_of: [{all_of: [at 06:00, {partition: visits}]}, every 3600]}
-"""
-
-
-def test_a_preview_of_times_that_are_not_enough(home, file):
-    shown = home.ok("schedule", "preview", "--file", file(PARTS))
-    assert "it runs when all of it is" in home.err
-    assert "at 06:00 every day, UTC; every 3600: every hour" in shown
-    home.ok("schedule", "preview", "--file", file(YAML))
-    assert "it runs when all of it is" not in home.err
-
-
-def test_a_preview_of_what_is_sent_when_something_happens(home, file):
-    shown = home.ok("schedule", "preview", "--file", file(IMPORT + "payload: here\n"))
-    assert "what a run would send:\nhere\n" in shown
-    assert "what the first of them would send:\nhere\n" in home.ok(
-        "schedule", "preview", "--file", file(PARTS)
-    )
-
-
-RELATIVE = "is no path from /, nor one like s3://bucket/key"
-USELESS = "partitions of a {} count nothing: only a PARTITION's do"
-
-
-@pytest.mark.parametrize(
-    ("argv", "warning"),
-    [
-        (["FILE", "data/in/x.csv"], f"'data/in/x.csv' {RELATIVE}"),
-        (["FILE", "./x"], RELATIVE),
-        (["FILE", "c:x"], RELATIVE),
-        (["FILE", "/data/in/x.csv"], None),
-        (["FILE", "s3://bucket/in/x"], None),
-        (["FILE", "hdfs:/in/x"], None),
-        (["TABLE", "orders"], None),
-        (["PARTITION", "orders", "--partitions", "5"], None),
-        (["TABLE", "orders", "--partitions", "5"], USELESS.format("TABLE")),
-        (["FILE", "/x", "--partitions", "1"], USELESS.format("FILE")),
-    ],
-)  # fmt: skip
-def test_an_event_that_probably_nobody_hears_of(home, argv, warning):
-    for option in ((), ("--dry-run",), ("--json",)):
-        home.ok("event", "emit", *argv, *option)
-        assert ("warning: " in home.err) is (warning is not None)
-        assert (warning or "") in home.err
-    assert len(home.json("event", "list")["items"]) == 2
-
-
-def test_the_warnings_about_many_events_end(home, file):
-    at = "2015-05-20T12:00:00Z"
-    events = [{"eventType": "FILE", "eventResourceId": f"{n}", "eventTimestamp": at}
-              for n in range(12)]  # fmt: skip
-    home.ok("event", "emit", "--file", file("\n".join(map(json.dumps, events))))
-    warnings = [line for line in home.err.splitlines() if line.startswith("warning: ")]
-    assert [line[:17] for line in warnings[::10]] == ["warning: event 1:", "warning: and 2 mo"]
-    assert len(warnings) == 11
-
-
-# Files
 
 
 def test_a_file_that_begins_like_json_may_be_yaml(home, file):
@@ -314,9 +206,6 @@ def test_a_file_that_begins_like_json_and_is_neither(home, file, text, words):
     assert words in home.err
 
 
-# Tables
-
-
 def test_what_programs_and_receivers_wrote_stays_on_its_line(home, deployed):
     reason = "failed: no disk\n\tat all \x1b[31mred" + "!" * 200
     answer = {"at": "2015-05-20T12:00:00Z", "outcome": "failed", "status": 500, "seconds": 1.5,
@@ -334,7 +223,7 @@ def test_what_programs_and_receivers_wrote_stays_on_its_line(home, deployed):
 
 
 def test_a_list_has_reasons_only_where_there_are_some(home, file):
-    home.ok("schedule", "add", file(YAML), "--enable")
+    home.ok("schedule", "add", file(NIGHTLY), "--enable")
     assert "reason" not in home.ok("schedule", "list")
     home.ok("schedule", "disable", "nightly", "--reason", "the disk is full")
     listed = home.ok("schedule", "list")
@@ -351,40 +240,3 @@ def test_words_take_what_room_a_terminal_has(monkeypatch, columns, longest):
     shown = str(rows[0][1])
     assert longest - 5 <= len(shown) <= longest
     assert shown.endswith("word...")
-
-
-# The README, and the examples of context.py
-
-
-def test_the_schedule_of_the_readme_is_one(home, file):
-    (text,) = re.findall(r"^```yaml\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
-    assert text.count("\n") == 3
-    assert "tell-sales would be added" in home.ok("schedule", "add", file(text), "--dry-run")
-    assert "warning" not in home.err
-
-
-def uncommented(context: str) -> str:
-    """What `context.py` is when its examples are taken in, as it says."""
-    head, examples = context.split("schedule_context: dict[str, object] = {\n")
-    examples, program = examples.split("}\n\n# The program that they run")
-    entries = re.findall(r'^    # "[\w-]+": schedule_.*?^    # \),$', examples, re.M | re.S)
-    (process,) = re.findall(r'^# "\w+": freerun_.*?^# \),$', program, re.M | re.S)
-    names = "all_of, cron, event, freerun_context_entry, schedule_context_entry, webhook"
-    schedules = re.sub(r"^    # ?", "    ", "\n".join(entries), flags=re.M)
-    declared = re.sub(r"^# ?", "    ", process, flags=re.M)
-    end = "}\n\ntimetable_context = "
-    head = head.replace(end, f"{declared}\n{end}")
-    imports = f"from synergy.config.context import {names}\n"
-    return f"{imports}{head}schedule_context = {{\n{schedules}\n}}\n"
-
-
-def test_the_examples_of_context_py_can_be_uncommented(tmp_path):
-    shutil.copytree(PROJECT / "settings", tmp_path / "settings")
-    text = uncommented((PROJECT / "context.py").read_text())
-    (tmp_path / "context.py").write_text(text)
-    found = check(tmp_path, {"SYNERGY_HOME": str(tmp_path / "home")}, imports=False)
-    assert (found.mistakes, found.warnings) == ((), ())
-    declared = found.deployment.schedules
-    assert set(declared) == {"after-files", "after-files-again", "nightly", "daily-numbers"}
-    first, again = declared["after-files"], declared["after-files-again"]
-    assert {**first, "name": ""} == {**again, "name": ""}

@@ -1,4 +1,4 @@
-"""Asking for something of runs: by hand, again, canceled; with agents and workers that do it."""
+"""Runs of schedules are triggered by hand, and launched again after a failure."""
 
 from __future__ import annotations
 
@@ -7,70 +7,21 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.commands.run_units import launch_worker
 from synergy.delivery.request import failed, sent
 from synergy.errors import MessagingUnavailable, NotFound, Refused
-from synergy.model.actor import Actor
-from synergy.model.process import Deployment
-from synergy.model.schedule import Run, RunChange, RunState, run_id
-from synergy.model.unit_of_work import Hint, UnitMove, UnitState
+from synergy.model.schedule import RunState
+from synergy.model.unit_of_work import UnitState
 from synergy.queries.schedules.retries import failed_runs
 from synergy.storage.sqlite.runs import SqliteRuns
-from tests.service.agent_harness import NOW, TARGET, AgentHarness
-from tests.service.free_runs import a_free_process
-
-ALICE = Actor("alice@services", "for the audit")
-HOOK = {
-    "name": "hook", "target": TARGET, "trigger": "cron 0 3 * * *",
-    "payload": '{"at": "${scheduledTime}", "of": "${scheduleName}", "is": "${runId}", "${x}": 1}',
-    "headers": {"X-A": "b"}, "budget": "10s", "constraints": [{"concurrency": 1}],
-}  # fmt: skip
-REPORT = {
-    "name": "report", "process": "Report", "arguments": {"n": 1}, "trigger": "every 3600",
-    "constraints": [{"concurrency": 1}],
-}  # fmt: skip
+from tests.service.agent_harness import NOW, AgentHarness
+from tests.service.schedule_kit import ALICE, HOOK, WAITING_REPORT, a_run, everything, run_of
 
 
 @pytest.fixture
-def agents():
-    made = AgentHarness(Deployment({"Report": a_free_process()}, {}))
-    made.actions.create_all([HOOK, REPORT], ALICE, NOW)
-    return made
-
-
-def everything(agents: AgentHarness) -> tuple[object, ...]:
-    """All that a refusal must leave as it was."""
-    return agents.runs(), dict(agents.store.status().rows), agents.store.journal.last_seq()
-
-
-def run_of(agents: AgentHarness, id_: str) -> Run:
-    (run,) = agents.store.runs.get([id_])
-    return run
-
-
-def a_run(agents: AgentHarness, state: RunState, schedule: str = "hook", **fields: object) -> Run:
-    """A run in a state, as an agent has left it."""
-    key = str(fields.pop("key", f"due:{state.value}"))
-    request = {"target": TARGET, "body": "x"} if schedule == "hook" else {"process": "Report"}
-    given = {
-        "id": run_id(schedule, key), "schedule": schedule, "key": key, "due_at": NOW,
-        "version": 1, "state": state, "created_at": NOW, "request": request,
-        "program": "https://receiver.example:443" if schedule == "hook" else "Report",
-        "finished_at": NOW if state.is_finished else None, **fields,
-    }  # fmt: skip
-    (run,) = agents.store.runs.create([Run(**given)], "an agent")
-    return run
-
-
-def with_unit(agents: AgentHarness, run: Run) -> Run:
-    """The same with its unit of work."""
-    process = agents.deployment.freerun()["Report"]
-    with agents.store.batch() as batch:
-        launch_worker(agents.store, agents.bus, [run], process, NOW, "an agent", batch)
-    return run
-
-
-# By hand
+def agents(agents):
+    """Agents with the schedules `hook` and `report`."""
+    agents.actions.create_all([HOOK, WAITING_REPORT], ALICE, NOW)
+    return agents
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
@@ -140,9 +91,6 @@ def test_what_cannot_be_triggered(agents):
     with pytest.raises(Refused, match="report cannot be run: process: unknown process Report"):
         bare.actions.trigger("report", ALICE, NOW)
     assert everything(agents) == before
-
-
-# Again
 
 
 def test_a_delivery_that_failed_is_sent_again_with_its_key_and_a_fresh_budget(agents):
@@ -242,101 +190,6 @@ def test_what_failed_and_was_not_taken_up_is_listed_newest_first(agents):
     assert [run.id for run in failed_runs(agents.store)] == [new.id, hook.id]
     assert [run.id for run in failed_runs(agents.store, limit=1)] == [new.id]
     assert [run.id for run in failed_runs(agents.store, "hook")] == [hook.id]
-
-
-# Canceled
-
-
-@pytest.mark.parametrize(
-    "state", [RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH, RunState.LAUNCHED]
-)
-def test_what_has_not_begun_is_canceled(agents, state):
-    run = a_run(agents, state, not_before=NOW + timedelta(hours=1))
-    agents.actions.cancel(run.id, ALICE, NOW, dry_run=True)
-    assert run_of(agents, run.id) == run
-    agents.actions.cancel(run.id, ALICE, NOW)
-    after = run_of(agents, run.id)
-    assert (after.state, after.reason, after.finished_at) == (
-        RunState.CANCELED, "for the audit", NOW,
-    )  # fmt: skip
-    member = agents.member()
-    agents.clock.advance(7200)
-    member.rest()
-    assert member.sender.requests == []
-    assert run_of(agents, run.id) == after
-
-
-def test_with_a_worker_s_run_its_unit_is_canceled(agents):
-    run = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
-    agents.actions.cancel(run.id, ALICE, NOW)
-    assert run_of(agents, run.id).state is RunState.CANCELED
-    (unit,) = agents.store.units.get([run.id])
-    assert (unit.state, unit.reason) == (UnitState.CANCELED, "for the audit")
-    agents.member().rest()
-    assert run_of(agents, run.id).state is RunState.CANCELED
-
-
-def test_what_is_under_way_or_over_is_not_canceled(agents):
-    being_sent = a_run(agents, RunState.LAUNCHED, owner="an agent")
-    worked_on = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
-    (unit,) = agents.store.units.get([worked_on.id])
-    assert agents.store.units.claim([Hint(unit.id, unit.attempt)], "a worker", NOW)
-    ended = [a_run(agents, state, key=f"due:{state}") for state in RunState if state.is_finished]
-    before = everything(agents)
-    for run, reason in (
-        (being_sent, "just being sent"),
-        (worked_on, f"launch.py unit cancel {worked_on.id}"),
-        *((run, f"is {run.state.value}: it has ended") for run in ended),
-    ):
-        with pytest.raises(Refused, match=reason):
-            agents.actions.cancel(run.id, ALICE, NOW)
-    assert everything(agents) == before
-
-
-def test_a_worker_that_begins_at_that_moment_wins(agents, monkeypatch):
-    run = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
-    before = agents.runs()
-    move = type(agents.store.units).move
-
-    def begun_first(self, moves, now):
-        monkeypatch.undo()
-        assert self.claim([Hint(run.id, 1)], "a worker", now)
-        return move(self, moves, now)
-
-    monkeypatch.setattr(type(agents.store.units), "move", begun_first)
-    # What the worker did in our batch went with it; the second time round nobody interferes.
-    agents.actions.cancel(run.id, ALICE, NOW)
-    assert before != agents.runs()
-    (unit,) = agents.store.units.get([run.id])
-    assert unit.state is UnitState.CANCELED
-
-
-def test_a_run_whose_unit_was_canceled_by_itself_can_be_canceled_too(agents):
-    run = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
-    (unit,) = agents.store.units.get([run.id])
-    canceled = UnitMove(
-        unit.id, unit.state, unit.attempt, UnitState.CANCELED, "", "bob", next_attempt=True
-    )
-    assert agents.store.units.move([canceled], NOW) == []
-    agents.actions.cancel(run.id, ALICE, NOW)
-    assert run_of(agents, run.id).state is RunState.CANCELED
-
-
-def test_a_run_that_keeps_changing_is_not_canceled(agents, monkeypatch):
-    run = a_run(agents, RunState.PENDING_CONSTRAINT)
-    before = everything(agents)
-
-    def refused(self, changes: list[RunChange]) -> list[RunChange]:
-        return list(changes)
-
-    monkeypatch.setattr(SqliteRuns, "change", refused)
-    with pytest.raises(Refused, match="keeps changing"):
-        agents.actions.cancel(run.id, ALICE, NOW)
-    monkeypatch.undo()
-    assert everything(agents) == before
-
-
-# The broker is away: messages leave after the commit
 
 
 @pytest.fixture

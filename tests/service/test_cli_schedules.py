@@ -1,9 +1,8 @@
-"""The families schedule and event, and what queue says of failed runs, as people type them."""
+"""`launch.py schedule`: schedules and runs from the command line."""
 
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 import sys
 
@@ -12,43 +11,8 @@ import pytest
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunState, run_id
 from synergy.storage.sqlite import SqliteStore
+from tests.service.cli_schedule_kit import TWO, WRONG, everything
 from tests.service.commands import NOW
-
-YAML = """
-name: nightly
-target: https://user.example.com/hook?token=t0ken
-headers: {Authorization: Bearer s3cret}
-payload: |
-  {"day": "${yesterdaysDate}", "what": "${nothing}"}
-trigger: cron 30 2 * * *
-zone: Europe/Berlin
----
-name: hourly
-target: sqs:jobs
-trigger: every 3600
-"""
-LOADS = """
-name: loads
-target: https://user.example.com/
-trigger: {partition: {dataset: visits, n: 2}}
-"""
-WRONG = """
-name: first
-target: ftp://x
-trigger: every 0
----
-name: second
-target: https://x.example.com/
-trigger: cron 99 * * * *
-"""
-
-
-def everything(system) -> object:
-    store = system.store
-    return (
-        store.schedules.find(1000), store.runs.find(limit=1000), store.events.find(1000),
-        dict(store.status().rows), store.journal.last_seq(),
-    )  # fmt: skip
 
 
 def a_failed_run(store: SqliteStore, schedule: str = "hourly", **fields: object) -> Run:
@@ -115,11 +79,8 @@ def test_wrong_usage_says_what_is_right_and_does_nothing(home, deployed, argv, w
     assert everything(deployed) == before
 
 
-# Adding
-
-
 def test_a_file_of_schedules_is_added_and_shown(home, file):
-    said = home.ok("schedule", "add", file(YAML))
+    said = home.ok("schedule", "add", file(TWO))
     assert "nightly added; it is disabled: launch.py schedule enable nightly" in said
     listed = home.ok("schedule", "list")
     assert "at 02:30 every day, Europe/Berlin: sends to https://user.example.com/hook" in listed
@@ -153,7 +114,7 @@ def test_what_is_there_already_is_told_as_such(home, file):
 
 def test_a_file_with_mistakes_lists_all_of_them_and_adds_nothing(home, deployed, file):
     before = everything(deployed)
-    assert home.run("schedule", "add", file(WRONG + "---\n" + YAML)) == 2
+    assert home.run("schedule", "add", file(WRONG + "---\n" + TWO)) == 2
     lines = home.err.splitlines()
     assert [line.split(": ")[1] for line in lines[:-1]] == ["first", "first", "second"]
     assert lines[-1] == "3 mistakes; nothing was done"
@@ -171,7 +132,7 @@ def test_a_file_that_cannot_be_read(home, deployed, file, tmp_path):
 
 
 def test_dry_runs_show_and_do_nothing(home, deployed, file):
-    path = file(YAML)
+    path = file(TWO)
     before = everything(deployed)
     assert "nightly would be added; next due" in home.ok(
         "schedule", "add", path, "--enable", "--dry-run"
@@ -197,8 +158,8 @@ def test_dry_runs_show_and_do_nothing(home, deployed, file):
 
 
 def test_changes_and_what_is_refused(home, deployed, file):
-    home.ok("schedule", "add", file(YAML))
-    assert home.run("schedule", "add", file(YAML)) == 4
+    home.ok("schedule", "add", file(TWO))
+    assert home.run("schedule", "add", file(TWO)) == 4
     assert "there are already hourly, nightly" in home.err
     assert "next due 2015-05-20 13:00:00Z" in home.ok("schedule", "enable", "hourly")
     assert home.run("schedule", "enable", "hourly") == 4
@@ -206,7 +167,7 @@ def test_changes_and_what_is_refused(home, deployed, file):
     assert "hourly changed to version 2; next due 2015-05-20 12:01:00Z" in home.ok(
         "schedule", "edit", "hourly", edited
     )
-    assert home.run("schedule", "edit", "hourly", file(YAML)) == 2
+    assert home.run("schedule", "edit", "hourly", file(TWO)) == 2
     assert "holds 2 schedules" in home.err
     assert home.ok("schedule", "disable", "hourly", "--reason", "too often") == "hourly disabled\n"
     assert home.run("schedule", "disable", "hourly") == 4
@@ -215,11 +176,8 @@ def test_changes_and_what_is_refused(home, deployed, file):
     assert home.run("schedule", "remove", "hourly") == 3
 
 
-# Runs
-
-
 def test_a_run_by_hand(home, file):
-    home.ok("schedule", "add", file(YAML))
+    home.ok("schedule", "add", file(TWO))
     id_ = home.json("schedule", "trigger", "hourly", "--reason", "a test")["run"]
     (run,) = home.json("schedule", "runs", "hourly")["items"]
     assert (run["id"], run["state"]) == (id_, "launched")
@@ -229,7 +187,7 @@ def test_a_run_by_hand(home, file):
 
 
 def test_what_failed_is_shown_and_launched_again(home, deployed, file):
-    home.ok("schedule", "add", file(YAML))
+    home.ok("schedule", "add", file(TWO))
     run = a_failed_run(deployed.store)
     shown = home.ok("schedule", "run", run.id)
     assert "timeout" in shown
@@ -259,61 +217,6 @@ def test_a_one_off_job_begins_by_itself_and_is_canceled_by_its_name(home, file):
     (run,) = home.json("schedule", "runs", "once")["items"]
     assert (run["state"], run["due_at"]) == ("canceled", "2015-05-21T00:00:00Z")
     assert home.run("schedule", "cancel", "once") == 4
-
-
-# Preview
-
-
-def test_a_preview_of_what_is_stored_and_of_what_is_only_written(home, deployed, file):
-    home.ok("schedule", "add", file(YAML))
-    before = everything(deployed)
-    shown = home.ok("schedule", "preview", "nightly", "--from", "2026-03-28", "--to", "2026-03-30")
-    assert "2026-03-29 01:00:00Z" in shown
-    assert "03:00:00 +0200" in shown
-    assert "02:30 does not exist" in shown
-    assert "Unix cron" in shown
-    assert "warning: payload: ${nothing} is unknown and stays as it is" in home.err
-    one = file("name: x\ntarget: sqs:jobs\ntrigger: every 60\n", "one.yaml")
-    found = home.json("schedule", "preview", "--file", one, "--limit", "2")
-    assert [due["at"] for due in found["dues"]] == ["2015-05-20T12:00:00Z", "2015-05-20T12:01:00Z"]
-    assert found["more"] is True
-    assert home.run("schedule", "preview", "--file", file(WRONG)) == 2
-    assert everything(deployed) == before
-
-
-# Events
-
-
-def test_events_one_by_one(home, file):
-    home.ok("schedule", "add", file(LOADS), "--enable")
-    said = home.ok("event", "emit", "PARTITION", "visits", "--partitions", "2", "--id", "a")
-    assert "taken: PARTITION visits 2015-05-20 12:00:00Z" in said
-    assert "listening: loads" in said
-    assert "no agent has looked at it yet" in home.err
-    assert "was there before, as a" in home.ok("event", "emit", "PARTITION", "visits", "--id", "a")
-    found = home.json("event", "emit", "PARTITION", "visits", "--id", "a")
-    assert [event["new"] for event in found["events"]] == [False]
-    assert found["effects"]["schedules"] == ["loads"]
-    assert found["effects"]["is_decided"] is False
-    home.ok("event", "emit", "FILE", "/d/x", "--at", "2015-05-20 11:00:00")
-    items = home.json("event", "list")["items"]
-    assert [(event["seq"], event["resource"]) for event in items] == [(2, "/d/x"), (1, "visits")]
-    assert items[0]["timestamp"] == "2015-05-20T11:00:00Z"
-    assert "no schedule listens" in home.ok("event", "emit", "FILE", "/d/y")
-    assert "/d/y" in home.ok("event", "list", "--limit", "1")
-    assert "--cursor" in home.err
-
-
-def test_events_of_a_file_are_taken_all_or_none(home, deployed, file):
-    good = {"eventType": "FILE", "eventResourceId": "/d", "eventTimestamp": "2015-05-20T11:00:00Z"}
-    before = everything(deployed)
-    wrong = file("\n".join(map(json.dumps, [good, {**good, "eventType": "X"}, {}])))
-    assert home.run("event", "emit", "--file", wrong) == 2
-    assert [line.split(": ")[1] for line in home.err.splitlines()[:2]] == ["event 2", "event 3"]
-    assert everything(deployed) == before
-    right = file("\n".join(json.dumps({**good, "id": str(n % 30)}) for n in range(40)))
-    assert "30 of 40 taken" in home.ok("event", "emit", "--file", right)
-    assert len(home.json("event", "list", "--limit", "100")["items"]) == 30
 
 
 @pytest.mark.parametrize("noun", ["schedule", "event", "queue"])

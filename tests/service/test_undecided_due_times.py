@@ -1,46 +1,16 @@
-"""Schedules that are edited, disabled, removed and added again while something is under way."""
+"""Due times without a decision when a schedule changes, and unreadable definitions."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 
 from synergy.delivery.request import sent
-from synergy.errors import Refused
 from synergy.model.schedule import RunState, Schedule
 from synergy.queries.schedules.reads import ScheduleReads
-from synergy.queries.schedules.redaction import shown_url
-from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
+from tests.service.agent_harness import NOW, OPERATOR, TARGET
+from tests.service.schedule_kit import edit, keys
 
-AT_NOON, AT_ONE = "2026-03-10T12:00:00Z", "2026-03-10T13:00:00Z"
 HOURLY = {"cron": "0 * * * *", "target": TARGET}
-
-
-def keys(agents: AgentHarness) -> list[tuple[str, RunState]]:
-    return [(run.key, run.state) for run in agents.runs()]
-
-
-def edit(agents: AgentHarness, name: str, data: dict[str, object]) -> None:
-    agents.actions.replace(name, data, OPERATOR, agents.clock.now())
-
-
-@pytest.mark.parametrize(
-    ("fields", "first", "second"),
-    [
-        ({"cron": "0 0 1 1 *", "first_run": "immediately"}, "first", "first/2"),
-        ({"when": AT_NOON}, f"due:{AT_NOON}", f"due:{AT_NOON}/2"),
-    ],
-)
-def test_what_is_added_again_under_a_name_has_runs_of_its_own(agents, fields, first, second):
-    member = agents.member()
-    for key in (first, second):
-        agents.add("job", **fields)
-        member.rest()
-        assert keys(agents)[-1] == (key, RunState.PROCESSED)
-        agents.actions.remove("job", OPERATOR, agents.clock.now())
-        agents.clock.advance(1)
-    assert len(member.sender.requests) == 2
 
 
 def test_a_first_run_comes_once_although_its_record_is_gone(agents):
@@ -52,80 +22,6 @@ def test_a_first_run_comes_once_although_its_record_is_gone(agents):
     edit(agents, "job", {**fields, "by": "me"})
     member.rest()
     assert keys(agents) == []
-
-
-def test_a_job_that_has_run_does_not_run_again_when_it_is_edited(agents):
-    member = agents.member()
-    agents.add("job", when=AT_NOON)
-    member.rest()
-    for by in ("me", "you"):
-        edit(agents, "job", {"when": AT_NOON, "target": TARGET, "by": by})
-        member.rest()
-    assert keys(agents) == [(f"due:{AT_NOON}", RunState.PROCESSED)]
-    with pytest.raises(Refused, match="has ended"):
-        agents.actions.cancel_job("job", OPERATOR, NOW)
-
-
-def test_a_job_that_waits_when_it_is_edited_runs_as_edited(agents):
-    member = agents.member()
-    night = [{"time_window": {"start": "22:00", "end": "23:00"}}]
-    agents.add("job", when=AT_NOON, constraints=night)
-    member.rest()
-    edit(agents, "job", {"when": AT_NOON, "target": TARGET})
-    member.rest()
-    assert keys(agents) == [
-        (f"due:{AT_NOON}", RunState.ABORTED), (f"due:{AT_NOON}/2", RunState.PROCESSED),
-    ]  # fmt: skip
-
-
-def test_a_job_that_is_moved_runs_at_the_new_time_past_or_not(agents):
-    member = agents.member()
-    agents.add("job", when=AT_NOON)
-    member.rest()
-    edit(agents, "job", {"when": "2026-03-10T11:00:00Z", "target": TARGET})
-    member.rest()
-    edit(agents, "job", {"when": AT_ONE, "target": TARGET})
-    agents.advance(member, 3600)
-    assert {key for key, state in keys(agents) if state is RunState.PROCESSED} == {
-        f"due:{AT_NOON}", "due:2026-03-10T11:00:00Z/2", f"due:{AT_ONE}/3",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("ending", ["cancel", "disable"])
-def test_a_job_that_was_dropped_runs_once_it_is_enabled(agents, ending):
-    member = agents.member()
-    from_one = [{"time_window": {"start": "13:00", "end": "14:00"}}]
-    agents.add("job", when=AT_NOON, constraints=from_one)
-    if ending == "disable":
-        member.rest()
-        agents.actions.disable("job", OPERATOR, NOW)
-    else:
-        agents.actions.cancel_job("job", OPERATOR, NOW)
-        assert keys(agents)[0][1] is RunState.CANCELED
-        agents.actions.disable("job", OPERATOR, NOW)
-    agents.actions.enable("job", OPERATOR, NOW)
-    agents.advance(member, 3600)
-    assert keys(agents)[1:] == [(f"due:{AT_NOON}/2", RunState.PROCESSED)]
-
-
-def test_a_job_that_has_run_does_not_run_again_when_it_is_enabled(agents):
-    member = agents.member()
-    agents.add("job", when=AT_NOON)
-    member.rest()
-    agents.actions.disable("job", OPERATOR, NOW)
-    agents.actions.enable("job", OPERATOR, NOW)
-    member.rest()
-    assert keys(agents) == [(f"due:{AT_NOON}", RunState.PROCESSED)]
-
-
-def test_a_job_that_ran_by_hand_can_still_be_canceled(agents):
-    member = agents.member()
-    agents.add("job", when=AT_ONE)
-    agents.actions.trigger("job", OPERATOR, NOW)
-    member.rest()
-    assert agents.actions.cancel_job("job", OPERATOR, NOW).state is RunState.CANCELED
-    agents.advance(member, 7200)
-    assert keys(agents)[1:] == [(f"due:{AT_ONE}", RunState.CANCELED)]
 
 
 @pytest.mark.parametrize("ending", ["edit", "disable", "remove"])
@@ -241,29 +137,6 @@ def test_the_last_run_is_the_one_that_ended_last_also_for_the_next_agent(agents)
     agents.advance(other, 3600)
     (run,) = (run for run in agents.runs() if run.key.startswith("due:"))
     assert run.reason.startswith("the last run succeeded at 2026-03-10T12:10:02Z")
-
-
-def test_a_receiver_that_sends_back_what_it_was_sent_shows_no_secret(agents):
-    def echo(request):
-        return replace(sent(200), body=f"{request.headers} {request.target.url} (seen: plain)")
-
-    member = agents.member(receiver=echo)
-    agents.add(
-        "job", when=AT_NOON, target=f"{TARGET}?x-functions-key=k3yk3y&code=c0dec0de&a=1",
-        headers={"Authorization": "Bearer t0kent0ken", "X-Plain": "plain"},
-    )  # fmt: skip
-    member.rest()
-    (run,) = agents.runs()
-    shown = str(ScheduleReads(agents.store, agents.deployment, agents.clock).run(run.id))
-    assert not any(secret in shown for secret in ("k3yk3y", "c0dec0de", "t0kent0ken"))
-    assert "(seen: plain)" in shown
-
-
-def test_a_routing_key_is_no_secret():
-    url = "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=abc&key=def&monkey=b"
-    assert shown_url(url) == (
-        "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=***&key=***&monkey=b"
-    )
 
 
 def test_a_run_by_hand_puts_off_what_comes_so_long_after_the_last_run(agents):

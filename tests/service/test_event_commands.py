@@ -1,4 +1,4 @@
-"""Saying that something happened: what is taken, what is refused, and what came of it."""
+"""Events are recorded or refused, and their effects are told."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from synergy.queries.schedules.event_effects import LOOKED_AT, PATIENCE, causes,
 from tests.service.agent_harness import NOW, TARGET, AgentHarness
 
 ALICE = Actor("alice@services", "")
+
+
 GOOD = {"eventType": "FILE", "eventTimestamp": "2026-03-10T11:59:00Z", "eventResourceId": "/d/x"}
 
 
@@ -173,9 +175,6 @@ def test_the_agents_are_woken(agents):
     with closing(agents.bus.listener("agent")) as listener:
         taken(agents, GOOD)
         assert listener.wait(60)
-
-
-# What came of it
 
 
 @pytest.fixture

@@ -1,0 +1,85 @@
+"""Secrets of schedules are never shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from synergy.delivery.request import sent
+from synergy.queries.schedules.reads import ScheduleReads
+from synergy.queries.schedules.redaction import kept, shown, shown_url
+from tests.service.agent_harness import NOW, TARGET
+from tests.service.schedule_kit import ALICE, AT_NOON, SECRET
+
+
+def as_json(value: object) -> str:
+    return orjson.dumps(value, default=dict).decode()
+
+
+def test_nothing_that_is_shown_holds_a_secret(agents, reads):
+    agents.actions.create(SECRET, ALICE, NOW)
+    id_ = agents.actions.trigger("secret", ALICE, NOW)
+    everything = as_json(
+        [
+            reads.show_schedule("secret"), reads.run(id_), reads.runs(), reads.list_schedules(),
+            reads.preview("secret"), reads.pending("secret"),
+        ]
+    )  # fmt: skip
+    for secret in ("s3cret", "t0ken", "k3y"):
+        assert secret not in everything
+    assert "plain" in everything
+    assert reads.run(id_).request["target"] == "amqp://me:***@h/v?exchange=e&routing_key=k"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://h/x", "https://h/x"),
+        ("https://h/x?a=b", "https://h/x?a=b"),
+        ("https://h/x?token=t&a=b", "https://h/x?token=***&a=b"),
+        ("https://h/x?a=b&API_KEY=t", "https://h/x?a=b&API_KEY=***"),
+        ("https://h/x?access_token=t", "https://h/x?access_token=***"),
+        ("https://h/x?sig=t&sv=1", "https://h/x?sig=***&sv=1"),
+        ("amqps://u:p@h/v?exchange=e&routing_key=r", "amqps://u:***@h/v?exchange=e&routing_key=r"),
+        ("amqp://u:p/q@r@h/v?exchange=e", "amqp://u:***@h/v?exchange=e"),
+        ("sqs:jobs.fifo?region=eu-west-1", "sqs:jobs.fifo?region=eu-west-1"),
+    ],
+)
+def test_targets_are_shown_without_what_is_secret(url, expected):
+    assert shown_url(url) == expected
+
+
+def test_what_was_hidden_is_kept_only_where_it_was():
+    present = {"headers": {"Authorization": "t0ken", "X-B": "b"}, "target": "https://h/?key=k"}
+    assert kept(shown(present), present) == present
+    other = {"headers": {"X-B": "***", "X-Other": "***"}, "target": "https://h/?key=***&a"}
+    assert kept(other, present) == {
+        "headers": {"X-B": "b", "X-Other": "***"}, "target": "https://h/?key=***&a",
+    }  # fmt: skip
+    moved = {"headers": {"Authorization": "***"}, "target": "https://other/?key=***"}
+    assert kept(moved, present) == moved
+
+
+def test_a_receiver_that_sends_back_what_it_was_sent_shows_no_secret(agents):
+    def echo(request):
+        return replace(sent(200), body=f"{request.headers} {request.target.url} (seen: plain)")
+
+    member = agents.member(receiver=echo)
+    agents.add(
+        "job", when=AT_NOON, target=f"{TARGET}?x-functions-key=k3yk3y&code=c0dec0de&a=1",
+        headers={"Authorization": "Bearer t0kent0ken", "X-Plain": "plain"},
+    )  # fmt: skip
+    member.rest()
+    (run,) = agents.runs()
+    shown = str(ScheduleReads(agents.store, agents.deployment, agents.clock).run(run.id))
+    assert not any(secret in shown for secret in ("k3yk3y", "c0dec0de", "t0kent0ken"))
+    assert "(seen: plain)" in shown
+
+
+def test_a_routing_key_is_no_secret():
+    url = "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=abc&key=def&monkey=b"
+    assert shown_url(url) == (
+        "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=***&key=***&monkey=b"
+    )
