@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from synergy.model.process import DaemonProcess, Deployment
+from synergy.model.process import DaemonProcess, Deployment, StateMachine
 from synergy.queries.schedules.reads import ScheduleReads
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.agent_harness import AgentHarness, a_worker
 from tests.service.commands import BOX, NOW, START, Commands
 from tests.service.free_runs import a_free_process
 from tests.service.scheduler_harness import SchedulerHarness, close_systems
+from tests.service.two_trees import site_and_client
 
 
 @pytest.fixture
@@ -63,6 +64,12 @@ def file(tmp_path: Path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+@pytest.fixture(params=StateMachine, ids=lambda machine: machine.value)
+def system(request: pytest.FixtureRequest) -> SchedulerHarness:
+    """A site and a client that depends on it, under each state machine."""
+    return site_and_client(request.param)
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ A_WORKER = """
 from synergy.runtime import abandoned_work
 abandoned_work.GRACE = 0.1
 import re
-from tests.service.test_letting_go import a_system
+from tests.service.slow_units import a_system
 a_system().round("Hour", lambda task: re.match("(a+)+$", "a" * 60 + "b"))
 """
 
@@ -81,7 +81,7 @@ from synergy.runtime import abandoned_work
 abandoned_work.GRACE = 0.1
 import time
 from synergy.model.unit_of_work import UnitState
-from tests.service.test_letting_go import FIRST, a_system, copy_rows
+from tests.service.slow_units import FIRST, a_system, copy_rows
 def work(task):
     until = time.thread_time() + (1.0 if task.timeperiod == FIRST else 0.0)
     while time.thread_time() < until:

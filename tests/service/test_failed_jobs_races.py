@@ -1,4 +1,4 @@
-"""Failed and skipped jobs in odd moments: crashes, races, clocks, and what hangs on them."""
+"""Failed jobs with crashes, races, clocks and outside sources."""
 
 from __future__ import annotations
 
@@ -10,42 +10,26 @@ from synergy.commands.audits import store_audit
 from synergy.commands.bulk import BulkVerb
 from synergy.errors import StorageUnavailable
 from synergy.model.job import JobState
-from synergy.model.process import Blocking, OnFailure, StateMachine
+from synergy.model.process import StateMachine
 from synergy.model.unit_of_work import Hint
 from synergy.queries.timetable.audit import LATE, Audit, Unexplained
 from synergy.queries.timetable.last_audit import last_audit
 from synergy.worker.outcome import Processed
-from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.piecemeal import PiecemealStore
-from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
-from tests.service.test_failed_jobs import (
+from tests.deployments import HOURLY, a_deployment, a_process
+from tests.service.failed_jobs import (
     BAD,
-    DAY,
     FAILED,
-    GIVEN_UP,
     NOW,
-    SKIPPED,
+    PROCESSED,
     a_failed_hour,
     a_system,
     an_open_hour,
     fails,
+    rounds,
     settle,
 )
-
-PROCESSED = JobState.PROCESSED
-
-
-def rounds(system, works, count=6):
-    """Scheduler and workers in turn; `works` says how each process works."""
-    for _ in range(count):
-        for process, work in works.items():
-            system.new_workers()
-            system.schedule()
-            system.work(process, work=work)
-    system.schedule()
-
-
-# Sources outside the store
+from tests.service.piecemeal import PiecemealStore
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
 
 
 @pytest.mark.parametrize("by_itself", [False, True])
@@ -72,92 +56,6 @@ def test_a_failed_final_run_over_an_outside_source_is_never_done_by_an_older_uni
         rounds(system, {"Hour": lambda _task: Processed()})
         assert system.state("Hour", NOW) is PROCESSED
         assert len(system.units("Hour", NOW)) == runs + 1
-
-
-# What hangs on a job that was given up
-
-
-def two_trees():
-    a = a_process("A", DAILY, source="raw", sink="a", max_attempts=1, on_failure=OnFailure.SKIP)
-    b = a_process("B", DAILY, source="a", sink="b", blocking=Blocking.DEPENDENCIES)
-    hour = a_process("Hour", HOURLY, source="hours", sink="h", max_attempts=1)
-    return SchedulerHarness(a_deployment({"a": [a], "b": [b, hour]}, {"b": ("a",)}))
-
-
-def test_what_is_skipped_with_a_job_that_was_given_up_comes_back_with_it():
-    system = two_trees()
-    system.write("raw", DAY, 5)
-    rounds(system, {"A": fails, "B": copy_rows})
-    assert (system.state("A", DAY), system.state("B", DAY)) == (GIVEN_UP, SKIPPED)
-    system.write("raw", DAY, 6, key="late")
-    system.advance(30)
-    rounds(system, {"A": copy_rows, "B": copy_rows, "Hour": copy_rows})
-    assert (system.state("A", DAY), system.state("B", DAY)) == (PROCESSED, PROCESSED)
-    assert system.rows("b") == {DAY: 11}
-
-
-def test_a_parent_of_which_all_children_were_given_up_comes_back_with_them():
-    system = a_system(on_failure=OnFailure.SKIP)
-    hours = [f"20150517{hour:02}" for hour in range(24)]
-    for hour in hours:
-        system.write("raw", hour, 1)
-    settle(system, fails)
-    settle(system, fails)
-    assert (system.state("Hour", BAD), system.state("Day", DAY)) == (GIVEN_UP, SKIPPED)
-    for hour in hours:
-        system.write("raw", hour, 1, key="late")
-    system.advance(30)
-    settle(system, copy_rows)
-    assert system.rows("day") == {DAY: 48}
-
-
-@pytest.mark.parametrize("has_failed", [False, True])
-def test_children_of_a_day_that_is_skipped_only_with_another_one_are_not_skipped(has_failed):
-    system = two_trees()
-    system.write("raw", DAY, 5)
-    system.write("hours", BAD, 5)
-    if has_failed:
-        rounds(system, {"Hour": fails})
-        assert system.state("Hour", BAD) is FAILED
-    else:
-        system.schedule()
-        system.process_commands.switch("Hour", False, OPERATOR, system.clock.now())
-    rounds(system, {"A": fails})
-    system.process_commands.switch("Hour", True, OPERATOR, system.clock.now())
-    system.act(BulkVerb.RETRY, "Hour", BAD)
-    rounds(system, {"Hour": copy_rows})
-    assert system.state("B", DAY) is SKIPPED
-    assert system.state("Hour", BAD) is PROCESSED
-
-
-def test_a_new_scheduler_knows_what_is_skipped_only_with_others():
-    system = two_trees()
-    system.write("raw", DAY, 5)
-    rounds(system, {"A": fails, "B": copy_rows})
-    system.scheduler._forget()
-    system.write("raw", DAY, 6, key="late")
-    system.advance(30)
-    rounds(system, {"A": copy_rows, "B": copy_rows, "Hour": copy_rows})
-    assert system.state("B", DAY) is PROCESSED
-
-
-def test_failed_dependants_of_a_group_are_looked_at_when_its_checkpoint_is_done():
-    hour = a_process("Hour", HOURLY, source="raw", sink="hour", max_attempts=1, time_grouping=5)
-    dep = a_process(
-        "Dep", HOURLY, source="other", sink="dep", max_attempts=1, on_failure=OnFailure.SKIP
-    )
-    system = SchedulerHarness(a_deployment({"site": [hour], "dep": [dep]}, {"dep": ("site",)}))
-    system.write("raw", "2015051703", 5)
-    for period in ("2015051703", BAD):
-        system.write("other", period, 5)
-    rounds(system, {"Hour": fails, "Dep": fails}, 4)
-    assert system.state("Dep", "2015051703") is FAILED
-    system.act(BulkVerb.RETRY, "Hour", BAD)
-    rounds(system, {"Hour": copy_rows}, 2)
-    assert [system.state("Dep", at) for at in ("2015051703", BAD)] == [GIVEN_UP, GIVEN_UP]
-
-
-# Crashes and races
 
 
 def test_a_job_that_fails_while_an_older_unit_of_it_runs_gives_its_slot_back():
@@ -227,7 +125,7 @@ def test_a_unit_that_timed_out_is_not_begun_again_when_the_store_goes_away():
     def work(task):
         begun.append(task.timeperiod)
         system.clock.advance(25)
-        runner._hold.time_out(20.0)  # as the heartbeat does
+        runner._claims.time_out(20.0)  # as the heartbeat does
         raise StorageUnavailable("away")
 
     runner = system.runner("Hour", work)
@@ -237,9 +135,6 @@ def test_a_unit_that_timed_out_is_not_begun_again_when_the_store_goes_away():
     runner.round(consumer)
     consumer.close()
     assert begun == [BAD]
-
-
-# Time
 
 
 def test_a_close_that_an_operator_triggers_is_a_new_try():
@@ -278,9 +173,6 @@ def test_late_data_that_is_taken_in_each_time_is_no_failure_however_long_it_come
         system.clock.advance(30)
         store_audit(system.store, Audit(100, 99, 0, (late,), late=1), system.clock.now(), 0.1)
     assert last_audit(system.store).is_late_for_long
-
-
-# Workers that die, or are thought to
 
 
 def test_a_unit_that_waited_for_long_is_not_silent_from_the_moment_of_its_claim():

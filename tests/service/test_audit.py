@@ -1,0 +1,51 @@
+"""The audit while a scheduler catches up."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.lifecycle.moves import move_job
+from synergy.lifecycle.transitions import Move
+from synergy.model.job import JobState
+from synergy.queries.timetable.audit import audit
+from tests.deployments import HOURLY, a_deployment, a_process
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
+
+
+@pytest.fixture
+def catching_up():
+    """A scheduler that has made one turn over some thousand empty hours, and has more to do."""
+    hour = a_process("Hour", HOURLY, source="raw", sink="hour")
+    system = SchedulerHarness(a_deployment({"site": [hour]}), start="2014010100")
+    system.scheduler.run_once()
+    assert system.timetable().place("Hour").level.counts[JobState.NOOP] > 100
+    assert system.timetable().place("Hour").level.counts[JobState.EMBRYO] > 1000
+    return system
+
+
+def test_periods_that_a_scheduler_at_work_has_not_come_to_are_explained(catching_up):
+    result = catching_up.audit()
+    assert result.unexplained == ()
+    assert result.accounted == result.expected
+    assert result.unfinished > 1000
+
+
+def test_they_are_not_once_it_has_ceased_to_work(catching_up):
+    catching_up.clock.advance(11)
+    result = catching_up.audit()
+    assert len(result.unexplained) == min(result.unfinished, 1000)
+
+
+def test_a_period_that_it_has_passed_by_is_not_explained(catching_up):
+    place = catching_up.timetable().place("Hour")
+    forgotten = move_job(place, place.level.start + 3, Move.START_OVER, OPERATOR.why, OPERATOR.who)
+    assert catching_up.store.jobs.move([forgotten], catching_up.clock.now()) == []
+    (found,) = catching_up.audit().unexplained
+    assert found.timeperiod == "2014010103"
+
+
+def test_a_period_that_is_moved_while_the_audit_looks_is_explained(catching_up):
+    now = catching_up.clock.now()
+    before = catching_up.timetable()
+    catching_up.schedule()
+    assert audit(catching_up.store, before, now).unexplained == ()

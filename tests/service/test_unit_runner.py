@@ -1,0 +1,75 @@
+"""Workers give units back, beat for all they hold, and refuse odd rows."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from synergy.clock import SystemClock
+from synergy.model.unit_of_work import UnitState
+from synergy.worker.outcome import Outcome
+from synergy.worker.task import Task
+from synergy.worker.unit_runner import UnitRunner
+from tests.service.hour_and_day import hour_and_day
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
+
+
+def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_stop():
+    system = SchedulerHarness(hour_and_day())
+    for hour in ("2015051704", "2015051705"):
+        system.write("raw", hour, 1)
+    system.schedule()
+
+    def work(task: Task) -> Outcome:
+        if task.timeperiod == "2015051704":
+            unit = system.units("Hour", task.timeperiod)[0]
+            system.unit_commands.cancel(unit, OPERATOR, system.clock.now())
+            system.runner("Hour")._claims.check_current()
+        else:
+            system.stop.set()
+        task.checkpoint()
+        raise AssertionError("it goes on")
+
+    system.round("Hour", work)
+    system.round("Hour", work)
+    (unit,) = system.units("Hour", "2015051705")
+    assert (unit.state, unit.attempt, unit.failures) == (UnitState.REQUESTED, 2, 0)
+
+
+def test_units_that_are_given_back_wait_for_no_collector():
+    system = SchedulerHarness(hour_and_day())
+    system.write("raw", "2015051704", 1)
+    system.schedule()
+
+    def work(task: Task) -> Outcome:
+        system.stop.set()
+        task.checkpoint()
+        raise AssertionError("it goes on")
+
+    system.round("Hour", work)
+    assert system.store.messages.depths() == {"Hour": 1}
+
+
+def test_many_units_that_are_not_long_keep_the_heart_beating_together():
+    system = SchedulerHarness(hour_and_day(heartbeat_timeout=6.0, max_active=30))
+    for hour in range(24):
+        system.write("raw", f"20150517{hour:02}", 1)
+    system.schedule()
+    beaten = threading.Event()
+
+    def work(task: Task) -> Outcome:
+        waiting = [u for u in system.store.units.unfinished() if u.state is UnitState.IN_PROGRESS]
+        if len(waiting) > 1 and all(unit.heartbeat for unit in waiting):
+            beaten.set()
+        beaten.wait(0.2)  # shorter than what counts as long; no wait at all once it has beaten
+        return copy_rows(task)
+
+    runner = UnitRunner(
+        replace(system.workplace("Hour", "w"), clock=SystemClock()), work, ("domain",)
+    )
+    runner._group = 64
+    consumer = system.bus.consumer("Hour")
+    runner.round(consumer)
+    runner.close()
+    consumer.close()
+    assert beaten.is_set()
