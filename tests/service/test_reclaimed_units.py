@@ -11,8 +11,8 @@ from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
 from tests.service.slow_units import (
     FIRST,
-    claims_of_the_units,
     a_system,
+    claims_of_the_units,
     the_unit,
 )
 
