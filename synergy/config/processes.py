@@ -24,7 +24,7 @@ from synergy.model.process import (
     StateMachine,
 )
 from synergy.schedule import trigger
-from synergy.schedule.format.field_reader import MOMENT, NO_TIME, FieldReader
+from synergy.schedule.format.field_reader import NO_TIME, SHORTEST, FieldReader
 from synergy.timeperiod import Qualifier, largest_grouping
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
@@ -210,7 +210,7 @@ def _also_reads(fields: FieldReader) -> tuple[int, ...]:
     return tuple(sorted(set(value)))
 
 
-def _seconds(fields: FieldReader, name: str, default: float, least: timedelta = MOMENT) -> float:
+def _seconds(fields: FieldReader, name: str, default: float, least: timedelta = SHORTEST) -> float:
     return fields.duration(name, timedelta(seconds=default), least=least).total_seconds()
 
 
@@ -249,7 +249,7 @@ def _command(fields: FieldReader, known: Sequence[str]) -> tuple[str, ...] | Non
     """The command, in which these names may stand, or `classname`: one of them must be given."""
     if fields.has("command") == fields.has("classname"):
         both = fields.has("command")
-        fields.spot.mistake(
+        fields.location.mistake(
             "expected classname or command, " + ("not both" if both else "and there is neither"),
         )
     if not fields.has("command"):

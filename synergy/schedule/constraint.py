@@ -1,16 +1,16 @@
-"""Run constraints: whether a pending job may be launched now, and if not, because of what.
+"""Run constraints: whether a pending job may be launched now, and if not, why.
 
 Semantics C3 and C5. A job is judged in this order:
 
-1. What was triggered by hand runs now, whatever holds others back: somebody wants it.
-2. The timeout: a job that is as old as that is aborted, or launched all the same.
-3. Its turn: of several runs of one catch-up each waits for the end of the one before it, and
-   nothing else is asked before that.
-4. All constraints. Any that is unmet and aborts, aborts; any that is unmet and waits, waits.
+1. A run that a person triggered is launched now, regardless of timeout and constraints.
+2. The timeout: a job of that age is aborted, or launched, according to the policy.
+3. Its turn: each run of a catch-up waits for the end of the one before it; constraints are
+   checked only after that.
+4. All constraints. The job is aborted if any unmet one aborts, and waits if any unmet one waits.
 
-Without a `concurrency` a worker program runs once at a time for each schedule. A due time that
-comes during a run then does nothing (`UNDER_WAY`); what events triggered waits for its end,
-because an event that is not acted upon is lost.
+Without a `concurrency` a worker program runs once at a time for each schedule. A due time during
+a run is then skipped (`UNDER_WAY`); a run that events triggered waits for its end, because the
+events would be lost otherwise.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from synergy.schedule.definition import (
     WhenUnmet,
     WorkerProgram,
 )
-from synergy.schedule.format.literals import spelled_instant, told_duration, told_earliest
+from synergy.schedule.format.literals import readable_duration, readable_earliest, spelled_instant
 
 UNDER_WAY = "a run is under way"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What constraints look at.
+    """The facts that constraints depend on.
 
-    Active runs are launched and have not ended. `last_success_at` and `launches` (newest first)
-    are those of the schedule; `depth` is that of the program's queue.
+    Active runs were launched and have not ended. `last_success_at` and `launches` (newest first)
+    belong to the schedule, `depth` to the program's queue.
     """
 
     active_of_program: int = 0
@@ -61,7 +61,7 @@ class Facts:
 
 
 class Verdict(Enum):
-    """What becomes of a pending job."""
+    """The decision about a pending job."""
 
     MET = "met"
     WAIT = "wait"
@@ -72,9 +72,9 @@ class Verdict(Enum):
 class Judgement:
     """A verdict with all its reasons.
 
-    A job that waits is to be judged again at `again_at`, the first instant at which time alone
+    A waiting job has to be judged again at `again_at`, the first instant at which time alone
     changes the verdict or a reason, and when one of `awaits` changes: `program:X`, `group:G`,
-    `schedule:S` (the runs of those), `load`.
+    `schedule:S` (their runs), `load`.
     """
 
     verdict: Verdict
@@ -85,7 +85,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Unmet:
-    """One constraint that is unmet; `until` is when time alone changes that, if it does."""
+    """An unmet constraint; `until` is when time alone changes that, if it does."""
 
     when: WhenUnmet
     reason: str
@@ -94,14 +94,14 @@ class _Unmet:
 
 
 def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judgement:
-    """Whether a pending job is launched, waits, or comes to nothing."""
+    """Whether a pending job is launched, waits, or is aborted."""
     if run.kind is RunKind.TRIGGER:
         return Judgement(Verdict.MET)
     ends_at = run.created_at + definition.timeout
     if now >= ends_at:
         if definition.timeout_policy is TimeoutPolicy.FORCE:
             return Judgement(Verdict.MET)
-        reason = f"timed out: not launched within {told_duration(definition.timeout)}"
+        reason = f"timed out: not launched within {readable_duration(definition.timeout)}"
         return Judgement(Verdict.ABORT, (reason,))
     if run.detail.in_turn and facts.active_of_schedule:
         awaits = frozenset({f"schedule:{run.schedule}"})
@@ -118,7 +118,7 @@ def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judg
 
 
 def _one_at_a_time(definition: Definition, run: Run, facts: Facts) -> Iterator[_Unmet]:
-    """What holds a worker program to one run at a time."""
+    """The rule that a worker program runs once at a time."""
     has_own = any(isinstance(one, Concurrency) for one in definition.constraints)
     if has_own or not isinstance(definition.program, WorkerProgram):
         return
@@ -129,7 +129,7 @@ def _one_at_a_time(definition: Definition, run: Run, facts: Facts) -> Iterator[_
 
 
 def _closing(definition: Definition, now: datetime) -> Iterator[datetime]:
-    """When the windows that are open now close: who waits for something else may miss them."""
+    """The ends of the open windows: a job that waits for something else may miss them."""
     for one in definition.constraints:
         if isinstance(one, TimeWindow) and time_window.is_open(one, now):
             yield time_window.next_change(one, now)
@@ -137,12 +137,12 @@ def _closing(definition: Definition, now: datetime) -> Iterator[datetime]:
 
 def _unmet(definition: Definition, run: Run, facts: Facts, now: datetime) -> Iterator[_Unmet]:
     for constraint in definition.constraints:
-        found = _look(constraint, run, facts, now)
+        found = _check(constraint, run, facts, now)
         if found is not None:
             yield found
 
 
-def _look(constraint: Constraint, run: Run, facts: Facts, now: datetime) -> _Unmet | None:
+def _check(constraint: Constraint, run: Run, facts: Facts, now: datetime) -> _Unmet | None:
     match constraint:
         case Concurrency():
             return _concurrency(constraint, run, facts)
@@ -176,7 +176,7 @@ def _delay(constraint: Delay, run: Run, now: datetime) -> _Unmet | None:
     until = run.created_at + constraint.duration
     if now >= until:
         return None
-    return _Unmet(WhenUnmet.WAIT, f"delayed until {told_earliest(until)}", until)
+    return _Unmet(WhenUnmet.WAIT, f"delayed until {readable_earliest(until)}", until)
 
 
 def _window(constraint: TimeWindow, now: datetime) -> _Unmet | None:
@@ -200,7 +200,7 @@ def _since_last_run(
     if now >= until:
         return None
     last = spelled_instant(facts.last_success_at.replace(microsecond=0))
-    reason = f"the last run succeeded at {last}: not before {told_earliest(until)}"
+    reason = f"the last run succeeded at {last}: not before {readable_earliest(until)}"
     return _Unmet(constraint.when_unmet, reason, until)
 
 
@@ -212,8 +212,8 @@ def _at_most(constraint: AtMost, facts: Facts, now: datetime) -> _Unmet | None:
     until = recent[constraint.n - 1] + constraint.per
     launched = "1 run was" if constraint.n == 1 else f"{constraint.n:,} runs were"
     reason = (
-        f"{launched} launched within {told_duration(constraint.per)}: "
-        f"not before {told_earliest(until)}"
+        f"{launched} launched within {readable_duration(constraint.per)}: "
+        f"not before {readable_earliest(until)}"
     )
     return _Unmet(constraint.when_unmet, reason, until)
 

@@ -1,7 +1,7 @@
-"""What a schedule is defined as: frozen values, no behaviour beyond questions.
+"""The definition of a schedule: frozen values without behaviour.
 
-`schedule.format` reads and writes them, `schedule.progress` decides with them. Durations
-are `timedelta`, instants UTC.
+`schedule.format` reads and writes them, `schedule.progress` decides with them. Durations are
+`timedelta`, instants UTC.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from synergy.schedule.interval import TimeTrigger
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Due at certain times, which repeat, in the schedule's zone."""
+    """Due at repeated times in the schedule's zone."""
 
     trigger: TimeTrigger
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Due at an instant; at once, if that is past."""
+    """Due at an instant; immediately, if that is past."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """Due so long after the schedule's last run; so long after it began, before its first."""
+    """Due a duration after the schedule's last run, or after its begin if it has not run."""
 
     duration: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Met by at least `n` new partitions of a dataset, summed over the events collected."""
+    """Met by at least `n` new partitions of a dataset, summed over the collected events."""
 
     dataset: str
     n: int = 1
@@ -54,10 +54,10 @@ class ProgramEnded:
 
 
 class Generations(Enum):
-    """Which of the generations of a period count."""
+    """The generations of a period that count."""
 
     ALL = "all"
-    FIRST = "first"  # a period that is started over counts no more
+    FIRST = "first"  # a period that is started over does not count again
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class EventTrigger:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Met when each leg is; a leg that was met stays met, in whatever order they come."""
+    """Met when all legs are met, in any order; a leg that was met stays met."""
 
     legs: tuple[Trigger, ...]
 
@@ -105,7 +105,7 @@ Trigger = Leaf | AllOf | AnyOf
 
 
 def leaves(trigger: Trigger, path: str = "") -> Iterator[tuple[str, Leaf]]:
-    """The leaves of a trigger with their places: "" for a lone one, else "0", "1.0", ..."""
+    """The leaves of a trigger with their paths: "" for a lone one, else "0", "1.0", ..."""
     if isinstance(trigger, AllOf | AnyOf):
         for number, leg in enumerate(trigger.legs):
             yield from leaves(leg, f"{path}.{number}" if path else str(number))
@@ -117,14 +117,14 @@ def leaves(trigger: Trigger, path: str = "") -> Iterator[tuple[str, Leaf]]:
 
 
 class WhenUnmet(Enum):
-    """What an unmet constraint does to a pending job."""
+    """The effect of an unmet constraint on a pending job."""
 
     WAIT = "wait"
     ABORT = "abort"
 
 
 class Scope(Enum):
-    """What a concurrency counts the active runs of."""
+    """The runs that a concurrency constraint counts."""
 
     PROGRAM = "program"
     GROUP = "group"
@@ -141,7 +141,7 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Unmet until so long after the pending job was created by its first event."""
+    """Unmet until a duration after the pending job was created by its first event."""
 
     duration: timedelta
 
@@ -174,10 +174,10 @@ class AtMost:
 
 
 class LoadOf(Enum):
-    """What a load constraint looks at."""
+    """The load that a constraint refers to."""
 
     BOX = "box"  # the one-minute load average of the deciding agent's box, per core
-    QUEUE = "queue"  # messages that wait in the program's queue
+    QUEUE = "queue"  # waiting messages in the program's queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ Constraint = Concurrency | Delay | TimeWindow | SinceLastRun | AtMost | Load
 
 @dataclass(frozen=True, slots=True)
 class WorkerProgram:
-    """A free-run process of `context.py`, with arguments over its own."""
+    """A free-run process of `context.py`, with arguments that override its own."""
 
     process: str
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -217,7 +217,7 @@ Program = WorkerProgram | DeliveryProgram
 
 
 class CatchUp(Enum):
-    """What becomes of due times that were missed."""
+    """The due times that are run after they were missed."""
 
     ALL = "all"  # each is run, oldest first, at most the newest `catchup_max`
     LATEST = "latest"
@@ -225,7 +225,7 @@ class CatchUp(Enum):
 
 
 class TimeoutPolicy(Enum):
-    """What becomes of a pending job that waited too long."""
+    """The end of a pending job that waited too long."""
 
     DISCARD = "discard"
     FORCE = "force"
@@ -242,9 +242,9 @@ class FirstRun(Enum):
 class Definition:
     """A schedule as its users define it.
 
-    `start` is an instant before which nothing is due. A higher `priority` is launched first.
-    `zone` is the trigger's, `template_zone` the template's. `budget` is how long sending is
-    tried. `external_id` and `by` are the user's own words.
+    Nothing is due before `start`. A higher `priority` is launched first. `zone` is the trigger's,
+    `template_zone` the template's. `budget` is how long sending is retried. `external_id` and `by`
+    are free texts of the user.
     """
 
     name: str

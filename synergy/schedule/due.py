@@ -29,7 +29,7 @@ from zoneinfo import ZoneInfo
 
 from synergy.errors import InvalidValue
 from synergy.schedule.cron.line import HORIZON, Cron
-from synergy.schedule.format.literals import told_duration
+from synergy.schedule.format.literals import readable_duration
 from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger, delay
 from synergy.schedule.trigger import At, Every
 
@@ -108,7 +108,7 @@ def _late(due: Due, by: timedelta, zone: ZoneInfo) -> Due:
     if not by:
         return due
     assert due.local is not None
-    remark = f"jitter delays {_clock(due.local)} by {told_duration(by)}"
+    remark = f"jitter delays {_clock(due.local)} by {readable_duration(by)}"
     at = due.at + by
     return Due(at, at.astimezone(zone), False, "; ".join(filter(None, (due.remark, remark))))
 

@@ -1,4 +1,4 @@
-"""What a definition is checked against, beside its own rules."""
+"""The context that a definition is checked against: known processes and targets."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from synergy.schedule.format.field_reader import Location
 from synergy.schedule.format.literals import suggestion
 
 OF_JOBS = ("processed", "noop", "skipped", "failed", "given_up")
-"""How a job of a managed process ends, or comes to a halt; the journal says `job.` and the word."""
+"""The states in which a job of a managed process ends; the journal has events `job.<state>`."""
 
 OF_RUNS = ("processed", "noop", "failed", "canceled")
-"""How a run of a free-run process ends."""
+"""The states in which a run of a free-run process ends."""
 
 
 class InvalidDefinition(InvalidValue):
-    """A definition is wrong; `mistakes` lists all that is wrong with it."""
+    """Raised for an invalid definition; `mistakes` lists all that is wrong with it."""
 
     def __init__(self, mistakes: Sequence[str]) -> None:
         super().__init__("\n".join(mistakes))
@@ -27,11 +27,11 @@ class InvalidDefinition(InvalidValue):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The processes that there are, and who knows about targets.
+    """The declared processes, and the functions that check targets.
 
-    `processes` None: no reference is checked, as for what was checked when it was stored. A
-    process that is None was declared, but is not sound: it is not complained about twice. The
-    functions raise InvalidValue for what can never be sent; the pure core cannot import them.
+    `processes` None: no reference is checked, as for stored definitions, which were checked before.
+    A process that is None was declared, but is invalid, which was reported already. The functions
+    raise InvalidValue for requests that cannot be sent; the pure core cannot import them.
     """
 
     processes: Mapping[str, Process | None] | None = None
@@ -39,46 +39,46 @@ class Known:
     check_headers: Callable[[Mapping[str, str]], object] | None = None
     check_content_type: Callable[[str], object] | None = None
 
-    def check_program(self, name: str, spot: Location) -> None:
-        """The process that a schedule runs has to be a free-run one."""
-        process = self._process(name, spot, FreerunProcess)
+    def check_program(self, name: str, location: Location) -> None:
+        """Records a mistake unless a schedule may run this process."""
+        process = self._process(name, location, FreerunProcess)
         if isinstance(process, ManagedProcess):
-            spot.mistake(f"{name} is a managed process, which its timetable runs")
+            location.mistake(f"{name} is a managed process, which its timetable runs")
         elif process is not None and not isinstance(process, FreerunProcess):
-            spot.mistake(f"{name} is a daemon, which always runs")
+            location.mistake(f"{name} is a daemon, which always runs")
 
-    def check_managed(self, name: str, statuses: Sequence[str], spot: Location) -> None:
-        """The process whose periods are waited for has to be a managed one; its jobs end so."""
-        process = self._process(name, spot.at("process"), ManagedProcess)
+    def check_managed(self, name: str, statuses: Sequence[str], location: Location) -> None:
+        """Records a mistake unless this is a managed process whose jobs end in these states."""
+        process = self._process(name, location.at("process"), ManagedProcess)
         if process is not None and not isinstance(process, ManagedProcess):
-            spot.at("process").mistake(f"{name} has no timetable: expected a managed process")
-        _check_statuses(statuses, OF_JOBS, spot)
+            location.at("process").mistake(f"{name} has no timetable: expected a managed process")
+        _check_statuses(statuses, OF_JOBS, location)
 
-    def check_ended(self, name: str, statuses: Sequence[str], spot: Location) -> None:
-        """The process whose end is waited for has to be one that can end so."""
-        process = self._process(name, spot.at("process"), Process)
+    def check_ended(self, name: str, statuses: Sequence[str], location: Location) -> None:
+        """Records a mistake unless jobs or runs of this process end in these states."""
+        process = self._process(name, location.at("process"), Process)
         possible = tuple(dict.fromkeys((*OF_JOBS, *OF_RUNS)))
         if isinstance(process, ManagedProcess):
             possible = OF_JOBS
         elif isinstance(process, FreerunProcess):
             possible = OF_RUNS
         elif process is not None:
-            spot.at("process").mistake(f"{name} is a daemon, which never ends")
-        _check_statuses(statuses, possible, spot)
+            location.at("process").mistake(f"{name} is a daemon, which never ends")
+        _check_statuses(statuses, possible, location)
 
-    def _process(self, name: str, spot: Location, kind: type[Process]) -> Process | None:
-        """None, if nothing more can be said."""
+    def _process(self, name: str, location: Location, kind: type[Process]) -> Process | None:
+        """The process; None if there is nothing more to check."""
         if self.processes is None or not name:
             return None
         if name not in self.processes:
             names = [n for n, process in self.processes.items() if isinstance(process, kind)]
-            spot.mistake(f"unknown process {name:.100}: {suggestion(name, names)}")
+            location.mistake(f"unknown process {name:.100}: {suggestion(name, names)}")
         return self.processes.get(name)
 
 
-def _check_statuses(statuses: Sequence[str], possible: Sequence[str], spot: Location) -> None:
+def _check_statuses(statuses: Sequence[str], possible: Sequence[str], location: Location) -> None:
     for status in filter(None, statuses):
         if status not in possible:
             what = "no end of a job" if possible is OF_JOBS else "no end of a run"
             expected = suggestion(status, possible)
-            spot.at("statuses").mistake(f"{status:.60} is {what}: {expected}")
+            location.at("statuses").mistake(f"{status:.60} is {what}: {expected}")

@@ -1,4 +1,4 @@
-"""What a run works on, or sends: fixed when it is launched, with the values of its due time."""
+"""The request of a run, fixed when it is launched, with the values of its due time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from synergy.schedule.zones import zone
 
 
 def request_of(run: Run, definition: Definition) -> dict[str, object]:
-    """The request of a run: for a worker its arguments, or what is sent where."""
+    """The request of a run: a worker's arguments, or a target and what is sent to it."""
     program = definition.program
     if isinstance(program, WorkerProgram):
         return {"process": program.process, "arguments": dict(program.arguments)}
@@ -24,7 +24,7 @@ def request_of(run: Run, definition: Definition) -> dict[str, object]:
 
 
 def values_of(run: Run, definition: Definition) -> dict[str, str]:
-    """What the names of the template stand for in this run."""
+    """The values of the template's names for this run."""
     return values(
         run.due_at,
         zone(definition.template_zone),
@@ -35,14 +35,16 @@ def values_of(run: Run, definition: Definition) -> dict[str, str]:
 
 
 def _body(program: DeliveryProgram, run: Run, definition: Definition) -> dict[str, object]:
-    if isinstance(program, StoredDelivery) and program.stored:  # filled in when it is sent
+    if (
+        isinstance(program, StoredDelivery) and program.stored
+    ):  # the template is filled in when it is sent
         return {"payload": program.stored, "values": values_of(run, definition)}
-    if "${" not in program.payload:  # a thousand in the same second are to be quick
+    if "${" not in program.payload:  # thousands may be due in the same second
         return {"body": program.payload}
     return {"body": fill(program.payload, values_of(run, definition))}
 
 
 def _period(run: Run) -> dict[str, str]:
-    """What is known of the period that triggered the run."""
-    found = run.detail.cause
-    return {name: str(found[told]) for name, told in OF_PERIODS.items() if found.get(told)}
+    """The values of the period that triggered the run."""
+    cause = run.detail.cause
+    return {name: str(cause[field]) for name, field in OF_PERIODS.items() if cause.get(field)}

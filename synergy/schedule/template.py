@@ -1,8 +1,8 @@
 """Request templates (semantics, part D): plain text with `${name}`, filled in for a due time.
 
-All values come from the due time, never from when something is sent, and go by the calendar of
-the template's zone: a day may have 23 or 25 hours, or begin at 01:00. The text is not a
-language: a name that is not known stays as it is, and what was filled in is not looked into.
+All values come from the due time, not from the time of sending, and follow the calendar of the
+template's zone: a day may have 23 or 25 hours, or begin at 01:00. The text is not a language: an
+unknown name stays as it is, and filled-in values are not expanded.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ OF_PERIODS: Mapping[str, str] = {
     **{name: name for name in ("timeperiod", "start", "end", "generation")},
     "state": "status",
 }
-"""These have a value only where a period triggered the schedule: each with its name in the cause.
+"""The names with a value only if a period triggered the schedule, and their names in the cause.
 
-`state` is also that of a run of a free-run process that triggered it.
+`state` is also set if a run of a free-run process triggered it.
 """
 
 NAMES = (
@@ -41,10 +41,10 @@ _LAST_MOMENT = timedelta(milliseconds=1)
 
 
 def values(due_at: datetime, zone: tzinfo, **more: str) -> dict[str, str]:
-    """What the names stand for at a due time, in a zone.
+    """The values of the names for a due time in a zone.
 
-    `more` are those that the time does not tell (`scheduleName`, `runId`, `timeperiod`, ...), and
-    win over those that it does.
+    `more` are those that do not depend on the time (`scheduleName`, `runId`, `timeperiod`, ...);
+    they override the others.
     """
     instant = due_at.astimezone(UTC)
     local = instant.astimezone(zone)
@@ -71,17 +71,17 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def unknown(text: str, known: Collection[str]) -> list[str]:
-    """What stands in `${}` without being known; each once, in the order of the text."""
+    """The unknown names in `${}`, each once, in the order of the text."""
     return [name for name in dict.fromkeys(_NAME.findall(text)) if name not in known]
 
 
 def _start_of_day(day: date, zone: tzinfo) -> datetime:
-    """Midnight, the first of two; where the clock leaves it out, what comes in its place."""
+    """The first midnight of the day, or the first instant after it if the clock skips it."""
     return _existing(datetime.combine(day, time(), zone), zone)
 
 
 def _existing(local: datetime, zone: tzinfo) -> datetime:
-    """The same instant as the clock shows it: other only for what the clock leaves out."""
+    """The same instant as the clock shows it: different only for times that the clock skips."""
     return local.astimezone(UTC).astimezone(zone)
 
 

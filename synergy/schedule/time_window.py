@@ -1,7 +1,7 @@
 """Windows of local time, `[start, end)` on the clock of a zone, across midnight or not.
 
-What counts is what the clock shows. So a window is open twice when its time comes twice, and
-opens at the end of a gap, or not at all that day, when its time is left out.
+A window follows what the clock shows: it is open twice if its time comes twice, and if its time is
+skipped it opens at the end of the gap, or not at all that day.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def next_change(window: TimeWindow, now: datetime) -> datetime:
 
 
 def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
-    """When the clock shows an edge of the window, or is set, around the next days."""
+    """The instants of the next days at which the clock shows an edge of the window, or is set."""
     local = zone(window.zone)
     today = utc.astimezone(local).date()
     for day in (today + number * _DAY for number in range(-1, _DAYS)):
@@ -48,7 +48,7 @@ def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
 
 
 def _clock_set(local: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
-    """When the clock of a zone is set within `(low, high]`, a day; none is set twice in it."""
+    """The instant within `(low, high]`, a day, at which the clock is set, if any; at most one."""
     before = low.astimezone(local).utcoffset()
     if high.astimezone(local).utcoffset() == before:
         return

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from synergy.errors import InvalidValue
 
-# They name no place: what they mean differs from machine to machine.
+# These name no place: their meaning differs from machine to machine.
 _NO_PLACES = frozenset({"localtime", "posixrules", "Factory"})
 
 
-@lru_cache(maxsize=1_024)  # zoneinfo itself keeps only the last eight that nobody holds
+@lru_cache(maxsize=1_024)  # zoneinfo caches only eight
 def zone(name: str) -> ZoneInfo:
     """The zone of that name, as `Europe/Berlin`; raises InvalidValue with a suggestion."""
     is_place = name not in _NO_PLACES and not name.startswith(("posix/", "right/"))
@@ -31,7 +31,7 @@ def _suggestion(name: str) -> str:
     wanted = name.strip().replace(" ", "_").lower()
     by_words = {full.rpartition("/")[2].lower(): full for full in sorted(known)}
     by_words |= {full.lower(): full for full in known}
-    # No abbreviation is like another one: EST is seven hours from CEST.
+    # Abbreviations are never similar: EST is seven hours from CEST.
     likeness = 0.75 if len(wanted) > 4 else 1.0
     if close := difflib.get_close_matches(wanted, by_words, n=1, cutoff=likeness):
         return f"; did you mean {by_words[close[0]]}?"
@@ -39,6 +39,6 @@ def _suggestion(name: str) -> str:
 
 
 def names() -> list[str]:
-    """Those that this machine knows, by name."""
+    """The names of the zones that this machine knows, sorted."""
     known = available_timezones() - _NO_PLACES
     return sorted(name for name in known if not name.startswith(("posix/", "right/", "Etc/")))

@@ -199,7 +199,7 @@ def test_one_look_goes_through_so_much_and_says_where_to_go_on(client, logs, mon
     write(
         logs / f"{NAME}.log", *(line(n, "error" if n in (1, 90) else "info") for n in range(1, 101))
     )
-    monkeypatch.setattr(lines, "MOST_LOOKED", 10 * len(line(1)))
+    monkeypatch.setattr(lines, "MOST_SEARCHED", 10 * len(line(1)))
     answer = read(client, "level=error&after=1")
     assert answer["items"] == []
     place = answer["next"]

@@ -105,7 +105,7 @@ def tell_event(at: ServicesDep, person: EventPublisher, body: Told) -> Any:
     """Stores an event, and waits a moment for its effects."""
     who = person.asks(body.reason)
     taken = at.schedule_commands.record_event(body.item(), who, at.now, dry_run=body.dry_run)
-    effects = at.schedules.came_of([taken], threading.Event().wait)
+    effects = at.schedules.effects_of([taken], threading.Event().wait)
     return _told(taken, effects, dry_run=body.dry_run)
 
 

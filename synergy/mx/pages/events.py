@@ -59,7 +59,7 @@ def show_events(
 
 def _effects(at: Services, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
     """The runs of each event by its id, and whether an agent has processed all of them."""
-    came = at.schedules.came_of(
+    came = at.schedules.effects_of(
         [RecordedEvent(event, False) for event in events], lambda seconds: None
     )
     runs: dict[str, list[Run]] = {event.id: [] for event in events}

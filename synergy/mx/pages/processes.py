@@ -25,7 +25,7 @@ from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView, LevelView, ProcessView
-from synergy.schedule.format.literals import told_duration
+from synergy.schedule.format.literals import readable_duration
 
 router = APIRouter()
 
@@ -142,7 +142,7 @@ def _command(process: Process) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return told_duration(timedelta(seconds=seconds))
+    return readable_duration(timedelta(seconds=seconds))
 
 
 def _level(at: Services, view: ProcessView) -> LevelView | None:

@@ -1,4 +1,4 @@
-"""What may be not well: each kind of finding, in words, and what helps against it."""
+"""The findings of a verdict: each kind in words, with its remedies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from synergy.queries.timetable.remedies import API, Remedy
 
 
 class Trouble(Enum):
-    """The kinds, causes before what may follow from them."""
+    """The kinds of findings, causes before their consequences."""
 
     BOX_SILENT = "box_silent"
     NO_SCHEDULER = "no_scheduler"
@@ -43,7 +43,7 @@ class Trouble(Enum):
     AUDIT_OLD = "audit_old"
 
     def counted(self, number: int) -> str:
-        """So many of it, in words."""
+        """The count in words."""
         one, many = _WORDS[self]
         return f"{number:,} {one if number == 1 else many}"
 
@@ -71,14 +71,14 @@ _WORDS = {
 }
 
 Key = tuple[Trouble, str]
-"""A kind, and what it is about: a process, a box, a schedule."""
+"""A kind and its subject: a process, a box, a schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first of what a finding is about; what does not apply is "".
+    """The first subject of a finding; fields that do not apply are "".
 
-    `path` is where the API tells more.
+    `path` is its path in the API.
     """
 
     process: str = ""
@@ -93,9 +93,9 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not well: `count` of it, `since` when as far as that is known.
+    """Something that is not well: its count, and since when, if known.
 
-    `waiting` periods are late, or closed and not done, only because of it.
+    `waiting` counts the periods that are late, or closed and not done, only because of it.
     """
 
     kind: Trouble
@@ -112,7 +112,7 @@ class Finding:
 
 
 def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) -> Iterator[Finding]:
-    """All that is not well, causes first; `late` is what is late for no other reason."""
+    """All findings, causes first; `late` are the processes that are late on their own."""
     yield from map(_silent, facts.silent)
     yield from _leaders(facts)
     for is_backing_off in (False, True):
@@ -153,7 +153,7 @@ def _silent(box: SilentBox) -> Finding:
 
 
 def _leaders(facts: Situation) -> Iterator[Finding]:
-    """Who should lead something and does not; that follows where no box reports at all."""
+    """Trees, collector and schedules without a leader; none if no box reports at all."""
     if facts.is_silent_everywhere:
         return
     help_ = remedies.supervise()
@@ -217,7 +217,7 @@ def _late(one: ProcessPeriods) -> Finding:
 
 
 def _waits(process: str, held: Held) -> Periods:
-    """What is late because it waits for a job that nothing else is told of."""
+    """Late periods that wait for a job of which there is no other finding."""
     state = "can never be" if held.state is None else f"is {held.state.word.replace('_', ' ')}"
     why = f"it waits for {held.root} {held.period}, which {state}"
     return Periods(
@@ -251,7 +251,7 @@ def _quarantine(facts: Situation) -> Iterator[Finding]:
 
 
 def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
-    """What only the audit can tell; failures are counted as they are now."""
+    """The findings of the last audit; failures are counted from the present timetable."""
     last, help_ = facts.audit, (remedies.audit(),)
     number = 0 if last is None else last.unexplained + last.late * last.is_late_for_long
     if last is not None and number:

@@ -1,7 +1,7 @@
-"""The log files of this box: one of each instance of each process, in its rotated parts.
+"""The log files of this box: one for each instance of each process, with its rotated parts.
 
-Which files there are follows from what is declared, so no name from outside ever becomes a path.
-Nothing but plain files is read. What is secret was masked when it was written (`runtime.logs`).
+The file names follow from the declared processes, so no name from outside becomes a path. Only
+plain files are read. Secrets were masked when the lines were written (`runtime.logs`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class LogFileView:
-    """A log, all its parts together; `process` is "supervisor" for that of the supervisor."""
+    """A log with all its parts; `process` is "supervisor" for the supervisor's log."""
 
     name: str
     process: str
@@ -54,7 +54,7 @@ class _OpenPart:
 
 
 class LogFiles:
-    """The logs that this box has of what a deployment declares; for several threads."""
+    """The logs of a deployment's processes on this box; may be used by several threads."""
 
     def __init__(self, home: Path, deployment: Deployment) -> None:
         instances = {name: process.instances for name, process in deployment.processes.items()}
@@ -66,7 +66,7 @@ class LogFiles:
         self._known: dict[str, Mapping[tuple[int, str], Blocks]] = {}
 
     def all(self) -> list[LogFileView]:
-        """Those that are there, in the order of their declaration."""
+        """The logs that exist, in the order of their declaration."""
         found = []
         for name, (process, instance, path) in self._places.items():
             with _opened(path) as parts:
@@ -78,10 +78,10 @@ class LogFiles:
 
     @contextmanager
     def open(self, name: str, start: str = "") -> Iterator[FileLog]:
-        """A log by its name, for as long as the block lasts.
+        """A log by its name, open within the `with` block.
 
-        Raises NotFound, and Refused if `start` is given and the log begins with another part by
-        now, so that its lines have other numbers.
+        `start` is the id of the first part that line numbers refer to. Raises NotFound, and Refused
+        if the log begins with another part by now, so that its lines have new numbers.
         """
         with self._parts(name) as parts:
             if start and parts[0].id != start:
@@ -95,7 +95,7 @@ class LogFiles:
             yield FileLog(tuple((part.handle, part.id, blocks) for part, blocks in found))
 
     def download(self, name: str) -> Iterator[bytes]:
-        """All of a log as it lies there now; raises NotFound before the first chunk."""
+        """The content of a log as it is now; raises NotFound before the first chunk."""
         stack = ExitStack()
         return _chunks(stack, stack.enter_context(self._parts(name)))
 

@@ -1,7 +1,7 @@
-"""Where the lines of a large file are, without remembering each of them.
+"""An index of the lines of a large file.
 
-A file is cut into blocks of whole lines. Of each is known where it begins and how many lines come
-before it, so that any line is found by reading one block.
+The file is divided into blocks of whole lines. The index has the position of each block and the
+number of lines before it, so that any line is found by reading one block.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import os
 from dataclasses import dataclass
 
 BLOCK = 64 * 1024  # bytes
-LONGEST = 1024 * 1024  # bytes of a line; what is longer counts as several
+LONGEST = 1024 * 1024  # bytes of a line; a longer line counts as several
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """The blocks of a file up to the byte `end`, which hold `lines`.
 
-    `begins` are bytes, `numbers` how many lines of the file come before each block.
+    `begins` are positions in bytes, `numbers` the lines of the file before each block.
     """
 
     begins: tuple[int, ...] = ()
@@ -29,15 +29,15 @@ class Blocks:
 def blocks_of(handle: int, size: int, is_live: bool, known: Blocks | None = None) -> Blocks:
     """The blocks of the first `size` bytes of a file.
 
-    `known` is what was found when it was shorter. A last line without an end is left out while
-    the file `is_live`, because it may be one that is being written.
+    `known` is the index of the file when it was shorter. While the file `is_live`, a last line
+    without an end is left out, because it may still be being written.
     """
     if known is None or known.end > size:
         known = Blocks()
     begins, numbers = list(known.begins), list(known.numbers)
     lines, end = known.lines, known.end
     if begins and end - begins[-1] < BLOCK // 2 and end < size:
-        end, lines = begins.pop(), numbers.pop()  # it is filled up
+        end, lines = begins.pop(), numbers.pop()  # the last block is extended
     while end < size:
         block = _block(handle, end, size, is_live)
         if not block:
@@ -55,7 +55,7 @@ def lines_of(handle: int, begin: int, end: int) -> list[bytes]:
 
 
 def _block(handle: int, begin: int, size: int, is_live: bool) -> bytes:
-    """The whole lines of a block that begins there; none while the only one is not at its end."""
+    """The whole lines of the block that begins there; none if the only line has no end yet."""
     wanted = BLOCK
     while True:
         block = os.pread(handle, min(wanted, size - begin), begin)

@@ -1,7 +1,7 @@
-"""Reading a log in parts: by line numbers, to both sides, all lines or those that are wanted.
+"""Slices of a log by line number, forward and backward, of all lines or of matching ones.
 
-Lines are numbered from 1 in the order in which they were written. One reading looks at a bounded
-amount and answers a bounded amount, however long the log is, and says where to read on.
+Lines are numbered from 1 in the order in which they were written. One call reads and returns a
+bounded amount, however long the log is, and tells where to continue.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-MOST_SHOWN = 1_000_000  # characters (or bytes) of the lines of one answer, if it is more than one
-MOST_LOOKED = 32_000_000  # characters (or bytes) that are looked through for one answer
+MOST_SHOWN = 1_000_000  # characters (or bytes) of the lines of one answer with several lines
+MOST_SEARCHED = 32_000_000  # characters (or bytes) that are read for one answer
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
@@ -19,8 +19,8 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 class Line:
     """A line of a log.
 
-    `at` is an ISO 8601 instant and `level` one of LEVELS; both are "" for a line that nobody
-    wrote as JSON, which is all `message`. `more` are its other fields.
+    `at` is an ISO 8601 instant and `level` one of LEVELS; both are "" for a line that is not JSON,
+    which is all `message`. `more` are its other fields.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a log that is rotated: `id` stays while its lines are there, whatever goes."""
+    """A part of a rotated log; its `id` stays the same until its lines are deleted."""
 
     id: str
     lines: int
@@ -44,8 +44,8 @@ class LogSlice:
     """Neighbouring lines, oldest first, of `total`.
 
     Older lines are those before `previous`, newer ones those after `next`; None where there are
-    none now. Where only some lines were wanted there may be a `next` although `items` is empty:
-    what was looked through was enough for one answer.
+    none now. With a filter there may be a `next` although `items` is empty: as many lines were
+    searched as one answer allows.
     """
 
     total: int
@@ -57,7 +57,7 @@ class LogSlice:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Numbers of lines that are wanted; `next` as in LogSlice."""
+    """The numbers of matching lines; `next` as in LogSlice."""
 
     total: int
     parts: tuple[Part, ...]
@@ -67,14 +67,14 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which lines: those that hold `text`, in any case, of `level` at least; "" is any."""
+    """A filter: lines with `text`, in any case, of at least `level`; "" means any."""
 
     text: str = ""
     level: str = ""
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The levels that are wanted; all of them if any is."""
+        """The wanted levels; all of them if `level` is ""."""
         return LEVELS[LEVELS.index(self.level) :] if self.level else LEVELS
 
 
@@ -82,7 +82,7 @@ Raw = TypeVar("Raw")
 
 
 class Log(Protocol[Raw]):
-    """A log that lies somewhere, as it was when it was opened."""
+    """A log as it was when it was opened."""
 
     @property
     def total(self) -> int: ...
@@ -91,15 +91,15 @@ class Log(Protocol[Raw]):
     def parts(self) -> tuple[Part, ...]: ...
 
     def after(self, number: int) -> Iterator[Raw]:
-        """The lines behind that one, oldest first."""
+        """The lines after that number, oldest first."""
         ...
 
     def before(self, number: int) -> Iterator[Raw]:
-        """The lines before that one, newest first."""
+        """The lines before that number, newest first."""
         ...
 
     def matcher(self, wanted: Wanted) -> Callable[[Raw], bool]:
-        """What tells of a line whether it is wanted."""
+        """A function that returns whether a line is wanted."""
         ...
 
     def size(self, raw: Raw) -> int: ...
@@ -108,7 +108,7 @@ class Log(Protocol[Raw]):
 
 
 def after(log: Log[Raw], number: int, limit: int, wanted: Wanted = Wanted()) -> LogSlice:
-    """The first `limit` lines behind that one."""
+    """The first `limit` lines after that number."""
     number = min(number, log.total)
     scan = _Scan(log, wanted, limit, MOST_SHOWN)
     for at, raw in enumerate(log.after(number), number + 1):
@@ -125,7 +125,7 @@ def after(log: Log[Raw], number: int, limit: int, wanted: Wanted = Wanted()) -> 
 
 
 def before(log: Log[Raw], number: int, limit: int, wanted: Wanted = Wanted()) -> LogSlice:
-    """The last `limit` lines before that one."""
+    """The last `limit` lines before that number."""
     number = min(number, log.total + 1)
     scan = _Scan(log, wanted, limit, MOST_SHOWN)
     for distance, raw in enumerate(log.before(number), 1):
@@ -142,9 +142,9 @@ def before(log: Log[Raw], number: int, limit: int, wanted: Wanted = Wanted()) ->
 
 
 def matches(log: Log[Raw], number: int, limit: int, wanted: Wanted) -> Matches:
-    """The numbers of the first `limit` wanted lines behind that one."""
+    """The numbers of the first `limit` wanted lines after that number."""
     number = min(number, log.total)
-    scan = _Scan(log, wanted, limit, MOST_LOOKED)
+    scan = _Scan(log, wanted, limit, MOST_SEARCHED)
     for at, raw in enumerate(log.after(number), number + 1):
         if not scan.takes(at, raw):
             break
@@ -154,7 +154,7 @@ def matches(log: Log[Raw], number: int, limit: int, wanted: Wanted) -> Matches:
 
 
 class _Scan(Generic[Raw]):
-    """Goes from line to line until it has found or looked through enough."""
+    """Collects wanted lines until the limits of one answer are reached."""
 
     def __init__(self, log: Log[Raw], wanted: Wanted, limit: int, most_shown: int) -> None:
         self.found: list[tuple[int, Raw]] = []
@@ -163,10 +163,10 @@ class _Scan(Generic[Raw]):
         self._is_wanted = None if wanted == Wanted() else log.matcher(wanted)
         self._limit = limit
         self._may_show = most_shown
-        self._may_look = MOST_LOOKED
+        self._may_look = MOST_SEARCHED
 
     def takes(self, number: int, raw: Raw) -> bool:
-        """Looks at a line, unless it is enough; False then."""
+        """Examines a line; returns False, and does not, if a limit is reached."""
         size = self._size(raw)
         if len(self.found) >= self._limit or self._may_look <= 0:
             return False

@@ -1,4 +1,4 @@
-"""The log of a unit, as the store has it, read in parts."""
+"""The log of a unit in the store, read in parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from synergy.queries.logs.lines import LEVELS, Line, Part, Wanted
 from synergy.storage.protocol import LogLine, ReadableUnitLogs
 
-STEP = 200  # lines that are read at a time; one may have 8,192 characters
+STEP = 200  # lines that are read at once; a line may have 8,192 characters
 
 
 class UnitLog:

@@ -1,4 +1,4 @@
-"""Boxes, and what is known of each: what is assigned to it, and what its supervisor saw."""
+"""Boxes, with their assigned processes and those that their supervisors reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.storage.protocol import StoreView
 
 
 def box_views(store: StoreView, now: datetime) -> list[BoxView]:
-    """All boxes that ever reported or have something assigned."""
+    """All boxes that ever reported or have an assignment."""
     known = {box.id: box for box in store.boxes.all()}
     is_on = {(a.box, a.process): a.is_on for a in store.boxes.assignments()}
     observed = by_place(store.boxes.observed())

@@ -1,4 +1,4 @@
-"""What came of events from outside: which schedules listen, and which runs they caused."""
+"""The effects of events from outside: the schedules that listen, and the runs they caused."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from synergy.storage.protocol import StoreView
 LOOKED_AT = "agent.events"  # the fact that holds the number of the newest event decided about
 PATIENCE = 1.0  # seconds that `effects` waits for an agent
 
-_GLANCES = 20  # so often the fact is looked at within that time
-_RECENT = 50  # runs of a listening schedule among which those of an event are looked for
+_READS = 20  # of the fact within that time
+_RECENT = 50  # runs of a listening schedule that are searched for those of an event
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class RecordedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What came of events: who listens, and the runs that they caused, or helped to cause.
+    """The effects of events: the schedules that listen, and the runs that they caused.
 
-    `is_decided` is False while no agent has looked at them; there may be more runs then.
+    `is_decided` is False while no agent has processed them; there may be more runs then.
     """
 
     schedules: tuple[str, ...]
@@ -41,24 +41,24 @@ def effects(
     recorded: Sequence[RecordedEvent],
     wait: Callable[[float], object] = lambda seconds: None,
 ) -> Effects:
-    """What these events did, once an agent has looked, or `PATIENCE` is over.
+    """The effects of these events, once an agent has processed them, or after `PATIENCE` seconds.
 
-    `wait` lets at most so many seconds pass.
+    `wait` returns after at most the given number of seconds.
     """
     newest = max((one.event.seq for one in recorded), default=0)
     keys = {key for one in recorded for key in event_keys(one.event.type, one.event.resource)}
     names = sorted(schedule.name for schedule in store.schedules.listening(sorted(keys)))
-    is_decided = _is_looked_at(store, newest)
-    for _ in range(_GLANCES if names else 0):
+    is_decided = _is_processed(store, newest)
+    for _ in range(_READS if names else 0):
         if is_decided:
             break
-        wait(PATIENCE / _GLANCES)
-        is_decided = _is_looked_at(store, newest)
+        wait(PATIENCE / _READS)
+        is_decided = _is_processed(store, newest)
     ids = {one.event.id for one in recorded}
     return Effects(tuple(names), tuple(_caused(store, names, ids)), is_decided)
 
 
-def _is_looked_at(store: StoreView, seq: int) -> bool:
+def _is_processed(store: StoreView, seq: int) -> bool:
     return int(store.facts.get(LOOKED_AT) or 0) >= seq
 
 

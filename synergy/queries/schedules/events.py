@@ -1,4 +1,4 @@
-"""Events page by page, newest first, of those that somebody looks for."""
+"""Events by page, newest first, filtered by type and text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ SEARCHED = 10_000  # events for one page at most; the page is shorter then, with
 _STEP = 1000
 
 Read = Callable[[int, str | None], tuple[list[Event], str | None]]
-"""A page of at most so many events, newest first, and the cursor of the next one."""
+"""Returns a page of at most `limit` events, newest first, and the cursor of the next one."""
 
 
 def matching(
     read: Read, type_: str, text: str, limit: int, cursor: str | None
 ) -> tuple[list[Event], str | None]:
-    """Events of a type that have the text in what they name or in their id; "" is any.
+    """Events of a type with the text in their resource or id; "" means any.
 
-    There is no index of these: a page may hold fewer than it could, even none, and still have a
+    Neither has an index: a page may have fewer events than `limit`, even none, and still have a
     next one.
     """
     if not (type_ or text):

@@ -1,4 +1,4 @@
-"""How far a trigger is: which of its legs are met, since when, and what it still waits for."""
+"""The progress of a trigger: which of its legs are met, since when, and what it waits for."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from synergy.schedule.definition import (
     Trigger,
     leaves,
 )
-from synergy.schedule.format.literals import told_duration
-from synergy.schedule.format.read import words
+from synergy.schedule.format.literals import readable_duration
+from synergy.schedule.format.summary import summarize
 from synergy.schedule.progress.state import Met, ProgressState
 
 BY_TIME = (Times, Once, Elapsed)
@@ -42,7 +42,7 @@ def legs_of(
 
 
 def missing(trigger: Trigger, legs: Mapping[str, LegView], path: str = "") -> list[str]:
-    """What a trigger still waits for: all of these. `legs` by their paths."""
+    """All that a trigger still waits for; `legs` are given by path."""
     if not isinstance(trigger, AllOf | AnyOf):
         leg = legs[path]
         return [] if leg.is_met else [f"{leg.words} ({leg.how})"]
@@ -56,9 +56,9 @@ def missing(trigger: Trigger, legs: Mapping[str, LegView], path: str = "") -> li
 
 
 def _leg(path: str, leaf: Leaf, definition: Definition, met: Met | None, now: datetime) -> LegView:
-    told = words(replace(definition, trigger=leaf)).rpartition(": ")[0]
+    words = summarize(replace(definition, trigger=leaf)).rpartition(": ")[0]
     is_met, how = _how(leaf, met, now)
-    return LegView(path, told, is_met, how, met.at if met is not None else None)
+    return LegView(path, words, is_met, how, met.at if met is not None else None)
 
 
 def _how(leaf: Leaf, met: Met | None, now: datetime) -> tuple[bool, str]:
@@ -68,6 +68,7 @@ def _how(leaf: Leaf, met: Met | None, now: datetime) -> tuple[bool, str]:
             return count >= n, f"{count:,} of {n:,}"
         case EventTrigger(life=life) if met is not None:
             is_alive = now - met.at <= life
-            return is_alive, f"{'alive' if is_alive else 'over'}, lives for {told_duration(life)}"
+            state = "alive" if is_alive else "over"
+            return is_alive, f"{state}, lives for {readable_duration(life)}"
         case _:
             return met is not None, "yes" if met is not None else "no"

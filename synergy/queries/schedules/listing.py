@@ -1,4 +1,4 @@
-"""Which schedules there are: by the beginning of their names, or by what became of their runs."""
+"""Lists of schedules: by prefix of the name, and by failed runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ENDED = (RunState.PROCESSED, RunState.NOOP, RunState.FAILED)
 def matching(
     store: StoreView, limit: int, cursor: str | None, prefix: str, is_enabled: bool | None
 ) -> tuple[list[Schedule], str | None]:
-    """A page by name of those whose name begins so, and the cursor of the next one or None.
+    """A page of schedules by name with this prefix, and the cursor of the next one or None.
 
-    `is_enabled` None is either. The cost is that of the names with this beginning.
+    `is_enabled` None means either. The cost depends on the number of names with the prefix.
     """
     found = store.schedules.get([prefix]) if prefix and cursor is None else []
     found = [one for one in found if is_enabled in (None, one.is_enabled)]
@@ -35,7 +35,7 @@ def matching(
 
 
 def failing(store: StoreView, limit: int) -> list[Schedule]:
-    """Those whose last run that ended has failed, the latest failure first."""
+    """The schedules whose last ended run failed, the latest failure first."""
     runs = failed_runs(store)
     names = list(dict.fromkeys(run.schedule for run in runs if run.schedule))
     present = {one.name: one for one in store.schedules.get(names)}
@@ -50,6 +50,6 @@ def failing(store: StoreView, limit: int) -> list[Schedule]:
 
 
 def own_schedules(store: StoreView, processes: Sequence[str]) -> dict[str, Schedule]:
-    """The schedules that run the processes whose names they have."""
+    """Each process's own schedule: the one of its name, if that runs the process."""
     found = store.schedules.get(processes) if processes else ()
     return {one.name: one for one in found if one.definition.get("process") == one.name}

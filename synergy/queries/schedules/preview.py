@@ -1,4 +1,4 @@
-"""How a definition is understood: when it is due, in words and in instants, and what it sends."""
+"""The preview of a definition: in words, its due times, and the body that it would send."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from synergy.schedule.definition import Definition, DeliveryProgram, Elapsed, On
 from synergy.schedule.due import Due, dues
 from synergy.schedule.format.describe import describe
 from synergy.schedule.format.literals import spelled_instant
-from synergy.schedule.format.read import StoredDelivery, warnings, words
+from synergy.schedule.format.read import StoredDelivery, warnings
+from synergy.schedule.format.summary import summarize
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.template import NAMES, fill, unknown, values
 from synergy.schedule.zones import zone
@@ -36,10 +37,10 @@ def preview(
     limit: int = 10,
     added_at: datetime | None = None,
 ) -> Preview:
-    """The due times in `[start, end]`, at most so many, and what else can be said beforehand.
+    """The preview with at most `limit` due times in `[start, end]`.
 
-    `added_at` is now for a schedule that is only written: what is past when it is added is made
-    up for then.
+    `added_at` is now for a definition that is not stored: past one-off times are due when it is
+    added.
     """
     definition = _with_payload(definition, payloads)
     found = list(islice(_dues(definition, start, end or LATEST, limit + 1), limit + 1))
@@ -51,7 +52,7 @@ def preview(
         names = unknown(program.payload, NAMES)
     return Preview(
         name=definition.name,
-        words=words(definition),
+        words=summarize(definition),
         zone=definition.zone,
         dialects=tuple(_dialects(definition)),
         dues=shown,
@@ -75,7 +76,7 @@ def _with_payload(definition: Definition, payloads: ReadablePayloads) -> Definit
 
 
 def _dues(definition: Definition, start: datetime, end: datetime, limit: int) -> Iterator[DueView]:
-    """Those of all leaves that go by time, each instant once."""
+    """The due times of all time triggers, each instant once."""
     floor = start - _TICK
     if definition.start is not None:
         floor = max(floor, definition.start - _TICK)
@@ -103,7 +104,7 @@ def _onces(definition: Definition, floor: datetime, end: datetime) -> list[Due]:
 
 
 def _once_at(definition: Definition, leaf: Once) -> datetime:
-    """When it is due: an instant before the schedule's first is made up for at that."""
+    """The due time: not before the schedule's start."""
     return leaf.at if definition.start is None else max(leaf.at, definition.start)
 
 
@@ -136,7 +137,7 @@ def _why_none(definition: Definition, added_at: datetime | None) -> str:
 
 
 def _body(definition: Definition, program: DeliveryProgram, at: datetime) -> str:
-    """What is sent for a due time, as far as that can be known."""
+    """The body for a due time, as far as it can be known."""
     known = values(
         at,
         zone(definition.template_zone),

@@ -1,7 +1,7 @@
-"""What of a schedule, or of a run, is not shown: passwords, tokens, and headers that hold such.
+"""Hides secrets of schedules and runs: passwords, tokens, and headers that contain them.
 
-A value that is not shown reads `***`. Whoever sends a definition back with `***` where it was
-means the value that is there.
+A hidden value is shown as `***`. A definition that is sent back with `***` in that place keeps the
+stored value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from synergy.runtime.masking import mask
 from synergy.schedule.definition import DeliveryProgram, Program
 
 HIDDEN = "***"
-SHORTEST = 4  # characters of a secret that is looked for in texts: shorter ones are everywhere
+SHORTEST = 4  # characters of a secret that is searched for in texts: shorter ones occur anywhere
 
 _SECRET = re.compile(r"auth|cookie|token|secret|passw|api-?key|signature|credential", re.IGNORECASE)
 _OPTION = re.compile(
@@ -26,7 +26,7 @@ _URLS = ("target",)  # fields that hold a URL
 
 
 def shown(value: object) -> object:
-    """A definition, or a request, as plain values without what is secret in it."""
+    """A definition, or a request, as plain values without its secrets."""
     if isinstance(value, Mapping):
         return {name: _field(str(name), inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -46,12 +46,12 @@ def _field(name: str, value: object) -> object:
 
 
 def shown_url(url: str) -> str:
-    """A target without passwords, and without what its options say of tokens and keys."""
+    """A target without passwords, and without tokens and keys in its options."""
     return _OPTION.sub(rf"\1{HIDDEN}", mask(url))
 
 
 def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
-    """What is not shown of a request, for who shows texts in which it may come back."""
+    """The hidden values of a request, to be removed from texts that may repeat them."""
     headers, target = request.get("headers"), request.get("target")
     values = [
         str(text)
@@ -65,7 +65,7 @@ def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
 
 
 def without(secrets: frozenset[str], value: object) -> object:
-    """Texts, and texts in mappings, without these."""
+    """The texts of a value, which may be in mappings, without these secrets."""
     if isinstance(value, Mapping):
         return {name: without(secrets, inner) for name, inner in value.items()}
     if isinstance(value, str):
@@ -75,7 +75,7 @@ def without(secrets: frozenset[str], value: object) -> object:
 
 
 def _receiver(target: object) -> tuple[str, str]:
-    """Who receives what is sent to a target: all before its path, without a password."""
+    """The receiver of a target: scheme, host and port, without a login."""
     if not isinstance(target, str):
         return "", ""
     scheme, _, rest = target.partition("://")
@@ -83,7 +83,7 @@ def _receiver(target: object) -> tuple[str, str]:
 
 
 def hidden(program: Program) -> list[str]:
-    """What is wrong with a program in which `***` stands for nothing that is known."""
+    """The mistakes of a program in which `***` stands for no stored value."""
     if not isinstance(program, DeliveryProgram):
         return []
     found = [f"headers: {name}" for name, value in program.headers.items() if value == HIDDEN]
@@ -93,10 +93,10 @@ def hidden(program: Program) -> list[str]:
 
 
 def kept(sent: object, present: object) -> object:
-    """What was sent, with `***` replaced by what is there now at the same place.
+    """The sent value, with `***` replaced by the present value of the same place.
 
-    Not so the headers of a schedule whose target is somebody else now: who may not see a secret
-    must not have it sent to a place of his own either.
+    Headers are not restored if the target has another receiver: a user who may not see a secret
+    must not be able to send it elsewhere either.
     """
     if isinstance(sent, Mapping) and isinstance(present, Mapping):
         is_moved = _receiver(sent.get("target")) != _receiver(present.get("target"))

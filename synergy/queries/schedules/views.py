@@ -1,6 +1,6 @@
-"""What is seen of schedules and their runs: frozen values for command line, pages and metrics.
+"""The frozen values of schedules and runs that command line, pages and metrics show.
 
-States are words here. Passwords, tokens and the like are hidden; see `secrecy`.
+States are words here. Secrets are hidden; see `redaction`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from synergy.queries.schedules.redaction import secrets_of, shown, without
 class RunView:
     """A run, or a pending job.
 
-    `waits` says what holds a pending one back; `not_before` when it is looked at, or sent, again.
-    The job that collects events for a schedule is shown as one too: `pending_trigger`, without
+    `waits` are the reasons why a pending one waits; `not_before` is when it is judged, or sent,
+    again. The job that collects the events of a schedule is a run too: `pending_trigger`, without
     an id.
     """
 
@@ -44,9 +44,9 @@ class RunView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDetail(RunView):
-    """All that is known of a run: what it sent, why, and what it was answered, oldest first.
+    """A run with its request, its cause, and the answers that it got, oldest first.
 
-    `again` is the run that took it up after it had failed, "" if none did.
+    `again` is the run that repeats it after it failed, "" if there is none.
     """
 
     again: str
@@ -66,11 +66,10 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleView:
-    """A schedule in a list; `words` say what triggers it and what it does.
+    """A schedule in a list; `words` describe its trigger and its program.
 
-    `next_due` is when time alone next makes it due; None for one that only waits for events.
-    `zone` is the trigger's, "" where the definition cannot be read; `waiting` so many runs wait
-    to be launched.
+    `next_due` is None for a schedule that only waits for events. `zone` is the trigger's, "" if the
+    definition cannot be read; `waiting` counts the runs that wait to be launched.
     """
 
     name: str
@@ -91,8 +90,8 @@ class ScheduleView:
 class TouchedSchedule:
     """A schedule as it is after a change.
 
-    `next_due` is None for one that is not enabled, or that waits for more than the time;
-    `warnings` name what is allowed, but probably not meant, or why it cannot be read.
+    `next_due` is None for one that is disabled, or that is not due by time; `warnings` name what
+    is valid but probably not intended, or why the definition cannot be read.
     """
 
     name: str
@@ -104,7 +103,7 @@ class TouchedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class LegView:
-    """A leaf of a trigger: what it waits for, how far that is (`how`), and since when."""
+    """A leaf of a trigger: what it waits for, its progress (`how`), and since when."""
 
     path: str
     words: str
@@ -115,7 +114,7 @@ class LegView:
 
 @dataclass(frozen=True, slots=True)
 class VersionView:
-    """From when on a schedule had this version, and who made it."""
+    """A version of a schedule: when it was made, and by whom."""
 
     version: int
     at: datetime
@@ -124,7 +123,7 @@ class VersionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDetail(ScheduleView):
-    """All that is known of a schedule; its last runs, newest first, and what it has pending."""
+    """A schedule in detail, with its last runs, newest first, and its pending runs."""
 
     definition: Mapping[str, object]
     warnings: tuple[str, ...]
@@ -153,12 +152,12 @@ class DueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """How a definition is understood, and when it is due.
+    """A definition in words, and when it is due.
 
-    `dialects` are its time triggers as they were understood, `warnings` what is allowed but
-    probably not meant. `why_none` says why there are no due times; `more` whether there are
-    later ones than these. `body` is what the first of them would send, None for a worker, and
-    `unknown` the names in it that stay as they are.
+    `dialects` describe its time triggers, `warnings` what is valid but probably not intended.
+    `why_none` is the reason if there are no due times; `more` is whether there are later ones.
+    `body` is what the first due time would send, None for a worker, and `unknown` the names in it
+    that are not replaced.
     """
 
     name: str
@@ -179,7 +178,7 @@ def run_view(run: Run) -> RunView:
 
 
 def run_detail(run: Run, again: str = "") -> RunDetail:
-    """A run by itself, and the id of the one that took it up."""
+    """A run in detail, with the id of the run that repeats it."""
     secrets = secrets_of(run.request)  # some receivers send back what they were sent
     return RunDetail(
         **_fields(run),
@@ -188,9 +187,9 @@ def run_detail(run: Run, again: str = "") -> RunDetail:
         cause=run.detail.cause,
         events=tuple(sorted(causes(run))),
         answers=tuple(
-            told
+            redacted
             for answer in run.detail.answers
-            if isinstance(told := without(secrets, answer), Mapping)
+            if isinstance(redacted := without(secrets, answer), Mapping)
         ),
     )
 

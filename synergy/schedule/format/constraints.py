@@ -19,7 +19,7 @@ from synergy.schedule.definition import (
     WhenUnmet,
 )
 from synergy.schedule.format import literals
-from synergy.schedule.format.field_reader import MOMENT, FieldReader, Location, kind_of, reader_of
+from synergy.schedule.format.field_reader import SHORTEST, FieldReader, Location, kind_of, reader_of
 from synergy.schedule.format.literals import shown
 
 MOST_CONSTRAINTS = 50
@@ -34,22 +34,26 @@ _PER = {
 }
 
 
-def read_constraints(part: FieldReader, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
+def read_constraints(fields: FieldReader, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
     """The valid constraints of a definition in this zone, with or without a group."""
-    value = part.get("constraints")
-    spot = part.spot.at("constraints")
+    value = fields.get("constraints")
+    location = fields.location.at("constraints")
     if value is None:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        spot.mistake(f"expected a list of mappings such as {{concurrency: 1}}, not {shown(value)}")
+        location.mistake(
+            f"expected a list of mappings such as {{concurrency: 1}}, not {shown(value)}"
+        )
         return ()
     if len(value) > MOST_CONSTRAINTS:
-        spot.mistake(f"{len(value)} of them: the most is {MOST_CONSTRAINTS}")
+        location.mistake(f"{len(value)} of them: the most is {MOST_CONSTRAINTS}")
         return ()
-    found = (_constraint(item, spot.item(n), zone) for n, item in enumerate(value, 1))
+    found = (_constraint(item, location.item(n), zone) for n, item in enumerate(value, 1))
     constraints = tuple(one for one in found if one is not None)
     if not has_group and any(_is_of_group(one) for one in constraints):
-        spot.mistake("a concurrency of scope group needs the schedule's group: group is missing")
+        location.mistake(
+            "a concurrency of scope group needs the schedule's group: group is missing"
+        )
     return constraints
 
 
@@ -57,95 +61,99 @@ def _is_of_group(constraint: Constraint) -> bool:
     return isinstance(constraint, Concurrency) and constraint.scope is Scope.GROUP
 
 
-def _constraint(value: object, spot: Location, zone: str) -> Constraint | None:
-    kind, body = kind_of(value, spot, "constraint", [*_KINDS, "time_window"])
+def _constraint(value: object, location: Location, zone: str) -> Constraint | None:
+    kind, body = kind_of(value, location, "constraint", [*_KINDS, "time_window"])
     if not kind:
         return None
-    inner = spot.at(kind)
+    inner = location.at(kind)
     if kind == "time_window":
         return _time_window(body, inner, zone)
     return _KINDS[kind](body, inner)
 
 
-def _concurrency(value: object, spot: Location) -> Concurrency:
-    part = reader_of(value, spot, "n")
-    part.required("n")
+def _concurrency(value: object, location: Location) -> Concurrency:
+    fields = reader_of(value, location, "n")
+    fields.required("n")
     found = Concurrency(
-        part.integer("n", 1, 1, MOST_RUNS),
-        part.choice("scope", Scope.PROGRAM),
-        part.choice("when_unmet", WhenUnmet.ABORT),
+        fields.integer("n", 1, 1, MOST_RUNS),
+        fields.choice("scope", Scope.PROGRAM),
+        fields.choice("when_unmet", WhenUnmet.ABORT),
     )
-    part.done()
+    fields.done()
     return found
 
 
-def _delay(value: object, spot: Location) -> Delay:
-    part = reader_of(value, spot, "duration")
-    part.required("duration")
-    found = Delay(part.duration("duration", MOMENT))
-    if part.choice("when_unmet", WhenUnmet.WAIT) is WhenUnmet.ABORT:
-        part.mistake("when_unmet", "a delay cannot abort, it only waits")
-    part.done()
+def _delay(value: object, location: Location) -> Delay:
+    fields = reader_of(value, location, "duration")
+    fields.required("duration")
+    found = Delay(fields.duration("duration", SHORTEST))
+    if fields.choice("when_unmet", WhenUnmet.WAIT) is WhenUnmet.ABORT:
+        fields.mistake("when_unmet", "a delay cannot abort, it only waits")
+    fields.done()
     return found
 
 
-def _since_last_run(value: object, spot: Location) -> SinceLastRun:
-    part = reader_of(value, spot, "duration")
-    part.required("duration")
+def _since_last_run(value: object, location: Location) -> SinceLastRun:
+    fields = reader_of(value, location, "duration")
+    fields.required("duration")
     found = SinceLastRun(
-        part.duration("duration", MOMENT), part.choice("when_unmet", WhenUnmet.ABORT)
+        fields.duration("duration", SHORTEST), fields.choice("when_unmet", WhenUnmet.ABORT)
     )
-    part.done()
+    fields.done()
     return found
 
 
-def _at_most(value: object, spot: Location) -> AtMost:
-    part = reader_of(value, spot, like="{n: 3, per: hour}")
-    part.required("n", "per")
+def _at_most(value: object, location: Location) -> AtMost:
+    fields = reader_of(value, location, like="{n: 3, per: hour}")
+    fields.required("n", "per")
     found = AtMost(
-        part.integer("n", 1, 1, MOST_RUNS), _per(part), part.choice("when_unmet", WhenUnmet.WAIT)
+        fields.integer("n", 1, 1, MOST_RUNS),
+        _per(fields),
+        fields.choice("when_unmet", WhenUnmet.WAIT),
     )
-    part.done()
+    fields.done()
     return found
 
 
-def _per(part: FieldReader) -> timedelta:
+def _per(fields: FieldReader) -> timedelta:
     """The length of the time in which launches are counted."""
-    value = part.get("per")
+    value = fields.get("per")
     if isinstance(value, str) and value in _PER:
         return _PER[value]
     try:
         if value is None or literals.duration(value):
-            return part.duration("per", MOMENT)
+            return fields.duration("per", SHORTEST)
     except InvalidValue:
         pass
-    part.mistake("per", f"expected {', '.join(_PER)} or a duration, not {shown(value)}")
-    return MOMENT
+    fields.mistake("per", f"expected {', '.join(_PER)} or a duration, not {shown(value)}")
+    return SHORTEST
 
 
-def _load(value: object, spot: Location) -> Load:
-    part = reader_of(value, spot, "max")
-    part.required("max")
+def _load(value: object, location: Location) -> Load:
+    fields = reader_of(value, location, "max")
+    fields.required("max")
     found = Load(
-        part.number("max", 0.0),
-        part.choice("of", LoadOf.BOX),
-        part.choice("when_unmet", WhenUnmet.WAIT),
+        fields.number("max", 0.0),
+        fields.choice("of", LoadOf.BOX),
+        fields.choice("when_unmet", WhenUnmet.WAIT),
     )
-    part.done()
+    fields.done()
     return found
 
 
-def _time_window(value: object, spot: Location, zone: str) -> TimeWindow:
-    part = reader_of(value, spot, like='{start: "22:00", end: "06:00"}')
-    part.required("start", "end")
-    start, end = part.literal("start", literals.clock), part.literal("end", literals.clock)
+def _time_window(value: object, location: Location, zone: str) -> TimeWindow:
+    fields = reader_of(value, location, like='{start: "22:00", end: "06:00"}')
+    fields.required("start", "end")
+    start, end = fields.literal("start", literals.clock), fields.literal("end", literals.clock)
     if start is not None and start == end:
-        spot.mistake(f"start and end are both {start:%H:%M}: expected two times")
+        location.mistake(f"start and end are both {start:%H:%M}: expected two times")
     found = TimeWindow(
-        start or time(), end or time(), part.zone("zone", zone),
-        part.choice("when_unmet", WhenUnmet.WAIT),
-    )  # fmt: skip
-    part.done()
+        start=start or time(),
+        end=end or time(),
+        zone=fields.zone("zone", zone),
+        when_unmet=fields.choice("when_unmet", WhenUnmet.WAIT),
+    )
+    fields.done()
     return found
 
 

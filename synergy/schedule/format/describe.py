@@ -1,4 +1,4 @@
-"""Triggers in plain words, so that users can check how a definition was understood."""
+"""Describes triggers in plain words, so that users can check a definition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from synergy.schedule.cron.days import FromEnd, LastWeekday, NearestWorkday, NthWeekday, Special
 from synergy.schedule.cron.fields import Field
 from synergy.schedule.cron.line import Cron
-from synergy.schedule.format.literals import spelled_instant, told_duration
+from synergy.schedule.format.literals import readable_duration, spelled_instant
 from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger
 from synergy.schedule.trigger import At, Every
 
@@ -26,7 +26,7 @@ _MOST_TIMES = 6  # times of day that are listed; more are described as a pattern
 
 
 def describe(trigger: TimeTrigger, zone: ZoneInfo) -> str:
-    """As "at 02:30 on Monday to Friday, Europe/Berlin" or "every 5 minutes"."""
+    """Words such as "at 02:30 on Monday to Friday, Europe/Berlin" or "every 5 minutes"."""
     match trigger:
         case Every():
             size, unit = next(pair for pair in _UNITS if trigger.seconds % pair[0] == 0)
@@ -57,7 +57,7 @@ def _bounds(start: object, end: object) -> str:
 
 
 def _jitter(trigger: Interval | CalendarInterval) -> str:
-    return f", up to {told_duration(trigger.jitter)} later" if trigger.jitter else ""
+    return f", up to {readable_duration(trigger.jitter)} later" if trigger.jitter else ""
 
 
 def _at(trigger: At) -> str:
@@ -116,7 +116,7 @@ def _on_the_hour(hours: list[int]) -> str:
 
 
 def _from_hours(hours: list[int]) -> str:
-    """The hours as spans of the clock; nothing for all of them."""
+    """The hours as spans of the clock; "" for all of them."""
     if len(hours) == 24:
         return ""
     spans: list[list[int]] = []
@@ -129,7 +129,7 @@ def _from_hours(hours: list[int]) -> str:
 
 
 def _pattern(numbers: list[int], size: int, unit: str) -> str:
-    """As "every minute", "every 5 minutes", "at minute 7" or "at minutes 7, 8 and 20"."""
+    """Words such as "every minute", "every 5 minutes", "at minute 7", "at minutes 7 and 20"."""
     step = size // len(numbers)
     if numbers == list(range(0, size, step)) and len(numbers) > 1:
         return _every(step, unit)

@@ -23,7 +23,7 @@ Choice = TypeVar("Choice", bound=Enum)
 Read = TypeVar("Read")
 
 NO_TIME = timedelta(0)
-MOMENT = timedelta.resolution  # the shortest duration that is one
+SHORTEST = timedelta.resolution  # the shortest duration above 0
 
 _HIGHEST = 10**9
 _MOST_UNKNOWN = 20  # unknown fields that are named
@@ -32,9 +32,9 @@ _UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in what people write, as messages name it.
+    """A place in a document, as messages name it.
 
-    `note` takes each message; `show` spells a value as it is written there.
+    `note` is called with each message; `show` formats a value as the document would.
     """
 
     note: Callable[[str], object]
@@ -57,45 +57,49 @@ class Location:
 class FieldReader:
     """The fields of one mapping; the fields that were read are the known ones."""
 
-    def __init__(self, spot: Location, values: Mapping[str, object]) -> None:
-        self.spot = spot
+    def __init__(self, location: Location, values: Mapping[str, object]) -> None:
+        self.location = location
         self._values = values
         self._asked: set[str] = set()
 
     def mistake(self, name: str, what: str) -> None:
         """Records a mistake in this field."""
-        self.spot.at(name).mistake(what)
+        self.location.at(name).mistake(what)
 
     def has(self, name: str) -> bool:
         """Whether the field was given, and is not None."""
         return self.get(name) is not None
 
     def get(self, name: str) -> object:
-        """The field as it was written; None if it was not."""
+        """The value of the field as it was written; None if it is missing."""
         self._asked.add(name)
         return self._values.get(name)
 
     def required(self, *names: str) -> None:
-        """Records those that are missing."""
+        """Records a mistake for each of these fields that is missing."""
         for name in names:
             if not self.has(name):
-                self.spot.mistake(f"{name} is missing")
+                self.location.mistake(f"{name} is missing")
 
     def done(self) -> None:
-        """Records the fields that were not read as unknown; only the first of very many."""
+        """Records the fields that were not read as unknown, at most the first few."""
         unknown = [name for name in self._values if name not in self._asked]
         for name in unknown[:_MOST_UNKNOWN]:
             if isinstance(name, str):
-                self.spot.mistake(f"unknown field {name:.60}: {suggestion(name, self._asked)}")
+                self.location.mistake(f"unknown field {name:.60}: {suggestion(name, self._asked)}")
             else:
-                self.spot.mistake(f"the name of a field is a text, not {self.spot.show(name)}")
+                self.location.mistake(
+                    f"the name of a field is a text, not {self.location.show(name)}"
+                )
         if len(unknown) > _MOST_UNKNOWN:
-            self.spot.mistake(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
+            self.location.mistake(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
 
     def text(self, name: str, default: str = "", *, most: int = 1000) -> str:
         """A text on one line that is not blank, of at most so many characters."""
         value = self.get(name)
-        return default if value is None else checked_text(value, self.spot.at(name), most, default)
+        return (
+            default if value is None else checked_text(value, self.location.at(name), most, default)
+        )
 
     def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """A list of texts, or one text instead of a list of one."""
@@ -105,10 +109,10 @@ class FieldReader:
         if isinstance(value, str):
             value = [value]
         if not isinstance(value, Sequence) or not value:
-            self.mistake(name, f"expected a list of texts, not {self.spot.show(value or None)}")
+            self.mistake(name, f"expected a list of texts, not {self.location.show(value or None)}")
             return default
         return tuple(
-            checked_text(item, self.spot.at(name).item(number), 1000, "")
+            checked_text(item, self.location.at(name).item(number), 1000, "")
             for number, item in enumerate(value, 1)
         )
 
@@ -118,10 +122,12 @@ class FieldReader:
         if value is None:
             return ()
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-            self.mistake(name, f"expected a list of texts, not {self.spot.show(value)}")
+            self.mistake(name, f"expected a list of texts, not {self.location.show(value)}")
             return ()
         if not all(isinstance(item, str) and item for item in value):
-            self.mistake(name, f"expected a list of texts only, not {self.spot.show(list(value))}")
+            self.mistake(
+                name, f"expected a list of texts only, not {self.location.show(list(value))}"
+            )
         return tuple(item for item in value if isinstance(item, str) and item)
 
     def mapping(self, name: str) -> Mapping[str, object]:
@@ -129,24 +135,24 @@ class FieldReader:
         if value is None:
             return {}
         if not isinstance(value, Mapping):
-            self.mistake(name, f"expected a mapping, not {self.spot.show(value)}")
+            self.mistake(name, f"expected a mapping, not {self.location.show(value)}")
             return {}
         return value
 
     def text_mapping(self, name: str) -> dict[str, str]:
         """A mapping from texts to texts; empty texts are texts too."""
         texts = {}
-        spot = self.spot.at(name)
+        location = self.location.at(name)
         for given, value in self.mapping(name).items():
-            key = checked_text(given, spot, 200, "")
-            texts[key] = "" if value == "" else checked_text(value, spot.at(key), 10_000, "")
+            key = checked_text(given, location, 200, "")
+            texts[key] = "" if value == "" else checked_text(value, location.at(key), 10_000, "")
         return texts
 
     def flag(self, name: str, default: bool) -> bool:
         value = self.get(name)
         if isinstance(value, bool | None):
             return default if value is None else value
-        true, false, other = map(self.spot.show, (True, False, value))
+        true, false, other = map(self.location.show, (True, False, value))
         self.mistake(name, f"expected {true} or {false}, not {other}")
         return default
 
@@ -158,7 +164,7 @@ class FieldReader:
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= highest:
             return value
         span = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
-        self.mistake(name, f"expected a whole number, {span}, not {self.spot.show(value)}")
+        self.mistake(name, f"expected a whole number, {span}, not {self.location.show(value)}")
         return default
 
     def number(self, name: str, default: float) -> float:
@@ -169,19 +175,23 @@ class FieldReader:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, int | float) and is_number and 0.0 <= value <= _HIGHEST:
             return float(value)
-        self.mistake(name, f"expected a number from 0 to {_HIGHEST:,}, not {self.spot.show(value)}")
+        self.mistake(
+            name, f"expected a number from 0 to {_HIGHEST:,}, not {self.location.show(value)}"
+        )
         return default
 
-    def duration(self, name: str, default: timedelta, *, least: timedelta = MOMENT) -> timedelta:
+    def duration(self, name: str, default: timedelta, *, least: timedelta = SHORTEST) -> timedelta:
         found = self.literal(name, literals.duration)
         if found is None or found >= least:
             return default if found is None else found
-        limit = "more than 0" if least == MOMENT else f"at least {literals.spelled_duration(least)}"
-        self.mistake(name, f"expected {limit}, not {self.spot.show(self.get(name))}")
+        limit = (
+            "more than 0" if least == SHORTEST else f"at least {literals.spelled_duration(least)}"
+        )
+        self.mistake(name, f"expected {limit}, not {self.location.show(self.get(name))}")
         return default
 
     def literal(self, name: str, read: Callable[[object], Read]) -> Read | None:
-        """What `read`, a function of `literals`, makes of the field; None if it is not sound."""
+        """The value that `read`, a function of `literals`, returns; None if it is invalid."""
         value = self.get(name)
         if value is None:
             return None
@@ -205,55 +215,59 @@ class FieldReader:
         if isinstance(value, str) and value in members:
             return members[value]
         word = value if isinstance(value, str) else ""
-        self.mistake(name, f"unknown value {self.spot.show(value)}: {suggestion(word, members)}")
+        self.mistake(
+            name, f"unknown value {self.location.show(value)}: {suggestion(word, members)}"
+        )
         return default
 
 
-def reader_of(value: object, spot: Location, short: str = "", like: str = "") -> FieldReader:
+def reader_of(value: object, location: Location, short: str = "", like: str = "") -> FieldReader:
     """A mapping; or, with `short`, a lone value that stands for a mapping with this one field.
 
     `like` is an example of a mapping, shown where the value is something else.
     """
     if isinstance(value, Mapping):
-        return FieldReader(spot, value)
+        return FieldReader(location, value)
     if short:
-        return FieldReader(spot, {short: value})
+        return FieldReader(location, {short: value})
     example = f" such as {like}" if like else ""
-    spot.mistake(f"expected a mapping{example}, not {shown(value)}")
+    location.mistake(f"expected a mapping{example}, not {shown(value)}")
     return FieldReader(Location(lambda _message: None), {})
 
 
-def kind_of(value: object, spot: Location, what: str, kinds: Sequence[str]) -> tuple[str, object]:
+def kind_of(
+    value: object, location: Location, what: str, kinds: Sequence[str]
+) -> tuple[str, object]:
     """The only key of a mapping, which names its kind, and its value; "" if there is none."""
     if not isinstance(value, Mapping):
-        spot.mistake(f"expected a mapping such as {{{kinds[0]}: ...}}, not {shown(value)}")
+        location.mistake(f"expected a mapping such as {{{kinds[0]}: ...}}, not {shown(value)}")
         return "", None
     names = [str(name) for name in value]
     if len(names) != 1:
         given = f"not {' and '.join(names)} together" if names else "and there is none"
         known = [name for name in names if name in kinds]
-        if len(known) == 1:  # the others may be fields of it, and stand one level too high
+        if len(known) == 1:  # the others may be its fields, one level too high
             inner = ", ".join(f"{name}: ..." for name in names if name not in known)
             given += f": {{{known[0]}: {{..., {inner}}}}}?"
-        spot.mistake(f"expected one kind of {what}, {given:.200}")
+        location.mistake(f"expected one kind of {what}, {given:.200}")
         return "", None
     if names[0] not in kinds:
-        spot.mistake(f"unknown {what} {names[0]:.60}: {suggestion(names[0], kinds)}")
+        location.mistake(f"unknown {what} {names[0]:.60}: {suggestion(names[0], kinds)}")
         return "", None
     return names[0], value[names[0]]
 
 
-def checked_text(value: object, spot: Location, most: int, default: str) -> str:
+def checked_text(value: object, location: Location, most: int, default: str) -> str:
     """The value, if it is a text that can be written; else the default."""
     if not isinstance(value, str):
         quotes = "" if isinstance(value, Mapping | Sequence) else ": put it in quotes"
-        spot.mistake(f"expected a text, not {spot.show(value)}{quotes}")
+        location.mistake(f"expected a text, not {location.show(value)}{quotes}")
     elif not value.strip():
-        spot.mistake("expected a text, not an empty one")
+        location.mistake("expected a text, not an empty one")
     elif len(value) > most:
-        spot.mistake(f"{len(value):,} characters: the most is {most:,}")
+        location.mistake(f"{len(value):,} characters: the most is {most:,}")
     elif found := _UNWRITABLE.search(value):  # not quoted: it may be a secret
-        spot.mistake(f"character {found.start() + 1} is none that a text can hold")
+        location.mistake(f"character {found.start() + 1} is none that a text can hold")
     else:
         return value
     return default

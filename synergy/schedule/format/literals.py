@@ -1,7 +1,7 @@
-"""The values that definitions consist of: durations, instants, dates, times of day.
+"""The values in definitions: durations, instants, dates, times of day.
 
-Functions that read raise InvalidValue with what was expected; those that spell write the one form
-that is read back to an equal value.
+Functions that read raise InvalidValue with the expected form. `spelled_` functions write the
+canonical form, which is read back to an equal value; `readable_` functions write for people.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from synergy.errors import InvalidValue
 
 LONGEST = timedelta(days=3660)
-"""Ten years: a longer duration is a slip, and would overflow dates."""
+"""Ten years: a longer duration is a mistake, and would overflow dates."""
 
-_SENSELESS = 10**15  # seconds; no number, too, is not less
+_SENSELESS = 10**15  # seconds; NaN is not less either
 _DURATION = re.compile(r"([0-9]{1,12})\s*([smhd])", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?", re.ASCII)
 _UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
@@ -32,7 +32,7 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is not among those known."""
+    """The end of a message about an unknown word."""
     words = sorted(known)
     near = get_close_matches(word, words, 1) or [w for w in words if w.lower() == word.lower()]
     if near:
@@ -41,7 +41,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as messages show it: never long, and as JSON and YAML call it."""
+    """A value for messages: short, and named as JSON and YAML do."""
     match value:
         case None:
             return "nothing"
@@ -62,14 +62,14 @@ def shown(value: object) -> str:
 
 
 def shown_clock(value: object) -> str:
-    """The same, where a time of day was expected: YAML 1.1 reads 22:00 as the number 1320."""
+    """The same where a time of day was expected: YAML 1.1 reads 22:00 as the number 1320."""
     if isinstance(value, int) and not isinstance(value, bool) and 60 <= value < 1440:
         return f"{shown(value)}, as which YAML reads {value // 60}:{value % 60:02} without quotes"
     return shown(value)
 
 
 def duration(value: object) -> timedelta:
-    """From seconds, as a number or a text, or from a text such as '5m'; at most `LONGEST`."""
+    """A duration from seconds, as number or text, or from a text such as '5m'; to `LONGEST`."""
     seconds = _seconds(value)
     if seconds is None:
         raise InvalidValue(
@@ -81,7 +81,7 @@ def duration(value: object) -> timedelta:
 
 
 def spelled_duration(value: timedelta) -> str | float:
-    """In the largest unit that leaves no rest; as a number, if it is not whole seconds."""
+    """The duration in the largest exact unit; as a number, if it is not whole seconds."""
     seconds = value.total_seconds()
     if not seconds.is_integer():
         return seconds
@@ -89,19 +89,19 @@ def spelled_duration(value: timedelta) -> str | float:
     return f"{int(seconds) // _UNITS[unit]}{unit}"
 
 
-def told_duration(value: timedelta) -> str:
-    """For people: in days, hours, minutes and seconds, such as '1d' or '1h30m'."""
-    rest, told = value.total_seconds(), []
+def readable_duration(value: timedelta) -> str:
+    """The duration in days, hours, minutes and seconds, such as '1d' or '1h30m'."""
+    rest, words = value.total_seconds(), list[str]()
     for unit in "dhm":
         number, rest = divmod(rest, _UNITS[unit])
-        told += [f"{number:.0f}{unit}"] if number else []
-    return "".join([*told, *([f"{rest:g}s"] if rest or not told else [])])
+        words += [f"{number:.0f}{unit}"] if number else []
+    return "".join([*words, *([f"{rest:g}s"] if rest or not words else [])])
 
 
 def instant(value: object) -> datetime:
     """An instant in UTC, from a text such as '2026-11-22T00:00:00Z' or from a date.
 
-    `T`, fraction, `Z` and the time of day may be missing; what has no offset is UTC.
+    `T`, fraction, `Z` and the time of day may be missing; an instant without an offset is UTC.
     """
     try:
         found = _instant(value)
@@ -151,12 +151,12 @@ def _check_year(year: int) -> None:
 
 
 def spelled_instant(value: datetime) -> str:
-    """In UTC, such as '2026-11-22T00:00:00Z'."""
+    """The instant in UTC, such as '2026-11-22T00:00:00Z'."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def told_earliest(value: datetime) -> str:
-    """For people: the first whole second that is not before it."""
+def readable_earliest(value: datetime) -> str:
+    """The first whole second that is not before the instant."""
     return spelled_instant((value + _ALMOST_A_SECOND).replace(microsecond=0))
 
 
@@ -173,7 +173,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _instant(value: object) -> datetime | None:
-    """With or without its zone; None for what is no date at all."""
+    """An instant with or without its zone; None if the value has no such form."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):  # as YAML reads 2026-11-22 without quotes

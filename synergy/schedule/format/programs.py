@@ -1,4 +1,4 @@
-"""From what people write to programs: what a schedule runs, or sends."""
+"""Reads the program of a definition: the process that it runs, or the request that it sends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
 from synergy.schedule.known import Known
 
-Asked = TypeVar("Asked")
+Checked = TypeVar("Checked")
 
 LONGEST_TARGET = 2_048  # characters
 LARGEST_PAYLOAD = 16_777_215  # bytes
@@ -34,123 +34,127 @@ class StoredDelivery(DeliveryProgram):
     stored: str = ""
 
 
-def read_program(part: FieldReader, known: Known) -> Program | None:
+def read_program(fields: FieldReader, known: Known) -> Program | None:
     """The program of a definition; None if not even its kind is known."""
-    has_process, has_target = part.has("process"), part.has("target")
+    has_process, has_target = fields.has("process"), fields.has("target")
     if has_process and has_target:
-        part.spot.mistake("expected process or target, not both")
+        fields.location.mistake("expected process or target, not both")
     elif not has_process and not has_target:
-        part.spot.mistake("process or target is missing: what is to be run, or sent to?")
-    worker = _worker(part, known) if has_process else None
-    delivery = _delivery(part, known) if has_target else None
-    _refuse(part, _OF_PROCESS, has_process or not has_target, "it goes with process, not target")
-    _refuse(part, _OF_TARGET, has_target or not has_process, "it goes with target, not process")
+        fields.location.mistake("process or target is missing: what is to be run, or sent to?")
+    worker = _worker(fields, known) if has_process else None
+    delivery = _delivery(fields, known) if has_target else None
+    _refuse(fields, _OF_PROCESS, has_process or not has_target, "it goes with process, not target")
+    _refuse(fields, _OF_TARGET, has_target or not has_process, "it goes with target, not process")
     return worker or delivery
 
 
-def _refuse(part: FieldReader, names: tuple[str, ...], is_fine: bool, why: str) -> None:
+def _refuse(fields: FieldReader, names: tuple[str, ...], is_fine: bool, why: str) -> None:
     for name in names:
-        if part.has(name) and not is_fine:
-            part.mistake(name, why)
+        if fields.has(name) and not is_fine:
+            fields.mistake(name, why)
 
 
-def _worker(part: FieldReader, known: Known) -> WorkerProgram:
-    process = part.text("process", most=100)
-    known.check_program(process, part.spot.at("process"))
-    arguments = _plain(part.mapping("arguments"), part.spot.at("arguments"))
+def _worker(fields: FieldReader, known: Known) -> WorkerProgram:
+    process = fields.text("process", most=100)
+    known.check_program(process, fields.location.at("process"))
+    arguments = _plain(fields.mapping("arguments"), fields.location.at("arguments"))
     return WorkerProgram(process, arguments if isinstance(arguments, dict) else {})
 
 
-def _delivery(part: FieldReader, known: Known) -> DeliveryProgram:
-    target = part.text("target", most=LONGEST_TARGET)
-    _refuse_placeholders(part.spot.at("target"), target)
+def _delivery(fields: FieldReader, known: Known) -> DeliveryProgram:
+    target = fields.text("target", most=LONGEST_TARGET)
+    _refuse_placeholders(fields.location.at("target"), target)
     if target:
-        _ask(known.parse_target, target, part.spot.at("target"))
-    content_type = part.text("content_type", "application/json", most=200)
-    _ask(known.check_content_type, content_type, part.spot.at("content_type"))
-    headers = part.text_mapping("headers")
+        _check(known.parse_target, target, fields.location.at("target"))
+    content_type = fields.text("content_type", "application/json", most=200)
+    _check(known.check_content_type, content_type, fields.location.at("content_type"))
+    headers = fields.text_mapping("headers")
     for name, value in headers.items():
-        _refuse_placeholders(part.spot.at("headers").at(name), value)
-    _ask(known.check_headers, headers, part.spot.at("headers"))
-    payload, stored = _payload(part)
+        _refuse_placeholders(fields.location.at("headers").at(name), value)
+    _check(known.check_headers, headers, fields.location.at("headers"))
+    payload, stored = _payload(fields)
     if stored:
         return StoredDelivery(target, "", content_type, headers, stored)
     return DeliveryProgram(target, payload, content_type, headers)
 
 
-def _payload(part: FieldReader) -> tuple[str, str]:
-    """The text that is sent, or the name under which it is stored."""
-    value, spot = part.get("payload"), part.spot.at("payload")
+def _payload(fields: FieldReader) -> tuple[str, str]:
+    """The text that is sent, or else the name under which it is stored."""
+    value, location = fields.get("payload"), fields.location.at("payload")
     if isinstance(value, Mapping) and value.keys() == {"stored"}:
-        inner = FieldReader(spot, value)
+        inner = FieldReader(location, value)
         return "", inner.text("stored", most=200)
     if value is None:
         return "", ""
     if not isinstance(value, str):
-        plain = _plain(value, spot)
+        plain = _plain(value, location)
         value = json.dumps(plain, ensure_ascii=False)
     try:
         size = len(value.encode())
     except UnicodeEncodeError as error:
-        spot.mistake(f"character {error.start + 1} is half of a character, which cannot be sent")
+        location.mistake(
+            f"character {error.start + 1} is half of a character, which cannot be sent"
+        )
         return "", ""
     if size > LARGEST_PAYLOAD:
-        spot.mistake(f"{size:,} bytes: the most is {LARGEST_PAYLOAD:,}")
+        location.mistake(f"{size:,} bytes: the most is {LARGEST_PAYLOAD:,}")
     return value, ""
 
 
-def _refuse_placeholders(spot: Location, text: str) -> None:
+def _refuse_placeholders(location: Location, text: str) -> None:
     found = _PLACEHOLDER.search(text)
     if found is not None:
-        spot.mistake(f"{found[0]:.60} is not filled in here, only in the payload")
+        location.mistake(f"{found[0]:.60} is not filled in here, only in the payload")
 
 
-def _ask(check: Callable[[Asked], object] | None, value: Asked, spot: Location) -> None:
+def _check(check: Callable[[Checked], object] | None, value: Checked, location: Location) -> None:
     if check is not None:
         try:
             check(value)
         except InvalidValue as error:
-            spot.mistake(str(error).removeprefix(spot.place))
+            location.mistake(str(error).removeprefix(location.place))
 
 
-def _plain(value: object, spot: Location, depth: int = 0) -> object:
-    """The same value of what JSON has alone; what else there is is noted, and becomes None."""
+def _plain(value: object, location: Location, depth: int = 0) -> object:
+    """The value with JSON types only; other values are recorded as mistakes and become None."""
     match value:
         case None | bool():
             return value
         case str():
             if _is_writable(value):
                 return value
-            spot.mistake("expected a text of whole characters, which this is not")
+            location.mistake("expected a text of whole characters, which this is not")
         case int() if -_LARGEST_NUMBER <= value < _LARGEST_NUMBER:
             return value
         case float() if math.isfinite(value):
             return value
         case int() | float():
-            spot.mistake(f"{shown(value)} cannot be stored")
+            location.mistake(f"{shown(value)} cannot be stored")
         case Mapping() | list() | tuple() if depth == _DEEPEST:
-            spot.mistake(f"nested too deeply: at most {_DEEPEST} levels")
+            location.mistake(f"nested too deeply: at most {_DEEPEST} levels")
         case Mapping():
-            return _plain_mapping(value, spot, depth)
+            return _plain_mapping(value, location, depth)
         case list() | tuple():
-            return [_plain(v, spot.item(n), depth + 1) for n, v in enumerate(value, 1)]
+            return [_plain(v, location.item(n), depth + 1) for n, v in enumerate(value, 1)]
         case _:
-            spot.mistake(f"JSON has no value such as {shown(value)}: write it as a text")
+            location.mistake(f"JSON has no value such as {shown(value)}: write it as a text")
     return None
 
 
-def _plain_mapping(value: Mapping[object, object], spot: Location, depth: int) -> dict[str, object]:
+def _plain_mapping(
+    value: Mapping[object, object], location: Location, depth: int
+) -> dict[str, object]:
     plain = {}
     for name, inner in value.items():
         if isinstance(name, str) and _is_writable(name):
-            plain[name] = _plain(inner, spot.at(name), depth + 1)
+            plain[name] = _plain(inner, location.at(name), depth + 1)
         else:
-            spot.mistake(f"the names in a mapping are texts, not {shown(name)}")
+            location.mistake(f"the names in a mapping are texts, not {shown(name)}")
     return plain
 
 
 def _is_writable(text: str) -> bool:
-    """Whether it is whole characters; JSON can escape halves of them."""
+    """Whether the text has no lone surrogates, which JSON can escape."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -37,7 +37,6 @@ from synergy.schedule.format.constraints import read_constraints
 from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
 from synergy.schedule.format.programs import StoredDelivery, read_program
-from synergy.schedule.format.summary import words
 from synergy.schedule.format.triggers import read_trigger
 from synergy.schedule.format.write import write
 from synergy.schedule.interval import CalendarInterval
@@ -50,7 +49,6 @@ __all__ = [
     "read",
     "read_enabled",
     "warnings",
-    "words",
     "write",
 ]
 
@@ -71,7 +69,7 @@ def read(data: Mapping[str, object], known: Known) -> Definition:
     definition = _read(FieldReader(Location(mistakes.append), data), known)
     if mistakes or definition is None:
         raise InvalidDefinition(mistakes)
-    return definition if definition.name else replace(definition, name=_made_up(definition))
+    return definition if definition.name else replace(definition, name=_generated_name(definition))
 
 
 def read_enabled(data: Mapping[str, object]) -> bool | None:
@@ -81,7 +79,7 @@ def read_enabled(data: Mapping[str, object]) -> bool | None:
 
 
 def warnings(definition: Definition) -> list[str]:
-    """Parts that are valid, but probably not what was meant."""
+    """Warnings about parts that are valid but probably not intended."""
     return [
         *_about_template(definition),
         *_about_loops(definition),
@@ -90,49 +88,49 @@ def warnings(definition: Definition) -> list[str]:
     ]
 
 
-def _read(part: FieldReader, known: Known) -> Definition | None:
-    program, trigger = read_program(part, known), read_trigger(part, known)
-    group, zone = part.text("group", most=100), part.zone("zone", "UTC")
-    constraints = read_constraints(part, zone, has_group=bool(group))
-    _check_queue(constraints, program, part)
-    name = _name(part, trigger)
+def _read(fields: FieldReader, known: Known) -> Definition | None:
+    program, trigger = read_program(fields, known), read_trigger(fields, known)
+    group, zone = fields.text("group", most=100), fields.zone("zone", "UTC")
+    constraints = read_constraints(fields, zone, has_group=bool(group))
+    _check_queue(constraints, program, fields)
+    name = _name(fields, trigger)
     definition = Definition(
         name=name,
         program=program or WorkerProgram(""),
         trigger=trigger or PeriodFinished(""),
         constraints=constraints,
-        timeout=part.duration("timeout", _DAY),
-        timeout_policy=part.choice("timeout_policy", TimeoutPolicy.DISCARD),
-        priority=part.integer("priority", 0, -HIGHEST_PRIORITY, HIGHEST_PRIORITY),
+        timeout=fields.duration("timeout", _DAY),
+        timeout_policy=fields.choice("timeout_policy", TimeoutPolicy.DISCARD),
+        priority=fields.integer("priority", 0, -HIGHEST_PRIORITY, HIGHEST_PRIORITY),
         group=group,
-        properties=part.text_mapping("properties"),
+        properties=fields.text_mapping("properties"),
         zone=zone,
-        template_zone=part.zone("template_zone", "America/Los_Angeles"),
-        catchup=part.choice("catchup", CatchUp.ALL),
-        catchup_max=part.integer("catchup_max", 60, 1, MOST_CAUGHT_UP),
-        first_run=part.choice("first_run", FirstRun.ON_SCHEDULE),
-        start=part.literal("from", literals.instant),
-        budget=part.duration("budget", _FIVE_MINUTES),
-        external_id=part.text("external_id", most=LONGEST_WORD),
-        by=part.text("by", most=LONGEST_WORD),
+        template_zone=fields.zone("template_zone", "America/Los_Angeles"),
+        catchup=fields.choice("catchup", CatchUp.ALL),
+        catchup_max=fields.integer("catchup_max", 60, 1, MOST_CAUGHT_UP),
+        first_run=fields.choice("first_run", FirstRun.ON_SCHEDULE),
+        start=fields.literal("from", literals.instant),
+        budget=fields.duration("budget", _FIVE_MINUTES),
+        external_id=fields.text("external_id", most=LONGEST_WORD),
+        by=fields.text("by", most=LONGEST_WORD),
     )
-    part.flag("enabled", default=False)
-    part.done()
+    fields.flag("enabled", default=False)
+    fields.done()
     return definition if program is not None and trigger is not None else None
 
 
-def _name(part: FieldReader, trigger: Trigger | None) -> str:
-    """Empty for a one-off job without a name."""
-    names = [name for name in ("name", "schedule_name") if part.has(name)]
-    if len(names) == 2 and part.get("name") != part.get("schedule_name"):
-        part.mistake("schedule_name", "it is another word for name, which says something else")
+def _name(fields: FieldReader, trigger: Trigger | None) -> str:
+    """The name; "" for a one-off job without one."""
+    names = [name for name in ("name", "schedule_name") if fields.has(name)]
+    if len(names) == 2 and fields.get("name") != fields.get("schedule_name"):
+        fields.mistake("schedule_name", "it is another word for name, which says something else")
     if not names:
-        if not isinstance(trigger, Once) and not part.has("when"):
-            part.spot.mistake("name is missing: only a one-off job can do without")
+        if not isinstance(trigger, Once) and not fields.has("when"):
+            fields.location.mistake("name is missing: only a one-off job can do without")
         return ""
-    name = part.text(names[0], most=1000)
+    name = fields.text(names[0], most=1000)
     if name and not _NAME.fullmatch(name):
-        part.mistake(
+        fields.mistake(
             names[0],
             f"{shown(name)}: expected letters, digits and . _ - only, at most 100, the first of "
             "them a letter or digit",
@@ -140,8 +138,8 @@ def _name(part: FieldReader, trigger: Trigger | None) -> str:
     return name
 
 
-def _made_up(definition: Definition) -> str:
-    """A name for a one-off job; the same job always has the same name, and is made once."""
+def _generated_name(definition: Definition) -> str:
+    """A name for a one-off job: the same job always has the same name, so it is stored once."""
     text = json.dumps(write(definition), sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     assert isinstance(definition.trigger, Once)
@@ -149,7 +147,7 @@ def _made_up(definition: Definition) -> str:
 
 
 def _check_queue(
-    constraints: tuple[Constraint, ...], program: Program | None, part: FieldReader
+    constraints: tuple[Constraint, ...], program: Program | None, fields: FieldReader
 ) -> None:
     for one in constraints:
         if (
@@ -157,7 +155,7 @@ def _check_queue(
             and one.of is LoadOf.QUEUE
             and isinstance(program, DeliveryProgram)
         ):
-            part.mistake("constraints", "load of queue: a target has no queue here, use box")
+            fields.mistake("constraints", "load of queue: a target has no queue here, use box")
 
 
 def _about_template(definition: Definition) -> list[str]:

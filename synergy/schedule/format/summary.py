@@ -26,13 +26,13 @@ from synergy.schedule.format.describe import describe
 from synergy.schedule.format.literals import spelled_duration, spelled_instant
 from synergy.schedule.zones import zone
 
-_NAMED = 3  # so many legs are told, then "and more"
+_NAMED = 3  # legs that are named; the others are counted
 _DEEPEST = 2
 _LOGIN = re.compile(r"(?<=://)[^\s:/@]{0,256}(:\S{0,2048})?@")
 
 
-def words(definition: Definition) -> str:
-    """What triggers it, and what it does, as `at 02:00 every day, UTC: runs Report`."""
+def summarize(definition: Definition) -> str:
+    """The trigger and the program in words: `at 02:00 every day, UTC: runs Report`."""
     when = _trigger(definition.trigger, definition.zone, 0)
     return f"{when}: {_program(definition.program)}"
 
@@ -40,7 +40,7 @@ def words(definition: Definition) -> str:
 def _program(program: Program) -> str:
     if isinstance(program, WorkerProgram):
         return f"runs {program.process}"
-    where = _LOGIN.sub("", program.target).partition("?")[0]  # what follows may be a secret
+    where = _LOGIN.sub("", program.target).partition("?")[0]  # the query may hold a secret
     return f"sends to {where if len(where) <= 60 else f'{where[:60]}...'}"
 
 
@@ -72,7 +72,7 @@ def _trigger(trigger: Trigger, name: str, depth: int) -> str:
 def _legs(legs: Sequence[Trigger], name: str, depth: int) -> str:
     if depth == _DEEPEST:
         return "..."
-    told = [_trigger(leg, name, depth + 1) for leg in legs[:_NAMED]]
+    words = [_trigger(leg, name, depth + 1) for leg in legs[:_NAMED]]
     if len(legs) > _NAMED:
-        told.append(f"and {len(legs) - _NAMED} more")
-    return "; ".join(told)
+        words.append(f"and {len(legs) - _NAMED} more")
+    return "; ".join(words)

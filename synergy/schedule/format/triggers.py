@@ -24,8 +24,8 @@ from synergy.schedule.definition import (
 )
 from synergy.schedule.format import literals
 from synergy.schedule.format.field_reader import (
-    MOMENT,
     NO_TIME,
+    SHORTEST,
     FieldReader,
     Location,
     kind_of,
@@ -50,27 +50,27 @@ _TYPES = {
 }
 
 
-def read_trigger(part: FieldReader, known: Known) -> Trigger | None:
+def read_trigger(fields: FieldReader, known: Known) -> Trigger | None:
     """The trigger of a definition, in whichever form it was given; None if it is invalid."""
-    given = [name for name in _FORMS if part.has(name)]
+    given = [name for name in _FORMS if fields.has(name)]
     if not given:
-        part.spot.mistake("trigger is missing: expected trigger, cron, when or dependencies")
+        fields.location.mistake("trigger is missing: expected trigger, cron, when or dependencies")
         return None
     if len(given) > 1:
-        part.spot.mistake(f"expected one of {', '.join(_FORMS)}, not {' and '.join(given)}")
+        fields.location.mistake(f"expected one of {', '.join(_FORMS)}, not {' and '.join(given)}")
         return None
     (name,) = given
-    value, spot = part.get(name), part.spot.at(name)
-    triggers = _Triggers(known, seed=str(part.get("name") or part.get("schedule_name") or ""))
+    value, location = fields.get(name), fields.location.at(name)
+    triggers = _Triggers(known, seed=str(fields.get("name") or fields.get("schedule_name") or ""))
     match name:
         case "trigger":
-            return triggers.any_kind(value, spot, 0)
+            return triggers.any_kind(value, location, 0)
         case "cron":
-            return triggers.cron(value, spot)
+            return triggers.cron(value, location)
         case "when":
-            return _once(value, spot)
+            return _once(value, location)
         case _:
-            return triggers.dependencies(value, spot)
+            return triggers.dependencies(value, location)
 
 
 class _Triggers:
@@ -93,86 +93,90 @@ class _Triggers:
             "event": _event,
         }
 
-    def any_kind(self, value: object, spot: Location, depth: int) -> Trigger | None:
-        """A text, or a mapping of one key, at so many levels below the top."""
+    def any_kind(self, value: object, location: Location, depth: int) -> Trigger | None:
+        """Reads a text, or a mapping of one key, `depth` levels below the top."""
         if isinstance(value, str):
-            return _times(value, spot)
-        kind, body = kind_of(value, spot, "trigger", [*self._kinds, "all_of", "any_of"])
+            return _times(value, location)
+        kind, body = kind_of(value, location, "trigger", [*self._kinds, "all_of", "any_of"])
         if kind in ("all_of", "any_of"):
-            legs = self._read_legs(body, spot.at(kind), depth + 1)
+            legs = self._read_legs(body, location.at(kind), depth + 1)
             if legs is None:
                 return None
             return AllOf(legs) if kind == "all_of" else AnyOf(legs)
-        return self._kinds[kind](body, spot.at(kind)) if kind else None
+        return self._kinds[kind](body, location.at(kind)) if kind else None
 
-    def cron(self, value: object, spot: Location) -> Trigger | None:
-        """One cron line, or several of which each is due; the same one twice counts once."""
+    def cron(self, value: object, location: Location) -> Trigger | None:
+        """Reads one cron line, or several; a repeated line counts once."""
         if isinstance(value, str) or not isinstance(value, Sequence):
-            return _cron_line(value, spot)
-        if not self._is_count_fine(len(value), spot):
+            return _cron_line(value, location)
+        if not self._is_count_fine(len(value), location):
             return None
-        lines = [_cron_line(line, spot.item(number)) for number, line in enumerate(value, 1)]
+        lines = [_cron_line(line, location.item(number)) for number, line in enumerate(value, 1)]
         legs = tuple(dict.fromkeys(line for line in lines if line is not None))
         return legs[0] if len(legs) == 1 else AnyOf(legs)
 
-    def dependencies(self, value: object, spot: Location) -> Trigger | None:
-        """Events with lifetimes that have all to be alive (semantics, part F)."""
+    def dependencies(self, value: object, location: Location) -> Trigger | None:
+        """Reads events with lifetimes that must all be alive (semantics, part F)."""
         items = value if isinstance(value, Sequence) and not isinstance(value, str) else None
         if items is None:
-            spot.mistake(
+            location.mistake(
                 f"expected a list of {{type, resourceId, lifeDuration}}, not {shown(value)}"
             )
-        if items is None or not self._is_count_fine(len(items), spot):
+        if items is None or not self._is_count_fine(len(items), location):
             return None
         legs = []
         for number, item in enumerate(items, 1):
-            part = reader_of(item, spot.item(number))
-            legs.append(_happened(part, "resourceId", "lifeDuration"))
+            fields = reader_of(item, location.item(number))
+            legs.append(_event_trigger(fields, "resourceId", "lifeDuration"))
         return AllOf(tuple(leg for leg in legs if leg is not None))
 
-    def _read_legs(self, value: object, spot: Location, depth: int) -> tuple[Trigger, ...] | None:
+    def _read_legs(
+        self, value: object, location: Location, depth: int
+    ) -> tuple[Trigger, ...] | None:
         if depth > DEEPEST:
-            spot.mistake(f"nested too deeply: at most {DEEPEST} levels of all_of and any_of")
+            location.mistake(f"nested too deeply: at most {DEEPEST} levels of all_of and any_of")
             return None
         if not isinstance(value, Sequence) or isinstance(value, str):
-            spot.mistake(f"expected a list of triggers, not {shown(value)}")
+            location.mistake(f"expected a list of triggers, not {shown(value)}")
             return None
         leaves = sum(not _is_composite(leg) for leg in value)
-        if not self._is_count_fine(leaves, spot, may_be_none=bool(value)):
+        if not self._is_count_fine(leaves, location, may_be_none=bool(value)):
             return None
-        legs = [self.any_kind(leg, spot.item(number), depth) for number, leg in enumerate(value, 1)]
+        legs = [
+            self.any_kind(leg, location.item(number), depth) for number, leg in enumerate(value, 1)
+        ]
         return tuple(leg for leg in legs if leg is not None)
 
-    def _is_count_fine(self, more: int, spot: Location, *, may_be_none: bool = False) -> bool:
-        """Whether there are legs, and with `more` of them not too many in all; notes it if not."""
+    def _is_count_fine(self, more: int, location: Location, *, may_be_none: bool = False) -> bool:
+        """Whether `more` legs are allowed: at least one, and not too many; records mistakes."""
         was_fine = self._legs <= MOST_LEGS
         self._legs += more
         if not more and not may_be_none:
-            spot.mistake("there is nothing in it: expected at least one")
+            location.mistake("there is nothing in it: expected at least one")
         elif self._legs > MOST_LEGS:
             if was_fine:
-                spot.mistake(f"too many: a trigger has at most {MOST_LEGS} legs in all")
+                location.mistake(f"too many: a trigger has at most {MOST_LEGS} legs in all")
         else:
             return True
         return False
 
-    def _program(self, value: object, spot: Location) -> ProgramEnded:
-        part = reader_of(value, spot, "process")
-        part.required("process")
-        statuses = part.texts("statuses", ("processed",))
-        found = ProgramEnded(part.text("process"), tuple(dict.fromkeys(statuses)))
-        self._known.check_ended(found.process, found.statuses, spot)
-        part.done()
+    def _program(self, value: object, location: Location) -> ProgramEnded:
+        fields = reader_of(value, location, "process")
+        fields.required("process")
+        statuses = fields.texts("statuses", ("processed",))
+        found = ProgramEnded(fields.text("process"), tuple(dict.fromkeys(statuses)))
+        self._known.check_ended(found.process, found.statuses, location)
+        fields.done()
         return found
 
-    def _timetable(self, value: object, spot: Location) -> PeriodFinished:
-        part = reader_of(value, spot, "process")
-        part.required("process")
-        statuses = part.texts("statuses", ("processed",))
-        generations = part.choice("generations", Generations.ALL)
-        found = PeriodFinished(part.text("process"), tuple(dict.fromkeys(statuses)), generations)
-        self._known.check_managed(found.process, found.statuses, spot)
-        part.done()
+    def _timetable(self, value: object, location: Location) -> PeriodFinished:
+        fields = reader_of(value, location, "process")
+        fields.required("process")
+        statuses = fields.texts("statuses", ("processed",))
+        generations = fields.choice("generations", Generations.ALL)
+        found = PeriodFinished(fields.text("process"), tuple(dict.fromkeys(statuses)), generations)
+        self._known.check_managed(found.process, found.statuses, location)
+        fields.done()
         return found
 
 
@@ -180,87 +184,89 @@ def _is_composite(leg: object) -> bool:
     return isinstance(leg, Mapping) and not {"all_of", "any_of"}.isdisjoint(leg)
 
 
-def _times(text: str, spot: Location) -> Times | None:
+def _times(text: str, location: Location) -> Times | None:
     if len(text) > LONGEST_TEXT:
-        spot.mistake(f"{len(text):,} characters: the most is {LONGEST_TEXT:,}")
+        location.mistake(f"{len(text):,} characters: the most is {LONGEST_TEXT:,}")
         return None
     try:
         return Times(trigger.parse(text))
     except InvalidValue as error:
-        spot.mistake(str(error).removeprefix("trigger "))
+        location.mistake(str(error).removeprefix("trigger "))
         return None
 
 
-def _cron_line(value: object, spot: Location) -> Times | None:
+def _cron_line(value: object, location: Location) -> Times | None:
     if isinstance(value, str):
-        return _times(f"cron {value}", spot)
-    spot.mistake(f"expected a cron line such as '0 2 * * *' in quotes, not {shown(value)}")
+        return _times(f"cron {value}", location)
+    location.mistake(f"expected a cron line such as '0 2 * * *' in quotes, not {shown(value)}")
     return None
 
 
-def _every(value: object, spot: Location) -> Times | None:
+def _every(value: object, location: Location) -> Times | None:
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return _times(f"every {value}", spot)
-    spot.mistake(f"expected a number of whole seconds, not {shown(value)}")
+        return _times(f"every {value}", location)
+    location.mistake(f"expected a number of whole seconds, not {shown(value)}")
     return None
 
 
-def _at(value: object, spot: Location) -> Times | None:
+def _at(value: object, location: Location) -> Times | None:
     if isinstance(value, str):
-        return _times(f"at {value}", spot)
-    spot.mistake(f"expected times such as '02:30' or '5-18:00, 12:00', not {shown_clock(value)}")
+        return _times(f"at {value}", location)
+    location.mistake(
+        f"expected times such as '02:30' or '5-18:00, 12:00', not {shown_clock(value)}"
+    )
     return None
 
 
-def _once(value: object, spot: Location) -> Once | None:
+def _once(value: object, location: Location) -> Once | None:
     try:
         return Once(literals.instant(value))
     except InvalidValue as error:
-        spot.mistake(str(error))
+        location.mistake(str(error))
         return None
 
 
-def _elapsed(value: object, spot: Location) -> Elapsed:
-    part = reader_of(value, spot, "duration")
-    part.required("duration")
-    found = Elapsed(part.duration("duration", MOMENT, least=_SHORTEST_ELAPSED))
-    part.done()
+def _elapsed(value: object, location: Location) -> Elapsed:
+    fields = reader_of(value, location, "duration")
+    fields.required("duration")
+    found = Elapsed(fields.duration("duration", SHORTEST, least=_SHORTEST_ELAPSED))
+    fields.done()
     return found
 
 
-def _partition(value: object, spot: Location) -> Partition:
-    part = reader_of(value, spot, "dataset")
-    part.required("dataset")
-    dataset = part.text("dataset", most=LONGEST_RESOURCE)
-    found = Partition(dataset, part.integer("n", 1, 1, MOST_PARTITIONS))
-    part.done()
+def _partition(value: object, location: Location) -> Partition:
+    fields = reader_of(value, location, "dataset")
+    fields.required("dataset")
+    dataset = fields.text("dataset", most=LONGEST_RESOURCE)
+    found = Partition(dataset, fields.integer("n", 1, 1, MOST_PARTITIONS))
+    fields.done()
     return found
 
 
-def _event(value: object, spot: Location) -> EventTrigger | None:
-    return _happened(reader_of(value, spot), "resource", "life")
+def _event(value: object, location: Location) -> EventTrigger | None:
+    return _event_trigger(reader_of(value, location), "resource", "life")
 
 
-def _happened(part: FieldReader, resource: str, life: str) -> EventTrigger | None:
-    """An event with a lifetime, whose fields go by these names."""
-    part.required("type", resource, life)
-    kind = _event_type(part)
-    name = part.text(resource, most=LONGEST_RESOURCE)
-    lasts = part.duration(life, NO_TIME, least=NO_TIME)
-    part.done()
+def _event_trigger(fields: FieldReader, resource: str, life: str) -> EventTrigger | None:
+    """An event with a lifetime; its fields have these names."""
+    fields.required("type", resource, life)
+    kind = _event_type(fields)
+    name = fields.text(resource, most=LONGEST_RESOURCE)
+    lasts = fields.duration(life, NO_TIME, least=NO_TIME)
+    fields.done()
     if kind is None:
         return None
     if kind is EventType.FILE:
-        name = name.rstrip("/") or "/"  # a folder is the same with and without it
+        name = name.rstrip("/") or "/"  # a folder is the same with and without the slash
     return EventTrigger(kind, name, lasts)
 
 
-def _event_type(part: FieldReader) -> EventType | None:
-    value = part.get("type")
+def _event_type(fields: FieldReader) -> EventType | None:
+    value = fields.get("type")
     if value is None:
         return None
     found = _TYPES.get(value) if isinstance(value, str) else None
     if found is None:
         expected = suggestion(str(value), [member.value for member in EventType])
-        part.mistake("type", f"unknown type of events {shown(value)}: {expected}")
+        fields.mistake("type", f"unknown type of events {shown(value)}: {expected}")
     return found

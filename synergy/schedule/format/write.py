@@ -1,4 +1,4 @@
-"""Writes definitions as mappings, which are stored and shown, and which `read` reads back.
+"""Writes definitions as mappings, which are stored and shown, and which `read` reads.
 
 The form is canonical: equal definitions are written alike, whatever they were read from, and
 fields with their defaults are left out.

@@ -32,7 +32,7 @@ SPAN = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _Concerned:
     """Periods that concern a schedule, and have not counted before."""
 
     of: Ended
@@ -45,7 +45,7 @@ class _Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _Uncounted:
     """Periods whose ends count for nothing: those that ended alike, in one decision."""
 
     of: Sequence[tuple[Ended, Sequence[Range]]]
@@ -84,7 +84,7 @@ def take_all(
 ) -> Step:
     """Several occurrences in their order, of which ends of old periods count up to the limit."""
     ended = [one for one in happened if isinstance(one, Ended)]
-    heard = {one.of.seq: one for one in _heard(definition, progress, ended, now)}
+    heard = {one.of.seq: one for one in _concerned(definition, progress, ended, now)}
     kept, old = _kept(definition, progress, list(heard.values()), now)
     progress = replace(progress, old=old)
     made: list[Made] = []
@@ -96,13 +96,15 @@ def take_all(
             made += step.made
         if isinstance(one, Ended) and one.seq in heard:
             progress = replace(progress, seen_journal=one.seq, seen_part=one.last - one.first)
-    records = [left.record(definition.catchup_max, now) for left in _left(heard.values(), kept)]
+    records = [
+        left.record(definition.catchup_max, now) for left in _uncounted(heard.values(), kept)
+    ]
     return Step(progress, (*made, *records))
 
 
-def _heard(
+def _concerned(
     definition: Definition, progress: ProgressState, ended: Sequence[Ended], now: datetime
-) -> Iterator[_Heard]:
+) -> Iterator[_Concerned]:
     is_meant: dict[tuple[str, str, int], bool] = {}  # thousands end alike
     for one in ended:
         alike = (one.process, one.status, one.generation)
@@ -115,7 +117,7 @@ def _heard(
         if is_meant[alike] and first <= last:
             recent = max(RECENT, definition.catchup_max) * one.grouping
             border = one.qualifier.at(now) - recent
-            yield _Heard(one, (first, min(last, border - 1)), (max(first, border), last))
+            yield _Concerned(one, (first, min(last, border - 1)), (max(first, border), last))
 
 
 def _unseen(progress: ProgressState, one: Ended) -> Range:
@@ -128,7 +130,7 @@ def _unseen(progress: ProgressState, one: Ended) -> Range:
 
 
 def _kept(
-    definition: Definition, progress: ProgressState, heard: Sequence[_Heard], now: datetime
+    definition: Definition, progress: ProgressState, heard: Sequence[_Concerned], now: datetime
 ) -> tuple[dict[int, list[int]], OldPeriods | None]:
     """The old periods that count, by entry, and how many have counted then."""
     old = progress.old
@@ -147,7 +149,7 @@ def _kept(
     return dict(kept), old
 
 
-def _newest(heard: Sequence[_Heard], number: int) -> list[tuple[int, int]]:
+def _newest(heard: Sequence[_Concerned], number: int) -> list[tuple[int, int]]:
     """The newest old periods, at most so many: entry and ordinal."""
     number = max(0, number)
     tails = (
@@ -158,7 +160,7 @@ def _newest(heard: Sequence[_Heard], number: int) -> list[tuple[int, int]]:
     return [(seq, ordinal) for _, seq, ordinal in nlargest(number, tails)]
 
 
-def _counting(heard: _Heard | None, kept: dict[int, list[int]]) -> Iterator[Occurrence]:
+def _counting(heard: _Concerned | None, kept: dict[int, list[int]]) -> Iterator[Occurrence]:
     """The ends of an entry that count, oldest first."""
     if heard is not None:
         first, last = heard.recent
@@ -166,13 +168,13 @@ def _counting(heard: _Heard | None, kept: dict[int, list[int]]) -> Iterator[Occu
             yield heard.of.occurrence(ordinal)
 
 
-def _left(heard: Iterable[_Heard], kept: dict[int, list[int]]) -> list[_Left]:
+def _uncounted(heard: Iterable[_Concerned], kept: dict[int, list[int]]) -> list[_Uncounted]:
     alike: defaultdict[tuple[str, str, int], list[tuple[Ended, list[Range]]]] = defaultdict(list)
     for one in heard:
         left = without(one.old, kept.get(one.of.seq, ()))
         if left:
             alike[one.of.process, one.of.status, one.of.generation].append((one.of, left))
-    return [_Left(some) for some in alike.values()]
+    return [_Uncounted(some) for some in alike.values()]
 
 
 def _length(ordinals: Range) -> int:

@@ -17,7 +17,7 @@ from synergy.schedule.definition import (
     Times,
     leaves,
 )
-from synergy.schedule.format.literals import told_duration
+from synergy.schedule.format.literals import readable_duration
 from synergy.schedule.progress import event_lifetime, event_matching
 from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
 
@@ -63,7 +63,7 @@ def time_out(definition: Definition, progress: ProgressState, now: datetime) -> 
     collecting = progress.collecting
     if collecting is None or now < collecting.since + definition.timeout:
         return Step(progress)
-    reason = f"timed out: not triggered within {told_duration(definition.timeout)}"
+    reason = f"timed out: not triggered within {readable_duration(definition.timeout)}"
     made = Made(
         key=RunKind.EVENTS.key(collecting.number), due_at=now, created_at=collecting.since,
         cause={**collecting.cause, "remark": reason},

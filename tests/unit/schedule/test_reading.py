@@ -49,9 +49,9 @@ from synergy.schedule.format.read import (
     read,
     read_enabled,
     warnings,
-    words,
     write,
 )
+from synergy.schedule.format.summary import summarize
 
 ANY = Known()
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -430,14 +430,14 @@ def test_instants_come_in_many_forms(written: object) -> None:
     ],
 )  # fmt: skip
 def test_durations_are_told_as_people_write_them(seconds: float, told: str) -> None:
-    assert literals.told_duration(timedelta(seconds=seconds)) == told
+    assert literals.readable_duration(timedelta(seconds=seconds)) == told
 
 
 def test_the_earliest_whole_second() -> None:
-    assert literals.told_earliest(NOON) == "2026-11-22T12:00:00Z"
-    assert literals.told_earliest(NOON.replace(microsecond=1)) == "2026-11-22T12:00:01Z"
+    assert literals.readable_earliest(NOON) == "2026-11-22T12:00:00Z"
+    assert literals.readable_earliest(NOON.replace(microsecond=1)) == "2026-11-22T12:00:01Z"
     last = NOON.replace(second=59, microsecond=999_999)
-    assert literals.told_earliest(last) == "2026-11-22T12:01:00Z"
+    assert literals.readable_earliest(last) == "2026-11-22T12:01:00Z"
 
 
 def test_an_instant_keeps_its_microseconds() -> None:
@@ -597,13 +597,15 @@ def test_so_is_a_process_that_triggers_itself() -> None:
     ],
 )  # fmt: skip
 def test_a_schedule_in_one_line(definition: dict[str, object], line: str) -> None:
-    assert words(read({"name": "s", **definition}, ANY)) == line
+    assert summarize(read({"name": "s", **definition}, ANY)) == line
 
 
 def test_what_a_timetable_waits_for_is_said_and_written_as_far_as_it_is_not_usual() -> None:
     fields = {"process": "Q", "statuses": ["failed", "given_up"], "generations": "first"}
     found = read({"name": "s", "process": "P", "trigger": {"timetable": fields}}, ANY)
-    assert words(found) == "a period of Q ended as failed or given_up for the first time: runs P"
+    assert (
+        summarize(found) == "a period of Q ended as failed or given_up for the first time: runs P"
+    )
     assert write(found)["trigger"] == {"timetable": fields}
     usual = {"process": "Q", "statuses": ["processed"], "generations": "all"}
     found = read({"name": "s", "process": "P", "trigger": {"timetable": usual}}, ANY)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.schedule.definition import AllOf, AnyOf, Definition, Times, WorkerProgram
-from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, words, write
+from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, write
+from synergy.schedule.format.summary import summarize
 from synergy.schedule.interval import CalendarInterval, Interval
 
 DAY = timedelta(days=1)
@@ -65,7 +66,7 @@ def test_what_is_written_is_read_back_even_through_json(data: st.DataObject, nam
     stored = json.loads(json.dumps(write(definition)))
     assert stored == write(definition)
     assert read(stored, Known()) == definition
-    assert words(definition)
+    assert summarize(definition)
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ from synergy.schedule.format.read import (
     Known,
     StoredDelivery,
     read,
-    words,
     write,
 )
+from synergy.schedule.format.summary import summarize
 from synergy.schedule.known import OF_JOBS, OF_RUNS
 
 ANY = Known()
@@ -148,7 +148,7 @@ def test_what_is_written_is_read_back_even_through_json(definition: Definition) 
 
 @given(definitions)
 def test_every_definition_can_be_told_in_one_line(definition: Definition) -> None:
-    line = words(definition)
+    line = summarize(definition)
     assert line.strip()
     assert "\n" not in line
 
