@@ -1,1 +1,4 @@
-"""Where runs of schedules go besides workers: webhooks, AMQP exchanges, SQS queues, SNS topics."""
+"""Delivers runs of schedules to webhooks, AMQP exchanges, SQS queues and SNS topics.
+
+Targets, requests, retries and transports are here; which run is sent when is the agent's part.
+"""

@@ -1,10 +1,9 @@
 """Which addresses a webhook may be sent to.
 
-A URL is given by somebody who may not be allowed to reach what this machine can reach: its own
-services, the private network, a cloud's metadata. So what a name resolves to is judged, all of
-it, and only addresses of the public internet pass. The lists are IANA's registers of special
-addresses, written down here because the standard library's view of them changes between
-versions.
+The author of a URL may not be allowed to reach what this machine can reach: its own services, the
+private network, a cloud's metadata. So all addresses of a name are checked, and only those of the
+public internet pass. The lists are IANA's registers of special addresses, copied here because the
+standard library's view of them changes between versions.
 """
 
 from __future__ import annotations
@@ -64,15 +63,15 @@ _LAST_32_BITS = (IPv6Network("::ffff:0:0/96"), IPv6Network("::/96"), IPv6Network
 def resolve(host: str, port: int) -> list[IpAddress]:
     """The addresses of a host, best first; raises OSError or UnicodeError.
 
-    It takes what the system takes for a number (`127.1`, `0x7f000001`) as the system does. It may
-    take as long as the system lets it.
+    Numeric forms (`127.1`, `0x7f000001`) are understood as the system does. The call may take as
+    long as the system allows.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(ip_address(where[0]) for *_, where in found))
 
 
 def literal(host: str) -> IpAddress | None:
-    """The address that a host is without being looked up, in whatever way it is written."""
+    """The address that a host stands for without a look-up, in any notation; None for a name."""
     try:
         return ip_address(host)
     except ValueError:
@@ -96,7 +95,7 @@ def refusal(addresses: Sequence[IpAddress], allowed: Iterable[IpNetwork]) -> str
 
 
 def _facets(address: IpAddress) -> Iterator[IpAddress]:
-    """What is reached through it: the IPv4 address within an IPv6 one, else itself."""
+    """The address that is reached: the IPv4 address within an IPv6 one, else itself."""
     if isinstance(address, IPv6Address):
         within = _embedded(address)
         if within is not None:
@@ -106,7 +105,7 @@ def _facets(address: IpAddress) -> Iterator[IpAddress]:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """Of IPv4-mapped, IPv4-compatible, NAT64 and 6to4 addresses."""
+    """The IPv4 address within an IPv4-mapped, IPv4-compatible, NAT64 or 6to4 address."""
     if address.sixtofour is not None:
         return address.sixtofour
     if int(address) > 1 and any(address in network for network in _LAST_32_BITS):

@@ -1,8 +1,8 @@
-"""Requests into SQS queues and SNS topics.
+"""Sends requests to SQS queues and SNS topics.
 
-boto3 is an extra, which is imported with the first request of its kind. Credentials, endpoints
-and proxies are those that AWS's own tools find. A queue's URL names the queue; the connection goes
-to the endpoint of its region, or the one that is configured, whatever host the URL has.
+boto3 is an extra, imported with the first request. Credentials, endpoints and proxies are those
+that AWS's own tools find. A queue's URL only names the queue; the connection goes to the endpoint
+of its region, or to the configured one, whatever host the URL has.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ _THROTTLED = ("throttl", "requestlimitexceeded", "toomanyrequests")
 
 
 def check_boto3() -> None:
-    """Raises ConfigurationError if it is not installed."""
+    """Raises ConfigurationError if boto3 is not installed."""
     try:
         import boto3  # noqa: F401
     except ImportError:
-        told = "SQS and SNS need boto3, which is an extra; write into requirements-local.txt: "
-        raise ConfigurationError([f"{told}boto3=={BOTO3}"]) from None
+        text = "SQS and SNS need boto3, which is an extra; write into requirements-local.txt: "
+        raise ConfigurationError([f"{text}boto3=={BOTO3}"]) from None
 
 
 class Aws:
-    """One of the two services; to be used in one event loop."""
+    """The transport to one of the two services; for one event loop."""
 
     def __init__(self, kind: TargetKind, options: Options) -> None:
         self._service = kind.value
         self._call = self._to_queue if kind is TargetKind.SQS else self._to_topic
         self._options = options
-        self._crew = ThreadPool(f"delivery-{kind}", THREADS)
+        self._threads = ThreadPool(f"delivery-{kind}", THREADS)
         self._lock = threading.Lock()
         self._clients: dict[str | None, Any] = {}
         self._urls: dict[Queue, str] = {}
 
-    async def send(self, request: Request, tell: Callable[[Response], None]) -> None:
-        """Tells the answer in time; returns when its thread is free. Raises InvalidValue."""
-        place, limit = request.target.destination, self._options.total
+    async def send(self, request: Request, report: Callable[[Response], None]) -> None:
+        """Reports the answer in time, and returns when its thread is free; raises InvalidValue."""
+        destination, limit = request.target.destination, self._options.total
         headers.about(request)
-        work = self._crew.run(lambda: self._answer(request))
+        work = self._threads.run(lambda: self._answer(request))
         try:
-            tell(await asyncio.wait_for(asyncio.shield(work), limit))
+            report(await asyncio.wait_for(asyncio.shield(work), limit))
         except TimeoutError:
-            tell(failed(f"{place}: no answer within {limit:g} s", SendOutcome.TIMEOUT))
+            report(failed(f"{destination}: no answer within {limit:g} s", SendOutcome.TIMEOUT))
             await work
 
     def close(self) -> None:
-        self._crew.close()
+        self._threads.close()
         for client in self._clients.values():
             client.close()
 
     # In a thread
 
     def _answer(self, request: Request) -> Response:
-        place = request.target.destination
+        destination = request.target.destination
         try:
             check_boto3()
         except ConfigurationError as error:
@@ -80,26 +80,26 @@ class Aws:
         try:
             return sent(HTTPStatus.OK, self._call(request).encode())
         except InvalidValue as error:
-            return failed(f"{place}: {error}", may_retry=False)
+            return failed(f"{destination}: {error}", may_retry=False)
         except ClientError as error:
-            return _refused(place, error.response, str(error))
+            return _refused(destination, error.response, str(error))
         except BotoCoreError as error:
-            return _broken(place, error)
+            return _broken(destination, error)
 
     def _to_queue(self, request: Request) -> str:
         queue = split_queue(request.target.url)
-        message = {"MessageBody": _text(request.body), **_beside(request, queue.name)}
+        message = {"MessageBody": _text(request.body), **_extras(request, queue.name)}
         client = self._client(queue.region)
         try:
             done = client.send_message(QueueUrl=self._url(client, queue), **message)
         except client.exceptions.QueueDoesNotExist:
-            self._urls.pop(queue, None)  # it may have been made anew, elsewhere
+            self._urls.pop(queue, None)  # it may be recreated with another URL
             raise
         return f"MessageId {done['MessageId']}"
 
     def _to_topic(self, request: Request) -> str:
         topic = split_topic(request.target.url)
-        message = {"Message": _text(request.body), **_beside(request, topic.name)}
+        message = {"Message": _text(request.body), **_extras(request, topic.name)}
         done = self._client(topic.region).publish(TopicArn=topic.arn, **message)
         return f"MessageId {done['MessageId']}"
 
@@ -110,7 +110,7 @@ class Aws:
         return url
 
     def _client(self, region: str | None) -> Any:
-        """Clients may be used by several threads; sessions, which make them, may not."""
+        """The client of a region. Threads may share clients, but not sessions, which make them."""
         import boto3
         from botocore.config import Config
 
@@ -128,25 +128,25 @@ class Aws:
             return self._clients[region]
 
 
-def _beside(request: Request, name: str) -> dict[str, Any]:
-    """What goes with the text into a queue or topic of this name.
+def _extras(request: Request, name: str) -> dict[str, Any]:
+    """The arguments besides the text, for a queue or topic of this name.
 
-    One that keeps order does so within a schedule, and takes each run once.
+    A FIFO one keeps the order within a schedule, and accepts each run once.
     """
-    told = headers.about(request)
-    attributes = _attributes(request, told)
+    metadata = headers.about(request)
+    attributes = _attributes(request, metadata)
     if not name.endswith(_FIFO):
         return {"MessageAttributes": attributes}
     return {
         "MessageAttributes": attributes,
-        "MessageDeduplicationId": _id(told[headers.KEY]),
-        "MessageGroupId": _id(told[headers.SCHEDULE]),
+        "MessageDeduplicationId": _id(metadata[headers.KEY]),
+        "MessageGroupId": _id(metadata[headers.SCHEDULE]),
     }
 
 
-def _attributes(request: Request, told: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What is told in headers elsewhere; a string that is empty is not allowed."""
-    own = {**told, "Content-Type": request.content_type or JSON}
+def _attributes(request: Request, metadata: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The headers as attributes; empty ones are left out, because AWS rejects them."""
+    own = {**metadata, "Content-Type": request.content_type or JSON}
     if len(request.headers) > MOST_ATTRIBUTES - len(own):
         room = MOST_ATTRIBUTES - len(own)
         raise InvalidValue(f"headers: a message has room for {room} beside Synergy's own")
@@ -158,7 +158,7 @@ def _attributes(request: Request, told: Mapping[str, str]) -> dict[str, dict[str
 
 
 def _id(text: str) -> str:
-    """As it stands if it is not too long for AWS, or else something as unique."""
+    """The text, or its hash if it is too long for AWS."""
     return text if len(text) <= _LONGEST_ID else sha256(text.encode()).hexdigest()
 
 
@@ -169,19 +169,19 @@ def _text(body: bytes) -> str:
         raise InvalidValue("the payload is not text in UTF-8: nothing else is taken here") from None
 
 
-def _refused(place: str, response: Mapping[str, Any], text: str) -> Response:
-    """What the service said, as a status; that it is too busy comes as 400."""
+def _refused(destination: str, response: Mapping[str, Any], text: str) -> Response:
+    """The service's error with its status; throttling, which AWS reports as 400, becomes 429."""
     status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     code = str(response.get("Error", {}).get("Code", ""))
     if any(word in code.lower() for word in _THROTTLED):
         status = HTTPStatus.TOO_MANY_REQUESTS
-    return failed(mask(f"{place}: {text}"), SendOutcome.REFUSED, status=status)
+    return failed(mask(f"{destination}: {text}"), SendOutcome.REFUSED, status=status)
 
 
-def _broken(place: str, error: Exception) -> Response:
+def _broken(destination: str, error: Exception) -> Response:
     from botocore import exceptions
 
-    text = mask(f"{place}: {error}")
+    text = mask(f"{destination}: {error}")
     if isinstance(error, exceptions.ConnectTimeoutError | exceptions.ReadTimeoutError):
         return failed(text, SendOutcome.TIMEOUT)
     mistakes = exceptions.ParamValidationError | exceptions.NoRegionError

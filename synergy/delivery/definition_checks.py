@@ -1,4 +1,4 @@
-"""What the definitions of schedules are checked against."""
+"""The names and checks that definitions of schedules are validated with."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from synergy.schedule.format.read import Known
 
 
 def known(processes: Mapping[str, Process | None]) -> Known:
-    """These processes, and what can be delivered to.
+    """These processes, and the checks of targets, headers and content types.
 
-    A process that is None was declared, but is not sound; that is known already.
+    A process that is None was declared, but is invalid; that was reported already.
     """
     return Known(processes, parse_target, check_headers, check_content_type)

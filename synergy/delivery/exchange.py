@@ -1,4 +1,4 @@
-"""Requests into an AMQP exchange."""
+"""Sends requests to AMQP exchanges."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from synergy.runtime.masking import mask
 
 
 class AmqpExchanges:
-    """To be used in one event loop."""
+    """The transport to AMQP exchanges; for one event loop."""
 
     def __init__(self, options: Options, clock: Clock) -> None:
         self._options = options
         self._clock = clock
         self._exchanges = Exchanges()
 
-    async def send(self, request: Request, tell: Callable[[Response], None]) -> None:
-        """Tells the answer when a queue has it; raises InvalidValue for its headers."""
-        place, limit = request.target.destination, self._options.total
+    async def send(self, request: Request, report: Callable[[Response], None]) -> None:
+        """Reports the broker's confirm; raises InvalidValue for invalid headers."""
+        destination, limit = request.target.destination, self._options.total
         exchange = split_exchange(request.target.url)
-        told = headers.about(request)
-        letter = OutgoingMessage(
+        metadata = headers.about(request)
+        message = OutgoingMessage(
             exchange=exchange.name,
             routing_key=exchange.routing_key,
             body=request.body,
             content_type=request.content_type or JSON,
-            key=told[headers.KEY],
-            headers={**request.headers, **told},
+            key=metadata[headers.KEY],
+            headers={**request.headers, **metadata},
             sent_at=self._clock.now(),
         )
         try:
             async with asyncio.timeout(limit):
-                await self._exchanges.publish(exchange.broker, letter)
+                await self._exchanges.publish(exchange.broker, message)
         except TimeoutError:
-            tell(failed(f"{place}: no confirm within {limit:g} s", SendOutcome.TIMEOUT))
+            report(failed(f"{destination}: no confirm within {limit:g} s", SendOutcome.TIMEOUT))
         except MessagingUnavailable as error:
-            tell(failed(mask(f"{place}: {error}")))
+            report(failed(mask(f"{destination}: {error}")))
         else:
-            tell(sent())
+            report(sent())
 
     async def close(self) -> None:
         await self._exchanges.close()

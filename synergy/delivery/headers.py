@@ -1,7 +1,7 @@
-"""What a receiver is told beside the body: who sends, for when, and how to tell repetitions.
+"""The metadata of a request: its sender, its scheduled time, and a key that tells repetitions.
 
-Webhooks get it as headers, signed as by the Standard Webhooks specification; AMQP and the
-services of AWS get the same names as headers and attributes of the message.
+Webhooks get it as headers, signed as by the Standard Webhooks specification; AMQP and the services
+of AWS get the same names as headers and attributes of the message.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _WHSEC = "whsec_"
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Raises InvalidValue if the user's own headers cannot be sent, or are not his to set."""
+    """Raises InvalidValue if the user's headers cannot be sent, or are set by Synergy."""
     if len(headers) > MOST:
         raise InvalidValue(f"headers: {len(headers)} of them: the most is {MOST}")
     for name, value in headers.items():
@@ -76,13 +76,13 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 
 def check_content_type(content_type: str) -> None:
-    """Raises InvalidValue; empty means JSON."""
+    """Raises InvalidValue for an invalid content type; empty means JSON."""
     if content_type and not _TYPE.fullmatch(content_type):
         raise InvalidValue(f"content type {content_type[:40]!r}: expected, for example, {JSON}")
 
 
 def check_secrets(secrets: Sequence[str]) -> None:
-    """Raises InvalidValue, without the secret."""
+    """Raises InvalidValue for secrets that cannot be used; the message does not quote them."""
     if len(secrets) > 2:
         raise InvalidValue("signing secrets: two at most, the old and the new one")
     for secret in secrets:
@@ -94,7 +94,7 @@ def check_secrets(secrets: Sequence[str]) -> None:
 
 
 def about(request: Request) -> dict[str, str]:
-    """What all kinds of receivers are told; may raise InvalidValue for the user's own."""
+    """The metadata for all kinds of receivers; raises InvalidValue for the user's headers."""
     check_headers(request.headers)
     check_content_type(request.content_type)
     return {
@@ -106,26 +106,26 @@ def about(request: Request) -> dict[str, str]:
 
 
 def of_webhook(request: Request, now: datetime, secrets: Sequence[str]) -> dict[str, str]:
-    """All headers but those that only the connection knows; raises InvalidValue."""
-    told = about(request)
+    """All headers except those that the connection sets; raises InvalidValue."""
+    metadata = about(request)
     timestamp = str(int(now.timestamp()))
-    signed = signature(secrets, told[KEY], timestamp, request.body)
-    is_said = any(name.lower() == "accept" for name in request.headers)
+    signed = signature(secrets, metadata[KEY], timestamp, request.body)
+    has_accept = any(name.lower() == "accept" for name in request.headers)
     return {
-        **({} if is_said else {"Accept": "*/*"}),
+        **({} if has_accept else {"Accept": "*/*"}),
         **request.headers,
-        **told,
+        **metadata,
         "Content-Type": request.content_type or JSON,
         "User-Agent": USER_AGENT,
         "Accept-Encoding": "identity",
-        "webhook-id": told[KEY],
+        "webhook-id": metadata[KEY],
         "webhook-timestamp": timestamp,
         **({"webhook-signature": signed} if signed else {}),
     }
 
 
 def signature(secrets: Sequence[str], key: str, timestamp: str, body: bytes) -> str:
-    """One for each secret, so that a receiver may know either; empty without secrets."""
+    """A signature for each secret, so that a receiver may know either; empty without secrets."""
     message = f"{key}.{timestamp}.".encode() + body
     return " ".join(
         "v1," + base64.b64encode(hmac.digest(_bytes_of(secret), message, "sha256")).decode()
@@ -134,17 +134,17 @@ def signature(secrets: Sequence[str], key: str, timestamp: str, body: bytes) -> 
 
 
 def plain(text: str) -> str:
-    """Text that a header can carry: blanks, %, and all but ASCII are percent-encoded."""
+    """The text for a header: blanks, %, and non-ASCII characters are percent-encoded."""
     return quote(text, safe=_SEEN)
 
 
 def iso(instant: datetime) -> str:
-    """In UTC, such as `2026-11-21T12:00:00Z`."""
+    """The instant in UTC, such as `2026-11-21T12:00:00Z`."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _bytes_of(secret: str) -> bytes:
-    """`whsec_…` is base64, as the specification writes secrets; anything else is as it stands."""
+    """The key of a secret: `whsec_…` is base64, as specified; any other is plain text."""
     if secret.startswith(_WHSEC):
         return base64.b64decode(secret.removeprefix(_WHSEC), validate=True)
     return secret.encode()

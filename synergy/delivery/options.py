@@ -1,4 +1,4 @@
-"""How requests are sent."""
+"""Options of sending."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from synergy.delivery.headers import check_secrets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Raises InvalidValue for secrets that are of no use.
+    """Options of sending; raises InvalidValue for secrets that cannot be used.
 
-    `secrets`: none, one, or two (an old and a new one) to sign webhooks with.
-    `allowed_networks`: where webhooks may go although it is no part of the public internet.
+    `secrets`: none, one, or two (an old and a new one) that sign webhooks.
+    `allowed_networks`: networks outside the public internet that webhooks may be sent to.
     `connect`, `read`, `total`: seconds for a connection with TLS, between two pieces of an
     answer, and for everything from the look-up of the name to the end of the answer.
-    `per_destination`, `most`: how many are under way at once.
+    `per_destination`, `most`: how many requests are in flight at once.
     """
 
     secrets: tuple[str, ...] = field(default=(), repr=False)

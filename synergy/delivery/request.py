@@ -1,4 +1,4 @@
-"""What is sent, and what came of it."""
+"""Requests, and the responses to them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from synergy.delivery.target import Target
 
 JSON = "application/json"
 KEPT = 4_096
-"""So many bytes of an answer are read and kept."""
+"""Bytes of an answer that are read and kept."""
 
 PASSING = frozenset({408, 425, 429})
-"""Statuses of the 4xx that say nothing against the request: it may be sent again at any time."""
+"""The statuses 4xx that do not blame the request: it may be sent again at any time."""
 
 
 class SendOutcome(StrEnum):
-    """What became of an attempt; a label of metrics, so the set is closed."""
+    """The outcome of an attempt; a label of metrics, so the set is closed."""
 
-    SENT = "sent"  # taken by the receiver
+    SENT = "sent"  # accepted by the receiver
     REFUSED = "refused"  # answered, but not with success
-    FAILED = "failed"  # no whole answer: not connected, cut off; or it cannot be sent at all
+    FAILED = "failed"  # no whole answer (not connected, or cut off), or it cannot be sent at all
     TIMEOUT = "timeout"
-    BLOCKED = "blocked"  # not sent: it would go to an address that is not allowed
+    BLOCKED = "blocked"  # not sent: its address is not allowed
     STOPPED = "stopped"  # the sender was closed; it may or may not have arrived
 
 
@@ -32,8 +32,8 @@ class SendOutcome(StrEnum):
 class Request:
     """One attempt to deliver one run of a schedule.
 
-    `key` is the same for all attempts of a run, so that a receiver can tell them; `attempt`
-    counts from 1. `headers` are the user's own. An empty `content_type` means JSON.
+    `key` is the same for all attempts of a run, so that a receiver can recognise repetitions;
+    `attempt` counts from 1. `headers` are the user's own. An empty `content_type` means JSON.
     """
 
     target: Target
@@ -48,12 +48,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What became of one attempt.
+    """The result of one attempt.
 
-    `retry_after`: seconds that the receiver wants to be left alone. `status`: of HTTP, also
-    where an answer was cut off behind it. `body`: the first 4 KiB of what was answered.
-    `error`: why it is not `ok`, without secrets. `disables`: nothing is ever to be sent there
-    again.
+    `retry_after`: seconds for which the receiver wants no request. `status`: of HTTP, also if the
+    answer was cut off after it. `body`: the first 4 KiB of the answer. `error`: why it is not
+    `ok`, without secrets. `disables`: the receiver wants no request ever again.
     """
 
     ok: bool
@@ -68,12 +67,12 @@ class Response:
 
     @property
     def is_lasting(self) -> bool:
-        """Another attempt is likely to be answered the same: three are enough."""
+        """Whether another attempt is likely to get the same answer: three are enough."""
         return self.status is not None and 300 <= self.status < 500 and self.status not in PASSING
 
 
 def sent(status: int | None = None, body: bytes = b"") -> Response:
-    """The receiver has it."""
+    """The response of a receiver that accepted the request."""
     return Response(
         ok=True, outcome=SendOutcome.SENT, may_retry=False, status=status, body=readable(body)
     )
@@ -87,7 +86,7 @@ def failed(
     status: int | None = None,
     body: bytes = b"",
 ) -> Response:
-    """The receiver does not have it, or did not say so."""
+    """The response if the receiver did not accept the request, or did not confirm it."""
     return Response(
         ok=False,
         outcome=outcome,
@@ -99,5 +98,5 @@ def failed(
 
 
 def readable(body: bytes) -> str:
-    """What is kept of an answer, as text."""
+    """The kept part of an answer, as text."""
     return body[:KEPT].decode(errors="replace")

@@ -10,7 +10,7 @@ BUDGET = 300.0
 FIRST_PAUSE = 1.0
 SPREAD = 0.2
 ENOUGH = 3
-"""So many attempts at what is answered in a way that lasts, such as 404."""
+"""Attempts for a request whose answer is unlikely to change, such as 404."""
 
 
 def next_attempt(
@@ -25,8 +25,8 @@ def next_attempt(
 
     None: never. Pauses are 1, 2, 4, … seconds, none longer than a fifth of the `budget`, so that
     the last attempt is not long before its end; `jitter` of -1 to 1 makes them up to a fifth
-    shorter or longer. A receiver that said when to come back is not asked before. No attempt
-    begins later than `budget` seconds after the first one began.
+    shorter or longer. The receiver's Retry-After is respected. No attempt begins later than
+    `budget` seconds after the first one began.
     """
     if answer.ok or answer.disables or not answer.may_retry:
         return None

@@ -1,7 +1,7 @@
 """Sends requests to their destinations, many at a time, and reports the outcome of each.
 
 One thread runs an event loop. Webhooks and AMQP are awaited in it; SQS and SNS, whose client
-blocks, have a few threads each. Every kind has its own limit of what is under way, and every
+blocks, have a few threads each. Every kind has its own limit of what is in flight, and every
 destination its own within it (`fair_queue`), so that one that hangs delays only itself.
 """
 
@@ -31,10 +31,10 @@ from synergy.runtime.masking import mask
 
 __all__ = ["Done", "Options", "Request", "Response", "SendOutcome", "Sender"]
 
-FEW = 4
+MOST_AT_ONCE = 4  # requests that begin in one turn of the event loop
 AHEAD = 100  # requests for one destination that may wait here, if it is quick
-WIND_UP = 5.0  # seconds for what was cancelled to end
-CLOSE_SECONDS = 5.0  # for connections to be closed
+CANCEL_SECONDS = 5.0  # within which cancelled requests end
+CLOSE_SECONDS = 5.0  # within which connections are closed
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +43,10 @@ _Item = tuple[Request, Done]
 
 
 class Transport(Protocol):
-    """How requests of one kind travel."""
+    """Sends requests of one kind."""
 
-    async def send(self, request: Request, tell: Done) -> None:
-        """Tells the answer as soon as it is known, and returns when nothing of it is left.
+    async def send(self, request: Request, report: Done) -> None:
+        """Reports the answer as soon as it is known, and returns when its resources are free.
 
         Raises InvalidValue for a request that cannot be sent as it is.
         """
@@ -56,9 +56,9 @@ class Transport(Protocol):
 
 
 class Sender:
-    """Begins to work with the first request, in the thread of an event loop.
+    """Sends requests in the thread of an event loop, which starts with the first request.
 
-    Callbacks run in that thread, and hold up all requests: they should only note things.
+    Callbacks run in that thread and delay all requests: they should return quickly.
     """
 
     def __init__(
@@ -69,110 +69,110 @@ class Sender:
         self._clock = clock
         self._resolve = resolve
         self._lock = threading.Lock()
-        self._lanes: dict[TargetKind, FairQueue[_Item]] = {
+        self._queues: dict[TargetKind, FairQueue[_Item]] = {
             kind: FairQueue(options.per_destination, _most(kind, options), AHEAD)
             for kind in TargetKind
         }
         self._is_closed = False
-        self._begins = False  # whether `_begin` is about to be called
+        self._is_begin_posted = False  # whether `_begin` is about to be called
         self._loop = EventLoopThread("delivery")
-        self._ways: dict[TargetKind, Transport] = {}
+        self._transports: dict[TargetKind, Transport] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, request: Request, done: Done) -> None:
-        """Sends it soon; never blocks, never raises. `done` is called once, in our thread.
+        """Queues a request, even beyond `room`; never blocks, never raises.
 
-        Requests wait for their turn, also beyond what there is `room` for. After `close`, `done` is
-        called at once, in the caller's thread.
+        `done` is called once, in the loop's thread; after `close` at once, in the caller's thread.
         """
         with self._lock:
             if not self._is_closed:
-                self._lanes[request.target.kind].put(request.target.destination, (request, done))
+                self._queues[request.target.kind].put(request.target.destination, (request, done))
                 self._begin_soon()
                 return
-        self._tell(done, _stopped(request))
+        self._call_back(done, _stopped(request))
 
     def room(self, destination: str) -> int:
-        """How many more requests for this destination are welcome: they begin at once, or soon."""
+        """How many more requests for this destination may be submitted: they begin soon."""
         with self._lock:
             if self._is_closed:
                 return 0
             now = self._clock.monotonic()
-            return self._lanes[_kind(destination)].room(destination, now)
+            return self._queues[_kind(destination)].room(destination, now)
 
-    def close(self, patience: float) -> None:
-        """Waits at most `patience` seconds for the requests under way; the others are `stopped`.
+    def close(self, timeout_seconds: float) -> None:
+        """Waits so long for the requests in flight; the others are `stopped`.
 
-        Not to be called by a callback.
+        Callbacks must not call it.
         """
         with self._lock:
             was_closed, self._is_closed = self._is_closed, True
         if was_closed:
             return
-        if self._loop.started and (ending := self._loop.submit(self._wind_up(patience))):
+        if self._loop.started and (shutdown := self._loop.submit(self._shut_down(timeout_seconds))):
             with suppress(TimeoutError):
-                ending.result(patience + WIND_UP + CLOSE_SECONDS)
+                shutdown.result(timeout_seconds + CANCEL_SECONDS + CLOSE_SECONDS)
         self._loop.stop()
 
     def _begin_soon(self) -> None:
-        if not self._begins:
-            self._begins = True
+        if not self._is_begin_posted:
+            self._is_begin_posted = True
             self._loop.post(self._begin)
 
     # In the loop
 
     def _begin(self) -> None:
-        """Begins a few requests: those under way progress before more begin.
+        """Begins a few requests, so that those in flight progress before more begin.
 
-        If all began at once, a thousand that are due together would wait for each other, past the
-        limits of quick receivers.
+        If a thousand began at once, they would delay each other beyond the timeouts of receivers.
         """
         now = self._clock.monotonic()
         with self._lock:
             ready = [
-                (kind, *one) for kind, lanes in self._lanes.items() for one in lanes.take(FEW, now)
+                (kind, *one)
+                for kind, queue in self._queues.items()
+                for one in queue.take(MOST_AT_ONCE, now)
             ]
-            self._begins = False
+            self._is_begin_posted = False
             if ready:
                 self._begin_soon()
         for kind, destination, (request, done) in ready:
-            task = asyncio.get_running_loop().create_task(self._carry(request, done))
+            task = asyncio.get_running_loop().create_task(self._deliver(request, done))
             self._tasks.add(task)
             task.add_done_callback(partial(self._end, kind, destination))
 
     def _end(self, kind: TargetKind, destination: str, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         with self._lock:
-            self._lanes[kind].release(destination, self._clock.monotonic())
+            self._queues[kind].release(destination, self._clock.monotonic())
             self._begin_soon()
 
-    async def _carry(self, request: Request, done: Done) -> None:
-        """Carries one request from beginning to end: whatever happens, `done` is called once."""
+    async def _deliver(self, request: Request, done: Done) -> None:
+        """Sends one request; whatever happens, `done` is called once."""
         began = self._clock.monotonic()
-        told: list[Response] = []
+        reported: list[Response] = []
 
-        def tell(answer: Response) -> None:
-            if not told:
-                told.append(answer)
-                self._tell(done, replace(answer, seconds=self._clock.monotonic() - began))
+        def report(answer: Response) -> None:
+            if not reported:
+                reported.append(answer)
+                self._call_back(done, replace(answer, seconds=self._clock.monotonic() - began))
 
         try:
-            await self._way(request.target.kind).send(request, tell)
+            await self._transport(request.target.kind).send(request, report)
         except asyncio.CancelledError:
-            tell(_stopped(request))
+            report(_stopped(request))
         except SynergyError as error:
-            tell(failed(mask(str(error)), may_retry=False))
+            report(failed(mask(str(error)), may_retry=False))
         except Exception as error:  # the boundary of the thread: it must go on
             log.exception("a delivery failed", extra={"event": "delivery.failed"})
-            tell(failed(mask(f"{request.target.destination}: {error!r}")))
+            report(failed(mask(f"{request.target.destination}: {error!r}")))
 
-    def _way(self, kind: TargetKind) -> Transport:
-        way = self._ways.get(kind)
-        if way is None:
-            way = self._ways[kind] = self._made(kind)
-        return way
+    def _transport(self, kind: TargetKind) -> Transport:
+        transport = self._transports.get(kind)
+        if transport is None:
+            transport = self._transports[kind] = self._new_transport(kind)
+        return transport
 
-    def _made(self, kind: TargetKind) -> Transport:
+    def _new_transport(self, kind: TargetKind) -> Transport:
         match kind:
             case TargetKind.WEBHOOK:
                 return Webhooks(self._options, self._clock, self._resolve)
@@ -181,25 +181,25 @@ class Sender:
             case TargetKind.SQS | TargetKind.SNS:
                 return Aws(kind, self._options)
 
-    def _tell(self, done: Done, answer: Response) -> None:
+    def _call_back(self, done: Done, answer: Response) -> None:
         try:
             done(answer)
         except Exception:
             log.exception("a callback of a delivery failed", extra={"event": "delivery.failed"})
 
-    async def _wind_up(self, patience: float) -> None:
+    async def _shut_down(self, timeout_seconds: float) -> None:
         with self._lock:
-            left = [item for lanes in self._lanes.values() for item in lanes.drain()]
+            left = [item for queue in self._queues.values() for item in queue.drain()]
         for request, done in left:
-            self._tell(done, _stopped(request))
+            self._call_back(done, _stopped(request))
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=patience)
+            await asyncio.wait(self._tasks, timeout=timeout_seconds)
         for task in self._tasks:
             task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=WIND_UP)
-        for way in self._ways.values():
-            closing = way.close()
+            await asyncio.wait(self._tasks, timeout=CANCEL_SECONDS)
+        for transport in self._transports.values():
+            closing = transport.close()
             if closing is not None:
                 await closing
 

@@ -1,12 +1,12 @@
-"""Where a request goes, as its URL says it. Nothing here is looked up or connected to.
+"""Parses the URLs of targets, without resolving names or connecting.
 
     https://host:port/path?query                                a webhook
     amqp://user:password@host:5672/vhost?exchange=E&routing_key=K   an exchange; or amqps://
     sqs:name, sqs:https://sqs.region.amazonaws.com/account/name, each with ?region=R if wanted
     sns:arn:aws:sns:region:account:topic
 
-Each is split by its own function, which raises InvalidValue with what was expected. No message
-quotes the URL: it may hold a secret anywhere.
+Each kind has a function that splits it, and raises InvalidValue with the expected form. No message
+quotes the URL: any part of it may be secret.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PARTITION = re.compile(r"aws(-[a-z]+)*", re.ASCII)
 
 
 class TargetKind(StrEnum):
-    """What takes the request."""
+    """The kind of receiver."""
 
     WEBHOOK = "webhook"
     AMQP = "amqp"
@@ -48,10 +48,10 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target that `parse_target` understood.
+    """A parsed target.
 
-    `destination` is what fails, or is slow, together: targets of the same one share its limit.
-    It holds no secret, unlike `url`.
+    Targets with the same `destination` fail, or are slow, together, and share its limit. It
+    contains no secret, unlike `url`.
     """
 
     url: str = field(repr=False)
@@ -61,7 +61,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`host` is a name, in lower case, or an address without brackets; `path` has the query."""
+    """The parts of a webhook's URL.
+
+    `host` is a name in lower case, or an address without brackets; `path` includes the query.
+    """
 
     scheme: str
     host: str
@@ -70,14 +73,14 @@ class Webhook:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An exchange of a broker, and the key that its bindings look at."""
+    """An exchange of a broker, and the routing key."""
 
     broker: Address = field(repr=False)
     scheme: str
@@ -87,7 +90,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """An SQS queue; `url` is None where only its name is known, `region` where none is said."""
+    """An SQS queue; `url` is None if the target has only a name, `region` if it has none."""
 
     name: str
     url: str | None
@@ -104,8 +107,8 @@ class Topic:
 
 
 def parse_target(url: str) -> Target:
-    """Raises InvalidValue with the reason."""
-    _look_over(url)
+    """The target of a URL; raises InvalidValue with the reason."""
+    _check_text(url)
     scheme, colon, _ = url.partition(":")
     match scheme.lower() if colon else "":
         case "http" | "https":
@@ -211,7 +214,7 @@ def split_topic(url: str) -> Topic:
     return Topic(arn, region, name)
 
 
-def _look_over(url: str) -> None:
+def _check_text(url: str) -> None:
     if not url:
         raise InvalidValue("target: it is empty")
     if len(url) > MAX_LENGTH:
@@ -225,7 +228,7 @@ def _look_over(url: str) -> None:
 def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
-    except ValueError:  # some Pythons refuse by themselves what `_ipv6` would
+    except ValueError:  # some versions of Python reject here what `_ipv6` would
         raise InvalidValue(
             "target: what stands between // and / is no host; "
             "only a port may follow an address in brackets"
@@ -268,7 +271,7 @@ def _port(parts: SplitResult) -> int | None:
 
 
 def _options(query: str, known: tuple[str, ...], of: str) -> Mapping[str, str]:
-    """`+` is no blank here: routing keys may hold it."""
+    """The options of a query. `+` is not a blank, because routing keys may contain it."""
     found: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
         name, _, value = pair.partition("=")

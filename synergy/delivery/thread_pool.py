@@ -15,11 +15,11 @@ _Call = tuple[Future[Any], Callable[[], object]]
 
 
 class ThreadPool:
-    """At most `most` threads, made when they are needed.
+    """At most `most` threads, started when they are needed.
 
-    Its threads are no services, and `close` waits for none of them: a call that blocks cannot be
-    interrupted, and one that never returns (a name server that does not answer) must not keep
-    the process from ending, as an executor of the standard library would.
+    The threads are not services, and `close` does not wait for them: a blocking call cannot be
+    interrupted, and one that never returns (a name server that does not answer) must not keep the
+    process from ending, as an executor of the standard library would.
     """
 
     def __init__(self, name: str, most: int) -> None:
@@ -31,7 +31,7 @@ class ThreadPool:
         self._threads = 0
 
     def run(self, act: Callable[[], T]) -> asyncio.Future[T]:
-        """The result of `act`, which begins when a thread is free; for event loops alone."""
+        """The result of `act`, which begins when a thread is free; call it in an event loop."""
         future: Future[T] = Future()
         with self._lock:
             self._open += 1
@@ -43,7 +43,7 @@ class ThreadPool:
         return asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Each thread ends after its present call."""
+        """Ends each thread after its current call."""
         with self._lock:
             for _ in range(self._threads):
                 self._calls.put(None)

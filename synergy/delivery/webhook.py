@@ -1,9 +1,9 @@
-"""Requests to webhooks, each to an address that was looked at before.
+"""Sends requests to webhooks, each to an address that was checked before.
 
-For each attempt the name is resolved once. All of its addresses are judged (`addresses`), and the
-request goes to one of those very addresses, over a new connection or one that was kept
-(`connections`). So a name that resolves to something else a moment later gains nothing; the Host
-header, and the name that the certificate must show, stay the URL's.
+For each attempt the name is resolved once. All of its addresses are checked (`addresses`), and the
+request goes to one of exactly these, over a new or a kept connection (`connections`). So a name
+that resolves to another address a moment later gains nothing; the Host header, and the name that
+the certificate must show, stay the URL's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import httpx
 from synergy.clock import Clock
 from synergy.delivery import headers
 from synergy.delivery.addresses import IpAddress, refusal
-from synergy.delivery.connections import Connection, Connections, Place
+from synergy.delivery.connections import Connection, Connections, Endpoint
 from synergy.delivery.options import Options
 from synergy.delivery.request import KEPT, Request, Response, SendOutcome, failed, sent
 from synergy.delivery.target import Webhook, split_webhook
@@ -37,25 +37,25 @@ Resolve = Callable[[str, int], Sequence[IpAddress]]
 
 MOST_ADDRESSES = 4
 RESOLVERS = 64
-LONGEST_WISH = 3_600.0  # of Retry-After
-_WISHES = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+LONGEST_RETRY_AFTER = 3_600.0  # of Retry-After
+_RETRY_AFTER_STATUSES = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
-# They log each URL, with the secrets in its path and query.
+# These loggers write each URL, with the secrets in its path and query.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 logging.getLogger("httpcore").setLevel(logging.WARNING)
 
 
 @dataclass(slots=True)
-class _Heard:
-    """What has come of the answer so far."""
+class _Received:
+    """The part of the answer that has arrived."""
 
     status: int | None = None
-    wish: float | None = None
+    retry_after: float | None = None
     body: bytearray = field(default_factory=bytearray)
 
 
 class Webhooks:
-    """To be used in one event loop."""
+    """The transport to webhooks; for one event loop."""
 
     def __init__(self, options: Options, clock: Clock, resolve: Resolve) -> None:
         self._options = options
@@ -66,37 +66,41 @@ class Webhooks:
         self._connections = Connections(_trusted)
         self._limits = httpx.Timeout(options.read, connect=options.connect).as_dict()
 
-    async def send(self, request: Request, tell: Callable[[Response], None]) -> None:
-        """Tells the answer once it is not listened to any more; raises InvalidValue for headers."""
-        place = request.target.destination
-        heard = _Heard()
+    async def send(self, request: Request, report: Callable[[Response], None]) -> None:
+        """Reports the answer once reading has ended; raises InvalidValue for invalid headers."""
+        destination = request.target.destination
+        received = _Received()
         try:
             async with asyncio.timeout(self._options.total):
-                await self._carry(request, heard)
+                await self._post_to_any(request, received)
         except (TimeoutError, httpx.TimeoutException) as error:
-            text = f"{place}: {self._limit(error)}"
-            tell(_unfinished(heard, text, SendOutcome.TIMEOUT))
+            text = f"{destination}: {self._limit(error)}"
+            report(_unfinished(received, text, SendOutcome.TIMEOUT))
         except _Blocked as error:
-            tell(failed(f"{place}: {error}", SendOutcome.BLOCKED, may_retry=False))
+            report(failed(f"{destination}: {error}", SendOutcome.BLOCKED, may_retry=False))
         except (httpx.HTTPError, _NotFound) as error:
-            tell(_unfinished(heard, f"{place}: {_words(error, heard)}", SendOutcome.FAILED))
+            report(
+                _unfinished(
+                    received, f"{destination}: {_reason(error, received)}", SendOutcome.FAILED
+                )
+            )
         else:
-            tell(_judged(place, heard))
+            report(_response(destination, received))
 
     async def close(self) -> None:
         self._resolvers.close()
         await self._connections.close()
 
-    async def _carry(self, request: Request, heard: _Heard) -> None:
+    async def _post_to_any(self, request: Request, received: _Received) -> None:
         hook = split_webhook(request.target.url)
-        told = headers.of_webhook(request, self._clock.now(), self._options.secrets)
+        metadata = headers.of_webhook(request, self._clock.now(), self._options.secrets)
         addresses = await self._addresses(hook)
         if what := refusal(addresses, self._options.allowed_networks):
             raise _Blocked(f"{what}: not allowed")
         tried = addresses[:MOST_ADDRESSES]
         for address in tried:
             try:
-                await self._post(hook, address, request.body, told, heard)
+                await self._post_to(hook, address, request.body, metadata, received)
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 if address == tried[-1]:
                     raise
@@ -104,7 +108,7 @@ class Webhooks:
                 break
 
     async def _addresses(self, hook: Webhook) -> Sequence[IpAddress]:
-        """Those of its host; who asks while the same look-up is under way shares it."""
+        """The addresses of the host; concurrent requests share a look-up."""
         try:
             return [ip_address(hook.host)]
         except ValueError:
@@ -126,54 +130,56 @@ class Webhooks:
     def _looked_up(self, key: tuple[str, int], done: asyncio.Future[Sequence[IpAddress]]) -> None:
         del self._lookups[key]
         if not done.cancelled():
-            done.exception()  # seen, also where everybody who waited has gone
+            done.exception()  # marks it as retrieved, in case no request waits for it any more
 
-    async def _post(
+    async def _post_to(
         self,
         hook: Webhook,
         address: IpAddress,
         body: bytes,
-        told: Mapping[str, str],
-        heard: _Heard,
+        metadata: Mapping[str, str],
+        received: _Received,
     ) -> None:
         name = "" if hook.host == str(address) else hook.host
-        place = Place(hook.scheme, address, hook.port, name)
+        endpoint = Endpoint(hook.scheme, address, hook.port, name)
         request = httpx.Request(
             "POST",
-            _url(place, hook.path),
-            headers={"Host": hook.authority, **told, "Content-Length": str(len(body))},
+            _url(endpoint, hook.path),
+            headers={"Host": hook.authority, **metadata, "Content-Length": str(len(body))},
             stream=httpx.ByteStream(body),
             extensions={"timeout": self._limits, **({"sni_hostname": name} if name else {})},
         )
-        kept = self._connections.kept(place)
-        if kept is None or not await self._is_taken(kept, request, heard):
-            await self._exchange(self._connections.new(place), request, heard)
+        kept = self._connections.kept(endpoint)
+        if kept is None or not await self._is_taken(kept, request, received):
+            await self._exchange(self._connections.new(endpoint), request, received)
 
-    async def _is_taken(self, kept: Connection, request: httpx.Request, heard: _Heard) -> bool:
-        """Whether it goes over a kept connection, whose other end may just have hung up."""
+    async def _is_taken(
+        self, kept: Connection, request: httpx.Request, received: _Received
+    ) -> bool:
+        """Whether a kept connection took the request; its other end may have closed it."""
         try:
-            await self._exchange(kept, request, heard)
+            await self._exchange(kept, request, received)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            if heard.status is not None:
+            if received.status is not None:
                 raise
             return False
         return True
 
     async def _exchange(
-        self, connection: Connection, request: httpx.Request, heard: _Heard
+        self, connection: Connection, request: httpx.Request, received: _Received
     ) -> None:
-        """Below httpx's client, which would undo compression, keep cookies, and log URLs."""
+        """Sends a request below httpx's client, which decompresses, keeps cookies, logs URLs."""
         async with self._connections.lent(connection):
             response = await connection.transport.handle_async_request(request)
-            heard.status = response.status_code
-            heard.wish = self._wish(response)
+            received.status = response.status_code
+            received.retry_after = self._retry_after(response)
             try:
-                connection.is_whole = await _read(response, heard)
+                connection.is_whole = await _read(response, received)
             finally:
                 await response.aclose()
 
-    def _wish(self, response: httpx.Response) -> float | None:
-        if response.status_code not in _WISHES:
+    def _retry_after(self, response: httpx.Response) -> float | None:
+        if response.status_code not in _RETRY_AFTER_STATUSES:
             return None
         return seconds_of(response.headers.get("Retry-After", ""), self._clock.now())
 
@@ -188,54 +194,54 @@ class Webhooks:
 
 
 class _NotFound(Exception):
-    """There is nowhere to connect to."""
+    """The host has no address."""
 
 
 class _Blocked(Exception):
-    """The address is not one that may be sent to."""
+    """The address is not allowed."""
 
 
-def seconds_of(wish: str, now: datetime) -> float | None:
+def seconds_of(retry_after: str, now: datetime) -> float | None:
     """How long `Retry-After` asks to wait, an hour at most; None if it is not understood."""
-    wish = wish.strip()
-    if wish.isascii() and wish.isdigit():
-        return min(float(wish[:10]), LONGEST_WISH)
+    retry_after = retry_after.strip()
+    if retry_after.isascii() and retry_after.isdigit():
+        return min(float(retry_after[:10]), LONGEST_RETRY_AFTER)
     try:
-        until = email.utils.parsedate_to_datetime(wish)
+        until = email.utils.parsedate_to_datetime(retry_after)
     except ValueError:
         return None
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return min(max((until - now).total_seconds(), 0.0), LONGEST_WISH)
+    return min(max((until - now).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
 
 
-async def _read(response: httpx.Response, heard: _Heard) -> bool:
-    """As much of the answer as is kept; whether that is all of it."""
+async def _read(response: httpx.Response, received: _Received) -> bool:
+    """Reads the part of the answer that is kept; returns whether that is the whole answer."""
     stream = aiter(cast(httpx.AsyncByteStream, response.stream))
     async with aclosing(cast(AsyncGenerator[bytes, None], stream)) as pieces:
         async for piece in pieces:
-            heard.body += piece[: KEPT - len(heard.body)]
-            if len(heard.body) >= KEPT:
+            received.body += piece[: KEPT - len(received.body)]
+            if len(received.body) >= KEPT:
                 return False
     return True
 
 
 @lru_cache(1_000)
-def _url(place: Place, path: str) -> httpx.URL:
-    """With the address for its host."""
-    host = f"[{place.address}]" if place.address.version == 6 else str(place.address)
-    return httpx.URL(f"{place.scheme}://{host}:{place.port}{path}")
+def _url(endpoint: Endpoint, path: str) -> httpx.URL:
+    """The URL of a path, with the address as its host."""
+    host = f"[{endpoint.address}]" if endpoint.address.version == 6 else str(endpoint.address)
+    return httpx.URL(f"{endpoint.scheme}://{host}:{endpoint.port}{path}")
 
 
 def _trusted() -> ssl.SSLContext:
-    """Whom httpx trusts, and whom this system does: its administrator may know more of them."""
+    """A context with httpx's certificate authorities and those of this system."""
     context = httpx.create_ssl_context(trust_env=False)
     context.load_default_certs()
     return context
 
 
-def _judged(place: str, heard: _Heard) -> Response:
-    """The answer is there, or as much of it as is wanted."""
-    status, body = heard.status or 0, bytes(heard.body)
+def _response(destination: str, received: _Received) -> Response:
+    """The response for an answer that was read as far as it is kept."""
+    status, body = received.status or 0, bytes(received.body)
     if 200 <= status < 300:
         return sent(status, body)
     return Response(
@@ -243,19 +249,19 @@ def _judged(place: str, heard: _Heard) -> Response:
         outcome=SendOutcome.REFUSED,
         may_retry=status != HTTPStatus.GONE,
         disables=status == HTTPStatus.GONE,
-        retry_after=heard.wish,
+        retry_after=received.retry_after,
         status=status,
         body=body.decode(errors="replace"),
-        error=f"{place} answers {_named(status)}",
+        error=f"{destination} answers {_status_text(status)}",
     )
 
 
-def _unfinished(heard: _Heard, error: str, outcome: SendOutcome) -> Response:
-    """Whatever its status: an answer that was cut off may be that of a receiver that died."""
-    return failed(error, outcome, status=heard.status, body=bytes(heard.body))
+def _unfinished(received: _Received, error: str, outcome: SendOutcome) -> Response:
+    """The response for an answer that was cut off, whatever its status."""
+    return failed(error, outcome, status=received.status, body=bytes(received.body))
 
 
-def _named(status: int) -> str:
+def _status_text(status: int) -> str:
     try:
         name = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -263,17 +269,17 @@ def _named(status: int) -> str:
     return f"{name}: redirects are not followed" if 300 <= status < 400 else name
 
 
-def _words(error: BaseException, heard: _Heard) -> str:
+def _reason(error: BaseException, received: _Received) -> str:
     text = str(error) or type(error).__name__
     if isinstance(error, httpx.ConnectError):
         return f"no connection: {_cause(error) or text}"
-    if heard.status is not None:
-        return f"its answer ({heard.status}) was cut off: {text}"
+    if received.status is not None:
+        return f"its answer ({received.status}) was cut off: {text}"
     return text
 
 
 def _cause(error: BaseException) -> str:
-    """What the system said: httpx says only that all attempts failed."""
+    """The system's error text: httpx says only that all attempts failed."""
     inner: BaseException | None = error
     found = ""
     while inner is not None:

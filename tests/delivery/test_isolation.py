@@ -95,71 +95,71 @@ def test_room(desk_with: MakeDesk) -> None:
         assert services.sender.room(at) == 0
 
 
-def test_lanes_take_turns() -> None:
-    lanes = FairQueue[str](each=2, most=3)
+def test_destinations_take_turns() -> None:
+    queue = FairQueue[str](each=2, most=3)
     for item in ("a1", "a2", "a3", "a4", "b1", "b2"):
-        lanes.put(item[0], item)
-    assert lanes.take(9, 0.0) == [("a", "a1"), ("b", "b1"), ("a", "a2")]
-    assert lanes.take(9, 0.0) == []
-    lanes.release("a", 0.0)
-    assert lanes.take(9, 0.0) == [("b", "b2")]
-    assert lanes.room("c", 0.0) == 0
-    lanes.release("b", 0.0)
-    assert lanes.take(9, 0.0) == [("a", "a3")]
-    assert lanes.drain() == ["a4"]
-    for lane in ("a", "a", "b"):
-        lanes.release(lane, 0.0)
-    assert lanes.take(9, 0.0) == []
-    assert lanes.room("a", 0.0) == 2
-    assert lanes.room("b", 0.0) == 2
+        queue.put(item[0], item)
+    assert queue.take(9, 0.0) == [("a", "a1"), ("b", "b1"), ("a", "a2")]
+    assert queue.take(9, 0.0) == []
+    queue.release("a", 0.0)
+    assert queue.take(9, 0.0) == [("b", "b2")]
+    assert queue.room("c", 0.0) == 0
+    queue.release("b", 0.0)
+    assert queue.take(9, 0.0) == [("a", "a3")]
+    assert queue.drain() == ["a4"]
+    for key in ("a", "a", "b"):
+        queue.release(key, 0.0)
+    assert queue.take(9, 0.0) == []
+    assert queue.room("a", 0.0) == 2
+    assert queue.room("b", 0.0) == 2
 
 
-def test_lanes_begin_a_few_at_a_time() -> None:
-    lanes = FairQueue[int](each=3, most=9)
+def test_requests_begin_a_few_at_a_time() -> None:
+    queue = FairQueue[int](each=3, most=9)
     for item in range(5):
-        lanes.put("a", item)
-    assert lanes.take(2, 0.0) == [("a", 0), ("a", 1)]
-    assert lanes.take(2, 0.0) == [("a", 2)]
-    assert lanes.take(2, 0.0) == []
+        queue.put("a", item)
+    assert queue.take(2, 0.0) == [("a", 0), ("a", 1)]
+    assert queue.take(2, 0.0) == [("a", 2)]
+    assert queue.take(2, 0.0) == []
 
 
-def test_some_may_wait_in_a_lane_that_moves() -> None:
-    lanes = FairQueue[int](each=2, most=10, ahead=5)
-    assert lanes.room("a", 100.0) == 7
+def test_some_may_wait_for_a_destination_that_answers() -> None:
+    queue = FairQueue[int](each=2, most=10, ahead=5)
+    assert queue.room("a", 100.0) == 7
     for item in range(7):
-        lanes.put("a", item)
-    assert lanes.room("a", 100.0) == 0
-    assert lanes.take(9, 100.0) == [("a", 0), ("a", 1)]
-    lanes.release("a", 100.9)
-    assert lanes.take(9, 100.9) == [("a", 2)]
-    assert lanes.room("a", 101.8) == 1
-    assert lanes.room("a", 101.9) == 0  # nothing has ended for a second
-    lanes.release("a", 102.0)
-    assert lanes.room("a", 102.0) == 2
-    assert lanes.take(9, 102.0) == [("a", 3)]
+        queue.put("a", item)
+    assert queue.room("a", 100.0) == 0
+    assert queue.take(9, 100.0) == [("a", 0), ("a", 1)]
+    queue.release("a", 100.9)
+    assert queue.take(9, 100.9) == [("a", 2)]
+    assert queue.room("a", 101.8) == 1
+    assert queue.room("a", 101.9) == 0  # nothing has ended for a second
+    queue.release("a", 102.0)
+    assert queue.room("a", 102.0) == 2
+    assert queue.take(9, 102.0) == [("a", 3)]
     for _ in range(2):
-        lanes.release("a", 103.0)
-    assert lanes.take(9, 200.0) == [("a", 4), ("a", 5)]  # it moves again
-    assert lanes.room("a", 200.0) == 4
+        queue.release("a", 103.0)
+    assert queue.take(9, 200.0) == [("a", 4), ("a", 5)]  # it moves again
+    assert queue.room("a", 200.0) == 4
 
 
-def test_who_waits_in_lanes_that_hang_takes_no_place_of_others() -> None:
-    """Twenty wait in lanes that are full; who comes to another one begins."""
-    lanes = FairQueue[int](each=1, most=12, ahead=5)
-    for lane in "abcd":
+def test_requests_that_wait_for_a_hanging_destination_take_no_place_of_others() -> None:
+    """Twenty wait in queues that are full; who comes to another one begins."""
+    queue = FairQueue[int](each=1, most=12, ahead=5)
+    for key in "abcd":
         for item in range(6):
-            lanes.put(lane, item)
-    assert len(lanes.take(99, 0.0)) == 4
-    assert lanes.room("e", 0.0) == 1  # and none may wait: twelve at most do, in all lanes
-    for lane in "efghijkl":
-        lanes.put(lane, 0)
-    assert lanes.room("m", 0.0) == 0  # those eight have the last places
-    assert len(lanes.take(99, 0.0)) == 8
-    lanes.release("a", 5.0)
-    assert lanes.room("m", 5.0) == 0  # the next of its lane has it
-    assert lanes.take(99, 5.0) == [("a", 1)]
-    lanes.release("l", 5.0)
-    assert lanes.room("m", 5.0) == 1
+            queue.put(key, item)
+    assert len(queue.take(99, 0.0)) == 4
+    assert queue.room("e", 0.0) == 1  # and none may wait: twelve at most do, in all queue
+    for key in "efghijkl":
+        queue.put(key, 0)
+    assert queue.room("m", 0.0) == 0  # those eight have the last places
+    assert len(queue.take(99, 0.0)) == 8
+    queue.release("a", 5.0)
+    assert queue.room("m", 5.0) == 0  # the next of its destination has it
+    assert queue.take(99, 5.0) == [("a", 1)]
+    queue.release("l", 5.0)
+    assert queue.room("m", 5.0) == 1
 
 
 def test_closing_waits_for_what_is_under_way(desk_with: MakeDesk) -> None:
