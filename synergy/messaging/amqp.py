@@ -1,8 +1,8 @@
-"""What an AMQP URL says, and what can be said of it before anything is connected.
+"""Parses AMQP URLs, and checks what can be checked without a connection.
 
-`amqp://user:password@host:5672/vhost`, or `amqps://…` for TLS, which takes the options that
-RabbitMQ's own tools know: `cacertfile` (whom to trust; default: whom the system trusts),
-`certfile` and `keyfile` (who we are), `verify` (`verify_peer`, or `verify_none`).
+`amqp://user:password@host:5672/vhost`, or `amqps://…` for TLS, with the options of RabbitMQ's own
+tools: `cacertfile` (trusted authorities; default: the system's), `certfile` and `keyfile` (the
+client's certificate), `verify` (`verify_peer`, or `verify_none`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPTIONS = (*_FILES, "verify")
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust, and who we are; `verify` is whether anybody but the right one is refused."""
+    """Certificate files; `verify` is whether the broker's certificate is checked."""
 
     cacertfile: str | None
     certfile: str | None
@@ -34,7 +34,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a broker is, and who wants to speak with it. Never to be shown whole: see `place`."""
+    """The address of a broker with credentials. Messages show `place`, never the whole."""
 
     host: str
     port: int
@@ -51,10 +51,10 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Raises InvalidValue with what was expected.
+        """The address of a URL; raises InvalidValue with the expected form.
 
-        It quotes the URL, to be masked, and no part of it: what looks like a port may be a part
-        of a password.
+        The message quotes the whole URL, which callers mask, and no part of it: what looks like
+        a port may be part of a password.
         """
         try:
             parts = urlsplit(url)
@@ -83,7 +83,7 @@ class Address:
 
 
 def _options(url: str, query: str) -> dict[str, str]:
-    """Raises InvalidValue for an option that is unknown: it may have meant safety."""
+    """The options; raises InvalidValue for an unknown one, which may be meant for security."""
     try:
         options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError as error:

@@ -14,11 +14,11 @@ import orjson
 from synergy.errors import SynergyError
 
 VERSION = 1
-_NUMBERS = range(1 << 63)  # what attempts can be, in any store
+_NUMBERS = range(1 << 63)  # the attempts that any store can keep
 
 
 class BadMessage(SynergyError):
-    """A message that cannot be understood; it belongs into quarantine."""
+    """A message that cannot be decoded; it belongs into quarantine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class UnitMessage:
 
 @dataclass(frozen=True, slots=True)
 class EventsMessage:
-    """Events for a daemon that consumes them, in the order in which they came in."""
+    """Events for a daemon that consumes them, in their order of arrival."""
 
     events: Sequence[Mapping[str, object]]
 
@@ -40,7 +40,7 @@ Message = UnitMessage | EventsMessage
 
 
 def encode(message: Message) -> bytes:
-    """A message as bytes; `decode` gives an equal one back."""
+    """The message as bytes; `decode` returns an equal one."""
     match message:
         case UnitMessage(unit, attempt):
             return orjson.dumps({"v": VERSION, "type": "unit", "unit": unit, "attempt": attempt})
@@ -49,7 +49,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(body: bytes) -> Message:
-    """Raises BadMessage, with the reason, for anything that `encode` does not write."""
+    """The message; raises BadMessage, with the reason, for bytes that `encode` does not write."""
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:

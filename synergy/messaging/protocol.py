@@ -1,12 +1,12 @@
 """The messaging contract.
 
 Delivery is at least once; the unit's row, not the message, is the truth. A queue belongs to
-one process and is shared by its instances: each message goes to one of them. A topic wakes
-all its listeners, carries nothing, and may be lost: listeners read the store, from time to
-time also without being woken.
+one process and is shared by its instances: each message goes to one of them. A topic wakes all its
+listeners, without content, and a wake-up may be lost: listeners read the store, and at intervals
+also without being woken.
 
-One conformance suite (`tests/contract/test_bus_*.py`) holds every engine to it. Every
-method may raise MessagingUnavailable.
+One conformance suite (`tests/contract/test_bus_*.py`) tests every engine. Every method may raise
+MessagingUnavailable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from synergy.storage.protocol import Batch, DeadMessage
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message that a consumer has taken; `body` is its form on the wire."""
+    """A message that a consumer has taken; `body` is its encoded form."""
 
     message: Message
     body: bytes
@@ -31,7 +31,7 @@ class Waiter(Protocol):
     """Blocks a thread until it is woken."""
 
     def wait(self, timeout: float) -> bool:
-        """Blocks until there may be something, at most `timeout` seconds; True if woken."""
+        """Blocks until it is woken, at most `timeout` seconds; returns whether it was woken."""
         ...
 
     def interrupt(self) -> None:
@@ -47,13 +47,13 @@ class Consumer(Waiter, Protocol):
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
         """At most `limit` messages, oldest first, without waiting.
 
-        They are gone when the batch is durable and come back if it fails. Messages that
-        cannot be understood, or are of another deployment, are put into quarantine here and
-        are not returned; others are taken in their place.
+        They are gone when the batch is durable and come back if it fails. Messages that cannot
+        be decoded, or are of another deployment, are put into quarantine and not returned; others
+        are taken in their place.
 
-        An empty answer means that none is available here. With a broker, messages may be in
-        transit: a wait that follows ends as soon as one is available, whether it came before
-        or after that answer. `Bus.depths` tells how many wait.
+        An empty result means that none is available here. With a broker, messages may be in
+        transit: a following wait ends as soon as one is available, whether it came before or
+        after that result. `Bus.depths` returns how many wait.
         """
         ...
 
@@ -66,7 +66,7 @@ class BusView(Protocol):
     """The waiting and quarantined messages of a bus."""
 
     def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
-        """The number of waiting messages by queue (None: all); one that is missing is empty.
+        """The number of waiting messages by queue (None: all); empty queues are left out.
 
         Messages that a consumer has taken do not count.
         """
@@ -81,10 +81,10 @@ class Bus(BusView, Protocol):
     """Carries messages between processes."""
 
     def declare(self, queues: Sequence[str]) -> None:
-        """Makes what the engine needs for these queues, where it is missing.
+        """Creates what the engine needs for these queues, where it is missing.
 
-        To be called before anything is published. Raises ConfigurationError for what only an
-        operator can correct, MessagingUnavailable for what may be temporary.
+        It is called before anything is published. Raises ConfigurationError for problems that
+        only an operator can correct, MessagingUnavailable for those that may be temporary.
         """
         ...
 
@@ -95,25 +95,25 @@ class Bus(BusView, Protocol):
         batch: Batch,
         confirmed: Callable[[], object] = lambda: None,
     ) -> None:
-        """The messages leave when the batch is durable, and not if it fails.
+        """Sends messages when the batch is durable, and not if it fails.
 
         An engine that lives in the store writes them with the batch, and calls `confirmed` at
-        once: what it writes belongs to the batch as well. Any other sends them after the
-        batch, which may raise MessagingUnavailable although the batch is durable; `confirmed`
-        is called if and when they are known to be safe in the queue.
+        once: its writes belong to the batch as well. Any other sends them after the batch, which
+        may raise MessagingUnavailable although the batch is durable; `confirmed` is called if and
+        when they are known to be safe in the queue.
         """
         ...
 
     def consumer(self, queue: str) -> Consumer: ...
 
     def notify(self, topic: str) -> None:
-        """Wakes the present listeners of the topic; never blocks, never raises."""
+        """Wakes the current listeners of the topic; never blocks, never raises."""
         ...
 
     def listener(self, topic: str) -> Waiter: ...
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Sends messages in quarantine (None: all) to their queues again; the number by queue."""
+        """Returns messages in quarantine (None: all) to their queues; their number by queue."""
         ...
 
     def purge(self, queue: str) -> int:

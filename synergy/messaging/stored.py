@@ -1,7 +1,7 @@
-"""The bus that lives in the store: messages are rows, and bells wake their consumers.
+"""The bus that lives in the store: messages are rows, and wake-ups follow each commit.
 
-A message is written and taken in the same transactions as the states it speaks of, so that
-it exists exactly when they do. After the commit a bell is rung for whoever waits.
+A message is written and taken in the same transactions as the states it is about, so that it
+exists exactly when they do.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from synergy.storage.protocol import Batch, DeadMessage, Messages, Store
 class StoredBus:
     """See `synergy.messaging.protocol.Bus`.
 
-    Processes hear one another if they name the same `home`; without one, only the threads of
-    this process that share this object do, as befits a store in memory.
+    Processes with the same `home` wake each other; without one, only threads of this process that
+    share the object do, which fits a store in memory.
     """
 
     def __init__(self, store: Store, home: Path | None = None, clock: Clock | None = None) -> None:
         self._store = store
         self._clock = clock or SystemClock()
-        self._bells: Wakeups = SocketWakeups(home / "bells") if home else LocalWakeups()
+        self._wakeups: Wakeups = SocketWakeups(home / "bells") if home else LocalWakeups()
 
     def declare(self, queues: Sequence[str]) -> None:
-        """A queue is there once there is something in it."""
+        """Does nothing: a queue exists once it holds a message."""
 
     def publish(
         self,
@@ -43,17 +43,17 @@ class StoredBus:
             return
         self._store.messages.put(queue, [encode(message) for message in messages])
         confirmed()
-        batch.after_commit(partial(self._bells.ring, _of_queue(queue)))
+        batch.after_commit(partial(self._wakeups.wake, _of_queue(queue)))
 
     def consumer(self, queue: str) -> Consumer:
-        bell = self._bells.bell(_of_queue(queue))
-        return StoredConsumer(queue, self._store.messages, bell, self._clock)
+        waiter = self._wakeups.waiter(_of_queue(queue))
+        return StoredConsumer(queue, self._store.messages, waiter, self._clock)
 
     def notify(self, topic: str) -> None:
-        self._bells.ring(_of_topic(topic))
+        self._wakeups.wake(_of_topic(topic))
 
     def listener(self, topic: str) -> Waiter:
-        return self._bells.bell(_of_topic(topic))
+        return self._wakeups.waiter(_of_topic(topic))
 
     def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
         found = self._store.messages.depths()
@@ -68,7 +68,7 @@ class StoredBus:
         with self._store.batch() as batch:
             replayed = self._store.messages.replay(seqs)
             for queue in replayed:
-                batch.after_commit(partial(self._bells.ring, _of_queue(queue)))
+                batch.after_commit(partial(self._wakeups.wake, _of_queue(queue)))
         return replayed
 
     def purge(self, queue: str) -> int:
@@ -78,20 +78,20 @@ class StoredBus:
         return self._store.messages.purge_buried()
 
     def close(self) -> None:
-        self._bells.close()
+        self._wakeups.close()
 
 
 class StoredConsumer:
     """See `synergy.messaging.protocol.Consumer`."""
 
-    def __init__(self, queue: str, messages: Messages, bell: Waiter, clock: Clock) -> None:
+    def __init__(self, queue: str, messages: Messages, waiter: Waiter, clock: Clock) -> None:
         self._queue = queue
         self._messages = messages
-        self._bell = bell
+        self._waiter = waiter
         self._clock = clock
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
-        """The messages leave the store with the batch, which is this thread's."""
+        """Removes messages from the store with the batch of this thread."""
         deliveries: list[Delivery] = []
         while missing := limit - len(deliveries):
             found = self._messages.take(self._queue, missing)
@@ -108,13 +108,13 @@ class StoredConsumer:
         self._bury(delivery.body, reason)
 
     def wait(self, timeout: float) -> bool:
-        return self._bell.wait(timeout)
+        return self._waiter.wait(timeout)
 
     def interrupt(self) -> None:
-        self._bell.interrupt()
+        self._waiter.interrupt()
 
     def close(self) -> None:
-        self._bell.close()
+        self._waiter.close()
 
     def _bury(self, body: bytes, reason: str) -> None:
         self._messages.bury(self._queue, body, reason, self._clock.now())

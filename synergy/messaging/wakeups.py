@@ -1,15 +1,15 @@
 """Wakes waiting threads, within a process or across the processes of a box.
 
-A bell is a datagram socket. Ringing sends a byte to each bell of a topic and never blocks. A
-ring before the wait stays in the socket, so none is lost between a look and the wait after it; a
-bell whose socket is full was rung already. A ring carries nothing and may get lost, so waiting
-parts also look without being woken.
+A waiter is a datagram socket. A wake-up sends a byte to each waiter of a topic and never blocks. A
+byte that is sent before the wait stays in the socket, so none is lost between a check and the wait
+after it; a waiter whose socket is full was woken already. Wake-ups carry nothing and may be lost,
+so waiting parts also check without being woken.
 
-Across processes, bells are socket files in one directory. They are reached through the
+Across processes, waiters are socket files in one directory. They are reached through the
 directory's descriptor, because the path of a socket must be short and that of a home need not be.
-The socket file of a killed process is removed by the next process that rings it in vain.
+The socket file of a killed process is removed by the next process that fails to wake it.
 
-There is no thread here: waiting and ringing take place in the threads of the callers.
+Waiting and waking happen in the threads of the callers.
 """
 
 from __future__ import annotations
@@ -31,87 +31,87 @@ from synergy.errors import MessagingUnavailable
 from synergy.messaging.protocol import Waiter
 
 _LONGEST = 64  # characters of a topic in a file name: a socket's path has at most 107
-_RING = b"!"
+_BYTE = b"!"
 
 
 class Wakeups(Protocol):
-    """The bells that a process can wait for and ring."""
+    """The wake-ups that a process can wait for and send."""
 
-    def bell(self, topic: str) -> Waiter:
-        """A new bell of the topic, for one waiter."""
+    def waiter(self, topic: str) -> Waiter:
+        """A new waiter of the topic, for one thread."""
         ...
 
-    def ring(self, topic: str) -> None:
-        """Rings all bells of the topic; never blocks, never raises."""
+    def wake(self, topic: str) -> None:
+        """Wakes all waiters of the topic; never blocks, never raises."""
         ...
 
     def close(self) -> None: ...
 
 
 class Wakeup:
-    """One waiter's end. `ring` rings this bell; `discard` takes it away from its topic."""
+    """One waiter. `wake` wakes it; `discard` removes it from its topic."""
 
     def __init__(
-        self, ear: socket.socket, ring: Callable[[], None], discard: Callable[[], None]
+        self, receiver: socket.socket, wake: Callable[[], None], discard: Callable[[], None]
     ) -> None:
-        self._ear = ear
-        self._ring = ring
+        self._receiver = receiver
+        self._wake = wake
         self._discard = discard
         self._poll = select.poll()
-        self._poll.register(ear, select.POLLIN)
+        self._poll.register(receiver, select.POLLIN)
 
     def wait(self, timeout: float) -> bool:
         if not self._poll.poll(timeout * 1000):
             return False
         with suppress(BlockingIOError):
             while True:
-                self._ear.recv(1)
+                self._receiver.recv(1)
         return True
 
     def interrupt(self) -> None:
-        """Rings this bell; a signal handler may do so as well."""
+        """Ends the wait; a signal handler may call it."""
         with suppress(OSError):
-            self._ring()
+            self._wake()
 
     def close(self) -> None:
         self._discard()
-        self._ear.close()
+        self._receiver.close()
 
 
 class LocalWakeups:
-    """Bells within one process."""
+    """Wake-ups within one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._bells: defaultdict[str, set[socket.socket]] = defaultdict(set)
+        self._senders: defaultdict[str, set[socket.socket]] = defaultdict(set)
 
-    def bell(self, topic: str) -> Waiter:
-        ear, button = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        ear.setblocking(False)
-        button.setblocking(False)
+    def waiter(self, topic: str) -> Waiter:
+        receiver, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        receiver.setblocking(False)
+        sender.setblocking(False)
         with self._lock:
-            self._bells[topic].add(button)
+            self._senders[topic].add(sender)
 
         def discard() -> None:
             with self._lock:
-                self._bells[topic].discard(button)
-            button.close()
+                self._senders[topic].discard(sender)
+            sender.close()
 
-        return Wakeup(ear, lambda: _press(button), discard)
+        return Wakeup(receiver, lambda: _send_byte(sender), discard)
 
-    def ring(self, topic: str) -> None:
+    def wake(self, topic: str) -> None:
         with self._lock:
-            buttons = list(self._bells.get(topic, ()))
-        for button in buttons:
+            senders = list(self._senders.get(topic, ()))
+        for sender in senders:
             with suppress(OSError):
-                _press(button)
+                _send_byte(sender)
 
     def close(self) -> None:
-        """Does nothing: each waiter closes its own bell."""
+        """Does nothing: each waiter closes its own sockets."""
 
 
 class SocketWakeups:
-    """Bells of all processes that use the same directory."""
+    """Wake-ups among all processes that use the same directory."""
 
     def __init__(self, directory: Path) -> None:
         try:
@@ -122,17 +122,17 @@ class SocketWakeups:
         self._name = directory
         self._sender = _socket()
 
-    def bell(self, topic: str) -> Waiter:
+    def waiter(self, topic: str) -> Waiter:
         name = f"{_escaped(topic)}.{os.getpid()}.{secrets.token_hex(4)}"
-        ear = _socket()
+        receiver = _socket()
         try:
-            ear.bind(self._path(name))
+            receiver.bind(self._path(name))
         except OSError as error:
-            ear.close()
+            receiver.close()
             raise MessagingUnavailable(f"{self._name / name}: {error.strerror}") from error
-        return Wakeup(ear, lambda: self._send(name), lambda: self._remove(name))
+        return Wakeup(receiver, lambda: self._send(name), lambda: self._remove(name))
 
-    def ring(self, topic: str) -> None:
+    def wake(self, topic: str) -> None:
         prefix = f"{_escaped(topic)}."
         with suppress(OSError):
             for name in os.listdir(self._directory):
@@ -147,11 +147,11 @@ class SocketWakeups:
 
     def _send(self, name: str) -> None:
         try:
-            self._sender.sendto(_RING, self._path(name))
+            self._sender.sendto(_BYTE, self._path(name))
         except ConnectionRefusedError:
             self._remove(name)  # its process has ended
         except OSError:
-            pass  # full: rung already; gone: its waiter was closed
+            pass  # full: it was woken already; gone: it was closed
 
     def _remove(self, name: str) -> None:
         with suppress(OSError):
@@ -161,9 +161,9 @@ class SocketWakeups:
         return f"/proc/self/fd/{self._directory}/{name}"
 
 
-def _press(button: socket.socket) -> None:
+def _send_byte(sender: socket.socket) -> None:
     with suppress(BlockingIOError):
-        button.send(_RING)
+        sender.send(_BYTE)
 
 
 def _socket() -> socket.socket:

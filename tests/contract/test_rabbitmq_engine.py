@@ -458,8 +458,8 @@ def test_who_is_deaf_connects_anew(
     rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The channel is open, the heart beats, and nothing ever comes: the watch finds out."""
-    monkeypatch.setattr(receiver, "DEAF_AFTER", 0.2)
-    monkeypatch.setattr(receiver, "SURE_AFTER", 0.1)
+    monkeypatch.setattr(receiver, "STALL_CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(receiver, "STALL_CONFIRM_SECONDS", 0.1)
     filters: list[Deafening] = []
 
     def deafening() -> Deafening:

@@ -1,4 +1,4 @@
-"""The bus that is RabbitMQ. The one home of pika."""
+"""The bus over RabbitMQ, and messages to exchanges. pika is imported only here."""
 
 from synergy.messaging.rabbitmq.bus import RabbitBus
 

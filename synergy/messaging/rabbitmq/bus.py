@@ -1,12 +1,12 @@
-"""The bus that is RabbitMQ: messages leave after the batch, and are acknowledged after theirs.
+"""The bus over RabbitMQ: messages are sent after their batch, and acknowledged after another.
 
-A message is a hint or can be handled twice, so at least once is enough, and nothing has to be
-atomic between store and broker: what the broker did not take, or lost, is said again by the
-collector. Bad messages are kept in the store, where they can be looked at, and sent again,
+A message is a hint or can be handled twice, so at-least-once delivery suffices, and nothing has to
+be atomic between store and broker: messages that the broker did not take, or lost, are published
+again by the collector. Bad messages are kept in the store, where they can be read and replayed
 whatever the state of the broker.
 
-One thread does all input and output (`loop`), over two connections (`sender`, `receiver`) that
-are made with the first need for them, and again whenever they are lost (`link`).
+One thread does all input and output (`loop`), over two connections (`sender`, `receiver`) that are
+opened when first needed, and reopened when lost (`reconnecting`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from synergy.messaging.rabbitmq.consumer import RabbitConsumer
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.loop import IoThread
 from synergy.messaging.rabbitmq.receiver import Receiver
-from synergy.messaging.rabbitmq.sender import Letter, Sender, Unsent
+from synergy.messaging.rabbitmq.sender import Outgoing, Sender, Unsent
 from synergy.messaging.rabbitmq.subscription import Subscription
 from synergy.messaging.rabbitmq.topic_listener import TopicListener, key_of
 from synergy.messaging.rabbitmq.wire import parameters
@@ -39,7 +39,7 @@ from synergy.messaging.wakeups import LocalWakeups
 from synergy.storage.protocol import Batch, DeadMessage, Store
 
 DEPLOYMENT = "deployment"  # the fact that holds the id of this deployment
-LIMIT = 3.0  # seconds for a question
+LIMIT = 3.0  # seconds for a request
 DECLARE_LIMIT = 10.0
 SEND_LIMIT = 600.0  # for any number of messages; see also `sender.CONFIRM_SECONDS`
 FLUSH_LIMIT = 1.0
@@ -53,27 +53,27 @@ class RabbitBus:
     def __init__(
         self, address: Address, store: Store, clock: Clock | None = None, queues: Sequence[str] = ()
     ) -> None:
-        """Connects to nothing yet. `queues` are those that `depths` counts, and others it meets.
+        """Does not connect yet. `depths` counts `queues`, and those that are used later.
 
-        Raises ConfigurationError if a certificate that the address names is of no use.
+        Raises ConfigurationError if a certificate of the address cannot be used.
         """
-        how = parameters(address)
+        settings = parameters(address)
         name = secrets.token_hex(8)
         self._place = address.place
         self._store = store
         self._clock = clock or SystemClock()
         self._queues = dict.fromkeys(queues)
         self._io = IoThread()
-        self._bells = LocalWakeups()
-        self._sender = Sender(how, address, name)
-        self._receiver = Receiver(how, address, TopicListener(self._bells, name))
-        self._own = threading.local()
+        self._wakeups = LocalWakeups()
+        self._sender = Sender(settings, address, name)
+        self._receiver = Receiver(settings, address, TopicListener(self._wakeups, name))
+        self._local = threading.local()
         self._deployment_id = ""
 
     def declare(self, queues: Sequence[str]) -> None:
         self._queues |= dict.fromkeys(queues)
         try:
-            self._run(self._declare(queues), DECLARE_LIMIT)
+            self._await(self._declare(queues), DECLARE_LIMIT)
         except Fault as fault:
             if fault.is_mistake:
                 raise ConfigurationError([str(fault)]) from fault
@@ -86,47 +86,47 @@ class RabbitBus:
         batch: Batch,
         confirmed: Callable[[], object] = lambda: None,
     ) -> None:
-        """All messages of a batch are sent together, after it."""
+        """Sends all messages of a batch together, after it."""
         if not messages:
             return
         self._queues[queue] = None
         outbox = self._outbox(batch)
-        outbox.letters += [(queue, encode(message)) for message in messages]
+        outbox.outgoing += [(queue, encode(message)) for message in messages]
         outbox.confirmed.append((queue, confirmed))
 
     def consumer(self, queue: str) -> Consumer:
-        """Connects, or goes on to try."""
+        """A consumer of the queue; without a broker, connecting goes on in the background."""
         self._queues[queue] = None
-        bell = self._bells.bell(f"queue {queue} {secrets.token_hex(8)}")
-        subscription = Subscription(queue, self._io.post, bell.interrupt)
+        waiter = self._wakeups.waiter(f"queue {queue} {secrets.token_hex(8)}")
+        subscription = Subscription(queue, self._io.post, waiter.interrupt)
         with suppress(MessagingUnavailable):
-            self._run(self._receiver.subscribe(subscription))
-        leave = partial(self._leave, subscription)
+            self._await(self._receiver.subscribe(subscription))
+        detach = partial(self._unsubscribe, subscription)
         return RabbitConsumer(
-            subscription, bell, self._store.messages, self._deployment, self._clock, leave
+            subscription, waiter, self._store.messages, self._deployment, self._clock, detach
         )
 
     def notify(self, topic: str) -> None:
         """Wakes the listeners of this process at once, and those of others through the broker."""
-        self._bells.ring(topic)
-        self._io.post(self._sender.ring, key_of(topic))
+        self._wakeups.wake(topic)
+        self._io.post(self._sender.wake, key_of(topic))
 
     def listener(self, topic: str) -> Waiter:
-        """Hears this process alone while the broker is away."""
-        bell = self._bells.bell(topic)
+        """A listener; without a broker, only this process can wake it."""
+        waiter = self._wakeups.waiter(topic)
         with suppress(MessagingUnavailable):
-            self._run(self._receiver.listen(topic))
-        return bell
+            self._await(self._receiver.listen(topic))
+        return waiter
 
     def depths(self, queues: Sequence[str] | None = None) -> dict[str, int]:
-        found = self._run(self._depths(list(self._queues if queues is None else queues)))
+        found = self._await(self._depths(list(self._queues if queues is None else queues)))
         return {queue: depth for queue, depth in found.items() if depth}
 
     def dead(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         return self._store.messages.buried(limit, before)
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """They leave quarantine once the broker has them: rather twice than not at all."""
+        """Removes messages from quarantine after the broker has them, so that none is lost."""
         wanted = None if seqs is None else set(seqs)
         dead = [
             message
@@ -138,45 +138,45 @@ class RabbitBus:
         return dict(Counter(message.queue for message in dead))
 
     def purge(self, queue: str) -> int:
-        return self._run(self._purge(queue))
+        return self._await(self._purge(queue))
 
     def purge_dead(self) -> int:
         return self._store.messages.purge_buried()
 
     def close(self) -> None:
-        """Rings what is still to be rung. What was taken and not done with comes again."""
+        """Sends pending wake-ups. Messages that were taken and not acknowledged come again."""
         with suppress(MessagingUnavailable):
-            self._run(self._sender.flush(), FLUSH_LIMIT)
+            self._await(self._sender.flush(), FLUSH_LIMIT)
         with suppress(MessagingUnavailable):
-            self._run(self._close())
+            self._await(self._close())
         self._io.stop()
-        self._bells.close()
+        self._wakeups.close()
 
     # In the caller's thread
 
-    def _run(self, work: Coroutine[Any, Any, T], limit: float = LIMIT) -> T:
+    def _await(self, work: Coroutine[Any, Any, T], limit: float = LIMIT) -> T:
         return self._io.run(work, limit, f"RabbitMQ at {self._place} did not answer")
 
     def _outbox(self, batch: Batch) -> _Outbox:
-        """What this thread's batch is about to send."""
-        outbox: _Outbox | None = getattr(self._own, "outbox", None)
+        """The outgoing messages of this thread's batch."""
+        outbox: _Outbox | None = getattr(self._local, "outbox", None)
         if outbox is None:
-            outbox = self._own.outbox = _Outbox()
-            batch.after_commit(self._send_out)
-            batch.after_failure(self._empty)
+            outbox = self._local.outbox = _Outbox()
+            batch.after_commit(self._send_outbox)
+            batch.after_failure(self._take_outbox)
         return outbox
 
-    def _empty(self) -> _Outbox:
-        outbox: _Outbox = self._own.outbox
-        self._own.outbox = None
+    def _take_outbox(self) -> _Outbox:
+        outbox: _Outbox = self._local.outbox
+        self._local.outbox = None
         return outbox
 
-    def _send_out(self) -> None:
-        """Sends what the batch published; raises MessagingUnavailable if some is not confirmed."""
-        outbox = self._empty()
+    def _send_outbox(self) -> None:
+        """Sends the outbox; raises MessagingUnavailable if a message is not confirmed."""
+        outbox = self._take_outbox()
         unsent: frozenset[str] | None = None
         try:
-            self._send(outbox.letters)
+            self._send(outbox.outgoing)
             unsent = frozenset()
         except Unsent as error:
             unsent = error.queues
@@ -185,12 +185,12 @@ class RabbitBus:
             if unsent is not None:
                 self._confirm([act for queue, act in outbox.confirmed if queue not in unsent])
 
-    def _send(self, letters: Sequence[Letter]) -> None:
-        if letters:
-            self._run(self._sender.send(letters, self._deployment()), SEND_LIMIT)
+    def _send(self, outgoing: Sequence[Outgoing]) -> None:
+        if outgoing:
+            self._await(self._sender.send(outgoing, self._deployment()), SEND_LIMIT)
 
     def _confirm(self, acts: Sequence[Callable[[], object]]) -> None:
-        """What they write is of use to the collector, and no more."""
+        """Calls the callbacks; their writes only save the collector work, and may fail."""
         with suppress(StorageUnavailable), self._store.batch():
             for act in acts:
                 act()
@@ -203,9 +203,9 @@ class RabbitBus:
             )
         return self._deployment_id
 
-    def _leave(self, subscription: Subscription) -> None:
+    def _unsubscribe(self, subscription: Subscription) -> None:
         with suppress(MessagingUnavailable):
-            self._run(self._receiver.unsubscribe(subscription))
+            self._await(self._receiver.unsubscribe(subscription))
 
     # In the loop
 
@@ -224,8 +224,8 @@ class RabbitBus:
 
 
 class _Outbox:
-    """What a batch publishes, and what to do when it is confirmed, by queue."""
+    """The messages of a batch, and the callbacks of their confirmation, by queue."""
 
     def __init__(self) -> None:
-        self.letters: list[Letter] = []
+        self.outgoing: list[Outgoing] = []
         self.confirmed: list[tuple[str, Callable[[], object]]] = []

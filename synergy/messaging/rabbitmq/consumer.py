@@ -1,4 +1,4 @@
-"""Taking messages that RabbitMQ has sent."""
+"""Takes the messages that RabbitMQ has sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.messaging.rabbitmq.subscription import Received, Subscription
 from synergy.storage.protocol import Batch, Messages
 
 LONGEST_KEPT = 1 << 20
-"""Bytes of a bad message that quarantine keeps: no store takes what a broker may carry."""
+"""Bytes of a bad message that quarantine keeps, because stores limit the size of a row."""
 
 
 class RabbitConsumer:
@@ -21,50 +21,50 @@ class RabbitConsumer:
     def __init__(
         self,
         subscription: Subscription,
-        bell: Waiter,
-        graveyard: Messages,
+        waiter: Waiter,
+        messages: Messages,
         deployment: Callable[[], str],
         clock: Clock,
-        leave: Callable[[], None],
+        detach: Callable[[], None],
     ) -> None:
-        """`deployment` is whose messages are expected; `leave` gives back what was not taken."""
+        """`deployment` returns the expected sender; `detach` returns messages not taken."""
         self._subscription = subscription
-        self._bell = bell
-        self._graveyard = graveyard
+        self._waiter = waiter
+        self._messages = messages
         self._deployment = deployment
         self._clock = clock
-        self._leave = leave
+        self._detach = detach
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
-        """Acknowledged, all together, when the batch is durable; at hand again if it fails."""
+        """Takes messages, acknowledged when the batch is durable, requeued if it fails."""
         deliveries: list[Delivery] = []
         while (missing := limit - len(deliveries)) > 0:
             found = self._subscription.take(missing)
             if not found:
                 break
-            batch.after_commit(partial(self._subscription.done, found))
-            batch.after_failure(partial(self._subscription.back, found))
+            batch.after_commit(partial(self._subscription.acknowledge, found))
+            batch.after_failure(partial(self._subscription.requeue, found))
             for received in found:
                 try:
-                    deliveries.append(Delivery(self._understood(received), received.body))
+                    deliveries.append(Delivery(self._decoded(received), received.body))
                 except BadMessage as error:
-                    self._bury(received.body, str(error))
+                    self._quarantine(received.body, str(error))
         return deliveries
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
-        self._bury(delivery.body, reason)
+        self._quarantine(delivery.body, reason)
 
     def wait(self, timeout: float) -> bool:
-        return self._subscription.await_any(partial(self._bell.wait, timeout))
+        return self._subscription.await_any(partial(self._waiter.wait, timeout))
 
     def interrupt(self) -> None:
-        self._bell.interrupt()
+        self._waiter.interrupt()
 
     def close(self) -> None:
-        self._leave()
-        self._bell.close()
+        self._detach()
+        self._waiter.close()
 
-    def _understood(self, received: Received) -> Message:
+    def _decoded(self, received: Received) -> Message:
         message = decode(received.body)
         if received.deployment != self._deployment():
             raise BadMessage(
@@ -73,9 +73,9 @@ class RabbitConsumer:
             )
         return message
 
-    def _bury(self, body: bytes, reason: str) -> None:
+    def _quarantine(self, body: bytes, reason: str) -> None:
         if len(body) > LONGEST_KEPT:
             reason += f"; it had {len(body)} bytes, of which the first {LONGEST_KEPT} are kept"
-        self._graveyard.bury(
+        self._messages.bury(
             self._subscription.queue, body[:LONGEST_KEPT], reason, self._clock.now()
         )

@@ -1,9 +1,9 @@
-"""Messages into exchanges of any broker, each confirmed, and by at least one queue wanted.
+"""Publishes messages to exchanges of any broker, each confirmed and routed to at least one queue.
 
-Unlike the bus's own (`sender`), they go to brokers that somebody named in a schedule: an exchange
-may not be there, and the broker then closes the channel. So a channel carries one message at a
-time, and one message's trouble is no other's. Connections are made when they are needed, kept
-for a while, and made again after they are lost.
+Unlike the bus's own (`sender`), they go to brokers that schedules name: an exchange may be missing,
+and the broker then closes the channel. So a channel carries one message at a time, and a failure
+affects one message only. Connections are opened when needed, kept for a while, and reopened when
+lost.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.wire import Channel, Connection, parameters
 
-KEPT_OPEN = 60.0  # seconds without a message
-CLOSE_LIMIT = 2.0
+IDLE_SECONDS = 60.0  # seconds without a message
+CLOSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +41,25 @@ class OutgoingMessage:
 
 
 class Exchanges:
-    """To be used in one event loop."""
+    """The exchanges of all brokers; for one event loop."""
 
     def __init__(self) -> None:
         self._brokers: dict[Address, _Broker] = {}
 
-    async def publish(self, address: Address, letter: OutgoingMessage) -> None:
-        """Returns when a queue has it; raises Fault. Its limit of time is the caller's."""
+    async def publish(self, address: Address, message: OutgoingMessage) -> None:
+        """Returns when a queue has the message; raises Fault. The caller sets a time limit."""
         broker = self._brokers.get(address)
         if broker is None:
             broker = self._brokers[address] = _Broker(address, self._forget)
         try:
-            await broker.publish(letter)
+            await broker.publish(message)
         except Fault as fault:
-            raise Fault(_of_a_target(str(fault)), code=fault.code) from fault
+            raise Fault(_for_target(str(fault)), code=fault.code) from fault
         except ConfigurationError as error:
-            raise Fault(_of_a_target(str(error)), is_mistake=True) from error
+            raise Fault(_for_target(str(error)), is_mistake=True) from error
 
     async def close(self) -> None:
-        """Ends all connections in good order, if the brokers let us."""
+        """Closes all connections in good order, if the brokers answer."""
         brokers, self._brokers = self._brokers, {}
         await asyncio.gather(*(broker.close() for broker in brokers.values()))
 
@@ -68,43 +68,42 @@ class Exchanges:
 
 
 class _Broker:
-    """One connection to it, and channels that are free."""
+    """One connection to a broker, and its free channels."""
 
     def __init__(self, address: Address, forget: Any) -> None:
         self._address = address
         self._forget = forget
         self._opening: asyncio.Task[Connection] | None = None
         self._free: list[_PublishChannel] = []
-        self._under_way = 0
+        self._in_flight = 0
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    async def publish(self, letter: OutgoingMessage) -> None:
-        self._under_way += 1
+    async def publish(self, message: OutgoingMessage) -> None:
+        self._in_flight += 1
         try:
-            connection = await self._up()
+            connection = await self._connection()
             if connection.blocked:
                 raise Fault(f"RabbitMQ at {self._address.place}: {connection.blocked}")
-            await self._hand_over(letter, connection)
+            await self._publish_on(message, connection)
         finally:
-            self._under_way -= 1
-            self._wait_for_more()
+            self._in_flight -= 1
+            self._restart_timer()
 
     async def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._opening is None:
             return
-        await asyncio.wait({self._opening}, timeout=CLOSE_LIMIT)
+        await asyncio.wait({self._opening}, timeout=CLOSE_SECONDS)
         if not _is_over(self._opening) and self._opening.done():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._opening.result().close(), CLOSE_LIMIT)
+                await asyncio.wait_for(self._opening.result().close(), CLOSE_SECONDS)
 
-    async def _up(self) -> Connection:
-        """The connection; who asks while it is being made shares it.
+    async def _connection(self) -> Connection:
+        """The connection; callers share it while it is being opened.
 
-        Making one is never cancelled: pika ends it by itself, in time, but not in good order when
-        told to.
+        Opening is never cancelled: pika has a timeout of its own, and does not cancel cleanly.
         """
         if self._opening is None or _is_over(self._opening):
             self._free.clear()
@@ -114,83 +113,90 @@ class _Broker:
             self._opening.add_done_callback(_is_over)
         return await asyncio.shield(self._opening)
 
-    async def _hand_over(self, letter: OutgoingMessage, connection: Connection) -> None:
-        heard = connection.heard
-        desk = None
+    async def _publish_on(self, message: OutgoingMessage, connection: Connection) -> None:
+        received = connection.bytes_received
+        channel = None
         try:
-            desk = self._desk() or await _PublishChannel.open(connection)
-            await desk.publish(letter)
+            channel = self._free_channel() or await _PublishChannel.open(connection)
+            await channel.publish(message)
         except BaseException as error:
-            if desk is not None:
-                desk.channel.close()  # what still comes of this message is nobody's answer
-            if isinstance(error, asyncio.CancelledError) and connection.heard == heard:
+            if channel is not None:
+                channel.close()  # a late answer must not be taken for the next message's
+            if isinstance(error, asyncio.CancelledError) and connection.bytes_received == received:
                 connection.drop(Fault(f"RabbitMQ at {self._address.place}: it says nothing"))
             raise
-        self._free.append(desk)
+        self._free.append(channel)
 
-    def _desk(self) -> _PublishChannel | None:
+    def _free_channel(self) -> _PublishChannel | None:
         while self._free:
-            desk = self._free.pop()
-            if not desk.channel.lost.done():
-                return desk
+            channel = self._free.pop()
+            if channel.is_open:
+                return channel
         return None
 
-    def _wait_for_more(self) -> None:
+    def _restart_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(KEPT_OPEN, self._leave)
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_idle)
 
-    def _leave(self) -> None:
-        if not self._under_way:
+    def _close_idle(self) -> None:
+        if not self._in_flight:
             self._forget(self._address)
             self._closing = asyncio.create_task(self.close())
 
 
 class _PublishChannel:
-    """A channel with one message under way at most, so that what is returned is that one."""
+    """A channel with at most one message in flight, so that a return is about that one."""
 
     def __init__(self, channel: Channel) -> None:
-        self.channel = channel
+        self._channel = channel
         self._answer: asyncio.Future[bool] | None = None
         self._returned = ""
 
     @classmethod
     async def open(cls, connection: Connection) -> Self:
-        """Raises Fault."""
+        """A new channel with confirms; raises Fault."""
         channel = await connection.channel()
-        desk = cls(channel)
-        channel.raw.add_on_return_callback(desk._on_return)
-        await channel.call(channel.raw.confirm_delivery, ack_nack_callback=desk._on_confirm)
-        return desk
+        opened = cls(channel)
+        channel.raw.add_on_return_callback(opened._on_return)
+        await channel.call(channel.raw.confirm_delivery, ack_nack_callback=opened._on_confirm)
+        return opened
 
-    async def publish(self, letter: OutgoingMessage) -> None:
-        """Raises Fault."""
+    @property
+    def is_open(self) -> bool:
+        return not self._channel.lost.done()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    async def publish(self, message: OutgoingMessage) -> None:
+        """Returns when a queue has the message; raises Fault."""
         self._answer = asyncio.get_running_loop().create_future()
         self._returned = ""
         properties = pika.BasicProperties(
             app_id="synergy",
-            content_type=letter.content_type,
+            content_type=message.content_type,
             delivery_mode=DeliveryMode.Persistent.value,
-            headers=dict(letter.headers),
-            message_id=letter.key,
-            timestamp=int(letter.sent_at.timestamp()),
+            headers=dict(message.headers),
+            message_id=message.key,
+            timestamp=int(message.sent_at.timestamp()),
         )
-        self.channel.cast(
-            self.channel.raw.basic_publish,
-            letter.exchange,
-            letter.routing_key,
-            letter.body,
+        self._channel.cast(
+            self._channel.raw.basic_publish,
+            message.exchange,
+            message.routing_key,
+            message.body,
             properties,
             mandatory=True,
         )
-        is_taken = await self.channel.answered(self._answer)
+        is_taken = await self._channel.answered(self._answer)
         if self._returned:
             raise Fault(
-                f"exchange {letter.exchange} has no queue for routing key "
-                f"{letter.routing_key!r} ({self._returned})"
+                f"exchange {message.exchange} has no queue for routing key "
+                f"{message.routing_key!r} ({self._returned})"
             )
         if not is_taken:
-            raise Fault(f"exchange {letter.exchange}: a queue refuses the message: is it full?")
+            raise Fault(f"exchange {message.exchange}: a queue refuses the message: is it full?")
 
     def _on_confirm(self, frame: Any) -> None:
         if self._answer is not None and not self._answer.done():
@@ -201,7 +207,7 @@ class _PublishChannel:
 
 
 def _is_over(opening: asyncio.Task[Connection]) -> bool:
-    """Whether another connection is needed; an error is seen thereby, if nobody awaits it."""
+    """Whether another connection is needed; also marks an error as retrieved."""
     if not opening.done():
         return False
     if opening.cancelled() or opening.exception() is not None:
@@ -209,6 +215,6 @@ def _is_over(opening: asyncio.Task[Connection]) -> bool:
     return opening.result().lost.done()
 
 
-def _of_a_target(text: str) -> str:
-    """The words are written for who looks after the bus."""
+def _for_target(text: str) -> str:
+    """The text of a fault, which is written for the bus, for a target."""
     return text.replace("SYNERGY_BUS", "the target's URL")

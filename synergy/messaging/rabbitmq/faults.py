@@ -1,4 +1,4 @@
-"""What pika and the broker say, in words for whoever has to act on it."""
+"""Errors of pika and the broker as texts that tell an operator what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECONDITION_FAILED = 406
 class Fault(MessagingUnavailable):
     """The broker cannot be used as things are.
 
-    `is_mistake`: it will not do before somebody has changed something. `code` is the broker's.
+    `is_mistake`: an operator has to change something first. `code` is the broker's.
     """
 
     def __init__(self, what: str, *, is_mistake: bool = False, code: int = 0) -> None:
@@ -31,20 +31,20 @@ class Fault(MessagingUnavailable):
 
 
 def unopened(error: BaseException, address: Address) -> Fault:
-    """Why a connection could not be made."""
+    """The fault of a connection that could not be opened."""
     at = f"RabbitMQ at {address.place}"
     causes = list(_causes(error))
     for cause in causes:
         if mistake := _mistake(cause, address):
             return Fault(f"{at} {mistake}", is_mistake=True)
     for cause in causes:
-        if trouble := _trouble(cause, address):
-            return Fault(f"{at} {trouble}")
-    return Fault(f"{at} cannot be reached: {_words(causes[-1])}")
+        if temporary := _temporary(cause, address):
+            return Fault(f"{at} {temporary}")
+    return Fault(f"{at} cannot be reached: {_text(causes[-1])}")
 
 
 def _mistake(error: BaseException, address: Address) -> str:
-    """What somebody has to put right, if the error says so."""
+    """The problem that an operator has to correct; empty if it is none of those."""
     match error:
         case exceptions.ProbableAuthenticationError() | exceptions.AuthenticationError():
             return f"refuses user {address.user} or its password: correct SYNERGY_BUS"
@@ -70,8 +70,8 @@ def _mistake(error: BaseException, address: Address) -> str:
     return ""
 
 
-def _trouble(error: BaseException, address: Address) -> str:
-    """What may pass, if the error says so."""
+def _temporary(error: BaseException, address: Address) -> str:
+    """The problem that may be temporary; empty if it is none of those."""
     match error:
         case exceptions.IncompatibleProtocolError():
             if address.tls is None:
@@ -82,7 +82,7 @@ def _trouble(error: BaseException, address: Address) -> str:
             )
         case (
             workflow.AMQPConnectorStackTimeout()
-            | exceptions.ConnectionOpenAborted()  # by a timeout: nobody else does so
+            | exceptions.ConnectionOpenAborted()  # only timeouts raise it
             | TimeoutError()
         ):
             return "does not answer: is it running, and is no firewall in between?"
@@ -94,21 +94,21 @@ def _trouble(error: BaseException, address: Address) -> str:
 
 
 def lost(error: BaseException, address: Address) -> Fault:
-    """Why an open connection or channel was closed."""
+    """The fault of a connection or channel that was closed."""
     code = getattr(error, "reply_code", 0)
-    what = f"RabbitMQ at {address.place}: {_words(error)}"
+    what = f"RabbitMQ at {address.place}: {_text(error)}"
     if code == ACCESS_REFUSED:
         what += f"; see rabbitmqctl list_user_permissions {address.user}"
     return Fault(what, is_mistake=code in (ACCESS_REFUSED, PRECONDITION_FAILED), code=code)
 
 
-def _words(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     text = getattr(error, "reply_text", "") or str(error)
     return text or type(error).__name__
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The errors within an error, innermost last: pika wraps them in ways of its own."""
+    """The errors within an error, innermost last: pika wraps them in several ways."""
     yield error
     wrapped = [*getattr(error, "exceptions", ()), getattr(error, "exception", None), *error.args]
     for inner in wrapped:

@@ -1,4 +1,4 @@
-"""The connection that messages come in by; see `subscription` for how."""
+"""The connection that receives messages (see `subscription`) and wake-ups."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from synergy.messaging.rabbitmq.subscription import Subscription
 from synergy.messaging.rabbitmq.topic_listener import TopicListener
 from synergy.messaging.rabbitmq.wire import Connection
 
-DEAF_AFTER = 30.0  # seconds without a message after which it is seen whether there are any
-SURE_AFTER = 2.0
+STALL_CHECK_SECONDS = 30.0  # between two checks for queues that are not delivered
+STALL_CONFIRM_SECONDS = 2.0  # after which a stall is checked again
 
 log = logging.getLogger(__name__)
 
 
 class Receiver:
-    """Holds the subscriptions of this process, and the ear for all of its listeners."""
+    """The subscriptions of this process, and the listener for all of its topics."""
 
     def __init__(
-        self, how: pika.ConnectionParameters, address: Address, ear: TopicListener
+        self, settings: pika.ConnectionParameters, address: Address, listener: TopicListener
     ) -> None:
-        self.link = ReconnectingConnection(how, address, "RabbitMQ, receiving", self._prepare)
-        self._ear = ear
+        self.link = ReconnectingConnection(settings, address, "RabbitMQ, receiving", self._prepare)
+        self._listener = listener
         self._subscriptions: set[Subscription] = set()
         self._watch: asyncio.Task[None] | None = None
 
     async def listen(self, topic: str) -> None:
-        """Returns when rings of the topic are heard; raises Fault, and goes on to try."""
-        if self._ear.knows(topic):
+        """Returns when the topic is bound; raises Fault, and goes on trying."""
+        if self._listener.knows(topic):
             return
-        self._ear.add(topic)
+        self._listener.add(topic)
         connection = self.link.connection
         if connection is None:
-            await self.link.up()  # which hears all topics that are known by then
+            await self.link.up()  # which binds all topics that are known by then
         else:
-            await self._ear.hear(topic, connection)
+            await self._listener.bind(topic, connection)
 
     async def subscribe(self, subscription: Subscription) -> None:
-        """Returns when messages can come; raises Fault, and goes on to try."""
+        """Returns when messages can arrive; raises Fault, and goes on trying."""
         self._subscriptions.add(subscription)
         if self._watch is None:
-            self._watch = asyncio.create_task(self._listen_for_silence())
+            self._watch = asyncio.create_task(self._watch_for_stalls())
         connection = self.link.connection
         if connection is None:
             await self.link.up()
@@ -55,7 +55,7 @@ class Receiver:
             await self._attach(subscription, connection)
 
     async def unsubscribe(self, subscription: Subscription) -> None:
-        """What it holds goes back into the queue."""
+        """Ends a subscription; its messages go back into the queue."""
         self._subscriptions.discard(subscription)
         await subscription.detach()
 
@@ -66,7 +66,7 @@ class Receiver:
 
     async def _prepare(self, connection: Connection) -> None:
         await topology.declare(connection)
-        await self._ear.open(connection)
+        await self._listener.open(connection)
         for subscription in tuple(self._subscriptions):
             await self._attach(subscription, connection)
 
@@ -74,33 +74,33 @@ class Receiver:
         await topology.declare(connection, [subscription.queue])
         await subscription.attach(await connection.vital_channel())
 
-    async def _listen_for_silence(self) -> None:
-        """Connects anew if a subscription gets nothing although there is something for it.
+    async def _watch_for_stalls(self) -> None:
+        """Reconnects if a subscription receives nothing although its queue is not empty.
 
-        A broker may forget a consumer, and nothing tells of it: the channel is open, the
-        heart beats, and there is never a message again.
+        A broker may lose a consumer without a sign: the channel is open, heartbeats arrive, and
+        messages never do.
         """
         while True:
-            await asyncio.sleep(DEAF_AFTER)
+            await asyncio.sleep(STALL_CHECK_SECONDS)
             connection = self.link.connection
             for subscription in tuple(self._subscriptions):
                 if connection is None or connection.lost.done():
                     break
                 try:
-                    if await self._is_deaf(subscription, connection):
+                    if await self._is_stalled(subscription, connection):
                         self.link.drop(
                             f"nothing comes from {subscription.queue}, which is not empty"
                         )
                 except Fault:
-                    log.debug("Nobody can say whether %s is empty", subscription.queue)
+                    log.debug("It is unknown whether %s is empty", subscription.queue)
 
-    async def _is_deaf(self, subscription: Subscription, connection: Connection) -> bool:
-        heard = subscription.heard
+    async def _is_stalled(self, subscription: Subscription, connection: Connection) -> bool:
+        received_count = subscription.received_count
         if not subscription.is_waiting or not await topology.depth(connection, subscription.queue):
             return False
-        await asyncio.sleep(SURE_AFTER)
+        await asyncio.sleep(STALL_CONFIRM_SECONDS)
         return (
             subscription.is_waiting
-            and subscription.heard == heard
+            and subscription.received_count == received_count
             and await topology.depth(connection, subscription.queue) > 0
         )

@@ -16,8 +16,8 @@ from synergy.messaging.rabbitmq.wire import Connection
 from synergy.runtime.service import RetryRule
 
 RULE = RetryRule(waiting="bus.lost", failing="bus.failed", first=1.0, longest=30.0)
-PROVEN = 30.0  # seconds after which a connection counts as good, and the next pause is short
-CLOSE_LIMIT = 2.0
+PROVEN_SECONDS = 30.0  # after which a connection counts as good, and the next pause is short
+CLOSE_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ Prepare = Callable[[Connection], Awaitable[None]]
 class ReconnectingConnection:
     """Keeps one connection open; `prepare` opens the channels on each new one, and may raise Fault.
 
-    To be used in the event loop alone: it is a task there, and no `Service` with a thread. It
-    begins with its first use, and pauses after failures by the same rule as services.
+    It is a task of the event loop, not a `Service` with a thread. It begins with its first use, and
+    pauses after failures by the same rule as services.
     """
 
     def __init__(
-        self, how: pika.ConnectionParameters, address: Address, name: str, prepare: Prepare
+        self, settings: pika.ConnectionParameters, address: Address, name: str, prepare: Prepare
     ) -> None:
-        self._how = how
+        self._settings = settings
         self._address = address
         self._name = name
         self._prepare = prepare
@@ -43,11 +43,11 @@ class ReconnectingConnection:
         self._opened: Connection | None = None
         self._connection: Connection | None = None
         self._is_good = True
-        self._trouble: Fault | None = None
+        self._fault: Fault | None = None
 
     @property
     def connection(self) -> Connection | None:
-        """The present connection, if there is one and it is prepared."""
+        """The current connection, if it is open and prepared."""
         return self._connection
 
     def start(self) -> None:
@@ -60,14 +60,14 @@ class ReconnectingConnection:
         """The connection, once it is open; raises Fault if the last attempt failed."""
         self.start()
         while self._connection is None:
-            if self._trouble is not None:
-                raise self._trouble
+            if self._fault is not None:
+                raise self._fault
             assert self._changed is not None
             await asyncio.shield(self._changed)
         return self._connection
 
     def drop(self, why: str) -> None:
-        """Treats the present connection as lost; another one is opened."""
+        """Treats the current connection as lost; another one is opened."""
         if self._connection is not None:
             self._connection.drop(Fault(f"RabbitMQ at {self._address.place}: {why}"))
 
@@ -79,7 +79,7 @@ class ReconnectingConnection:
         await asyncio.wait({self._task})
         if self._opened is not None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._opened.close(), CLOSE_LIMIT)
+                await asyncio.wait_for(self._opened.close(), CLOSE_SECONDS)
 
     async def _keep(self) -> None:
         failures = 0
@@ -87,22 +87,22 @@ class ReconnectingConnection:
         while True:
             began = clock()
             try:
-                trouble = await self._live()
+                fault = await self._run_connection()
             except Exception as error:  # the boundary of the thread: it must go on
                 log.exception("%s fails", self._name, extra={"event": RULE.failing})
-                trouble = Fault(f"{self._name}: {error}")
-            if clock() - began >= PROVEN:
+                fault = Fault(f"{self._name}: {error}")
+            if clock() - began >= PROVEN_SECONDS:
                 failures = 0
-            self._note(trouble)
-            self._tell(None, trouble)
+            self._log_change(fault)
+            self._publish_state(None, fault)
             failures += 1
             await asyncio.sleep(RULE.pause(failures) * random.uniform(0.5, 1.0))
-            self._trouble = None
+            self._fault = None
 
-    async def _live(self) -> Fault:
+    async def _run_connection(self) -> Fault:
         """Opens one connection and waits for its end; returns why it ended."""
         try:
-            self._opened = connection = await Connection.open(self._how, self._address)
+            self._opened = connection = await Connection.open(self._settings, self._address)
             try:
                 await self._prepare(connection)
             except Fault as fault:
@@ -110,21 +110,21 @@ class ReconnectingConnection:
                 raise
         except Fault as fault:
             return fault
-        self._note(None)
-        self._tell(connection, None)
+        self._log_change(None)
+        self._publish_state(connection, None)
         return await asyncio.shield(connection.lost)
 
-    def _note(self, trouble: Fault | None) -> None:
+    def _log_change(self, fault: Fault | None) -> None:
         """Logs the first fault after a good time, and the recovery."""
-        if trouble is not None and self._is_good:
-            log.warning("%s: %s", self._name, trouble, extra={"event": RULE.waiting})
-        elif trouble is None and not self._is_good:
+        if fault is not None and self._is_good:
+            log.warning("%s: %s", self._name, fault, extra={"event": RULE.waiting})
+        elif fault is None and not self._is_good:
             log.info("%s: connected", self._name, extra={"event": "bus.connected"})
-        self._is_good = trouble is None
+        self._is_good = fault is None
 
-    def _tell(self, connection: Connection | None, trouble: Fault | None) -> None:
+    def _publish_state(self, connection: Connection | None, fault: Fault | None) -> None:
         """Publishes the new state to all tasks that wait in `up`."""
-        self._connection, self._trouble = connection, trouble
+        self._connection, self._fault = connection, fault
         changed, self._changed = self._changed, asyncio.get_running_loop().create_future()
         if changed is not None:
             changed.set_result(None)

@@ -1,12 +1,12 @@
-"""What a consumer has from its queue: messages at hand, messages in a batch, and how many more.
+"""The messages of one consumer: buffered ones, and how many more the broker may send.
 
-The broker sends ahead as many messages as were asked for last, so that who takes many small ones
-does not wait for each group. It sends none to who is busy: whoever takes one at a time gets no
-more than that one before he asks again; and who does not ask for a while, because one of a group
-turned out to be long, gives back what he was sent, for others to take.
+The broker sends ahead as many messages as were last asked for, so that a consumer of many short
+units does not wait for each group. It sends none to a busy consumer: one that takes single messages
+gets no more until it asks again; and one that does not ask for a while, because a unit of a group
+takes long, returns its buffered messages for others to take.
 
-Two threads meet here. The consumer's takes and gives back under a lock; the loop, which owns the
-channel, does the rest.
+Two threads meet here. The consumer's thread takes and requeues under a lock; the loop, which owns
+the channel, does the rest.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.topology import name_of
 from synergy.messaging.rabbitmq.wire import Channel
 
-REST_AFTER = 0.1  # seconds without being asked after which nothing is kept at hand
-
+IDLE_SECONDS = 0.1  # without a request, after which the buffer is returned
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message from the broker, unacknowledged; `channel` is the one that its tag belongs to."""
+    """An unacknowledged message from the broker; its tag is valid for `channel`."""
 
     channel: Channel
     tag: int
@@ -45,62 +44,62 @@ class Subscription:
     """A queue's messages for one consumer."""
 
     def __init__(self, queue: str, post: Callable[..., None], arrived: Callable[[], None]) -> None:
-        """`post` has the loop call something; `arrived` is called when a message is at hand."""
+        """`post` has the loop call something; `arrived` is called when a message is buffered."""
         self.queue = queue
-        self.heard = 0  # messages that came in so far
+        self.received_count = 0  # messages so far
         self._post = post
         self._arrived = arrived
         self._lock = threading.Lock()
-        self._at_hand: deque[Received] = deque()
-        self._window = 1  # how many may come at a time
-        self._is_wanted = False  # whether any may
+        self._buffer: deque[Received] = deque()
+        self._window = 1  # how many messages the broker may send ahead
+        self._is_wanted = False  # whether it may send any
         self._is_waiting = False
-        self._asked = 0  # how often
+        self._asked = 0  # the number of requests
         self._channel: Channel | None = None
-        self._present = 0  # the window that the broker knows of; 0 if nothing may come
+        self._prefetch = 0  # the window that the broker knows; 0 if it may send none
         self._tag = ""
-        self._steering: asyncio.Task[None] | None = None
-        self._resting: asyncio.TimerHandle | None = None
+        self._update_task: asyncio.Task[None] | None = None
+        self._release_timer: asyncio.TimerHandle | None = None
 
     # The consumer's thread
 
     def take(self, limit: int) -> list[Received]:
-        """At most as many of those at hand; more are sent meanwhile, unless `limit` is one."""
+        """At most `limit` buffered messages; more are sent meanwhile, unless `limit` is one."""
         with self._lock:
             self._asked += 1
-            found = [self._at_hand.popleft() for _ in range(min(limit, len(self._at_hand)))]
-            is_news = self._want(limit, more=limit > 1 or not found)
-        if is_news:
-            self._post(self._steer)
+            found = [self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))]
+            is_changed = self._want(limit, more=limit > 1 or not found)
+        if is_changed:
+            self._post(self._schedule_update)
         return found
 
     def await_any(self, wait: Callable[[], bool]) -> bool:
-        """Whether something is at hand, or `wait` says that something came."""
+        """Whether a message is buffered, or `wait` returns that one came."""
         with self._lock:
-            if self._at_hand:
+            if self._buffer:
                 return True
             self._is_waiting = True
-            is_news = self._want(self._window, more=True)
-        if is_news:
-            self._post(self._steer)
+            is_changed = self._want(self._window, more=True)
+        if is_changed:
+            self._post(self._schedule_update)
         try:
             return wait()
         finally:
             self._is_waiting = False
 
-    def done(self, some: list[Received]) -> None:
-        """What was taken is done with, and so is all that was taken before it."""
+    def acknowledge(self, some: list[Received]) -> None:
+        """Acknowledges these messages, and all that were taken before them."""
         self._post(self._acknowledge_soon, some[-1])
 
-    def back(self, some: list[Received]) -> None:
-        """What was taken is at hand again, in its place."""
+    def requeue(self, some: list[Received]) -> None:
+        """Puts messages back into the buffer, in their order."""
         with self._lock:
-            self._at_hand.extendleft(one for one in reversed(some) if one.channel is self._channel)
+            self._buffer.extendleft(one for one in reversed(some) if one.channel is self._channel)
         self._arrived()
-        self._post(self._rest_later)
+        self._post(self._release_later)
 
     def _want(self, window: int, *, more: bool) -> bool:
-        """Whether the broker has to be told; call it with the lock held."""
+        """Sets what is wanted; returns whether it changed. Call it with the lock held."""
         before = self._wanted
         self._window, self._is_wanted = max(window, 1), more
         return self._wanted != before
@@ -110,53 +109,53 @@ class Subscription:
     @property
     def is_waiting(self) -> bool:
         """Whether the consumer waits, and the broker may send."""
-        return self._is_waiting and self._present > 0
+        return self._is_waiting and self._prefetch > 0
 
     async def attach(self, channel: Channel) -> None:
-        """Goes on with a new channel. What came by another is in the queue again."""
+        """Continues with a new channel. Messages of the last one are in the queue again."""
         with self._lock:
             self._channel = channel
-            self._at_hand.clear()
-        self._present, self._tag = 0, ""
-        channel.lost.add_done_callback(lambda _: self._lose(channel))
+            self._buffer.clear()
+        self._prefetch, self._tag = 0, ""
+        channel.lost.add_done_callback(lambda _: self._forget_channel(channel))
         channel.raw.add_on_cancel_callback(
             lambda _: channel.fail(f"queue {name_of(self.queue)} was taken away")
         )
-        self._steer()
+        self._schedule_update()
 
     async def detach(self) -> None:
-        """Gives everything back, for good."""
+        """Closes the channel, which returns all messages to the queue."""
         channel, self._channel = self._channel, None
-        for pending in (self._steering, self._resting):
+        for pending in (self._update_task, self._release_timer):
             if pending is not None:
                 pending.cancel()
         if channel is not None:
             channel.close()
             await asyncio.wait({channel.lost})
 
-    def _lose(self, channel: Channel) -> None:
-        """What came by a channel that is lost is in the queue again, and not ours any more."""
+    def _forget_channel(self, channel: Channel) -> None:
+        """Forgets the messages of a lost channel, which are in the queue again."""
         with self._lock:
             if channel is self._channel:
                 self._channel = None
-                self._at_hand.clear()
+                self._buffer.clear()
 
-    def _steer(self) -> None:
-        if self._channel is not None and (self._steering is None or self._steering.done()):
-            self._steering = asyncio.create_task(self._tell_broker(self._channel))
+    def _schedule_update(self) -> None:
+        if self._channel is not None and (self._update_task is None or self._update_task.done()):
+            self._update_task = asyncio.create_task(self._update_broker(self._channel))
 
-    async def _tell_broker(self, channel: Channel) -> None:
-        """Has it send as many as are wanted by now."""
+    async def _update_broker(self, channel: Channel) -> None:
+        """Sets the broker's prefetch count until it is as wanted."""
         try:
-            while channel is self._channel and self._present != self._wanted:
-                await self._tell(channel, self._wanted)
+            while channel is self._channel and self._prefetch != self._wanted:
+                await self._set_prefetch(channel, self._wanted)
         except Fault as fault:
-            log.debug("%s: %s", self.queue, fault)  # another channel will come
+            log.debug("%s: %s", self.queue, fault)  # another channel will be attached
         if self._channel not in (channel, None):
-            self._steering = None
-            self._steer()
+            self._update_task = None
+            self._schedule_update()
 
-    async def _tell(self, channel: Channel, wanted: int) -> None:
+    async def _set_prefetch(self, channel: Channel, wanted: int) -> None:
         raw, tag = channel.raw, self._tag
         if tag:
             self._tag = ""
@@ -170,7 +169,7 @@ class Subscription:
             )
             tag = answer.consumer_tag
         if channel is self._channel:
-            self._present, self._tag = wanted, tag if wanted else ""
+            self._prefetch, self._tag = wanted, tag if wanted else ""
 
     @property
     def _wanted(self) -> int:
@@ -179,47 +178,47 @@ class Subscription:
     def _on_message(
         self, channel: Channel, _raw: object, method: Any, properties: Any, body: bytes
     ) -> None:
-        self.heard += 1
+        self.received_count += 1
         with self._lock:
             if channel is not self._channel:
                 return
-            is_first = not self._at_hand
-            self._at_hand.append(
+            is_first = not self._buffer
+            self._buffer.append(
                 Received(channel, method.delivery_tag, body, properties.app_id or "")
             )
         if is_first:
             self._arrived()
-        self._rest_later()
+        self._release_later()
 
     def _acknowledge_soon(self, last: Received) -> None:
-        """After what `_steer` has begun: who wants no more shall not get more for an ack."""
+        """Acknowledges after a pending update, so that the ack brings no further message."""
         asyncio.get_running_loop().call_soon(self._acknowledge, last)
 
     def _acknowledge(self, last: Received) -> None:
-        with suppress(Fault):  # its channel is lost: it comes again
+        with suppress(Fault):  # its channel is lost, so the message comes again
             last.channel.cast(last.channel.raw.basic_ack, last.tag, multiple=True)
-        self._rest_later()
+        self._release_later()
 
-    def _rest_later(self) -> None:
-        if self._resting is None:
+    def _release_later(self) -> None:
+        if self._release_timer is None:
             loop = asyncio.get_running_loop()
-            self._resting = loop.call_later(REST_AFTER, self._rest, self._asked)
+            self._release_timer = loop.call_later(IDLE_SECONDS, self._release_idle, self._asked)
 
-    def _rest(self, asked: int) -> None:
-        """Gives back what is at hand, and wants no more, if nobody asked meanwhile."""
-        self._resting = None
+    def _release_idle(self, asked: int) -> None:
+        """Returns the buffer, and wants no more, if nothing was asked for meanwhile."""
+        self._release_timer = None
         with self._lock:
             if self._is_waiting:
-                return  # what comes ends the wait, and then this is looked at again
+                return  # the next message ends the wait, and schedules this check again
             is_idle = self._asked == asked
-            given = list(self._at_hand) if is_idle else []
+            given = list(self._buffer) if is_idle else []
             if is_idle:
                 self._is_wanted = False
-                self._at_hand.clear()
+                self._buffer.clear()
         if not is_idle:
-            self._rest_later()
+            self._release_later()
             return
         with suppress(Fault):
             for one in given:
                 one.channel.cast(one.channel.raw.basic_nack, one.tag, requeue=True)
-        self._steer()
+        self._schedule_update()

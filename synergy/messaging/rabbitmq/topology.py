@@ -1,8 +1,8 @@
-"""What there is in the broker: two exchanges, and a durable queue for each process.
+"""The objects in the broker: two exchanges, and a durable queue for each process.
 
-All names begin with `synergy.`, so that permissions can be given by that. Everything is declared
-ahead, and again when it turns out to be missing, for a broker may lose it. Who may not declare
-makes do with what is there.
+All names begin with `synergy.`, so that permissions can be given by prefix. Everything is declared
+in advance, and again when it is found missing, because a broker may lose it. A user who may not
+declare uses what exists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synergy.messaging.rabbitmq.wire import Channel, Connection
 
 PREFIX = "synergy."
 WORK = f"{PREFIX}work"  # routes each message to the queue whose name is its key
-BELLS = f"{PREFIX}bells"  # routes rings to whoever listens to their topic
+WAKEUPS = f"{PREFIX}bells"  # routes wake-ups to the listeners of their topic
 
 _QUORUM = {"x-queue-type": "quorum"}
 _Declare = Callable[[Channel], Awaitable[object]]
@@ -31,25 +31,27 @@ def name_of(queue: str) -> str:
 
 
 async def declare(connection: Connection, queues: Iterable[str] = ()) -> None:
-    """Makes exchanges, queues and bindings where they are missing; raises Fault."""
-    for name in (WORK, BELLS):
-        await _made(connection, f"exchange {name}", _exchange(name), _exchange(name, passive=True))
+    """Creates exchanges, queues and bindings where they are missing; raises Fault."""
+    for name in (WORK, WAKEUPS):
+        await _ensure(
+            connection, f"exchange {name}", _exchange(name), _exchange(name, passive=True)
+        )
     for queue in queues:
         name = name_of(queue)
         try:
-            await _made(connection, f"queue {name}", _queue(name), _queue(name, passive=True))
+            await _ensure(connection, f"queue {name}", _queue(name), _queue(name, passive=True))
         except Fault as fault:
             if fault.code != PRECONDITION_FAILED or "'quorum'" not in str(fault):
                 raise
-            # Whoever made it, or the vhost, prefers quorum queues: they are durable as well.
+            # The vhost, or another declaration, uses quorum queues, which are durable as well.
             make = _queue(name, _QUORUM)
-            await _made(connection, f"queue {name}", make, _queue(name, passive=True))
+            await _ensure(connection, f"queue {name}", make, _queue(name, passive=True))
 
 
 async def depth(connection: Connection, queue: str) -> int:
-    """How many messages are ready; 0 if there is no such queue."""
+    """The number of ready messages; 0 for a missing queue."""
     try:
-        async with connection.errand() as channel:
+        async with connection.temporary_channel() as channel:
             found = await channel.call(
                 channel.raw.queue_declare, queue=name_of(queue), passive=True
             )
@@ -61,9 +63,9 @@ async def depth(connection: Connection, queue: str) -> int:
 
 
 async def purge(connection: Connection, queue: str) -> int:
-    """Drops all messages that are ready; how many. There are none if there is no such queue."""
+    """Deletes all ready messages; returns how many, 0 for a missing queue."""
     try:
-        async with connection.errand() as channel:
+        async with connection.temporary_channel() as channel:
             dropped = await channel.call(channel.raw.queue_purge, queue=name_of(queue))
     except Fault as fault:
         if fault.code == NOT_FOUND:
@@ -99,28 +101,28 @@ def _queue(
     return declare_it
 
 
-async def _made(connection: Connection, what: str, make: _Declare, look: _Declare) -> None:
-    """Makes a thing, or, where that is not allowed, looks whether it is there."""
+async def _ensure(connection: Connection, what: str, make: _Declare, check: _Declare) -> None:
+    """Creates an object, or, if that is not allowed, checks that it exists."""
     try:
-        async with connection.errand() as channel:
+        async with connection.temporary_channel() as channel:
             await make(channel)
     except Fault as fault:
         if fault.code == PRECONDITION_FAILED:
             raise Fault(
-                f"{fault}: {what} was made by somebody else, and not as it has to be; delete it, "
+                f"{fault}: {what} exists with other properties than Synergy needs; delete it, "
                 "then run launch.py store init",
                 is_mistake=True,
                 code=fault.code,
             ) from fault
         if fault.code != ACCESS_REFUSED:
             raise
-        await _there(connection, what, look, fault)
+        await _check_exists(connection, what, check, fault)
 
 
-async def _there(connection: Connection, what: str, look: _Declare, refusal: Fault) -> None:
+async def _check_exists(connection: Connection, what: str, check: _Declare, refusal: Fault) -> None:
     try:
-        async with connection.errand() as channel:
-            await look(channel)
+        async with connection.temporary_channel() as channel:
+            await check(channel)
     except Fault as fault:
         if fault.code != NOT_FOUND:
             raise

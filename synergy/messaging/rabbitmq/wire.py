@@ -1,7 +1,6 @@
-"""pika's connections and channels as things to be awaited.
+"""Awaitable connections and channels over pika.
 
-All of it belongs to the one thread that runs the event loop: a pika channel that is used from
-several threads does not live long.
+All of it belongs to the thread of the event loop: pika is not safe for several threads.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from synergy.messaging.rabbitmq.faults import CLOSED_BY_US, Fault, lost, unopene
 HEARTBEAT = 30
 CONNECT_LIMIT = 5.0  # seconds for TCP, TLS and AMQP together
 OPEN_LIMIT = 15.0  # seconds for finding the host, and trying all of its addresses
-BLOCKED_LIMIT = 60.0  # seconds that the broker may refuse to listen before we connect anew
+BLOCKED_LIMIT = 60.0  # seconds for which the broker may block before a reconnect
 
-# It logs what it raises as well, with tracebacks, at each try; we say it once, in our words.
+# pika logs what it raises, with tracebacks, at each try; the bus logs it once.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 
 def parameters(address: Address) -> pika.ConnectionParameters:
-    """Raises ConfigurationError if a certificate cannot be used."""
+    """Pika's parameters of an address; raises ConfigurationError for an unusable certificate."""
     return pika.ConnectionParameters(
         host=address.host,
         port=address.port,
@@ -67,9 +66,9 @@ def _no_password() -> str:
 
 
 class Connection:
-    """An open connection; `lost` is set to the reason when it is no more to be used.
+    """An open connection; `lost` is set to the reason when it can no longer be used.
 
-    `blocked` is why the broker takes nothing at the moment, if it does not.
+    `blocked` is why the broker takes no messages at the moment; empty if it does.
     """
 
     def __init__(self, raw: AsyncioConnection, address: Address) -> None:
@@ -83,8 +82,8 @@ class Connection:
         raw.add_on_connection_unblocked_callback(self._unblock)
 
     @classmethod
-    async def open(cls, how: pika.ConnectionParameters, address: Address) -> Self:
-        """Raises Fault."""
+    async def open(cls, settings: pika.ConnectionParameters, address: Address) -> Self:
+        """A new connection; raises Fault."""
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[AsyncioConnection] = loop.create_future()
 
@@ -98,7 +97,7 @@ class Connection:
             else:
                 opened.set_result(raw)
 
-        raw = AsyncioConnection(how, succeed, fail, custom_ioloop=loop)
+        raw = AsyncioConnection(settings, succeed, fail, custom_ioloop=loop)
         try:
             return cls(await asyncio.wait_for(opened, OPEN_LIMIT), address)
         except (TimeoutError, asyncio.CancelledError) as error:
@@ -109,19 +108,19 @@ class Connection:
             raise
 
     @property
-    def heard(self) -> int:
-        """How many bytes have come in; if there are no more, it may be as good as dead."""
+    def bytes_received(self) -> int:
+        """The number of bytes so far; a connection that receives no more may be dead."""
         return int(self._raw.bytes_received)
 
     def drop(self, why: Fault) -> None:
-        """Takes it for lost, whether or not the other side ever hears of it."""
+        """Treats the connection as lost, whether or not the other side notices."""
         if not self.lost.done():
             self.lost.set_result(why)
         with suppress(AMQPError):
             self._raw.close()
 
     async def close(self) -> None:
-        """Ends it in good order: what was sent before arrives."""
+        """Closes the connection in good order: data that was sent before arrives."""
         self.drop(Fault("the bus was closed"))
         await self._ended.wait()
 
@@ -131,7 +130,7 @@ class Connection:
             raise self.lost.result()
         opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
-            raw = self._raw.channel(on_open_callback=lambda _: _answer(opened, None))
+            raw = self._raw.channel(on_open_callback=lambda _: _resolve(opened, None))
         except AMQPError as error:
             raise lost(error, self._address) from error
         channel = Channel(raw, self._address)
@@ -139,7 +138,7 @@ class Connection:
         return channel
 
     async def vital_channel(self) -> Channel:
-        """A channel without which the connection is of no use; raises Fault."""
+        """A channel whose loss makes the connection useless; raises Fault."""
         channel = await self.channel()
 
         def ended(reason: asyncio.Future[Fault]) -> None:
@@ -150,8 +149,8 @@ class Connection:
         return channel
 
     @asynccontextmanager
-    async def errand(self) -> AsyncIterator[Channel]:
-        """A channel for a few questions; the broker closes it if it does not like one."""
+    async def temporary_channel(self) -> AsyncIterator[Channel]:
+        """A channel for a few requests; the broker closes it if it rejects one."""
         channel = await self.channel()
         try:
             yield channel
@@ -171,7 +170,7 @@ class Connection:
 
 
 class Channel:
-    """An open channel; `lost` is set to the reason when it is no more."""
+    """An open channel; `lost` is set to the reason when it can no longer be used."""
 
     def __init__(self, raw: Any, address: Address) -> None:
         self.raw = raw
@@ -182,7 +181,7 @@ class Channel:
     async def call(self, method: Callable[..., object], **arguments: object) -> Any:
         """Calls a method of `raw` and awaits the broker's answer; raises Fault."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.cast(method, **arguments, callback=lambda frame: _answer(answer, frame))
+        self.cast(method, **arguments, callback=lambda frame: _resolve(answer, frame))
         return (await self.answered(answer)).method
 
     def cast(self, method: Callable[..., object], *some: object, **arguments: object) -> None:
@@ -200,12 +199,12 @@ class Channel:
         raise self.lost.result()
 
     def close(self) -> None:
-        """Does nothing if it is closed already."""
+        """Closes the channel, unless it is closed already."""
         if self.raw.is_open:
             self.raw.close(CLOSED_BY_US, "done")
 
     def fail(self, why: str) -> None:
-        """Takes it for lost."""
+        """Treats the channel as lost."""
         if not self.lost.done():
             self.lost.set_result(Fault(f"RabbitMQ at {self._address.place}: {why}"))
 
@@ -217,6 +216,6 @@ class Channel:
         return self.lost.result() if self.lost.done() else lost(error, self._address)
 
 
-def _answer(future: asyncio.Future[Any], value: object) -> None:
+def _resolve(future: asyncio.Future[Any], value: object) -> None:
     if not future.done():
         future.set_result(value)

@@ -34,9 +34,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bells(folder: Path) -> Iterator[SocketWakeups]:
-    with closing(SocketWakeups(folder)) as bells:
-        yield bells
+def wakeups(folder: Path) -> Iterator[SocketWakeups]:
+    with closing(SocketWakeups(folder)) as wakeups:
+        yield wakeups
 
 
 def test_a_wait_ends_by_its_timeout_if_nobody_rings(listener: Waiter) -> None:
@@ -124,18 +124,18 @@ RINGER = """
 import sys
 from pathlib import Path
 from synergy.messaging.wakeups import SocketWakeups
-bells = SocketWakeups(Path(sys.argv[1]))
-bell = bells.bell("mine")
+wakeups = SocketWakeups(Path(sys.argv[1]))
+waiter = wakeups.waiter("mine")
 print("ready", flush=True)
 sys.stdin.readline()
-bells.ring("yours")
+wakeups.wake("yours")
 sys.stdin.readline()
 """
 
 
 @pytest.fixture
 def ringer(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that has a bell `mine`, and rings `yours` for each line it is given."""
+    """A process that waits for `mine`, and wakes `yours` for each line it is given."""
     command = [sys.executable, "-c", RINGER, str(folder)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
@@ -145,65 +145,65 @@ def ringer(folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_another_process_is_heard(bells: SocketWakeups, ringer: subprocess.Popen[str]) -> None:
-    with closing(bells.bell("yours")) as bell:
+def test_another_process_is_heard(wakeups: SocketWakeups, ringer: subprocess.Popen[str]) -> None:
+    with closing(wakeups.waiter("yours")) as waiter:
         assert ringer.stdin is not None
         print(file=ringer.stdin, flush=True)
-        assert bell.wait(LONG)
+        assert waiter.wait(LONG)
 
 
-def test_what_a_killed_process_leaves_is_removed_by_the_next_ring(
-    bells: SocketWakeups, ringer: subprocess.Popen[str], folder: Path
+def test_what_a_killed_process_leaves_is_removed_by_the_next_wakeup(
+    wakeups: SocketWakeups, ringer: subprocess.Popen[str], folder: Path
 ) -> None:
-    with closing(bells.bell("mine")) as mine:
+    with closing(wakeups.waiter("mine")) as mine:
         ringer.kill()
         ringer.wait()
         assert len(list(folder.iterdir())) == 2
-        bells.ring("mine")
+        wakeups.wake("mine")
         assert mine.wait(0)
         assert len(list(folder.iterdir())) == 1
     assert list(folder.iterdir()) == []
 
 
 def test_a_stopped_process_blocks_nobody(
-    bells: SocketWakeups, ringer: subprocess.Popen[str]
+    wakeups: SocketWakeups, ringer: subprocess.Popen[str]
 ) -> None:
     stand_still(ringer.pid)
     for _ in range(1_000):
-        bells.ring("mine")
+        wakeups.wake("mine")
     os.kill(ringer.pid, signal.SIGCONT)
 
 
-def test_only_the_owner_may_ring(bells: SocketWakeups, folder: Path) -> None:
+def test_only_the_owner_may_wake(wakeups: SocketWakeups, folder: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_long_home_is_no_hindrance(tmp_path: Path) -> None:
     home = tmp_path.joinpath(*["long" * 20] * 4)
     with (
-        closing(SocketWakeups(home)) as bells,
-        closing(bells.bell("scheduler" * 20)) as bell,
+        closing(SocketWakeups(home)) as wakeups,
+        closing(wakeups.waiter("scheduler" * 20)) as waiter,
     ):
-        bells.ring("scheduler" * 20)
-        assert bell.wait(0)
+        wakeups.wake("scheduler" * 20)
+        assert waiter.wait(0)
 
 
 def test_ringing_never_raises_even_if_the_folder_is_gone(
-    bells: SocketWakeups, folder: Path
+    wakeups: SocketWakeups, folder: Path
 ) -> None:
-    bell = bells.bell("a")
+    waiter = wakeups.waiter("a")
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
-    bells.ring("a")
-    assert not bell.wait(0)
-    bell.close()
+    wakeups.wake("a")
+    assert not waiter.wait(0)
+    waiter.close()
 
 
-def test_a_wait_does_not_poll(bells: SocketWakeups) -> None:
+def test_a_wait_does_not_poll(wakeups: SocketWakeups) -> None:
     """A second of waiting costs next to no processor time."""
-    with closing(bells.bell("a")) as bell:
+    with closing(wakeups.waiter("a")) as waiter:
         before = os.times()
-        assert not bell.wait(1.0)
+        assert not waiter.wait(1.0)
         after = os.times()
     assert (after.user + after.system) - (before.user + before.system) < 0.1
