@@ -1,4 +1,4 @@
-"""Class paths: `package.module.Class.method`, found by name at run time."""
+"""Class paths, `package.module.Class.method`, and the classes that they name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.errors import InvalidValue
 
 
 def split(path: str) -> tuple[str, str, str]:
-    """Module, class and method of a class path; raises InvalidValue if it is none."""
+    """Module, class and method of a class path; raises InvalidValue for any other text."""
     parts = path.split(".")
     if len(parts) < 3 or not all(part.isidentifier() for part in parts):
         raise InvalidValue(f"{path!r}: expected package.module.Class.method")
@@ -20,9 +20,9 @@ def split(path: str) -> tuple[str, str, str]:
 
 
 def resolve(path: str) -> tuple[type, str]:
-    """The class of a class path, imported, and the name of its method.
+    """Imports the class of a class path; returns it with the name of its method.
 
-    Raises InvalidValue, with the reason, for whatever keeps it from being used.
+    Raises InvalidValue if the class cannot be used.
     """
     module_name, class_name, method = split(path)
     module = _imported(module_name)
@@ -42,7 +42,7 @@ def resolve(path: str) -> tuple[type, str]:
 
 
 def entry_point(path: str, *arguments: object) -> Callable[[], object]:
-    """The bound method of a new object of the class, made with `arguments`."""
+    """The method, bound to a new object of the class with these arguments."""
     found, method = resolve(path)
     bound: Callable[[], object] = getattr(found(*arguments), method)
     return bound

@@ -1,4 +1,4 @@
-"""What a check found: mistakes, which stop everything, and warnings, which do not."""
+"""The findings of a check: mistakes, which prevent a start, and warnings, which do not."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["Findings", "suggestion"]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Collects, so that all mistakes can be shown at once."""
+    """Collects mistakes and warnings, so that all are shown at once."""
 
     mistakes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def mistake(self, where: str, what: str) -> None:
-        """Notes a mistake at `where`; `what` says what was expected."""
+        """Adds a mistake at `where`; `what` says what was expected."""
         self.note(f"{where}: {what}")
 
     def note(self, message: str) -> None:
-        """Notes a mistake, without the secrets that it may quote."""
+        """Adds a mistake; secrets in it are masked."""
         self.mistakes.append(mask(message))
 
     def fields(self, where: str, values: Mapping[str, object]) -> FieldReader:
-        """A reader of the fields of one entry, whose mistakes are noted here."""
+        """A reader of the fields of an entry, which adds its mistakes here."""
         return FieldReader(Location(self.note, f"{where}: ", repr), values)
 
     def warning(self, where: str, what: str) -> None:
-        """Notes what is allowed, but probably not intended."""
+        """Adds a warning about what is valid but probably a mistake."""
         self.warnings.append(mask(f"{where}: {what}"))
 
     def raise_mistakes(self) -> None:

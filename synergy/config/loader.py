@@ -1,7 +1,7 @@
-"""Loads settings and context, and checks both: every mistake is found at once.
+"""Loads and checks settings and context; every mistake is found at once.
 
-`load_settings` and `load_deployment` raise ConfigurationError with all mistakes of theirs;
-`check` looks at both and raises nothing.
+`load_settings` and `load_deployment` raise ConfigurationError with all their mistakes; `check`
+returns the mistakes of both.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from synergy.config import mx, reading
+from synergy.config import mx, settings_reader
 from synergy.config.findings import Findings
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.settings import Settings
@@ -33,15 +33,15 @@ class Checked:
 def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
     """The settings; raises ConfigurationError with all mistakes in them."""
     findings = Findings()
-    settings = reading.read(project, environ, findings)
+    settings = settings_reader.read(project, environ, findings)
     findings.raise_mistakes()
     return settings
 
 
 def load_deployment(settings: Settings, project: Path) -> Deployment:
-    """What the context declares; raises ConfigurationError with all mistakes in it.
+    """The deployment that the context declares; raises ConfigurationError with all its mistakes.
 
-    Classes are not imported here, so that commands that only look are quick; see `check`.
+    Classes are not imported, so that queries are quick; see `check`.
     """
     findings = Findings()
     deployment = _deployment(settings, project, findings)
@@ -50,9 +50,9 @@ def load_deployment(settings: Settings, project: Path) -> Deployment:
 
 
 def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) -> Checked:
-    """All mistakes of settings and context together; with `imports`, those of classes too."""
+    """All mistakes of settings and context; with `imports` also those of classes."""
     findings = Findings()
-    settings = reading.read(project, environ, findings)
+    settings = settings_reader.read(project, environ, findings)
     if mistake := mx.users_mistake(settings.mx_users_file):
         findings.mistake("mx_users_file", mistake)
     deployment = _deployment(settings, project, findings)
@@ -81,7 +81,7 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
 def _schedules(
     entries: Mapping[str, object], declared: Mapping[str, Process | None], findings: Findings
 ) -> dict[str, Mapping[str, object]]:
-    """What reads schedules is imported where there are any: every process starts with this."""
+    """The schedules; their reader is imported only if there are any, as every process runs this."""
     if not entries and not any(isinstance(each, FreerunProcess) for each in declared.values()):
         return {}
     from synergy.config.schedules import read_schedules
@@ -94,9 +94,9 @@ def _python_path() -> list[Path]:
 
 
 def _context_file(module: str, project: Path) -> Path:
-    """The module's file: in the project, or else in a folder that PYTHONPATH names.
+    """The module's file, in the project or in a folder of PYTHONPATH.
 
-    A module that is nowhere gets the name that it would have in the project, to be missed.
+    The path that it would have in the project if there is none.
     """
     expected = project.joinpath(*module.split(".")).with_suffix(".py")
     for folder in (project, *_python_path()):

@@ -1,4 +1,4 @@
-"""The settings about MX."""
+"""Parses the settings of MX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?", re.ASCII
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names, separated by commas; raises InvalidValue with the one that is none."""
+    """Parses host names, separated by commas; raises InvalidValue for a wrong one."""
     words = tuple(word.strip() for word in text.split(",") if word.strip())
     for word in words:
         if not (_NAME.fullmatch(word) or _is_address(word)):
@@ -21,7 +21,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody from outside reaches a host, as far as its name tells."""
+    """Whether a host name or address is that of the loopback interface."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -37,9 +37,9 @@ def _is_address(text: str) -> bool:
 
 
 def users_mistake(path: Path | None) -> str:
-    """What is wrong with the file of the users; "" for nothing.
+    """The mistake that the users file is missing; "" if there is none.
 
-    It is no part of the settings' own check, because a command makes the file.
+    Not part of reading the settings, because `launch.py user` creates the file.
     """
     if path is None or path.is_file():
         return ""

@@ -1,4 +1,4 @@
-"""The setting `retention`: how long rows of each kind are kept."""
+"""Parses the setting `retention`: how long rows of each kind are kept."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1)}
 
 
 def retention(text: str) -> Retention:
-    """Ages by kind, separated by commas; the others have their defaults.
+    """Parses ages by kind, separated by commas; other kinds have their defaults.
 
-    Raises InvalidValue with what was expected.
+    Raises InvalidValue for a wrong one.
     """
     ages: dict[str, timedelta] = {}
     for word in text.split(","):
@@ -30,7 +30,7 @@ def retention(text: str) -> Retention:
         if kind not in KINDS:
             raise InvalidValue(f"{kind!r}: {suggestion(kind, KINDS)}")
         if kind in ages:
-            raise InvalidValue(f"{kind} is there twice")
+            raise InvalidValue(f"{kind} is given twice")
         found = _AGE.fullmatch(age)
         if found is None:
             raise InvalidValue(

@@ -1,4 +1,4 @@
-"""From the entries of `schedule_context` to definitions, in their canonical form."""
+"""Reads the entries of `schedule_context` as definitions in canonical form."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def read_schedules(
     processes: Mapping[str, Process | None],
     findings: Findings,
 ) -> dict[str, Mapping[str, object]]:
-    """The schedules by name, as far as they make sense, with those of free-run processes."""
+    """The valid schedules by name, with those of free-run processes."""
     schedules: dict[str, Mapping[str, object]] = {}
-    against = _against(processes) if entries else Known()
+    known = _known(processes) if entries else Known()
     for key, entry in entries.items():
         match entry:
             case Entry("schedule", values):
-                definition = _read(key, values, against, findings)
+                definition = _read(key, values, known, findings)
                 if definition is not None:
                     schedules[key] = write(definition)
             case _:
@@ -47,15 +47,15 @@ def read_schedules(
     return schedules
 
 
-def _against(processes: Mapping[str, Process | None]) -> Known:
-    """Imported only where something is declared, because every command reads the context."""
+def _known(processes: Mapping[str, Process | None]) -> Known:
+    """What definitions may refer to; imported on demand: every command reads the context."""
     from synergy.delivery.definition_checks import known
 
     return known(processes)
 
 
 def _read(
-    key: str, values: Mapping[str, object], against: Known, findings: Findings
+    key: str, values: Mapping[str, object], known: Known, findings: Findings
 ) -> Definition | None:
     where = f"schedule {key}"
     given = [name for name in _NAMES if values.get(name) is not None]
@@ -63,14 +63,14 @@ def _read(
         findings.mistake(where, "schedule_name is missing")
     for name in given:
         if values[name] != key:
-            what = f"{values[name]!r} differs from the key {key!r} that it is filed under"
+            what = f"{values[name]!r} differs from the key {key!r} of its entry"
             findings.mistake(where, f"{name}: {what}")
     if values.get("enabled") is False:
-        what = "a declared schedule begins enabled: leave it out, and disable the schedule later"
+        what = "a declared schedule starts enabled: omit it, and disable the schedule later"
         findings.mistake(where, f"enabled: {what}")
     data = {"from" if name == "from_" else name: value for name, value in values.items()}
     try:
-        definition = read({**data, "schedule_name": None, "name": key}, against)
+        definition = read({**data, "schedule_name": None, "name": key}, known)
     except InvalidDefinition as error:
         for mistake in error.mistakes:
             findings.mistake(where, mistake)
@@ -81,7 +81,7 @@ def _read(
 
 
 def _of_process(name: str, frequency: str) -> Definition:
-    """The schedule of a free-run process with a trigger of its own."""
+    """The schedule of a free-run process that has a trigger."""
     return Definition(
         name=name, program=WorkerProgram(name), trigger=Times(trigger.parse(frequency))
     )

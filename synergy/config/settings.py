@@ -1,4 +1,4 @@
-"""Settings: what a deployment runs with, once it is checked."""
+"""The settings of a deployment."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a deployment runs with, checked. `store` is a URL, `home` an absolute path.
+    """Checked settings. `store` and `bus` are URLs, `home` is an absolute path.
 
-    `start_timeperiod` is an hourly timeperiod; None means that the store remembers the first
-    start. `mx_users_file` is None where nobody has to say who he is; whether it is there is not
-    checked here. `mx_names` are names by which MX is called besides those of this machine;
-    `mx_certificate` and `mx_key` are both None without TLS. `schedules_update` is `create`
-    (declared schedules are created if they are missing) or `sync` (the declaration is the
-    truth). `webhook_networks` are those that webhooks may reach although they are no part of
-    the public internet; `webhook_secrets`, none to two, sign what is sent.
+    `start_timeperiod` is an hourly timeperiod; None means that of the first start, which the store
+    holds. `mx_users_file` is None if MX has no login; the file may not exist. `mx_names` are host
+    names of MX besides those of this machine; `mx_certificate` and `mx_key` are both None without
+    TLS. `schedules_update` is `create` (missing declared schedules are created) or `sync` (stored
+    schedules follow the declaration). `webhook_networks` are private networks that webhooks may
+    reach; `webhook_secrets`, up to two, sign requests.
     """
 
     env: str
@@ -68,24 +67,24 @@ class Settings:
 
     @property
     def store_file(self) -> Path | None:
-        """The file of a store that only this box uses; None if the store is on a server."""
+        """The file of the store; None if the store is on a server."""
         return store_engine(self.store).file(self.store)
 
     @property
     def has_broker(self) -> bool:
-        """Whether messages travel through a server of their own, not through the store."""
+        """Whether messages go through a message broker instead of the store."""
         return bus_engine(self.bus).has_broker
 
     @property
     def mx_tls(self) -> tuple[Path, Path] | None:
-        """The files of certificate and key, where MX has TLS."""
+        """The files of certificate and key; None without TLS."""
         if self.mx_certificate is None or self.mx_key is None:
             return None
         return self.mx_certificate, self.mx_key
 
     @property
     def mx_url(self) -> str:
-        """Where MX is found, by a browser on this box."""
+        """The URL of MX for a browser on this box."""
         host = self.mx_host.strip("[]")
         name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         shown = f"[{name}]" if ":" in name else name

@@ -1,6 +1,6 @@
-"""Python files that hold values: settings and context.
+"""Runs Python files that define values: settings and context.
 
-They are run as they are, not imported, so that a check always sees the present text.
+They are executed, not imported, so that a check always reads the current text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from synergy.config.findings import Findings
 
 
 def run_file(path: Path, project: Path, findings: Findings) -> dict[str, object] | None:
-    """The names that the file defines; None if it fails, which is then among the findings."""
+    """The names that the file defines; None, and a finding, if it fails."""
     where = shown(path, project)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
@@ -27,32 +27,32 @@ def run_file(path: Path, project: Path, findings: Findings) -> dict[str, object]
         findings.mistake(f"{there} line {error.lineno}", f"{type(error).__name__}: {error.msg}")
     except OSError as error:
         findings.mistake(where, f"cannot be read: {error.strerror}")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a deployment's file may raise anything
-        lacking = _import_of(error.name) if isinstance(error, NameError) else ""
-        told = f"{type(error).__name__}: {error}{lacking}"
-        findings.mistake(f"{where}{line_of(error, path)}", told)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the file may raise anything
+        advice = _import_advice(error.name) if isinstance(error, NameError) else ""
+        message = f"{type(error).__name__}: {error}{advice}"
+        findings.mistake(f"{where}{line_of(error, path)}", message)
     else:
         return vars(module)
     return None
 
 
-def _import_of(name: str | None) -> str:
-    """Where the examples of the documentation have this name from; empty for any other."""
+def _import_advice(name: str | None) -> str:
+    """The import that a name of `synergy.config.context` needs; "" for other names."""
     found = vars(context).get(name or "")
     if found is None or getattr(found, "__module__", context.__name__) != context.__name__:
-        return ""  # also for what that module itself has from elsewhere
+        return ""  # also for names that this module imports
     return f": import it from {context.__name__}"
 
 
 def line_of(error: BaseException, path: Path) -> str:
-    """` line N`: where in the file the error came from; empty if it came from elsewhere."""
+    """` line N` of the file in which the error was raised; "" for other files."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f" line {lines[-1]}" if lines else ""
 
 
 def shown(path: Path, project: Path) -> str:
-    """The path as people know it: relative to the project, if it lies there."""
+    """The path for messages: relative to the project, if it is inside."""
     return str(path.relative_to(project) if path.is_relative_to(project) else path)
 
 

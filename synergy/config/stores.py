@@ -1,4 +1,4 @@
-"""The URLs of stores, as settings and arguments name them."""
+"""Parses the URLs of stores in settings and arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.runtime.masking import mask
 def store_url(text: str, project: Path, home: Path) -> str:
     """The complete URL of a store, with absolute paths.
 
-    Raises InvalidValue, with what was expected, for anything that cannot be a store.
+    Raises InvalidValue for any other text.
     """
 
     def file(path: str) -> Path:
@@ -25,7 +25,7 @@ def store_url(text: str, project: Path, home: Path) -> str:
 
 
 def whole_path(project: Path, text: str) -> Path:
-    """The absolute path; relative ones begin at the project's folder, `~` is expanded."""
+    """The absolute path; relative paths start at the project's folder, `~` is expanded."""
     try:
         return project / Path(text).expanduser()
     except RuntimeError as error:
@@ -33,5 +33,5 @@ def whole_path(project: Path, text: str) -> Path:
 
 
 def place(url: str) -> str:
-    """The store's place without user, secrets and options; equal for URLs of one store."""
+    """The URL without user, secrets and options; equal for all URLs of a store."""
     return store_engine(url).place(url)

@@ -1,4 +1,4 @@
-"""From the entries of `timetable_context` to trees, and how they depend on one another."""
+"""Reads the entries of `timetable_context` as trees, and checks their dependencies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from synergy.config.context import Entry
 from synergy.config.findings import Findings, suggestion
-from synergy.config.processes import check_name
+from synergy.config.process_fields import check_name
 from synergy.model.process import ManagedProcess, Process, Tree
 from synergy.schedule.format.field_reader import FieldReader
 
@@ -18,9 +18,9 @@ def read_trees(
     processes: Mapping[str, Process | None],
     findings: Findings,
 ) -> dict[str, Tree]:
-    """The trees by name, as far as they make sense.
+    """The trees by name.
 
-    A process that is None was declared, but is not sound; that is known already.
+    A process that is None was declared with mistakes, which are reported already.
     """
     trees: dict[str, Tree] = {}
     for key, entry in entries.items():
@@ -102,7 +102,7 @@ def _check_membership(
 
 
 def _check_cycles(trees: Mapping[str, Tree], findings: Findings) -> None:
-    """Notes one cycle with its path; breaking it shows the next one, if there is any."""
+    """Reports one cycle with its path; other cycles are reported once it is broken."""
     graph = {tree.name: [n for n in tree.dependent_on if n in trees] for tree in trees.values()}
     try:
         TopologicalSorter(graph).prepare()
@@ -114,7 +114,7 @@ def _check_cycles(trees: Mapping[str, Tree], findings: Findings) -> None:
 def _warn_of_missing_counterparts(
     trees: Mapping[str, Tree], processes: Mapping[str, Process | None], findings: Findings
 ) -> None:
-    """Only processes of the same qualifier depend on each other; others just go on."""
+    """Warns about processes without a counterpart: only equal qualifiers wait for each other."""
     for tree in trees.values():
         for other in (trees[name] for name in tree.dependent_on if name in trees):
             there = {p.qualifier for p in _members(other, processes)}

@@ -1,4 +1,4 @@
-"""The settings about webhooks."""
+"""Parses the settings of webhooks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ IpNetwork = IPv4Network | IPv6Network
 
 
 def networks(text: str) -> tuple[IpNetwork, ...]:
-    """Networks, separated by commas; raises InvalidValue with the one that is none."""
+    """Parses networks, separated by commas; raises InvalidValue for a wrong one."""
     return tuple(_network(word) for word in _words(text))
 
 
 def secrets(text: str) -> tuple[str, ...]:
-    """Up to two secrets, separated by a comma; raises InvalidValue, without quoting any."""
+    """Parses up to two secrets, separated by a comma; the InvalidValue quotes none."""
     words = tuple(_words(text))
     if words:
         from synergy.delivery.headers import check_secrets

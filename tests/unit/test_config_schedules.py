@@ -307,7 +307,7 @@ def test_the_dependencies_of_part_f(project: Path) -> None:
         ({"schedule_name": None}, "schedule_name is missing"),
         ({"schedule_name": "other"}, "schedule_name: 'other' differs from the key 's'"),
         ({"name": "other"}, "name: 'other' differs from the key 's'"),
-        ({"enabled": False}, "enabled: a declared schedule begins enabled"),
+        ({"enabled": False}, "enabled: a declared schedule starts enabled"),
         ({"process": "Reprot"}, "process: unknown process Reprot: did you mean Report?"),
         ({"process": "Daily"}, "process: Daily is a managed process"),
         ({"croon": "x"}, "unknown field croon: did you mean cron?"),

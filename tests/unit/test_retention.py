@@ -35,7 +35,7 @@ def test_each_kind_is_set_by_itself() -> None:
         ("journal=100000d", "expected days or hours, 1 to"),
         ("journal=1.5d", "expected days or hours, 1 to"),
         ("journal=١d", "expected days or hours, 1 to"),
-        ("journal=3d, journal=4d", "journal is there twice"),
+        ("journal=3d, journal=4d", "journal is given twice"),
         ("journal=3d units=4d", "expected days or hours"),
     ],
 )

@@ -1,7 +1,7 @@
-"""Reading settings: plain values by environment, each of which `SYNERGY_<NAME>` overrides.
+"""Reads settings: plain values by environment, which `SYNERGY_<NAME>` overrides.
 
-`read` turns them into one frozen `Settings`; whatever is wrong goes into the findings, and a
-sound value takes its place, so that the rest can still be checked.
+`read` returns a valid `Settings` in any case: mistakes are added to the findings, and defaults take
+their place, so that all settings are checked.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from synergy.names import MX_HOST, MX_PORT
 from synergy.timeperiod import Qualifier
 
 Word = TypeVar("Word")
+Parsed = TypeVar("Parsed")
 
-# Variables with the prefix that are no settings: what the supervisor gives its processes, what
-# command workers tell their programs, the launcher's switch, and whatever tests hand down.
+# Variables with the prefix that are not settings: those of the supervisor for its processes, of
+# command workers for their programs, of the launcher, and of tests.
 _INTERNAL = re.compile(
     r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|TEST_.*)"
 )
@@ -40,20 +41,20 @@ _ON_OFF = {"on": True, "off": False, True: True, False: False}
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value and where it was found (`SYNERGY_STORE`, `settings/dev.py STORE`)."""
+    """A value and its source (`SYNERGY_STORE`, `settings/dev.py STORE`)."""
 
     value: object
     where: str
 
 
 def read(project: Path, environ: Mapping[str, str], findings: Findings) -> Settings:
-    """The settings of a project; what is wrong goes into the findings."""
+    """The settings of a project; mistakes are added to the findings."""
     env = _environment(project, environ, findings)
     values: dict[str, _Value] = {}
     for name in dict.fromkeys(("base", env)):
         values |= _from_file(project, name, findings)
     values |= _from_environ(environ, findings)
-    return _Reading(project, values, findings).settings(env)
+    return _SettingsReader(project, values, findings).settings(env)
 
 
 def _environment(project: Path, environ: Mapping[str, str], findings: Findings) -> str:
@@ -76,7 +77,7 @@ def _from_file(project: Path, name: str, findings: Findings) -> dict[str, _Value
 
 
 def _from_environ(environ: Mapping[str, str], findings: Findings) -> dict[str, _Value]:
-    """An empty variable is as good as none."""
+    """The values of the environment; empty variables are ignored."""
     values = {}
     for key, value in sorted(environ.items()):
         if not key.startswith(PREFIX) or key == "SYNERGY_ENV" or _INTERNAL.fullmatch(key):
@@ -93,8 +94,8 @@ def _is_known(name: str, where: str, findings: Findings) -> bool:
     return name in NAMES
 
 
-class _Reading:
-    """Reads values one by one, each into what it should be."""
+class _SettingsReader:
+    """Converts each value to its type; a mistake gives the default."""
 
     def __init__(self, project: Path, values: Mapping[str, _Value], findings: Findings) -> None:
         self._project = project
@@ -117,8 +118,8 @@ class _Reading:
             mx_port=self._mx_port(),
             mx_users_file=users,
             mx_names=self._words("mx_names", mx.names),
-            mx_certificate=self._half_of_tls("mx_certificate", "mx_key"),
-            mx_key=self._half_of_tls("mx_key", "mx_certificate"),
+            mx_certificate=self._tls_file("mx_certificate", "mx_key"),
+            mx_key=self._tls_file("mx_key", "mx_certificate"),
             demo_stream=self._demo_stream(),
             retention=self._retention(),
             schedules_update=self._schedules_update(),
@@ -146,12 +147,17 @@ class _Reading:
         found = self._values.get(name)
         self._findings.mistake(PREFIX + name.upper() if found is None else found.where, what)
 
-    def _path(self, name: str, text: str) -> Path:
+    def _parsed(self, name: str, parse: Callable[[], Parsed], default: Parsed) -> Parsed:
+        """The result of `parse`; the default, and a mistake, if it raises InvalidValue."""
         try:
-            return stores.whole_path(self._project, text)
+            return parse()
         except InvalidValue as error:
             self._mistake(name, str(error))
-            return self._project / "var"
+            return default
+
+    def _path(self, name: str, text: str) -> Path:
+        project = self._project
+        return self._parsed(name, lambda: stores.whole_path(project, text), project / "var")
 
     def _home(self) -> Path:
         home = self._path("home", self._text("home", "var"))
@@ -160,11 +166,9 @@ class _Reading:
         return home
 
     def _store(self, home: Path) -> str:
-        try:
-            return stores.store_url(self._text("store", sqlite.DEFAULT), self._project, home)
-        except InvalidValue as error:
-            self._mistake("store", str(error))
-            return stores.store_url(sqlite.DEFAULT, self._project, home)
+        default = stores.store_url(sqlite.DEFAULT, self._project, home)
+        text = self._text("store", sqlite.DEFAULT)
+        return self._parsed("store", lambda: stores.store_url(text, self._project, home), default)
 
     def _bus(self) -> str:
         url = self._text("bus", stored.DEFAULT)
@@ -226,12 +230,10 @@ class _Reading:
 
     def _users_file(self) -> Path | None:
         text = self._text("mx_users_file", "")
-        if not text:
-            return None
-        return self._path("mx_users_file", text)
+        return self._path("mx_users_file", text) if text else None
 
-    def _half_of_tls(self, name: str, other: str) -> Path | None:
-        """Certificate or key: a file, and never one without the other."""
+    def _tls_file(self, name: str, other: str) -> Path | None:
+        """The file of the certificate or the key; each needs the other."""
         text = self._text(name, "")
         if not text:
             return None
@@ -259,23 +261,16 @@ class _Reading:
         return text
 
     def _words(self, name: str, read: Callable[[str], tuple[Word, ...]]) -> tuple[Word, ...]:
-        """Words with commas between them. The value is not quoted: it may hold secrets."""
+        """The parsed words of a comma-separated text; messages never quote it."""
         value = self._value(name)
         if value is not None and not isinstance(value, str):
             self._mistake(name, "expected a text with commas in it")
             return ()
-        try:
-            return read(value or "")
-        except InvalidValue as error:
-            self._mistake(name, str(error))
-            return ()
+        return self._parsed(name, lambda: read(value or ""), ())
 
     def _retention(self) -> Retention:
-        try:
-            return retention.retention(self._text("retention", ""))
-        except InvalidValue as error:
-            self._mistake("retention", str(error))
-            return DEFAULT
+        text = self._text("retention", "")
+        return self._parsed("retention", lambda: retention.retention(text), DEFAULT)
 
     def _clock(self) -> Clock:
         text = self._text("clock", "")
