@@ -189,3 +189,25 @@ def work(agents: AgentHarness, process: str, state: UnitState = UnitState.PROCES
     conclusions = [Conclusion(unit.id, unit.attempt, "worker", state) for unit in units]
     assert not store.units.conclude(conclusions, now)
     return len(units)
+
+
+def once(agents: AgentHarness, name: str = "job", **fields: object) -> None:
+    """A one-off job that is due now."""
+    agents.add(name, when=NOW.isoformat(), **fields)
+
+
+def answering(*answers: Response | None) -> Receiver:
+    """A receiver that gives these answers in order, the last one for ever."""
+    left = list(answers)
+
+    def receiver(_: Request) -> Response | None:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return receiver
+
+
+def refused(status: int, **fields: object) -> Response:
+    return Response(
+        ok=False, outcome=SendOutcome.REFUSED, may_retry=True, status=status,
+        error=f"answered {status}", **fields,
+    )  # fmt: skip

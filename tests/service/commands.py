@@ -17,6 +17,7 @@ from tests.service.scheduler_harness import SchedulerHarness
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 START = "2015051700"
 BOX = "box-1"
+HOUR, DAY, SESSIONS = "SiteHourlyAggregator", "SiteDailyAggregator", "SingleSessionWorker"
 
 
 class Commands:

@@ -11,6 +11,7 @@ from synergy.commands.run_units import launch_worker
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState, run_id
 from synergy.model.unit_of_work import UnitOfWork
+from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
 from tests.deployments import HOURLY, a_deployment, a_process
@@ -87,3 +88,11 @@ def events(system: SchedulerHarness, units: Sequence[UnitOfWork]) -> list[str]:
     """What the journal tells of these units and their runs, in order."""
     ids = {one.id for one in units}
     return [e.event for e in system.store.journal.since(0, 10_000) if e.unit in ids]
+
+
+def no_work(_task: Task) -> Outcome:
+    return Processed()
+
+
+def fail(_task: Task) -> Outcome:
+    raise ValueError("the disk is full")

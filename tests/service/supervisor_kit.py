@@ -11,9 +11,10 @@ import select
 import sys
 import threading
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from synergy.clock import SystemClock
+from synergy.clock import SteppedClock, SystemClock
 from synergy.errors import StorageUnavailable
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.runtime.stop import Stop
@@ -237,3 +238,7 @@ def _break():
 
 if __name__ == "__main__":
     _main(sys.argv[1], Path(sys.argv[2]))
+
+
+def a_clock():
+    return SteppedClock(datetime(2026, 11, 21, tzinfo=UTC))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from synergy.model.job import JobMove, JobState
 from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
-from tests.service.test_cli_timetable import HOUR
+from tests.service.cli_timetable_kit import HOUR
 
 WINDOW = ("timetable", "show", "site", "--from", "2015051700", "--to", "2015051704")
 

@@ -1,20 +1,15 @@
-"""`launch.py timetable …` on the illustration deployment, with a store and a fixed clock."""
+"""`launch.py timetable`: show, why, reprocess, skip, extend and audit."""
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from synergy.cli import timetable_wait
-from synergy.messaging.message import EventsMessage
 from synergy.model.job import JobMove, JobState
 from synergy.model.unit_of_work import UnitState
+from tests.service.cli_timetable_kit import DAY, HOUR, PERIOD, failing
 from tests.service.commands import NOW
 
-HOUR, DAY, MONTH = "SiteHourlyAggregator", "SiteDailyAggregator", "SiteMonthlyAggregator"
 CLIENT_DAY = "ClientDailyAggregator"
-PERIOD = "2015051801"
 
 
 @pytest.fixture
@@ -22,9 +17,6 @@ def with_data(deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.settle()
     return deployed
-
-
-# Show
 
 
 def test_before_the_first_start_there_is_nothing_to_show_and_nothing_is_made(commands):
@@ -102,9 +94,6 @@ def test_what_cannot_be_is_refused_with_its_exit_code_and_changes_nothing(
     assert deployed.store.journal.last_seq() == before
 
 
-# Why
-
-
 def test_why_shows_the_tree_of_causes_and_its_leaves(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
@@ -119,9 +108,6 @@ def test_why_shows_the_tree_of_causes_and_its_leaves(commands, deployed):
     assert leaf["helps"] == [f"launch.py process start {HOUR}"]
     text = commands.ok("timetable", "why", CLIENT_DAY, "2015051800")
     assert text.index(CLIENT_DAY) < text.index(DAY) < text.index(HOUR) < text.index("helps:")
-
-
-# Reprocess, skip, extend
 
 
 def test_a_dry_run_lists_exactly_what_the_real_one_then_touches(commands, with_data):
@@ -173,9 +159,6 @@ def test_extend_moves_the_first_hour(commands, deployed):
     )
 
 
-# Audit
-
-
 def test_audit_accounts_for_every_period(commands, with_data):
     output = commands.json("timetable", "audit")
     assert output["unexplained"] == []
@@ -193,56 +176,6 @@ def test_audit_fails_when_a_finished_job_does_not_cover_its_source(commands, wit
     assert output["accounted"] == output["expected"] - 1
     assert commands.run("timetable", "audit") == 1
     assert "2015051702" in commands.out
-
-
-# Wait
-
-
-def test_wait_ends_at_once_for_a_job_that_is_done(commands, with_data):
-    output = commands.json("timetable", "wait", DAY, "2015051800")
-    assert (output["state"], output["done"], output["leaves"]) == ("processed", True, [])
-    assert "noop" in commands.ok("timetable", "wait", DAY, "2015051700")
-
-
-def test_wait_tells_the_leaf_causes_when_time_is_over(commands, deployed):
-    deployed.write("single_session", PERIOD, 5)
-    deployed.schedule()
-    output = commands.json("timetable", "wait", DAY, "2015051800", "--timeout", "0", code=1)
-    assert (output["done"], output["leaves"][0]["process"]) == (False, HOUR)
-    assert commands.run("timetable", "wait", DAY, "2015051800", "--timeout", "0") == 1
-    assert f"helps: launch.py process start {HOUR}" in commands.out
-
-
-def test_wait_fails_for_a_job_that_was_skipped(commands, deployed):
-    deployed.write("single_session", PERIOD, 5)
-    deployed.schedule()
-    commands.ok("timetable", "skip", HOUR, PERIOD, "--reason", "lost")
-    output = commands.json("timetable", "wait", HOUR, PERIOD, code=1)
-    assert (output["state"], output["done"]) == ("skipped", True)
-    assert "lost" in output["leaves"][0]["text"]
-
-
-def failing(deployed):
-    """Has the hour of PERIOD fail as often as it may."""
-
-    def fail(_task):
-        raise OSError("no such disk")
-
-    deployed.write("single_session", PERIOD, 5)
-    for wait in (0, 61, 121):
-        deployed.advance(wait)
-        deployed.work(HOUR, work=fail)
-    deployed.advance(1)
-    deployed.new_workers()
-
-
-def test_wait_ends_when_waiting_does_not_help(commands, deployed):
-    failing(deployed)
-    output = commands.json("timetable", "wait", DAY, "2015051800", code=1)
-    assert (output["done"], output["failed"]) == (False, 1)
-    assert output["leaves"][0]["kind"] == "failed"
-    assert commands.run("timetable", "wait", DAY, "2015051800") == 1
-    assert f"helps: launch.py timetable retry {HOUR} {PERIOD}" in commands.out
 
 
 def test_a_failed_period_is_told_by_the_audit_and_retried(commands, deployed):
@@ -280,39 +213,3 @@ def test_what_was_given_up_is_acknowledged_with_a_reason(commands, deployed):
     found = commands.json("timetable", "audit")
     assert (found["given_up"], found["acknowledged"]) == (0, 1)
     assert "the disk is lost" in found["acknowledgements"][0]["text"]
-
-
-def test_wait_is_not_deceived_by_late_data_or_by_events_on_their_way(commands, with_data):
-    argv = ("timetable", "wait", DAY, "2015051700", "--timeout", "0")
-    with with_data.store.batch() as batch:
-        with_data.bus.publish("SingleSessionWorker", [EventsMessage([{}])], batch)
-    output = commands.json(*argv, code=1)
-    assert (output["state"], output["done"], output["events_waiting"]) == ("noop", False, 1)
-    with_data.bus.purge("SingleSessionWorker")
-    with_data.write("single_session", "2015051702", 1)
-    output = commands.json(*argv, code=1)
-    assert (output["done"], output["late"]) == (False, HOUR)
-    assert "late data" in (commands.run(*argv), commands.out)[1]
-
-
-def test_wait_goes_on_until_the_job_is_done(commands, deployed, monkeypatch):
-    deployed.write("single_session", PERIOD, 5)
-    deployed.schedule()
-    looked = threading.Event()
-    pause = timetable_wait._pause
-
-    def tell_and_pause(*args):
-        looked.set()
-        pause(*args)
-
-    monkeypatch.setattr(timetable_wait, "_pause", tell_and_pause)
-    codes = []
-    argv = ("timetable", "wait", DAY, "2015051800", "--timeout", "600")
-    waiter = threading.Thread(target=lambda: codes.append(commands.run(*argv)))
-    waiter.start()
-    assert looked.wait(120)
-    assert codes == []
-    deployed.settle()
-    waiter.join(120)
-    assert codes == [0]
-    assert "processed" in commands.out

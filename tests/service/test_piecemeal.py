@@ -28,9 +28,9 @@ from synergy.model.process import Deployment
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.seeds import seeds
+from tests.service.interleavings import HOURS, Play
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
-from tests.service.test_interleavings import HOURS, Play
 
 CALM = 1.0  # a roll that is never below any probability
 

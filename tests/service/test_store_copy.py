@@ -1,4 +1,4 @@
-"""`launch.py store copy`: between files and a real server, broken off, and refused."""
+"""Stores are copied to another engine and back, also after a copy was broken off."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import apsw
 import orjson
 import pytest
 
 from synergy.cli import exits
-from synergy.commands import store_usage
 from synergy.commands.store_copy import State, state_of
-from synergy.commands.store_usage import refuse_while_in_use
 from synergy.config.stores import place
-from synergy.errors import Refused
-from synergy.model.box import ObservedProcess
 from synergy.model.job import JobState
-from synergy.runtime import identity
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import LogLine, Store
 from synergy.storage.records import KINDS
@@ -36,12 +29,12 @@ from tests.factories import a_conclusion, a_hint
 from tests.records import COPY, everything
 from tests.service.commands import BOX, NOW, START, Commands
 from tests.service.scheduler_harness import SchedulerHarness
+from tests.service.store_copy_kit import DAY, ELSEWHERE, HOUR, SOURCE, _stop, copy, refused
 
-HOUR, DAY = "SiteHourlyAggregator", "SiteDailyAggregator"
-SOURCE = "sqlite:///<home>/synergy.db"
 ROOT = Path(__file__).parents[2]
+
+
 LIMIT = 120.0
-ELSEWHERE = "far-away/another-boot/12/34/word"  # an incarnation nobody here can look for
 
 
 @pytest.fixture
@@ -69,11 +62,6 @@ def ran(deployed: SchedulerHarness) -> SchedulerHarness:
     return deployed
 
 
-def _stop(store: Store) -> None:
-    for lease in store.leases.all(""):
-        store.leases.release(lease)
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Where a new file may be made."""
@@ -85,19 +73,6 @@ def mongo(mongodb_url: str) -> Iterator[MongoStore]:
     """The database that is copied into, opened beside."""
     with closing(MongoStore.open(mongodb_url)) as store:
         yield store
-
-
-def copy(commands: Commands, source: str, target: str, code: int = 0) -> Any:
-    return commands.json("store", "copy", "--from", source, "--to", target, code=code)
-
-
-def refused(commands: Commands, source: str, target: str, code: int = exits.REFUSED) -> str:
-    """What it said."""
-    assert commands.run("store", "copy", "--from", source, "--to", target) == code, commands.text
-    return commands.err
-
-
-# Copies
 
 
 def test_a_deployment_moves_to_mongodb_and_back(
@@ -173,9 +148,6 @@ def test_a_dry_run_says_how_much_and_makes_nothing(
     assert found["records"] == {kind: len(some) for kind, some in everything(ran.store).items()}
     assert "would copy" in commands.ok(*argv)
     assert not file.exists()
-
-
-# Broken off
 
 
 def _launch(*argv: str) -> subprocess.Popen[str]:
@@ -304,157 +276,3 @@ def test_a_copy_that_lost_its_right_writes_no_more(
         monkeypatch.setattr(type(ran.store.transfer), "read", read_slowly)
         assert "somebody else copies into" in refused(commands, SOURCE, f"sqlite:///{file}")
         assert target.units.find()[0] == []
-
-
-# Refused
-
-
-def test_a_store_is_not_copied_into_itself(
-    commands: Commands, ran: SchedulerHarness, mongodb_url: str, tmp_path: Path
-) -> None:
-    (tmp_path / "link").symlink_to(commands.home)
-    same = f"sqlite:///{tmp_path}/link/synergy.db"
-    assert "into itself" in refused(commands, SOURCE, same)
-    assert "into itself" in refused(commands, mongodb_url, f"{mongodb_url}?appName=other")
-
-
-@pytest.mark.parametrize(
-    ("url", "at"),
-    [
-        ("mongodb://me:p@B,a:1/db?tls=true", "mongodb://a:1,b:27017/db"),
-        ("mongodb://[::1]/db", "mongodb://[::1]:27017/db"),
-        ("mongodb+srv://me:p@a.example/db", "mongodb+srv://a.example/db"),
-    ],
-)
-def test_a_place_is_told_without_what_is_secret(url: str, at: str) -> None:
-    assert place(url) == at
-
-
-def test_a_target_that_holds_anything_is_refused(
-    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
-) -> None:
-    mongo.messages.put("q", [b"1"])
-    assert "is not empty" in refused(commands, SOURCE, mongodb_url)
-    assert everything(mongo)["facts"] == []
-
-
-def test_an_unfinished_copy_of_another_store_is_no_target(
-    commands: Commands, ran: SchedulerHarness, file: Path
-) -> None:
-    with closing(SqliteStore.open(file)) as target:
-        state = State("mongodb://elsewhere/db", "facts", [""])
-        target.facts.set(COPY, orjson.dumps(state).decode())
-    said = refused(commands, SOURCE, f"sqlite:///{file}")
-    assert "unfinished copy of mongodb://elsewhere/db" in said
-
-
-def test_an_unfinished_copy_is_no_source(
-    commands: Commands, ran: SchedulerHarness, file: Path
-) -> None:
-    state = State("mongodb://elsewhere/db", "facts", [""])
-    ran.store.facts.set(COPY, orjson.dumps(state).decode())
-    assert "unfinished copy of mongodb://elsewhere" in refused(
-        commands, SOURCE, f"sqlite:///{file}"
-    )
-    assert not file.exists()
-
-
-def test_a_source_that_is_not_there_is_not_made(commands: Commands, file: Path) -> None:
-    said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
-    assert "there is no store at" in said
-    assert not commands.home.exists()
-    assert not file.exists()
-
-
-def test_a_newer_target_is_refused(commands: Commands, ran: SchedulerHarness, file: Path) -> None:
-    SqliteStore.open(file).close()
-    with closing(apsw.Connection(str(file))) as connection:
-        connection.pragma("user_version", 99)
-    said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
-    assert "newer Synergy" in said
-
-
-def test_a_newer_database_is_refused(
-    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
-) -> None:
-    mongo._database["counters"].update_one({"_id": "layout"}, {"$set": {"n": 99}})
-    said = refused(commands, SOURCE, mongodb_url, exits.UNREACHABLE)
-    assert "newer Synergy" in said
-
-
-def test_what_is_no_store_is_wrong_usage(commands: Commands) -> None:
-    said = refused(commands, SOURCE, "mongodb://me:secret@h/a/b", exits.USAGE)
-    assert "mongodb://me:***@h" in said
-    said = refused(commands, "sqlite:///x/", SOURCE, exits.USAGE)
-    assert "expected sqlite:///FILE" in said
-
-
-def test_a_secret_is_never_told(
-    commands: Commands, ran: SchedulerHarness, mongodb_url: str
-) -> None:
-    with_user = mongodb_url.replace("mongodb://", "mongodb://me:secret@")
-    if "@" in mongodb_url:
-        pytest.skip("the server knows users")
-    for argv in (("--dry-run",), (), ("--json",), ("stray", with_user)):
-        commands.run("store", "copy", "--from", SOURCE, "--to", with_user, *argv)
-        assert "secret" not in commands.text
-
-
-def test_a_source_that_a_scheduler_works_with_is_refused(
-    commands: Commands, ran: SchedulerHarness, file: Path
-) -> None:
-    ran.store.leases.take(None, "scheduler/tree/other", str(identity.incarnation()))
-    said = refused(commands, SOURCE, f"sqlite:///{file}")
-    assert f"scheduler/tree/other is held by pid {os.getpid()}" in said
-    assert not file.exists()
-
-
-def test_a_source_whose_scheduler_was_killed_is_copied(
-    commands: Commands, ran: SchedulerHarness, file: Path
-) -> None:
-    dead = replace(identity.incarnation(), started=1)
-    ran.store.leases.take(None, "scheduler/tree/other", str(dead))
-    assert copy(commands, SOURCE, f"sqlite:///{file}")["equal"]
-
-
-def test_a_source_with_a_process_that_runs_is_refused(
-    commands: Commands, ran: SchedulerHarness, file: Path
-) -> None:
-    me = identity.incarnation()
-    seen = ObservedProcess(BOX, HOUR, 1, "running", pid=me.pid, started=me.started, boot_id=me.boot)
-    ran.store.boxes.report(BOX, [seen], NOW)
-    said = refused(commands, SOURCE, f"sqlite:///{file}")
-    assert f"process {HOUR} (pid {me.pid})" in said
-    gone = replace(seen, started=1)
-    ran.store.boxes.report(BOX, [gone], NOW)
-    assert copy(commands, SOURCE, f"sqlite:///{file}")["equal"]
-
-
-def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
-    """How often a store is looked at until it counts as free; `act` is done in the midst."""
-    looks = []
-
-    def pause(_seconds: float) -> None:
-        if len(looks) == 3:
-            act()
-
-    refuse_while_in_use(store, "the store", lambda *look: looks.append(look), pause)
-    return len(looks)
-
-
-def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: SchedulerHarness) -> None:
-    lease = ran.store.leases.take(None, "box/far-away", ELSEWHERE)
-    assert lease is not None
-    assert _looks(ran.store) == store_usage.LOOKS
-    with pytest.raises(Refused, match="box/far-away is held by pid 12 on host far-away"):
-        _looks(ran.store, lambda: ran.store.leases.renew(lease))
-    ran.store.leases.release(lease)
-    assert _looks(ran.store) == 0
-
-
-def test_two_do_not_copy_into_the_same_store(
-    commands: Commands, ran: SchedulerHarness, file: Path
-) -> None:
-    with closing(SqliteStore.open(file)) as target:
-        target.leases.take(None, COPY, str(identity.incarnation()))
-        assert f"held by pid {os.getpid()}" in refused(commands, SOURCE, f"sqlite:///{file}")

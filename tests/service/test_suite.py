@@ -1,30 +1,24 @@
-"""The illustration suite from an access log to the year, and the stream that feeds a first start.
-
-The workers get what the worker kit gives them, over documents that lie in a dictionary.
-"""
+"""The workers of the illustration on the real access log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from synergy.clock import SteppedClock
 from synergy.config import loader
 from synergy.errors import InvalidValue
-from synergy.messaging.message import EventsMessage
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
-from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Documents
 from synergy.storage.row_codec import decoded
 from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
-from synergy.worker import Nothing, Outcome, Processed, Worker, Workplace
+from synergy.worker import Nothing, Outcome, Processed, Worker
 from synergy.worker.task import Sink, Source, Task
 from tests.acceptance.visits import LOG as REAL_LOG
 from tests.acceptance.visits import reported, statistics, visits
@@ -35,14 +29,6 @@ from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator
 from workers.client_monthly_aggregator import ClientMonthlyAggregator
 from workers.client_yearly_aggregator import ClientYearlyAggregator
-from workers.demo_visits import events_between
-from workers.event_stream_generator import (
-    HISTORY,
-    PAUSE,
-    PAUSE_WHILE_FULL,
-    QUEUE_LIMIT,
-    EventStreamGenerator,
-)
 from workers.single_session_worker import SingleSessionWorker
 from workers.site_daily_aggregator import SiteDailyAggregator
 from workers.site_hourly_aggregator import SiteHourlyAggregator
@@ -50,9 +36,18 @@ from workers.site_monthly_aggregator import SiteMonthlyAggregator
 from workers.site_yearly_aggregator import SiteYearlyAggregator
 
 PROJECT = Path(__file__).parents[2]
+Body = Mapping[str, Any]
+
+
 LOG = access_log()
+
+
 START, END = "2015053000", "2015060300"
+
+
 SITE = "semicomplete.com"
+
+
 WORKERS: tuple[type[Worker], ...] = (
     SiteHourlyAggregator,
     SiteDailyAggregator,
@@ -63,6 +58,8 @@ WORKERS: tuple[type[Worker], ...] = (
     ClientYearlyAggregator,
     AlertDailyWorker,
 )
+
+
 FIGURES = tuple(
     f"{noun}_{level}"
     for noun, levels in (
@@ -71,7 +68,6 @@ FIGURES = tuple(
     )
     for level in levels
 )
-Body = Mapping[str, Any]
 
 
 class Shelf:
@@ -172,6 +168,8 @@ REAL_DAYS = {  # visits, page views
     "2015051900": (852, 2795),
     "2015052000": (796, 2483),
 }
+
+
 REAL_YEAR = (3223, 9580, 48_818)
 
 
@@ -290,125 +288,3 @@ def test_sites_that_nobody_owns_are_unassigned(deployment: Deployment) -> None:
     work(deployment, shelf, ClientDailyAggregator, START)
 
     assert [row["client_id"] for row in shelf.of("client_daily")] == ["unassigned"]
-
-
-class Wire:
-    """What the stream writes to: facts, a batch, a queue."""
-
-    def __init__(self, start: str | None) -> None:
-        self.facts = self
-        self.known = {} if start is None else {"timetable.start": start}
-        self.events: list[Body] = []
-        self.depth = 0
-
-    def get(self, name: str) -> str | None:
-        return self.known.get(name)
-
-    def set(self, name: str, value: str) -> None:
-        self.known[name] = value
-
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        yield
-
-    def publish(self, queue: str, messages: Sequence[EventsMessage], _batch: object) -> None:
-        assert queue == "SingleSessionWorker"
-        self.events.extend(event for message in messages for event in message.events)
-
-    def depths(self, _queues: object = None) -> dict[str, int]:
-        return {"SingleSessionWorker": self.depth}
-
-
-NOW = datetime(2026, 11, 21, 6, 30, tzinfo=UTC)
-SECOND = int(NOW.timestamp())
-
-
-def stream(deployment: Deployment, wire: Wire, clock: SteppedClock) -> EventStreamGenerator:
-    process = deployment.processes["EventStreamGenerator"]
-    workplace = Workplace(process, wire, wire, clock, "me", Stop())  # type: ignore[arg-type]
-    return EventStreamGenerator(workplace)
-
-
-def until_done(generator: EventStreamGenerator) -> None:
-    while generator.run_once() != PAUSE:
-        pass
-
-
-def test_the_stream_begins_with_the_last_48_hours(deployment: Deployment) -> None:
-    wire = Wire("2026010100")
-    until_done(stream(deployment, wire, SteppedClock(NOW)))
-
-    assert min(e["at"] for e in wire.events) < SECOND - HISTORY + 600
-    assert wire.events == events_between(SECOND - HISTORY, SECOND)
-
-
-def test_the_stream_does_not_reach_back_before_the_timetable(deployment: Deployment) -> None:
-    wire = Wire("2026112105")
-    until_done(stream(deployment, wire, SteppedClock(NOW)))
-
-    assert wire.events == events_between(SECOND - 90 * 60, SECOND)
-
-
-def test_without_a_timetable_the_stream_waits(deployment: Deployment) -> None:
-    wire, clock = Wire(None), SteppedClock(NOW)
-    generator = stream(deployment, wire, clock)
-    assert generator.run_once() == PAUSE
-    assert wire.events == []
-    wire.set("timetable.start", "2026112106")
-    until_done(generator)
-    assert wire.events == events_between(SECOND - 30 * 60, SECOND)
-
-
-def test_then_events_come_when_their_time_has_come(deployment: Deployment) -> None:
-    wire, clock = Wire("2026112106"), SteppedClock(NOW)
-    generator = stream(deployment, wire, clock)
-    until_done(generator)
-    wire.events.clear()
-    for _ in range(300):
-        clock.advance(1)
-        generator.run_once()
-
-    assert wire.events == events_between(SECOND, SECOND + 300)
-
-
-def test_a_restart_goes_on_from_where_the_stream_was(deployment: Deployment) -> None:
-    wire, clock = Wire("2026112106"), SteppedClock(NOW)
-    until_done(stream(deployment, wire, clock))
-    clock.advance(600)
-    until_done(stream(deployment, wire, clock))
-
-    assert wire.events == events_between(SECOND - 30 * 60, SECOND + 600)
-
-
-def test_a_killed_stream_sends_again_what_it_may_not_have_sent(deployment: Deployment) -> None:
-    wire = Wire("2026112106")
-    until_done(stream(deployment, wire, SteppedClock(NOW)))
-    del wire.known["event_stream.sent_until"]
-    until_done(stream(deployment, wire, SteppedClock(NOW)))
-    once = len(wire.events) // 2
-
-    assert wire.events[:once] == wire.events[once:]
-
-
-def test_a_clock_that_goes_back_sends_nothing_twice(deployment: Deployment) -> None:
-    wire, clock = Wire("2026112106"), SteppedClock(NOW)
-    generator = stream(deployment, wire, clock)
-    until_done(generator)
-    sent = len(wire.events)
-    clock.advance(-600)
-    assert generator.run_once() == PAUSE
-
-    assert len(wire.events) == sent
-
-
-def test_the_stream_waits_for_the_session_workers(deployment: Deployment) -> None:
-    wire = Wire("2026112000")
-    wire.depth = QUEUE_LIMIT + 1
-    assert stream(deployment, wire, SteppedClock(NOW)).run_once() == PAUSE_WHILE_FULL
-    assert wire.events == []
-
-
-def test_a_stopped_stream_ends_at_once(deployment: Deployment) -> None:
-    generator = stream(deployment, Wire("2026112106"), SteppedClock(NOW))
-    generator.workplace.stop.set()
-    generator.start()

@@ -1,0 +1,174 @@
+"""Several agents share deliveries, and take over those of a lost one."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from synergy.agent.deciding.launcher import DELIVERIES
+from synergy.errors import StorageUnavailable
+from synergy.messaging.message import UnitMessage
+from synergy.model.schedule import RunState
+from tests.service.agent_harness import (
+    AgentHarness,
+    Member,
+    answering,
+    once,
+    refused,
+)
+
+
+def test_ten_agents_make_one_delivery_of_one_job(agents):
+    members = [agents.member(f"agent-{n}", receiver=lambda _: None) for n in range(10)]
+    for member in members:
+        member.decide()
+    once(agents)
+    random = Random(1)
+    for _ in range(40):
+        random.shuffle(members)
+        for member in members:
+            member.decide()
+            member.deliver()
+        agents.clock.advance(4)
+        with agents.store.batch() as batch:  # messages come twice as well
+            (run,) = agents.runs()
+            agents.bus.publish(DELIVERIES, [UnitMessage(run.id, 0)], batch)
+    assert sum(len(member.sender.requests) for member in members) == 1
+    assert sum(member.agent.decides for member in members) == 1
+
+
+def test_agents_share_what_there_is_to_send(agents):
+    members = [agents.member(f"agent-{n}", rooms=5, receiver=lambda _: None) for n in range(3)]
+    for number in range(30):
+        once(agents, f"s{number}")
+    for _ in range(15):
+        for member in members:
+            member.decide()
+            member.deliver()
+        agents.clock.advance(4)
+    assert [len(member.sender.requests) for member in members] == [5, 5, 5]
+    keys = [request.key for member in members for request in member.sender.requests]
+    assert len(set(keys)) == 15
+
+
+def lose(agents: AgentHarness, lost: Member, others: list[Member], seconds: int) -> None:
+    """Time passes without the lost agent."""
+    for _ in range(seconds):
+        agents.clock.advance(1)
+        for member in others:
+            member.rest()
+
+
+def test_what_a_lost_agent_held_is_taken_over_once_after_its_lease(agents):
+    lost = agents.member("agent-1", receiver=lambda _: None)
+    others = [agents.member(f"agent-{n}") for n in (2, 3)]
+    for member in [lost, *others]:
+        member.decide()
+    once(agents)
+    lost.rest()
+    (run,) = agents.runs()
+    assert (run.owner, run.attempt) == ("agent-1", 1)
+    lose(agents, lost, others, 17)
+    assert not any(member.sender.requests for member in others)
+    lose(agents, lost, others, 10)
+    requests = [request for member in others for request in member.sender.requests]
+    assert [(request.key, request.attempt) for request in requests] == [(run.id, 2)]
+    assert agents.states() == {RunState.PROCESSED: 1}
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(agents, is_alone):
+    away = agents.member("agent-1")
+    others = [] if is_alone else [agents.member("agent-2", receiver=lambda _: None)]
+    for member in [away, *others]:
+        member.decide()
+    once(agents)
+    away.decide()  # launches and claims it; its other half has not begun to send
+    lose(agents, away, others, 30)
+    away.rest()
+    assert [request.attempt for request in away.sender.requests] == ([1] if is_alone else [])
+    assert [request.attempt for member in others for request in member.sender.requests] == (
+        [] if is_alone else [2]
+    )
+
+
+def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(agents, monkeypatch):
+    once(agents)
+    member = agents.member(rooms=0)
+    member.decide()
+    member.sender.rooms = 9
+    claims = []
+
+    def unanswered(changes):
+        claims.append(changes)
+        raise StorageUnavailable("not within its time")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agents.store.runs, "change", unanswered)
+        with pytest.raises(StorageUnavailable):
+            member.deliver()
+    assert agents.bus.purge(DELIVERIES) == 1  # what would be told of it is told, and in vain
+    assert member.deliver() <= 1
+    assert not member.sender.requests
+    assert agents.store.runs.change(claims[0]) == []
+    agents.clock.advance(1)
+    member.deliver()
+    assert [request.attempt for request in member.sender.requests] == [1]
+    agents.clock.advance(60)
+    member.rest()
+    assert agents.states() == {RunState.PROCESSED: 1}
+
+
+def test_what_a_lost_agent_is_told_afterwards_changes_nothing(agents):
+    lost = agents.member("agent-1", receiver=lambda _: None)
+    other = agents.member("agent-2", receiver=lambda _: None)
+    lost.decide()
+    other.decide()
+    once(agents)
+    lost.rest()
+    lose(agents, lost, [other], 30)
+    assert len(other.sender.requests) == 1
+    lost.sender.receiver = answering(refused(500))
+    lost.sender.answer()
+    lost.deliver()
+    (run,) = agents.runs()
+    assert (run.owner, run.attempt, run.detail.answers) == ("agent-2", 2, ())
+
+
+def test_an_agent_that_is_at_work_keeps_what_it_holds(agents):
+    slow = agents.member("agent-1", receiver=lambda _: None)
+    other = agents.member("agent-2")
+    slow.decide()
+    other.decide()
+    once(agents)
+    slow.rest()
+    lose(agents, slow, [slow, other], 300)
+    assert not other.sender.requests
+    assert len(slow.sender.requests) == 1
+
+
+def test_a_claim_ends_after_half_an_hour_even_if_its_agent_lives(agents):
+    stuck = agents.member("agent-1", receiver=lambda _: None)
+    stuck.decide()
+    once(agents)
+    stuck.rest()
+    assert len(stuck.sender.requests) == 1
+    other = agents.member("agent-2")
+    for _ in range(2000):
+        agents.clock.advance(1)
+        stuck.decide()
+        other.rest()
+    assert len(other.sender.requests) == 1
+    assert agents.states() == {RunState.PROCESSED: 1}
+
+
+def test_an_agent_without_a_members_lease_claims_nothing(agents):
+    once(agents)
+    member = agents.member()
+    member.decide()
+    agents.clock.advance(11)  # its right has ended
+    member.deliver()
+    assert not member.sender.requests
+    member.rest()
+    assert len(member.sender.requests) == 1

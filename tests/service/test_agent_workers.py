@@ -1,0 +1,77 @@
+"""Runs that an agent gives to workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from synergy.commands.runs import RunCommands
+from synergy.model.schedule import RunState
+from synergy.model.unit_of_work import UnitState
+from tests.service.agent_harness import NOW, OPERATOR, work
+
+
+def test_a_worker_carries_a_run_out_and_its_end_is_the_runs(factory):
+    factory.add("export", cron="0 * * * *", process="Export", arguments={"to": "x"})
+    member = factory.member()
+    factory.advance(member, 3600)
+    (run,) = factory.runs()
+    assert (run.state, run.request) == (
+        RunState.LAUNCHED, {"process": "Export", "arguments": {"to": "x"}},
+    )  # fmt: skip
+    assert work(factory, "Export") == 1
+    member.rest()
+    assert factory.states() == {RunState.PROCESSED: 1}
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [(UnitState.NOOP, RunState.NOOP), (UnitState.PROCESSED, RunState.PROCESSED)],
+)
+def test_a_process_triggered_by_hand_ends_as_its_unit(factory, end, state):
+    member = factory.member()
+    member.rest()
+    now = factory.clock.now()
+    process = factory.deployment.freerun()["Export"]
+    commands = RunCommands(factory.store, factory.bus, factory.deployment)
+    commands.trigger_process(process, OPERATOR, now)
+    member.rest()
+    assert work(factory, "Export", end) == 1
+    member.rest()
+    assert factory.states() == {state: 1}
+
+
+def test_a_tick_during_a_run_does_nothing_and_is_on_record(factory):
+    factory.add("export", cron="0 * * * *", process="Export")
+    member = factory.member()
+    factory.advance(member, 7200)
+    assert [run.state for run in factory.runs()] == [RunState.LAUNCHED, RunState.SKIPPED]
+    assert factory.runs()[1].reason == "a run is under way"
+    work(factory, "Export")
+    factory.advance(member, 3600)
+    assert factory.states() == {
+        RunState.PROCESSED: 1, RunState.SKIPPED: 1, RunState.LAUNCHED: 1,
+    }  # fmt: skip
+
+
+def test_a_process_that_is_switched_off_is_not_run(factory):
+    factory.add("export", cron="0 * * * *", process="Export")
+    member = factory.member()
+    factory.store.controls.set_on("Export", False, "me", "", NOW)
+    factory.advance(member, 3600)
+    (run,) = factory.runs()
+    assert (run.state, run.reason) == (RunState.ABORTED, "Export is switched off")
+    factory.store.controls.set_on("Export", True, "me", "", NOW)
+    factory.advance(member, 3600)
+    assert factory.states() == {RunState.ABORTED: 1, RunState.LAUNCHED: 1}
+
+
+def test_a_run_without_its_unit_gets_it(factory):
+    """As if a store without transactions had been cut off between the two."""
+    factory.add("export", cron="0 * * * *", process="Export")
+    create, factory.store.units.create = factory.store.units.create, lambda units, who: []
+    member = factory.member()
+    factory.advance(member, 3600)
+    factory.store.units.create = create
+    assert not factory.store.units.unfinished()
+    factory.advance(member, 61)
+    assert work(factory, "Export") == 1

@@ -1,0 +1,105 @@
+"""`launch.py queue` and `store`."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+from synergy.messaging.message import EventsMessage
+from synergy.storage.sqlite import SqliteStore
+from synergy.supervisor import lock
+from synergy.supervisor.lock import HomeLock
+from tests.service.commands import SESSIONS
+
+
+def nobody_answers(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+
+
+def answer(monkeypatch, text):
+    typed = io.StringIO(text)
+    typed.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdin", typed)
+
+
+def test_queues_are_listed_and_purged_only_when_one_is_sure(commands, deployed, monkeypatch):
+    with deployed.store.batch() as batch:
+        deployed.bus.publish(SESSIONS, [EventsMessage([{}])], batch)
+    queues = {q["name"]: q["waiting"] for q in commands.json("queue", "list")["queues"]}
+    assert queues[SESSIONS] == 1
+    purge = ("queue", "purge", SESSIONS)
+    assert commands.json(*purge, "--dry-run")["dropped"] == 1
+    nobody_answers(monkeypatch)
+    assert commands.run(*purge) == 4
+    assert "--yes" in commands.err
+    answer(monkeypatch, "no\n")
+    assert commands.run(*purge) == 4
+    assert deployed.bus.depths() == {SESSIONS: 1}
+    answer(monkeypatch, f"{SESSIONS}\n")
+    assert commands.run(*purge) == 0
+    assert deployed.bus.depths() == {}
+
+
+def test_dead_messages_are_shown_and_replayed(commands, deployed):
+    deployed.store.messages.bury(SESSIONS, b"\xff\x00 odd", "not JSON", deployed.clock.now())
+    (dead,) = commands.json("queue", "dead")["dead"]
+    assert (dead["queue"], dead["reason"]) == (SESSIONS, "not JSON")
+    assert "not JSON" in commands.ok("queue", "dead")
+    assert commands.json("queue", "list")["dead"] == 1
+    assert commands.json("queue", "replay", "--dry-run")["replayed"] == {SESSIONS: 1}
+    assert commands.json("queue", "replay", str(dead["seq"]))["replayed"] == {SESSIONS: 1}
+    assert deployed.bus.depths() == {SESSIONS: 1}
+    assert "nothing in quarantine" in commands.ok("queue", "replay")
+    deployed.store.messages.bury(SESSIONS, b"x", "odd", deployed.clock.now())
+    assert commands.json("queue", "purge", "--dead", "--yes")["dropped"] == 1
+
+
+def test_a_store_is_made_once(commands):
+    assert commands.json("store", "init", "--dry-run")["made"] is True
+    assert not commands.home.exists()
+    assert commands.json("store", "init")["made"] is True
+    assert commands.json("store", "init")["made"] is False
+    status = commands.json("store", "status")
+    assert (status["engine"], status["location"]) == ("sqlite", str(commands.home / "synergy.db"))
+    assert commands.run("timetable", "show") == 4  # there is a store, but no timetable yet
+
+
+def test_a_store_is_reset_only_when_one_is_sure_and_nothing_runs(commands, monkeypatch):
+    system = commands.open_system()
+    system.schedule()
+    system.store.close()
+    nobody_answers(monkeypatch)
+    assert commands.run("store", "reset") == 4
+    answer(monkeypatch, "yes\n")
+    assert commands.run("store", "reset") == 4
+    assert commands.json("store", "reset", "--dry-run")["reset"] is True
+    held = HomeLock(commands.home)
+    assert held.acquire()
+    try:
+        assert commands.run("store", "reset", "--yes") == 4
+        assert "supervisor stop" in commands.err
+    finally:
+        held.release()
+    assert commands.json("store", "status")["rows"]["journal"] > 0
+    answer(monkeypatch, "reset\n")
+    assert commands.run("store", "reset") == 0
+    assert set(commands.json("store", "status")["rows"].values()) == {0}
+    assert lock.holder(commands.home) is None
+
+
+def test_a_reset_without_a_store_makes_none(commands):
+    assert commands.json("store", "reset", "--yes")["reset"] is False
+    assert not commands.home.exists()
+
+
+def test_a_backup_is_a_store_of_its_own_and_overwrites_nothing(commands, deployed, tmp_path):
+    deployed.schedule()
+    target = tmp_path / "copy.db"
+    assert commands.json("store", "backup", str(target), "--dry-run")["bytes"] is None
+    assert not target.exists()
+    assert commands.json("store", "backup", str(target))["bytes"] > 0
+    copy = SqliteStore.open(target)
+    assert copy.journal.last_seq() == deployed.store.journal.last_seq()
+    copy.close()
+    assert commands.run("store", "backup", str(target)) == 4
+    assert commands.run("store", "backup", str(tmp_path / "no" / "copy.db")) == 2

@@ -1,0 +1,221 @@
+"""Copies of stores that are refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import apsw
+import orjson
+import pytest
+
+from synergy.cli import exits
+from synergy.commands import store_usage
+from synergy.commands.store_copy import State
+from synergy.commands.store_usage import refuse_while_in_use
+from synergy.config.stores import place
+from synergy.errors import Refused
+from synergy.model.box import ObservedProcess
+from synergy.runtime import identity
+from synergy.storage.mongodb import MongoStore
+from synergy.storage.protocol import LogLine, Store
+from synergy.storage.sqlite import SqliteStore
+from tests.contract.operated import an_answer, an_operation
+from tests.contract.scheduled import a_run, a_schedule, an_event
+from tests.records import COPY, everything
+from tests.service.commands import BOX, NOW, Commands
+from tests.service.scheduler_harness import SchedulerHarness
+from tests.service.store_copy_kit import DAY, ELSEWHERE, HOUR, SOURCE, _stop, copy, refused
+
+
+@pytest.fixture
+def ran(deployed: SchedulerHarness) -> SchedulerHarness:
+    """A deployment that has done something of everything, and is stopped."""
+    for hour in range(3):
+        deployed.write("single_session", f"201505180{hour}", hour + 1, key=f"d{hour}")
+    deployed.settle()
+    deployed.write("single_session", "2015051801", 7, key="late")
+    deployed.write("single_session", "2015052010", 1)
+    deployed.advance(30)  # two periods are started over: their units wait for workers
+    (unit, *_) = deployed.units(HOUR, "2015051800")
+    deployed.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", f"{n}") for n in range(3)])
+    deployed.store.controls.set_trigger(HOUR, "every 60", "me", "so", NOW)
+    deployed.store.boxes.assign(BOX, [HOUR, DAY])
+    deployed.store.boxes.report(BOX, [], NOW - timedelta(hours=1))
+    deployed.store.messages.bury(HOUR, b"\xff", "nobody knows", NOW)
+    deployed.store.schedules.create([a_schedule()], "me")
+    deployed.store.runs.create([a_run()], "me")
+    deployed.store.events.append([an_event()])
+    deployed.store.payloads.put(b"{}")
+    deployed.store.operations.accept(an_operation())
+    deployed.store.answers.begin(an_answer())
+    _stop(deployed.store)
+    return deployed
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a new file may be made."""
+    return tmp_path / "copies" / "copy.db"
+
+
+@pytest.fixture
+def mongo(mongodb_url: str) -> Iterator[MongoStore]:
+    """The database that is copied into, opened beside."""
+    with closing(MongoStore.open(mongodb_url)) as store:
+        yield store
+
+
+def test_a_store_is_not_copied_into_itself(
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(commands.home)
+    same = f"sqlite:///{tmp_path}/link/synergy.db"
+    assert "into itself" in refused(commands, SOURCE, same)
+    assert "into itself" in refused(commands, mongodb_url, f"{mongodb_url}?appName=other")
+
+
+@pytest.mark.parametrize(
+    ("url", "at"),
+    [
+        ("mongodb://me:p@B,a:1/db?tls=true", "mongodb://a:1,b:27017/db"),
+        ("mongodb://[::1]/db", "mongodb://[::1]:27017/db"),
+        ("mongodb+srv://me:p@a.example/db", "mongodb+srv://a.example/db"),
+    ],
+)
+def test_a_place_is_told_without_what_is_secret(url: str, at: str) -> None:
+    assert place(url) == at
+
+
+def test_a_target_that_holds_anything_is_refused(
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
+) -> None:
+    mongo.messages.put("q", [b"1"])
+    assert "is not empty" in refused(commands, SOURCE, mongodb_url)
+    assert everything(mongo)["facts"] == []
+
+
+def test_an_unfinished_copy_of_another_store_is_no_target(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
+    with closing(SqliteStore.open(file)) as target:
+        state = State("mongodb://elsewhere/db", "facts", [""])
+        target.facts.set(COPY, orjson.dumps(state).decode())
+    said = refused(commands, SOURCE, f"sqlite:///{file}")
+    assert "unfinished copy of mongodb://elsewhere/db" in said
+
+
+def test_an_unfinished_copy_is_no_source(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
+    state = State("mongodb://elsewhere/db", "facts", [""])
+    ran.store.facts.set(COPY, orjson.dumps(state).decode())
+    assert "unfinished copy of mongodb://elsewhere" in refused(
+        commands, SOURCE, f"sqlite:///{file}"
+    )
+    assert not file.exists()
+
+
+def test_a_source_that_is_not_there_is_not_made(commands: Commands, file: Path) -> None:
+    said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
+    assert "there is no store at" in said
+    assert not commands.home.exists()
+    assert not file.exists()
+
+
+def test_a_newer_target_is_refused(commands: Commands, ran: SchedulerHarness, file: Path) -> None:
+    SqliteStore.open(file).close()
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.pragma("user_version", 99)
+    said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
+    assert "newer Synergy" in said
+
+
+def test_a_newer_database_is_refused(
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
+) -> None:
+    mongo._database["counters"].update_one({"_id": "layout"}, {"$set": {"n": 99}})
+    said = refused(commands, SOURCE, mongodb_url, exits.UNREACHABLE)
+    assert "newer Synergy" in said
+
+
+def test_what_is_no_store_is_wrong_usage(commands: Commands) -> None:
+    said = refused(commands, SOURCE, "mongodb://me:secret@h/a/b", exits.USAGE)
+    assert "mongodb://me:***@h" in said
+    said = refused(commands, "sqlite:///x/", SOURCE, exits.USAGE)
+    assert "expected sqlite:///FILE" in said
+
+
+def test_a_secret_is_never_told(
+    commands: Commands, ran: SchedulerHarness, mongodb_url: str
+) -> None:
+    with_user = mongodb_url.replace("mongodb://", "mongodb://me:secret@")
+    if "@" in mongodb_url:
+        pytest.skip("the server knows users")
+    for argv in (("--dry-run",), (), ("--json",), ("stray", with_user)):
+        commands.run("store", "copy", "--from", SOURCE, "--to", with_user, *argv)
+        assert "secret" not in commands.text
+
+
+def test_a_source_that_a_scheduler_works_with_is_refused(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
+    ran.store.leases.take(None, "scheduler/tree/other", str(identity.incarnation()))
+    said = refused(commands, SOURCE, f"sqlite:///{file}")
+    assert f"scheduler/tree/other is held by pid {os.getpid()}" in said
+    assert not file.exists()
+
+
+def test_a_source_whose_scheduler_was_killed_is_copied(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
+    dead = replace(identity.incarnation(), started=1)
+    ran.store.leases.take(None, "scheduler/tree/other", str(dead))
+    assert copy(commands, SOURCE, f"sqlite:///{file}")["equal"]
+
+
+def test_a_source_with_a_process_that_runs_is_refused(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
+    me = identity.incarnation()
+    seen = ObservedProcess(BOX, HOUR, 1, "running", pid=me.pid, started=me.started, boot_id=me.boot)
+    ran.store.boxes.report(BOX, [seen], NOW)
+    said = refused(commands, SOURCE, f"sqlite:///{file}")
+    assert f"process {HOUR} (pid {me.pid})" in said
+    gone = replace(seen, started=1)
+    ran.store.boxes.report(BOX, [gone], NOW)
+    assert copy(commands, SOURCE, f"sqlite:///{file}")["equal"]
+
+
+def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
+    """How often a store is looked at until it counts as free; `act` is done in the midst."""
+    looks = []
+
+    def pause(_seconds: float) -> None:
+        if len(looks) == 3:
+            act()
+
+    refuse_while_in_use(store, "the store", lambda *look: looks.append(look), pause)
+    return len(looks)
+
+
+def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: SchedulerHarness) -> None:
+    lease = ran.store.leases.take(None, "box/far-away", ELSEWHERE)
+    assert lease is not None
+    assert _looks(ran.store) == store_usage.LOOKS
+    with pytest.raises(Refused, match="box/far-away is held by pid 12 on host far-away"):
+        _looks(ran.store, lambda: ran.store.leases.renew(lease))
+    ran.store.leases.release(lease)
+    assert _looks(ran.store) == 0
+
+
+def test_two_do_not_copy_into_the_same_store(
+    commands: Commands, ran: SchedulerHarness, file: Path
+) -> None:
+    with closing(SqliteStore.open(file)) as target:
+        target.leases.take(None, COPY, str(identity.incarnation()))
+        assert f"held by pid {os.getpid()}" in refused(commands, SOURCE, f"sqlite:///{file}")

@@ -1,0 +1,215 @@
+"""A followed timetable after random courses of events, and under many readers."""
+
+from __future__ import annotations
+
+import random
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from synergy.errors import StorageUnavailable
+from synergy.model.job import JobMove, JobState
+from synergy.names import TIMETABLE_START
+from synergy.queries.timetable import follower as module
+from synergy.queries.timetable.follower import TimetableFollower
+from synergy.storage.sqlite.engine import SqliteStore
+from synergy.timeperiod import Qualifier
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.service.follower_kit import DAY, FIRST, HOUR, Counting, content, following_of, move
+from tests.service.interleavings import HOURS, Play
+from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
+
+
+@pytest.fixture
+def system():
+    """A tree of hours and days that begins on 17 May; now is noon of the 18th."""
+    day, hour = a_process(DAY, DAILY), a_process(HOUR, HOURLY)
+    system = SchedulerHarness(
+        a_deployment({"site": [day, hour]}), now=datetime(2015, 5, 18, 12, 0, tzinfo=UTC)
+    )
+    system.store.facts.set(TIMETABLE_START, "2015051700")
+    return system
+
+
+class Look(Play):
+    """A course of events that is watched by some who look now and then."""
+
+    steps = 120
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.watchers = [
+            TimetableFollower(self.system.store, self.system.deployment, self.system.clock)
+            for _ in range(3)
+        ]
+
+    def _check(self) -> None:
+        super()._check()
+        if self.system.store.facts.get(TIMETABLE_START) is None:
+            return
+        if self.random.random() < 0.05:
+            self.system.store.journal.prune(self.system.clock.now(), self.random.choice([1, 50]))
+            self.seq = max(self.seq, self.system.store.journal.last_seq())
+        if self.random.random() < 0.03:
+            self._skip()
+        for number, watcher in enumerate(self.watchers):
+            if self.random.random() < 1 / (1 + 3 * number):
+                found, expected = watcher.timetable(), self.system.timetable()
+                assert content(found) == content(expected)
+
+    def _skip(self) -> None:
+        hour = self.random.choice(HOURS)
+        self.system.skip("Hour", (hour, hour), OPERATOR, self.system.clock.now())
+
+    def _come_to_rest(self) -> None:
+        """It is not the end that is of interest here."""
+
+    def _compare(self) -> None:
+        """Nor that all is done."""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_after_any_course_of_events_it_is_what_the_rows_hold(seed):
+    Look(seed).run()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_after_any_moves_it_is_what_the_rows_hold(system, seed):
+    """Ranges, generations, stale marks, time forth and back, pages of any length."""
+    dice = random.Random(seed)
+    following = following_of(system)
+    module_page, module.PAGE = module.PAGE, dice.choice([1, 3, 5000])
+    try:
+        for _ in range(60):
+            _any_step(system, dice)
+            if dice.random() < 0.5:
+                assert content(following.timetable()) == content(system.timetable())
+    finally:
+        module.PAGE = module_page
+
+
+def _any_step(system: SchedulerHarness, dice: random.Random) -> None:
+    roll = dice.random()
+    if roll < 0.1:
+        system.clock.advance(dice.choice([600, 3600, 86400, -1800, -7200]))
+    elif roll < 0.13:
+        system.store.journal.prune(system.clock.now() + timedelta(days=9), dice.choice([1, 1000]))
+    elif roll < 0.16:
+        start = system.timetable().start
+        earlier = HOURLY.timeperiod(HOURLY.parse(start) - dice.randint(1, 30))
+        system.timetable_commands.extend(earlier, OPERATOR, system.clock.now())
+    else:
+        _any_move(system, dice)
+
+
+def _any_move(system: SchedulerHarness, dice: random.Random) -> None:
+    place = system.timetable().place(dice.choice([HOUR, DAY]))
+    level = place.level
+    first = dice.randrange(level.start, level.end + 2)
+    last = first + dice.choice([0, 0, 1, 7])
+    before = level.state(first) if level.holds(first) else JobState.EMBRYO
+    is_over = before.is_finished and dice.random() < 0.6
+    is_stale = not is_over and before.is_finished
+    others = [state for state in JobState if state not in (JobState.EMBRYO, before)]
+    after = JobState.EMBRYO if is_over else before if is_stale else dice.choice(others)
+    system.store.jobs.move(
+        [
+            JobMove(
+                place.process.name, place.process.qualifier, first, last, before, after,
+                level.generation(first), "", "test", start_over=is_over, stale=is_stale,
+            )
+        ],
+        system.clock.now(),
+    )  # fmt: skip
+
+
+def test_of_many_who_look_at_once_one_reads_the_rows(system):
+    following, counting, start = following_of(system), Counting(system), threading.Barrier(6)
+
+    def look() -> None:
+        start.wait()
+        following.timetable()
+
+    threads = [threading.Thread(target=look) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counting.reads == [None]
+
+
+class Door:
+    """A lock that tells when somebody comes to it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.came = threading.Semaphore(0)
+
+    def __enter__(self) -> None:
+        self.came.release()
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def test_who_waits_while_a_store_hangs_does_not_wait_for_it_once_more(system):
+    following, door, is_away, asked = following_of(system), Door(), threading.Event(), []
+    following._turns._lock = door
+    load, failures = system.store.jobs.load, []
+
+    def hangs(*_: object) -> None:
+        asked.append(None)
+        is_away.wait()
+        raise StorageUnavailable("away")
+
+    def look() -> None:
+        try:
+            following.timetable()
+        except StorageUnavailable as error:
+            failures.append(str(error))
+
+    system.store.jobs.load = hangs
+    threads = [threading.Thread(target=look) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+        door.came.acquire()
+    is_away.set()
+    for thread in threads:
+        thread.join()
+    assert (len(asked), failures) == (1, ["away"] * 5)
+    system.store.jobs.load = load
+    assert content(following.timetable()) == content(system.timetable())
+
+
+def test_many_may_look_while_others_write(tmp_path):
+    """Each look of a thread shows at least as much as its look before, and in the end all."""
+    hours = 400
+    deployment = a_deployment({"site": [a_process(HOUR, HOURLY)]})
+    now = Qualifier.HOURLY.start(FIRST + hours)
+    system = SchedulerHarness(deployment, now=now, store=SqliteStore.open(tmp_path / "synergy.db"))
+    system.store.facts.set(TIMETABLE_START, "2015051700")
+    following = following_of(system)
+    is_over = threading.Event()
+    shrunk: list[int] = []
+
+    def look() -> None:
+        seen = 0
+        while not is_over.is_set():
+            counts = following.timetable().place(HOUR).level.counts
+            shrunk.extend([seen] * (counts[JobState.PROCESSED] < seen))
+            shrunk.extend([seen] * (sum(counts) != hours + 1))
+            seen = counts[JobState.PROCESSED]
+
+    threads = [threading.Thread(target=look) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for at in range(hours):
+        move(system, at, at, JobState.PROCESSED)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert shrunk == []
+    assert following.timetable().place(HOUR).level.counts[JobState.PROCESSED] == hours
+    assert content(following.timetable()) == content(system.timetable())
