@@ -1,4 +1,4 @@
-"""A client of MX in this process whose requests are carried out where they are made."""
+"""A client of MX that runs the application in this process and thread."""
 
 from __future__ import annotations
 
@@ -11,17 +11,32 @@ from fastapi.testclient import TestClient
 
 
 class Client(TestClient):
-    """What asks MX; as a context manager, with what runs beside MX's handlers.
+    """Sends requests to MX; as a context manager, it also runs MX's background services.
 
-    Without that nothing has to be at work between two requests, so each is an event loop of its
-    own. Starlette's client wakes a thread eight times for each, which takes as long as the answer.
+    Otherwise each request has an event loop of its own, since nothing runs between two requests:
+    Starlette's client wakes a thread eight times for each, which takes as long as the answer.
     """
 
     def __init__(self, app: FastAPI, client: tuple[str, int], **options: Any) -> None:
         super().__init__(app, client=client, raise_server_exceptions=False, **options)
         self._of_threads = self._transport
-        if not _is_in_loop():  # as the thread is that drives a browser
+        if not _is_in_loop():  # the thread that drives a browser has a loop
             self._transport = _AtOnce(app, client)
+
+    def read(self, path: str, status: int = 200) -> Any:
+        """Returns the JSON at a path below `/api/v1`; the answer must have this status."""
+        return _json(self.get(f"/api/v1/{path}"), status)
+
+    def act(self, path: str, body: Any, status: int = 200, **headers: str) -> Any:
+        """Posts JSON to a path below `/api/v1`; returns the JSON of an answer with this status."""
+        return _json(self.post(f"/api/v1/{path}", json=body, headers=headers), status)
+
+    def page(self, path: str, status: int = 200) -> str:
+        """Returns the text of a page."""
+        answer = self.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == status, f"{path}: {answer.text[:300]}"
+        assert answer.headers["content-type"].startswith("text/html")
+        return answer.text
 
     def __enter__(self) -> Self:
         self._transport = self._of_threads
@@ -36,12 +51,17 @@ def _is_in_loop() -> bool:
     return True
 
 
+def _json(answer: httpx2.Response, status: int) -> Any:
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
 class _AtOnce(httpx2.BaseTransport):
     def __init__(self, app: FastAPI, client: tuple[str, int]) -> None:
         self._inner = httpx2.ASGITransport(app, raise_app_exceptions=False, client=client)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        request.read()  # what comes bit by bit, too
+        request.read()  # also a body that is sent in chunks
         return asyncio.run(self._ask(request))
 
     async def _ask(self, request: httpx2.Request) -> httpx2.Response:

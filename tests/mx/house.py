@@ -81,6 +81,11 @@ class House:
         return client
 
 
+def cookies_of(answer) -> dict[str, str]:
+    """The cookies that an answer sets, with their attributes."""
+    return dict(each.split("=", 1) for each in answer.headers.get_list("set-cookie"))
+
+
 def csrf_of_form(client: Client, path: str = "/login") -> str:
     """The secret in the form of a page."""
     text = client.get(path).text

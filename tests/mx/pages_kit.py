@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urldefrag
 
@@ -61,6 +63,26 @@ def get(client: Client, path: str) -> Page:
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code == 200, f"{path}: {answer.text[:300]}"
     return Page(answer.text)
+
+
+def rows(text: str) -> list[list[str]]:
+    """The texts of the cells of all tables, row by row."""
+    bodies = re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
+    found = re.findall(r"<tr>(.*?)</tr>", "".join(bodies), re.DOTALL)
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in found]
+    return [list(map(plain, row)) for row in cells]
+
+
+def plain(markup: str) -> str:
+    """The text without markup."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
+def pager(text: str) -> dict[str, str]:
+    """The addresses of the neighbouring pages by label."""
+    pagers = re.findall(r'<nav class="pager".*?</nav>', text, re.DOTALL)
+    found = re.findall(r'href="([^"]*)"[^>]*>([^<]*)<', "".join(pagers))
+    return {label: unescape(href) for href, label in found}
 
 
 def of_all_kinds() -> Deployment:

@@ -60,7 +60,7 @@ def done(audits):
     return audits.standing()
 
 
-def test_one_audit_at_a_time_is_under_way_and_says_how_far_it_is(maker, audits):
+def test_one_audit_runs_at_a_time_and_reports_progress(maker, audits):
     assert audits.standing().is_running
     assert maker.asked.acquire(timeout=10)
     for standing in (audits.begin(), audits.standing()):
@@ -92,7 +92,7 @@ def test_the_result_is_remembered_until_it_is_old(maker, audits, world):
     assert done(audits).result.audit.expected == 2
 
 
-def test_what_is_not_accounted_for_is_looked_at_again_soon(maker, audits, world):
+def test_an_audit_with_unexplained_periods_is_repeated_soon(maker, audits, world):
     maker.unexplained = (Unexplained("SiteHourly", "2015051700", "processed", "late"),)
     made_once(maker, audits)
     world.clock.advance(SOON)
@@ -102,7 +102,7 @@ def test_what_is_not_accounted_for_is_looked_at_again_soon(maker, audits, world)
     maker.going_on.set()
 
 
-def test_one_that_takes_long_is_made_less_often(maker, audits, world):
+def test_a_long_audit_is_made_less_often(maker, audits, world):
     maker.lasts = 60.0
     assert made_once(maker, audits).result.took == 60.0
     world.clock.advance(PAUSE * 60)
@@ -111,7 +111,7 @@ def test_one_that_takes_long_is_made_less_often(maker, audits, world):
     assert audits.standing().is_running
 
 
-def test_one_that_fails_says_why_and_is_not_begun_again_at_once(maker, audits):
+def test_a_failed_audit_says_why_and_is_not_repeated_at_once(maker, audits):
     maker.error = StorageUnavailable("/srv/synergy.db is locked")
     maker.going_on.set()
     audits.begin()
@@ -120,7 +120,7 @@ def test_one_that_fails_says_why_and_is_not_begun_again_at_once(maker, audits):
     assert not standing.is_running
 
 
-def test_closing_breaks_off_the_audit_under_way(maker, audits):
+def test_stopping_breaks_the_audit_off(maker, audits):
     audits.begin()
     assert maker.asked.acquire(timeout=10)
     audits.stop()
@@ -142,7 +142,7 @@ def test_the_audit_of_a_small_timetable_is_answered_at_once(world, client):
     assert result["at"] == "2015-05-20T12:00:00Z"
 
 
-def test_a_fresh_one_is_made_when_it_is_asked_for(world, client):
+def test_a_fresh_audit_is_made_on_request(world, client):
     world.schedule()
     client.get(AT)
     world.clock.advance(30)
@@ -150,7 +150,7 @@ def test_a_fresh_one_is_made_when_it_is_asked_for(world, client):
     assert client.get(f"{AT}?fresh=true").json()["result"]["at"] == "2015-05-20T12:00:30Z"
 
 
-def test_what_is_not_accounted_for_is_named(world, client):
+def test_unexplained_periods_are_named(world, client):
     world.store.facts.set(TIMETABLE_START, "2015051700")
     day, before, after = DAILY.parse("2015051700"), JobState.EMBRYO, JobState.PROCESSED
     world.store.jobs.move(
@@ -170,10 +170,3 @@ def test_a_timetable_without_start_says_so(client):
     answer = client.get(AT)
     assert answer.json()["result"] is None
     assert "has no start yet" in answer.json()["failure"]
-
-
-def test_an_audit_changes_nothing_in_the_store(world, client):
-    world.schedule()
-    before = world.store.journal.last_seq(), world.store.facts.get("timetable.start")
-    client.get(f"{AT}?fresh=true")
-    assert (world.store.journal.last_seq(), world.store.facts.get("timetable.start")) == before

@@ -23,7 +23,7 @@ def world(world):
     return world
 
 
-def test_a_box_shows_what_was_seen_there_and_what_memory_it_takes(world, client):
+def test_a_box_shows_its_processes_memory_and_silence(world, client):
     world.clock.advance(3)
     (box,) = client.get(AT).json()["items"]
     assert (box["id"], box["age"], box["is_silent"]) == ("box-1", 3.0, False)
@@ -38,12 +38,8 @@ def test_a_box_shows_what_was_seen_there_and_what_memory_it_takes(world, client)
         "restarts": 2,
         "memory": 4096,
     }
-
-
-def test_a_box_that_does_not_report_any_more_is_silent(world, client):
-    world.clock.advance(SILENT_AFTER.total_seconds() + 1)
-    (box,) = client.get(AT).json()["items"]
-    assert box["is_silent"]
+    world.clock.advance(SILENT_AFTER.total_seconds())
+    assert client.read("boxes")["items"][0]["is_silent"]
 
 
 def test_a_process_is_switched_off_on_a_box_with_the_acting_person(world, client):
@@ -58,7 +54,7 @@ def test_a_process_is_switched_off_on_a_box_with_the_acting_person(world, client
     assert entry.why == "on box box-1; memory"
 
 
-def test_a_dry_run_and_what_is_so_already_touch_nothing(world, client):
+def test_a_dry_run_or_no_change_touches_nothing(world, client):
     dry = client.put(PLACE, json={"is_on": False, "dry_run": True}).json()
     assert (dry["dry_run"], dry["count"]) == (True, 1)
     assert client.put(PLACE, json={"is_on": True}).json()["touched"] == []
@@ -76,10 +72,6 @@ def test_a_dry_run_and_what_is_so_already_touch_nothing(world, client):
         (PLACE, {"is_on": 1}, 422),
     ],
 )
-def test_what_is_not_there_or_makes_no_sense_is_refused(client, path, body, status):
+def test_unknown_or_invalid_switches_are_refused(client, path, body, status):
     assert client.put(path, json=body).status_code == status
-
-
-def test_a_process_that_is_not_on_the_box_is_not_shown(client):
-    assert client.get(f"{AT}/box-1/processes/Siteyearly").status_code == 404
-    assert client.get(f"{AT}/box-9/processes/Sitehourly").status_code == 404
+    assert client.get(path).status_code == (200 if status == 422 else status)

@@ -46,7 +46,7 @@ def test_a_dry_run_takes_nothing(shop):
     assert shop.get("/events")["items"] == []
 
 
-def test_an_event_says_who_listens_and_which_run_came_of_it(shop):
+def test_an_event_names_its_schedules_and_runs(shop):
     shop.create(
         {
             "name": "after", "process": "Report", "enabled": True,
@@ -71,46 +71,23 @@ WRONG = [
     (without("eventTimestamp"), "eventTimestamp"),
     (without("eventResourceId"), "eventResourceId"),
     ({**GOOD, "eventType": "FOLDER"}, "eventType"),
-    ({**GOOD, "eventType": 7}, "eventType"),
     ({**GOOD, "eventType": None}, "eventType"),
     ({**GOOD, "eventTimestamp": 1432123140}, "eventTimestamp"),
     ({**GOOD, "eventTimestamp": "2015-05-20"}, "eventTimestamp"),
-    ({**GOOD, "eventTimestamp": "yesterday"}, "eventTimestamp"),
     ({**GOOD, "eventTimestamp": "2015-02-30T00:00:00Z"}, "eventTimestamp"),
     ({**GOOD, "eventResourceId": ""}, "eventResourceId"),
-    ({**GOOD, "eventResourceId": "  "}, "eventResourceId"),
     ({**GOOD, "eventResourceId": "a\nb"}, "eventResourceId"),
     ({**GOOD, "eventResourceId": "x" * 2049}, "eventResourceId"),
-    ({**GOOD, "eventResourceId": ["/d"]}, "eventResourceId"),
     ({**GOOD, "partitions": 0}, "partitions"),
     ({**GOOD, "partitions": True}, "partitions"),
-    ({**GOOD, "partitions": "3"}, "partitions"),
     ({**GOOD, "id": 5}, "id"),
     ({**GOOD, "eventBody": {}}, "eventBody"),
 ]
 
 
 @pytest.mark.parametrize(("body", "field"), WRONG)
-def test_what_is_missing_or_malformed_is_refused_with_its_field(shop, body, field):
+def test_a_missing_or_malformed_field_is_named(shop, body, field):
     answer = shop.client.post(EVENTS, json=body)
     assert answer.status_code == 422
     assert {mistake["where"] for mistake in answer.json()["errors"]} == {f"body.{field}"}
     assert shop.get("/events")["items"] == []
-
-
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_what_is_not_json_is_not_taken(shop, kind):
-    headers = {"Content-Type": kind} if kind else {}
-    answer = shop.client.post(EVENTS, content=b'{"eventType": "FILE"}', headers=headers)
-    assert answer.status_code == 415
-    assert shop.get("/events")["items"] == []
-
-
-def test_events_come_by_pages_newest_first(shop):
-    for number in range(3):
-        shop.client.post(EVENTS, json={**GOOD, "id": f"e{number}"})
-    first = shop.get("/events?limit=2")
-    assert [event["id"] for event in first["items"]] == ["e2", "e1"]
-    second = shop.get(f"/events?limit=2&cursor={first['next']}")
-    assert [event["id"] for event in second["items"]] == ["e0"]
-    assert second["next"] is None

@@ -19,14 +19,14 @@ def world(worlds):
     return world
 
 
-def test_it_is_shown_who_leads_it_and_what_is_unfinished(client):
+def test_the_collector_shows_its_leader_and_unfinished_units(client):
     seen = client.get(AT).json()
     assert seen["is_led"] is True
     assert seen["units"]["Sitehourly"] == {"requested": 8}  # max_active
     assert seen["runs"] == []
 
 
-def test_a_run_is_asked_for_and_the_answer_says_what_it_will_do(world, client):
+def test_a_requested_run_says_what_it_will_do(world, client):
     world.clock.advance(100)  # what was said lately is not said again
     body = {"flush": True, "reason": "lost messages"}
     answer = client.post(f"{AT}/run", json=body).json()
@@ -46,7 +46,7 @@ def test_a_run_may_be_for_one_process(client):
     assert {one["process"] for one in touched} == {"Sitehourly"}
 
 
-def test_a_dry_run_asks_nobody(world, client):
+def test_a_dry_run_changes_nothing(world, client):
     before = world.store.journal.last_seq()
     answer = client.post(f"{AT}/run", json={"flush": True, "dry_run": True})
     assert answer.json()["count"] > 8

@@ -24,7 +24,7 @@ from synergy.mx.error_responses import ErrorMiddleware
 from synergy.mx.idempotency import LONGEST_BODY, Idempotency
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_threads, open_store
-from tests.mx.test_operations import of_a_dead_process
+from tests.mx.operations_kit import of_a_dead_process
 from tests.service.faults import Died, FaultyStore
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -95,7 +95,7 @@ def service(store: Store) -> Service:
 # Again
 
 
-def test_the_same_request_is_acted_on_once_and_answered_the_same(service: Service) -> None:
+def test_the_same_request_is_acted_on_once_and_answered_the_same(service):
     first, again = service.post(), service.post()
     assert service.asked == [("/api/v1/x", b"{}")]
     assert (again.status_code, again.text) == (201, "answer 1") == (first.status_code, first.text)
@@ -105,11 +105,11 @@ def test_the_same_request_is_acted_on_once_and_answered_the_same(service: Servic
     assert "x-more" not in again.headers
 
 
-def test_without_a_key_everything_is_acted_on(service: Service) -> None:
+def test_without_a_key_every_request_acts(service):
     assert {service.post(None).text, service.post(None).text} == {"answer 1", "answer 2"}
 
 
-def test_other_methods_and_pages_have_no_keys(service: Service) -> None:
+def test_other_methods_and_pages_have_no_keys(service):
     for _ in range(2):
         service.ask("PUT", {KEY: "k"})
         service.ask("GET", {KEY: "not one word"})
@@ -117,13 +117,13 @@ def test_other_methods_and_pages_have_no_keys(service: Service) -> None:
     assert len(service.asked) == 6
 
 
-def test_who_does_not_say_who_he_is_is_left_to_others(service: Service) -> None:
+def test_unauthenticated_requests_have_no_keys(service):
     service.post(who="?")
     service.post(who="?")
     assert len(service.asked) == 2
 
 
-def test_an_answer_is_given_again_for_a_day(service: Service) -> None:
+def test_an_answer_is_given_again_for_a_day(service):
     service.post()
     service.clock.advance(24 * 3600 - 1)
     assert service.post().text == "answer 1"
@@ -132,7 +132,7 @@ def test_an_answer_is_given_again_for_a_day(service: Service) -> None:
     assert service.post(body='{"other": 1}').text == "answer 2"
 
 
-def test_another_mx_gives_the_same_answer(store: Store, service: Service) -> None:
+def test_another_mx_gives_the_same_answer(store, service):
     service.post()
     other = Service(store, "mx-2")
     assert other.post().text == "answer 1"
@@ -140,7 +140,7 @@ def test_another_mx_gives_the_same_answer(store: Store, service: Service) -> Non
 
 
 @pytest.mark.parametrize("body", [b"", bytes(range(256)), "é東京".encode()])
-def test_bodies_are_given_again_byte_for_byte(service: Service, body: bytes) -> None:
+def test_bodies_are_given_again_byte_for_byte(service, body):
     service.act = lambda: Response(body, media_type="application/x")
     service.post()
     assert service.post().content == body
@@ -159,9 +159,7 @@ def test_bodies_are_given_again_byte_for_byte(service: Service, body: bytes) -> 
         {"path": "/api/v1/x%7B", "body": "}"},
     ],
 )
-def test_another_request_under_the_same_key_is_refused(
-    service: Service, other: dict[str, str]
-) -> None:
+def test_another_request_under_the_same_key_is_refused(service, other):
     service.post()
     refused = service.post(**other)
     assert refused.status_code == 422
@@ -171,7 +169,7 @@ def test_another_request_under_the_same_key_is_refused(
     assert service.post().text == "answer 1"
 
 
-def test_other_keys_and_other_people_are_answered_on_their_own(service: Service) -> None:
+def test_each_user_has_keys_of_their_own(service):
     asked = [("k", "jo"), ("K", "jo"), ("k", "mo"), ("k", ""), ("k2", "")]
     for n, (key, who) in enumerate(asked, 1):
         assert service.post(key, who=who, body=f"{n}").text == f"answer {n}"
@@ -181,7 +179,7 @@ def test_other_keys_and_other_people_are_answered_on_their_own(service: Service)
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "a\tb", "é", "k" * 256, "a\x7f"])
-def test_what_is_no_key_is_refused(service: Service, key: str) -> None:
+def test_an_invalid_key_is_refused(service, key):
     answer = service.ask("POST", [(KEY, key.encode("latin-1"))])
     assert answer.status_code == 422
     assert KEY in answer.json()["detail"]
@@ -189,11 +187,11 @@ def test_what_is_no_key_is_refused(service: Service, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["a", "k" * 255, "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~\\"])
-def test_what_is_visible_is_a_key(service: Service, key: str) -> None:
+def test_visible_characters_make_a_key(service, key):
     assert [service.post(key).text for _ in range(2)] == ["answer 1", "answer 1"]
 
 
-def test_two_keys_are_none(service: Service) -> None:
+def test_two_keys_are_refused(service):
     answer = service.ask("POST", [(KEY, "a"), (KEY, "b")])
     assert answer.status_code == 422
 
@@ -202,14 +200,14 @@ def test_two_keys_are_none(service: Service) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 202, 204, 400, 404, 409, 422])
-def test_answers_to_what_was_asked_are_kept(service: Service, status: int) -> None:
+def test_final_answers_are_kept(service, status):
     service.act = lambda: Response(status_code=status)
     assert [service.post().status_code for _ in range(2)] == [status] * 2
     assert len(service.asked) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 408, 413, 415, 429, 500, 503])
-def test_other_answers_leave_the_key_free(service: Service, status: int) -> None:
+def test_other_answers_leave_the_key_free(service, status):
     service.act = lambda: Response(status_code=status)
     assert service.post().status_code == status
     service.act = lambda: Response("now", 200)
@@ -218,7 +216,7 @@ def test_other_answers_leave_the_key_free(service: Service, status: int) -> None
 
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), InvalidValue("x"), StorageUnavailable("x")])
-def test_what_is_raised_leaves_the_key_free(service: Service, error: Exception) -> None:
+def test_an_error_leaves_the_key_free(service, error):
     def fail() -> Response:
         raise error
 
@@ -228,7 +226,7 @@ def test_what_is_raised_leaves_the_key_free(service: Service, error: Exception) 
     assert service.post().text == "answer 2"
 
 
-def test_of_an_answer_that_is_too_long_only_the_status_is_kept(service: Service) -> None:
+def test_only_the_status_of_a_long_answer_is_kept(service):
     service.act = lambda: Response("x" * LONGEST_BODY, 201, {"Location": "/x/1"})
     service.post("longest")
     assert len(service.post("longest").text) == LONGEST_BODY
@@ -244,7 +242,7 @@ def test_of_an_answer_that_is_too_long_only_the_status_is_kept(service: Service)
 # At once, and after a death
 
 
-def test_while_it_is_acted_on_the_same_request_is_put_off(service: Service) -> None:
+def test_the_same_request_waits_while_the_first_acts(service):
     has_begun, may_end = threading.Event(), threading.Event()
 
     def act() -> Response:
@@ -266,7 +264,7 @@ def test_while_it_is_acted_on_the_same_request_is_put_off(service: Service) -> N
     assert len(service.asked) == 1
 
 
-def test_of_many_at_once_one_acts(tmp_path) -> None:
+def test_one_of_many_concurrent_requests_acts(tmp_path):
     with closing(open_store(f"sqlite:{tmp_path / 'synergy.db'}")) as store:
         service = Service(store)
         answers = in_threads(8, lambda _: service.post())
@@ -288,15 +286,13 @@ def begin(store: Store, owner: str, key: str = "k") -> str:
     return key
 
 
-def test_of_one_who_died_the_key_is_taken_over(store: Store, service: Service) -> None:
+def test_the_key_of_a_dead_process_is_taken_over(store, service):
     begin(store, of_a_dead_process())
     assert service.post(body="other").status_code == 422
     assert [service.post().text for _ in range(2)] == ["answer 1", "answer 1"]
 
 
-def test_of_one_who_may_be_alive_it_is_taken_over_when_nobody_waits_so_long(
-    store: Store, service: Service
-) -> None:
+def test_the_key_of_another_host_is_taken_over_after_ten_minutes(store, service):
     begin(store, "elsewhere")
     service.clock.advance(599)
     assert service.post().status_code == 409
@@ -304,9 +300,7 @@ def test_of_one_who_may_be_alive_it_is_taken_over_when_nobody_waits_so_long(
     assert service.post().text == "answer 1"
 
 
-def test_who_is_late_does_not_overwrite_the_answer_of_the_other(
-    store: Store, service: Service
-) -> None:
+def test_a_late_answer_does_not_overwrite_the_kept_one(store, service):
     other = Service(store, "mx-2")
     other.clock.advance(600)
 
@@ -322,7 +316,7 @@ def test_who_is_late_does_not_overwrite_the_answer_of_the_other(
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("call", [1, 2])
-def test_whenever_mx_dies_the_next_one_answers(store: Store, call: int, is_late: bool) -> None:
+def test_the_next_mx_answers_after_a_crash_at_any_call(store, call, is_late):
     """Within the first call of the store it begins, within the second it keeps."""
     faulty = FaultyStore(store, call, Died)
     faulty.is_late = is_late
@@ -336,7 +330,7 @@ def test_whenever_mx_dies_the_next_one_answers(store: Store, call: int, is_late:
     assert len(first.asked) + len(other.asked) == (2 if (call, is_late) == (2, False) else 1)
 
 
-def test_a_store_that_is_away_is_told_and_nothing_is_done(store: Store) -> None:
+def test_without_the_store_nothing_is_done(store):
     service = Service(FaultyStore(store, 1, StorageUnavailable))
     assert service.post().status_code == 503
     assert service.asked == []
@@ -363,9 +357,7 @@ class Away:
 
 
 @pytest.mark.parametrize("is_acted", [True, False])
-def test_a_store_that_goes_away_while_it_is_acted_on_locks_no_key(
-    store: Store, is_acted: bool
-) -> None:
+def test_a_store_lost_during_the_action_locks_no_key(store, is_acted):
     """What was done is not done again, and what was not done can be, as soon as it is back."""
     away = Away(store)
     service = Service(away)
@@ -391,7 +383,7 @@ def test_a_store_that_goes_away_while_it_is_acted_on_locks_no_key(
 EVENT = {"eventType": "FILE", "eventTimestamp": "2026-11-21T12:00:00Z", "eventResourceId": "/a"}
 
 
-def test_an_event_that_is_told_twice_came_once(client, world) -> None:
+def test_an_event_sent_twice_is_stored_once(client, world):
     first, again = (
         client.post("/api/v1/events", json=EVENT, headers={KEY: "k-1"}) for _ in range(2)
     )
@@ -402,16 +394,7 @@ def test_an_event_that_is_told_twice_came_once(client, world) -> None:
     assert again.headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_dry_run_is_answered_again_as_well(client) -> None:
-    body = {**EVENT, "dry_run": True}
-    first = client.post("/api/v1/events", json=body, headers={KEY: "k-1"})
-    again = client.post("/api/v1/events", json=body, headers={KEY: "k-1"})
-    assert again.json() == first.json()
-    assert again.headers[REPLAYED] == "true"
-    assert client.post("/api/v1/events", json=EVENT, headers={KEY: "k-1"}).status_code == 422
-
-
-def test_openapi_says_so_of_every_post(client) -> None:
+def test_openapi_declares_the_key_of_every_post(client):
     paths = client.get("/api/openapi.json").json()["paths"]
     posts = [found["post"] for found in paths.values() if "post" in found]
     assert posts

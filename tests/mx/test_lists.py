@@ -1,4 +1,4 @@
-"""Every list by REST comes in pages, which together hold what the list holds."""
+"""Every list by REST comes in pages that together hold all its items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def client(worlds, tmp_path, monkeypatch):
 
 
 def lists(client):
-    """The paths of all lists, by what OpenAPI says: path -> names of its parameters."""
+    """The paths of all lists by OpenAPI, with the names of their parameters."""
     told = client.get("/api/openapi.json").json()
     found = {}
     for path, operations in told["paths"].items():
@@ -43,13 +43,13 @@ def pages(client, path, limit):
         cursor = {"cursor": page["next"]}
 
 
-def test_each_takes_a_limit_and_a_cursor(client):
+def test_every_list_takes_a_limit_and_a_cursor(client):
     found = lists(client)
     assert len(found) >= 16
     assert [path for path, names in found.items() if not {"limit", "cursor"} <= names] == []
 
 
-def test_the_pages_of_each_hold_what_it_holds(client):
+def test_the_pages_of_a_list_hold_all_its_items(client):
     schedule = client.get("/api/v1/schedules").json()["items"][0]["name"]
     with_some = set()
     for path in lists(client):
@@ -61,12 +61,18 @@ def test_the_pages_of_each_hold_what_it_holds(client):
     assert lists_of_some <= with_some
 
 
-@pytest.mark.parametrize("name", ["processes", "boxes", "trees", "queues", "logs", "runs/dead"])
-@pytest.mark.parametrize("wrong", ["limit=0", "limit=1001", "cursor=x", "cursor=-1", "cursor="])
-def test_what_is_no_limit_or_cursor_is_refused(client, name, wrong):
-    answer = client.get(f"/api/v1/{name}?{wrong}")
-    assert answer.status_code == 422
-    assert answer.headers["content-type"] == "application/problem+json"
+@pytest.mark.parametrize("wrong", ["limit=0", "limit=1001", "limit=x"])
+def test_every_list_refuses_an_invalid_limit(client, wrong):
+    for path in lists(client):
+        answer = client.get(f"{path.replace('{name}', 'nightly')}?{wrong}")
+        assert answer.status_code == 422, path
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("name", ["boxes", "logs", "queues/dead", "runs/dead", "journal", "units"])
+@pytest.mark.parametrize("cursor", ["x", "-1", "1.5", "\u0661", ""])
+def test_a_cursor_of_numbers_is_a_whole_number(client, name, cursor):
+    client.read(f"{name}?cursor={cursor}", 422)
 
 
 def test_a_page_behind_the_end_is_empty(client):

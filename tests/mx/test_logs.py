@@ -1,9 +1,7 @@
-"""Log files by REST and as pages: read in parts, however they are cut, rotated and named."""
+"""Log files by REST: read in parts, however they are cut and rotated."""
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 
 import orjson
@@ -50,9 +48,7 @@ def small_blocks(monkeypatch):
 
 
 def read(client, query="", name=NAME):
-    answer = client.get(f"{AT}/{name}?{query}")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return client.read(f"logs/{name}?{query}")
 
 
 def numbers(answer):
@@ -125,7 +121,7 @@ def test_a_line_without_end_in_an_old_part_is_a_line(client, logs):
     assert [one["message"] for one in read(client)["items"]] == ["line 1", "killed here", "line 3"]
 
 
-def test_what_is_written_later_is_read_from_where_it_was(client, logs):
+def test_new_lines_are_read_from_the_last_position(client, logs):
     path = logs / f"{NAME}.log"
     write(path, line(1))
     for number in range(2, 6):
@@ -135,7 +131,7 @@ def test_what_is_written_later_is_read_from_where_it_was(client, logs):
         assert (numbers(answer), answer["total"]) == ([number], number)
 
 
-def test_parts_that_begin_alike_are_told_apart(client, logs, small_blocks):
+def test_parts_with_equal_beginnings_are_distinguished(client, logs, small_blocks):
     write(logs / f"{NAME}.log.1", line(1), *map(line, range(2, 101)))
     write(logs / f"{NAME}.log", line(1), *map(line, range(102, 120)))
     for _ in range(2):
@@ -189,16 +185,15 @@ def test_a_line_longer_than_a_block_is_one(client, logs, small_blocks):
     assert read(client, "after=1&limit=1")["items"][0]["more"] == {"text": "x" * 3000}
 
 
-def test_what_has_no_end_of_line_is_cut(client, logs, small_blocks):
+def test_a_line_without_end_is_cut(client, logs, small_blocks):
     write(logs / f"{NAME}.log", b"x" * 9000, b"\n", line(2))
     lengths = [len(one["message"]) for one in read(client)["items"]]
     assert lengths == [4000, 4000, 1000, len("line 2")]
 
 
-def test_one_look_goes_through_so_much_and_says_where_to_go_on(client, logs, monkeypatch):
-    write(
-        logs / f"{NAME}.log", *(line(n, "error" if n in (1, 90) else "info") for n in range(1, 101))
-    )
+def test_one_request_searches_a_bounded_part_and_says_where_to_continue(client, logs, monkeypatch):
+    levels = {1: "error", 90: "error"}
+    write(logs / f"{NAME}.log", *(line(n, levels.get(n, "info")) for n in range(1, 101)))
     monkeypatch.setattr(lines, "MOST_SEARCHED", 10 * len(line(1)))
     answer = read(client, "level=error&after=1")
     assert answer["items"] == []
@@ -263,186 +258,13 @@ def test_any_other_line_is_its_text(client, logs, raw, message):
 @pytest.mark.parametrize(
     "raw", [b'{"message": 1e999, "n": -1e999}', b'{"message": {"a": 1}, "level": 7}']
 )
-def test_a_line_that_nobody_should_write_is_answered(client, logs, raw):
+def test_an_odd_line_is_answered(client, logs, raw):
     write(logs / f"{NAME}.log", raw + b"\n")
     assert len(read(client)["items"]) == 1
 
 
-def test_text_is_found_as_people_write_it(client, logs):
+def test_text_is_found_in_any_case_and_quoting(client, logs):
     write(logs / f"{NAME}.log", line(1, text='said "no"\n'), line(2, text="ÄRGER"), line(3))
     assert numbers(read(client, 'q=said+"no"')) == [1]
     assert numbers(read(client, "q=ärger")) == [2]
     assert numbers(read(client, "q=%C3%A4rger&level=info")) == [2]
-
-
-# Which logs there are
-
-
-def test_logs_are_listed_with_all_their_parts(client, rotated):
-    write(rotated / "supervisor.log", b"x\n")
-    write(rotated / "Sitehourly.2.log", line(1))  # there is only one instance
-    write(rotated / "Other.log", line(1))
-    os.utime(rotated / f"{NAME}.log", (0, 1432123200))
-    os.utime(rotated / f"{NAME}.log.1", (0, 1432123100))
-    os.utime(rotated / f"{NAME}.log.2", (0, 1432123000))
-    found = client.get(AT).json()
-    size = len(
-        b"".join(
-            [
-                line(1),
-                line(2, "error"),
-                line(3),
-                line(4),
-                line(5, "warning"),
-                line(6),
-                line(7, "error"),
-            ]
-        )
-    )
-    assert [one["name"] for one in found["items"]] == [NAME, "supervisor"]
-    assert found["items"][0] == {
-        "name": NAME,
-        "process": NAME,
-        "instance": 1,
-        "size": size,
-        "parts": 3,
-        "modified": "2015-05-20T12:00:00Z",
-    }
-
-
-def test_a_log_is_downloaded_as_it_lies_there(client, rotated):
-    answer = client.get(f"{AT}/{NAME}?format=text&q=ignored")
-    parts = [(rotated / f"{NAME}.log{end}").read_bytes() for end in (".2", ".1", "")]
-    assert answer.content == b"".join(parts)
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert answer.headers["content-disposition"] == f'attachment; filename="{NAME}.log"'
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "..%2f..%2fetc%2fpasswd", "%2e%2e", "%2e%2e%2fsecret", "%2e", "Sitehourly.log", "%00",
-        "Sitehourly%00", "sitehourly", "Sitehourly%2f..%2f..%2fsecret", "Sitehourly.2",
-        "Sitehourly.1", "x" * 300, "%ff", "Sitehourly%0d%0aX-Evil:%201", "%3Cscript%3E", "logs",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("place", [AT, "/logs"])
-def test_no_name_from_outside_is_a_path(client, rotated, name, place):
-    (rotated.parent / "secret").write_text("top secret")
-    (rotated / "secret.log").write_text("top secret")
-    for path in (f"{place}/{name}", f"{place}/{name}?format=text", f"{place}/{name}/matches?q=x"):
-        answer = client.get(path, follow_redirects=False)
-        assert answer.status_code in (404, 307), path
-        assert "top secret" not in answer.text
-        assert "X-Evil" not in answer.headers
-
-
-def test_very_long_names_are_refused(client, rotated):
-    assert client.get(f"{AT}/{'x' * 301}").status_code == 422
-
-
-@pytest.mark.parametrize("part", ["", ".1"])
-def test_links_are_not_followed(client, logs, part):
-    (logs.parent / "secret").write_text("top secret\n")
-    (logs / f"{NAME}.log{part}").symlink_to(logs.parent / "secret")
-    assert client.get(f"{AT}/{NAME}").status_code == 404
-    assert client.get(AT).json()["items"] == []
-
-
-def test_what_is_no_plain_file_is_not_read(client, logs):
-    os.mkfifo(logs / f"{NAME}.log")
-    (logs / f"{NAME}.log.1").mkdir()
-    assert client.get(f"{AT}/{NAME}").status_code == 404
-    assert client.get(f"{AT}/{NAME}?format=text").status_code == 404
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "after=1&before=2", "after=-1", "before=0", "after=x", "after=1e3", "limit=0", "limit=1001",
-        "level=loud", "q=" + "x" * 201, "format=pdf", "after=9007199254740993", "start=" + "x" * 41,
-    ],
-)  # fmt: skip
-def test_what_cannot_be_asked_is_refused(client, rotated, query):
-    answer = client.get(f"{AT}/{NAME}?{query}")
-    assert answer.status_code == 422
-    assert answer.headers["content-type"] == "application/problem+json"
-
-
-def test_logs_that_were_never_written_are_not_there(client, logs):
-    assert client.get(AT).json() == {"items": [], "next": None}
-    assert "nothing was written" in client.get(f"{AT}/{NAME}").json()["detail"]
-    assert "nothing was written" in client.get(f"{AT}/{NAME}?format=text").json()["detail"]
-    assert "No logs here" in client.get("/logs").text
-
-
-# Pages
-
-
-def ids(text):
-    return [int(number) for number in re.findall(r'id="line-(\d+)"', text)]
-
-
-def links(text):
-    """The addresses of the pager, by label."""
-    found = re.findall(r'<a class="btn"[^>]* href="([^"]*)">(Older|Newer|Newest)</a>', text)
-    return {label: href.replace("&amp;", "&") for href, label in found}
-
-
-def test_without_script_a_log_has_pages_of_500_lines(client, logs):
-    write(logs / f"{NAME}.log", *map(line, range(1, 1201)))
-    newest = client.get(f"/logs/{NAME}").text
-    assert ids(newest) == list(range(701, 1201))
-    assert set(links(newest)) == {"Older"}
-    middle = client.get(links(newest)["Older"]).text
-    assert ids(middle) == list(range(201, 701))
-    oldest = client.get(links(middle)["Older"]).text
-    assert ids(oldest) == list(range(1, 201))
-    assert set(links(oldest)) == {"Newer", "Newest"}
-    assert ids(client.get(links(oldest)["Newer"]).text) == list(range(201, 701))
-    assert ids(client.get(links(oldest)["Newest"]).text) == list(range(701, 1201))
-
-
-def test_without_script_the_filter_stays_while_one_reads_on(client, logs):
-    write(logs / f"{NAME}.log", *(line(n, "error" if n % 2 else "info") for n in range(1, 1201)))
-    newest = client.get(f"/logs/{NAME}?level=error&q=line").text
-    assert ids(newest) == list(range(201, 1201, 2))
-    older = client.get(links(newest)["Older"]).text
-    assert ids(older) == list(range(1, 200, 2))
-    assert 'value="line"' in older
-    assert '<option value="error" selected>' in older
-
-
-def test_a_link_to_a_line_begins_with_it(client, logs):
-    write(logs / f"{NAME}.log", *map(line, range(1, 1201)))
-    text = client.get(f"/logs/{NAME}?line=42").text
-    assert ids(text)[0] == 42
-    assert 'data-line="42"' in text
-
-
-def test_what_a_log_says_is_only_text(client, logs):
-    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-    write(
-        logs / f"{NAME}.log",
-        line(1, "info", event=evil, message=evil, **{evil: evil}),
-        evil.encode() + b"\n",
-    )
-    text = client.get(f"/logs/{NAME}").text
-    assert "<script>alert" not in text
-    assert "<img src=x" not in text
-    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 5
-    asked = client.get(f"/logs/{NAME}", params={"q": evil}).text
-    assert "<img src=x" not in asked
-
-
-def test_a_page_of_no_log_says_so(client, logs):
-    answer = client.get("/logs/Nothing", headers={"Accept": "text/html"})
-    assert answer.status_code == 404
-    assert "No such log: Nothing" in answer.text
-    assert client.get(f"/logs/{NAME}?line=0", headers={"Accept": "text/html"}).status_code == 422
-
-
-def test_the_list_links_to_each(client, rotated):
-    text = client.get("/logs").text
-    assert f'href="/logs/{NAME}"' in text
-    assert f'href="/api/v1/logs/{NAME}?format=text"' in text

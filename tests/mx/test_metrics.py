@@ -1,46 +1,26 @@
-"""Metrics: in a form that Prometheus reads, true, and bounded."""
+"""Metrics: in the form of Prometheus, true, and bounded."""
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 
 import pytest
-import yaml
-from prometheus_client import generate_latest
 
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.errors import MessagingUnavailable
 from synergy.model.box import ObservedProcess
 from synergy.model.process import DaemonProcess, OnFailure
-from synergy.model.unit_of_work import UnitState
-from synergy.names import TIMETABLE_START, process_memory
-from synergy.queries.metrics import activity
-from synergy.queries.metrics.activity import Activity
-from synergy.queries.metrics.work import WorkMetrics
+from synergy.names import process_memory
 from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process, site_and_client
-from tests.factories import NOW, a_unit, an_entry
 from tests.mx import prometheus
 from tests.mx.conftest import client_of
+from tests.mx.timetable_kit import started
 from tests.service.scheduler_harness import OPERATOR
 
-DOCS = Path(__file__).parents[2] / "docs"
-DEPLOY = Path(__file__).parents[2] / "deploy"
-DASHBOARD = DEPLOY / "grafana" / "synergy.json"
-RULES = DEPLOY / "prometheus-rules.yaml"
-OPERATIONS = DOCS / "operations.md"
-
-
-# Metrics of the verdict, which `synergy.queries` tells of besides those of this module.
-OF_THE_VERDICT = {
-    "synergy_verdict_well", "synergy_verdict_findings", "synergy_units_not_served",
-}  # fmt: skip
+EARLY = datetime(2015, 5, 17, 5, 30, tzinfo=UTC)
 
 
 def failing(_):
@@ -54,12 +34,8 @@ def read(client, path="/metrics"):
     return prometheus.parse(answer.text)
 
 
-def counted(meter):
-    return prometheus.parse(generate_latest(meter.registry).decode())
-
-
 @pytest.mark.parametrize("path", ["/metrics", "/api/v1/metrics"])
-def test_all_of_it_is_as_prometheus_wants_it(world, client, path):
+def test_metrics_have_the_form_of_prometheus(world, client, path):
     world.schedule()
     world.work()
     client.get("/api/v1/audit")
@@ -68,7 +44,7 @@ def test_all_of_it_is_as_prometheus_wants_it(world, client, path):
     assert all(name.startswith("synergy_") for name in found)
 
 
-def test_before_the_first_start_there_is_little_to_tell(client):
+def test_before_the_first_start_there_are_no_jobs(client):
     found = read(client)
     assert "synergy_jobs" not in found
     assert found["synergy_build_info"].kind == "gauge"
@@ -88,14 +64,12 @@ def test_no_label_is_a_timeperiod_or_a_unit(world, client):
 
 @pytest.fixture
 def behind(worlds):
-    """An hourly process since midnight of 17 May 2015; it is 05:30, and nothing was done."""
+    """An hourly process since midnight; it is 05:30, and nothing was done."""
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, resubmit_after=3600.0)]})
-    world = worlds(deployment, now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC))
-    world.store.facts.set(TIMETABLE_START, "2015051700")
-    return world
+    return started(worlds(deployment, now=EARLY))
 
 
-def test_jobs_are_counted_and_the_late_ones_too(behind):
+def test_jobs_are_counted_by_state_and_lateness(behind):
     with client_of(behind) as client:
         found = read(client)
         # 00 to 05; those to 04 have closed, that of 04 half an hour ago and settled since
@@ -112,7 +86,7 @@ def test_jobs_are_counted_and_the_late_ones_too(behind):
         assert found["synergy_oldest_unfinished_timestamp_seconds"].samples == {}
 
 
-def test_what_failed_and_what_was_given_up_is_counted_apart(worlds):
+def test_failed_and_given_up_jobs_are_counted_apart(worlds):
     """A job that failed is not late as well, and one that is acknowledged is skipped."""
     fields = {"max_attempts": 1, "source": None}
     deployment = a_deployment(
@@ -121,8 +95,7 @@ def test_what_failed_and_what_was_given_up_is_counted_apart(worlds):
             "b": [a_process("Skips", HOURLY, on_failure=OnFailure.SKIP, **fields)],
         }
     )
-    world = worlds(deployment, now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC))
-    world.store.facts.set(TIMETABLE_START, "2015051700")
+    world = started(worlds(deployment, now=EARLY))
     world.schedule()
     world.work(work=failing)
     world.advance(90)
@@ -159,8 +132,7 @@ def bad_news(client):
 
 def test_a_skipped_period_that_got_data_since_is_counted(worlds):
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, source="visits")]})
-    world = worlds(deployment, now=datetime(2015, 5, 17, 5, 30, tzinfo=UTC))
-    world.store.facts.set(TIMETABLE_START, "2015051700")
+    world = started(worlds(deployment, now=EARLY))
     world.settle()
     with client_of(world) as client:
         hour = ("2015051705", "2015051705")
@@ -174,19 +146,19 @@ def test_a_skipped_period_that_got_data_since_is_counted(worlds):
         assert bad_news(client)["jobs_skipped_unseen"] == {"Hours": 0}
 
 
-def test_units_queues_and_leaders_are_told(worlds):
+def test_units_queues_and_leaders_are_counted(worlds):
     world = worlds(site_and_client(source=None))
     world.schedule()
     with client_of(world) as client:
         found = read(client)
-    assert found["synergy_units"].value(process="Sitehourly", state="requested") == 8
-    assert found["synergy_units"].value(process="Sitehourly", state="in_progress") == 0
+    for state, count in (("requested", 8), ("in_progress", 0)):
+        assert found["synergy_units"].value(process="Sitehourly", state=state) == count
     assert found["synergy_queue_messages"].value(queue="Sitehourly") == 8
-    assert found["synergy_part_led"].value(part="tree site") == 1
-    assert found["synergy_part_led"].value(part="collector") == 1
+    for part in ("tree site", "collector"):
+        assert found["synergy_part_led"].value(part=part) == 1
 
 
-def test_processes_of_a_box_are_told_and_a_silent_box_runs_nothing(world, client):
+def test_a_silent_box_runs_no_process(world, client):
     now = world.clock.now()
     world.store.boxes.assign("b", ["Sitehourly", "Sitedaily"])
     seen = ObservedProcess("b", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)
@@ -206,7 +178,7 @@ def test_processes_of_a_box_are_told_and_a_silent_box_runs_nothing(world, client
     assert box.value(box="b") == now.timestamp()
 
 
-def test_what_shall_not_run_on_a_box_is_not_wanted(worlds):
+def test_a_process_that_is_off_or_elsewhere_is_not_wanted(worlds):
     """A daemon that is switched off, and what was moved to another box."""
     daemon = DaemonProcess(name="Watch", classname="x", token="w", present_on_boxes=(".*",))
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, present_on_boxes=("other",))]})
@@ -224,7 +196,7 @@ def test_what_shall_not_run_on_a_box_is_not_wanted(worlds):
     assert wanted() == [0, 0]
 
 
-def test_without_a_bus_all_else_is_told(world, client, monkeypatch):
+def test_without_a_bus_the_other_metrics_are_there(world, client, monkeypatch):
     def away(*_):
         raise MessagingUnavailable("the broker is away")
 
@@ -235,14 +207,13 @@ def test_without_a_bus_all_else_is_told(world, client, monkeypatch):
     assert not found["synergy_queue_messages"].samples
 
 
-def test_the_newest_audit_is_told(world, client):
+def test_the_last_audit_is_counted(world, client):
     world.schedule()
     client.get("/api/v1/audit")
     found = read(client)
     periods = found["synergy_audit_periods"]
-    assert periods.value(result="accounted") == 89
-    assert periods.value(result="unfinished") == 89
-    assert periods.value(result="unexplained") == 0
+    for result, count in (("accounted", 89), ("unfinished", 89), ("unexplained", 0)):
+        assert periods.value(result=result) == count
     assert found["synergy_audit_timestamp_seconds"].value() == world.clock.now().timestamp()
 
 
@@ -251,257 +222,5 @@ def test_requests_are_counted_by_method_and_status(client):
     client.get("/api/v1/processes/Nobody")
     client.request("BREW", "/livez")
     found = read(client)["synergy_mx_requests_total"]
-    assert found.value(method="GET", status="200") == 1
-    assert found.value(method="GET", status="404") == 1
-    assert found.value(method="other", status="405") == 1
-
-
-# What the journal tells
-
-
-def at(seconds):
-    return NOW + timedelta(seconds=seconds)
-
-
-def a_life(meter, *steps, process="P", unit="u"):
-    """Entries given as (seconds, event)."""
-    for seconds, event in steps:
-        meter.add(
-            an_entry(
-                event, process=process, unit=unit, at=at(seconds), after=event.partition(".")[2]
-            )
-        )
-
-
-def test_the_life_of_a_unit_is_told_by_durations():
-    meter = WorkMetrics({"P"})
-    a_life(
-        meter, (0, "unit.requested"), (2, "unit.in_progress"), (12, "unit.processed"),
-        (12.5, "job.processed"),
-    )  # fmt: skip
-    found = counted(meter)
-    assert found["synergy_dispatch_latency_seconds"].value("_sum", process="P") == 2
-    duration = found["synergy_unit_duration_seconds"]
-    assert duration.value("_sum", process="P", outcome="processed") == 10
-    assert duration.value("_bucket", process="P", outcome="processed", le="5.0") == 0
-    assert duration.value("_bucket", process="P", outcome="processed", le="10.0") == 1
-    assert found["synergy_wakeup_latency_seconds"].value("_sum", process="P") == 0.5
-    entries = found["synergy_journal_entries_total"]
-    assert entries.value(event="job.processed", process="P") == 1
-
-
-def test_each_attempt_of_a_unit_has_its_own_end():
-    meter = WorkMetrics({"P"})
-    a_life(
-        meter,
-        (0, "unit.requested"), (1, "unit.in_progress"), (4, "unit.invalid"),
-        (60, "unit.requested"), (61, "unit.in_progress"),
-        (90, "unit.requested"),  # it was taken from its worker
-        (91, "unit.in_progress"), (92, "unit.canceled"),
-    )  # fmt: skip
-    found = counted(meter)["synergy_unit_duration_seconds"]
-    assert found.value("_sum", process="P", outcome="invalid") == 3
-    assert found.value("_sum", process="P", outcome="lost") == 29
-    assert found.value("_sum", process="P", outcome="canceled") == 1
-    dispatch = counted(meter)["synergy_dispatch_latency_seconds"]
-    assert dispatch.value("_count", process="P") == 3
-
-
-def test_a_clock_that_is_behind_makes_no_negative_duration():
-    meter = WorkMetrics({"P"})
-    a_life(meter, (5, "unit.requested"), (0, "unit.in_progress"))
-    assert counted(meter)["synergy_dispatch_latency_seconds"].value("_sum", process="P") == 0
-
-
-def test_units_that_were_under_way_before_are_known():
-    meter = WorkMetrics({"P"})
-    meter.begin(
-        [
-            a_unit("P", id="a", created_at=at(0)),
-            a_unit("P", id="b", state=UnitState.IN_PROGRESS, started_at=at(0)),
-        ]
-    )
-    a_life(meter, (3, "unit.in_progress"), unit="a")
-    a_life(meter, (7, "unit.noop"), unit="b")
-    found = counted(meter)
-    assert found["synergy_dispatch_latency_seconds"].value("_sum", process="P") == 3
-    duration = found["synergy_unit_duration_seconds"]
-    assert duration.value("_sum", process="P", outcome="noop") == 7
-
-
-def test_what_is_not_declared_is_counted_without_its_name():
-    meter = WorkMetrics({"P"})
-    for name in ("nightly-1", "nightly-2"):
-        meter.add(an_entry("run.launched", process=name))
-    entries = counted(meter)["synergy_journal_entries_total"]
-    assert entries.value(event="run.launched", process="") == 2
-
-
-def test_what_the_collector_did_is_counted():
-    meter = WorkMetrics(())
-    for why in ("hand out 2, forgotten 500", "publish 4, hand out 1", "nothing to do", "odd"):
-        meter.add(an_entry("gc.run", why=why))
-    actions = counted(meter)["synergy_collector_actions_total"]
-    assert actions.value(action="hand out") == 3
-    assert actions.value(action="forgotten") == 500
-    assert actions.value(action="publish") == 4
-
-
-def test_a_look_costs_what_is_new_and_no_more_than_so_much(world, monkeypatch):
-    monkeypatch.setattr(activity, "PAGE", 3)
-    monkeypatch.setattr(activity, "PAGES", 2)
-    seen = Activity(world.store, world.deployment, world.clock)
-
-    def entries():
-        found = prometheus.parse(generate_latest(seen).decode())[
-            "synergy_journal_entries_total"
-        ].samples
-        return sum(found.values())
-
-    def write(number):
-        world.store.journal.append(
-            [an_entry("job.noop", process="Sitehourly", at=world.clock.now())] * number
-        )
-
-    write(2)
-    assert entries() == 0  # what was before is not counted
-    write(8)
-    assert entries() == 6
-    assert entries() == 8
-    assert entries() == 8
-    assert seen.throughput().jobs[-1] == 10
-
-
-def test_throughput_is_counted_by_minute_also_before_the_first_look(world):
-    def write(event, first="2015051700", last="2015051700"):
-        world.store.journal.append(
-            [an_entry(event, process="Sitehourly", first=first, last=last, at=world.clock.now())]
-        )
-
-    write("job.noop")
-    world.clock.advance(61 * 60)  # that was more than an hour ago
-    write("unit.processed")
-    write("job.skipped", "2015051700", "2015051802")  # 27 hours in one step
-    world.clock.advance(60)
-    seen = Activity(world.store, world.deployment, world.clock)
-    write("unit.noop")
-    write("unit.invalid")
-    write("job.in_progress")
-    found = seen.throughput()
-    assert (len(found.units), len(found.jobs)) == (60, 60)
-    assert found.units[-2:] == (1, 1)
-    assert found.jobs[-2:] == (27, 0)
-    assert sum(found.jobs) == 27
-    assert found.since == world.clock.now() - timedelta(minutes=60)
-
-
-def test_it_says_since_when_it_has_counted_where_too_much_happened(world, monkeypatch):
-    monkeypatch.setattr(activity, "PAGE", 2)
-    monkeypatch.setattr(activity, "PAGES", 2)
-    for _ in range(6):
-        world.store.journal.append(
-            [an_entry("unit.noop", process="Sitehourly", at=world.clock.now())]
-        )
-        world.clock.advance(60)
-    found = Activity(world.store, world.deployment, world.clock).throughput()
-    assert sum(found.units) == 4
-    assert found.since == world.clock.now() - timedelta(minutes=4)
-
-
-# The dashboard
-
-
-def test_the_dashboard_shows_only_metrics_that_there_are(world, client):
-    world.settle()
-    client.get("/api/v1/audit")
-    families = read(client)
-    names = {
-        f"{name}{suffix}"
-        for name, family in families.items()
-        for suffix in (("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",))
-    }
-    asked = re.findall(r"\bsynergy_\w+", " ".join(expressions(json.loads(DASHBOARD.read_text()))))
-    assert len(set(asked)) > 20
-    assert set(asked) - names - OF_THE_VERDICT == set()
-
-
-def test_no_panel_of_the_dashboard_lies_over_another():
-    panels = json.loads(DASHBOARD.read_text())["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-    taken = [
-        (x, y)
-        for at in (panel["gridPos"] for panel in panels)
-        for x in range(at["x"], at["x"] + at["w"])
-        for y in range(at["y"], at["y"] + at["h"])
-    ]
-    assert len(set(taken)) == len(taken)
-    assert max(x for x, _ in taken) < 24
-
-
-def test_the_alert_rules_ask_only_for_metrics_that_there_are(world, client):
-    world.settle()
-    client.get("/api/v1/audit")
-    families = read(client)
-    names = {f"{name}{'_count' if f.kind == 'histogram' else ''}" for name, f in families.items()}
-    rules = alert_rules()
-    asked = set(re.findall(r"\bsynergy_\w+", " ".join(rule["expr"] for rule in rules)))
-    assert len(asked) > 10
-    assert asked - names - OF_THE_VERDICT == set()
-    for rule in rules:
-        kept = re.search(r"by \((.*?)\)", rule["expr"])  # the labels that are left at the end
-        told = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
-        assert told <= set(kept[1].split(", ") if kept else ["instance"]), rule["alert"]
-
-
-def test_the_alert_rules_are_as_prometheus_reads_them():
-    rules = alert_rules()
-    names = [rule["alert"] for rule in rules]
-    assert len(set(names)) == len(names)
-    assert {
-        "SynergyFailed", "SynergyGivenUp", "SynergyLate", "SynergyNotServed", "SynergyProcessDown",
-        "SynergyNotWell", "SynergyUnexplained",
-    } <= set(names)  # fmt: skip
-    for rule in rules:
-        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}, rule["alert"]
-        assert re.fullmatch(r"[0-9]+[mh]", rule.get("for", "0m")), rule["alert"]
-        assert rule["expr"].count("(") == rule["expr"].count(")"), rule["alert"]
-        assert rule["labels"]["severity"] in ("critical", "warning", "info")
-        assert rule["annotations"]["summary"]
-
-
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (package prometheus)")
-def test_promtool_accepts_the_alert_rules():
-    done = subprocess.run(
-        ["promtool", "check", "rules", RULES], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def alert_rules():
-    (group,) = yaml.safe_load(RULES.read_text())["groups"]
-    assert set(group) == {"name", "rules"}
-    return group["rules"]
-
-
-def expressions(node):
-    """All that a dashboard asks Prometheus for."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key in ("expr", "query") and isinstance(value, str):
-                yield value
-            else:
-                yield from expressions(value)
-    elif isinstance(node, list):
-        for item in node:
-            yield from expressions(item)
-
-
-def test_the_documentation_names_every_metric_and_none_that_is_not_there(world, client):
-    world.settle()
-    client.get("/api/v1/audit")
-    names = {name.removeprefix("synergy_") for name in read(client)}
-    text = OPERATIONS.read_text()
-    assert {name for name in names if f"`{name}`" not in text} == set()
-    asked = set(re.findall(r"\bsynergy_(\w+)", text.split("## Metrics")[1].split("\n## ")[0]))
-    histograms = {f"{name}{end}" for name in names for end in ("_bucket", "_sum", "_count")}
-    assert asked - names - histograms == set()
+    for method, status in (("GET", "200"), ("GET", "404"), ("other", "405")):
+        assert found.value(method=method, status=status) == 1

@@ -48,25 +48,25 @@ def _ratio(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_black_on_white_is_21_to_1() -> None:
+def test_black_on_white_is_21_to_1():
     assert _ratio("#000000", "#ffffff") == pytest.approx(21)
 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(("text", "ground"), PAIRS)
-def test_text_can_be_read(theme: str, text: str, ground: str) -> None:
+def test_text_can_be_read(theme, text, ground):
     colours = THEMES[theme]
     assert _ratio(colours[text], colours[ground]) >= TEXT
 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", [*STATES, "edge"])
-def test_shapes_can_be_seen(theme: str, name: str) -> None:
+def test_shapes_can_be_seen(theme, name):
     colours = THEMES[theme]
     assert all(_ratio(colours[name], colours[ground]) >= GRAPHIC for ground in GROUNDS)
 
 
-def test_the_dark_has_a_colour_for_each_of_the_light() -> None:
+def test_the_dark_has_a_colour_for_each_of_the_light():
     css = (HERE / "static" / "app.css").read_text("utf-8")
     dark = css.split("@media (prefers-color-scheme: dark)", 1)[1].split("\n}\n", 1)[0]
     assert {name for name in THEMES["light"] if f"--{name}:" not in dark} == set()
@@ -107,14 +107,14 @@ def _mixed(one: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(255 * min(max(c, 0), 1)):02x}" for c in found)
 
 
-def test_colours_are_mixed_as_browsers_do() -> None:
+def test_colours_are_mixed_as_browsers_do():
     # half way between black and white lies a lightness of 0.5: (0.5 ** 3) of the light
     assert _mixed("#000000", "#ffffff", 0.5) == "#636363"
 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("word", ["processed", "noop", "in_progress", "final_run"])
-def test_what_stands_on_lanes_can_be_read(theme: str, word: str) -> None:
+def test_text_on_lanes_can_be_read(theme, word):
     colours, shares = THEMES[theme], [(s, int(n) / 100) for w, s, n in CELLS if w == word]
     state, share = shares[0] if theme == "light" else shares[-1]
     ground = _mixed(colours[f"state-{state}"], colours["surface"], share)
@@ -134,7 +134,7 @@ ON_CELLS = [
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(("shape", "ground", "cell"), ON_CELLS)
-def test_shapes_on_cells_can_be_seen(theme: str, shape: str, ground: str, cell: str | None) -> None:
+def test_shapes_on_cells_can_be_seen(theme, shape, ground, cell):
     colours = THEMES[theme]
     below = colours[ground]
     if cell is not None:

@@ -4,101 +4,41 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
-from synergy.lifecycle.transitions import JOB_MOVES, Move
-from synergy.model.job import JobMove, JobState
-from synergy.model.journal import JournalEntry
+from synergy.model.job import JobState
 from synergy.model.process import OnFailure, StateMachine
-from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.processes import facts
 from synergy.mx.pages.render import HERE
-from synergy.names import TIMETABLE_START
-from synergy.queries.timetable.calendar import calendar
 from synergy.queries.timetable.causes import Kind
-from synergy.queries.timetable.tree_overview import overview
 from synergy.scheduler.late_data import QUIET
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.mx.pages_kit import Page, get
+from tests.mx.timetable_kit import move as move_jobs
+from tests.mx.timetable_kit import started
 from tests.service.scheduler_harness import OPERATOR
 
-HOUR, DAY = "2015051900", "2015051900"
+DAY = "2015051900"
 CSS = {name: (HERE / "static" / f"{name}.css").read_text("utf-8") for name in ("app", "timetable")}
+
+
+def move(world, first, last, after, *, why="the disk is full", **fields):
+    """Moves hours of 19 May."""
+    move_jobs(world, 48 + first, 48 + last, after, why=why, **fields)
 
 
 @pytest.fixture
 def world(worlds):
     hour = a_process("Hour", HOURLY, source="raw", sink="hour")
     world = worlds(a_deployment({"site": [a_process("Day", DAILY, source="hour"), hour]}))
-    world.store.facts.set(TIMETABLE_START, world.start)
-    return world
-
-
-def move(world, first, last, after, *, before=JobState.EMBRYO, why="the disk is full", **fields):
-    """Moves hours of 19 May."""
-    begin = HOURLY.parse(HOUR)
-    moves = [
-        JobMove("Hour", HOURLY, begin + first, begin + last, before, after, 1, why, "t", **fields)
-    ]
-    assert not world.store.jobs.move(moves, world.clock.now())
-
-
-def places(world):
-    timetable = world.timetable()
-    return [timetable.places[name] for name in ("Day", "Hour")]
+    return started(world, world.start)
 
 
 # The calendar
 
 
-def cells(world, *hours):
-    row = calendar(places(world), world.clock.now(), at="2015051900", rows=1).rows[0]
-    return [row.cells[hour].told.partition(": ")[2] for hour in hours]
-
-
-def test_the_calendar_tells_each_state_and_what_is_unseen(world):
-    move(world, 0, 0, JobState.FAILED)
-    move(world, 1, 1, JobState.FAILED, stale=True)
-    move(world, 2, 2, JobState.GIVEN_UP)
-    move(world, 3, 4, JobState.SKIPPED)
-    move(world, 4, 4, JobState.SKIPPED, before=JobState.SKIPPED, stale=True)
-    assert cells(world, 0, 1, 2, 3, 4) == [
-        "failed", "failed, stale", "given up", "skipped", "skipped, unseen",
-    ]  # fmt: skip
-
-
-WORST = ["failed", "given_up", "late", "unseen", "skipped", "stale"]
-
-
-@pytest.mark.parametrize("left_out", range(len(WORST)))
-def test_a_month_has_the_colour_of_the_worst_in_it(worlds, left_out):
-    hour = a_process("Hour", HOURLY)
-    world = worlds(a_deployment({"site": [hour]}), HOUR, datetime(2015, 5, 20, tzinfo=UTC))
-    world.store.facts.set(TIMETABLE_START, HOUR)
-    made = {
-        "failed": (JobState.FAILED, {}),
-        "given_up": (JobState.GIVEN_UP, {"stale": True}),  # which is no less given up
-        "unseen": (JobState.SKIPPED, {"stale": True}),
-        "skipped": (JobState.SKIPPED, {}),
-        "stale": (JobState.PROCESSED, {"stale": True}),
-    }
-    move(world, 0, 23, JobState.PROCESSED)
-    for at, word in enumerate(WORST[left_out:]):
-        if word == "late":
-            move(world, at, at, JobState.EMBRYO, before=JobState.PROCESSED)
-        else:
-            state, fields = made[word]
-            move(world, at, at, state, before=JobState.PROCESSED, **fields)
-    place = world.timetable().places["Hour"]
-    (year,) = overview([place], world.clock.now())
-    (cell,) = year.cells
-    assert cell.worst == WORST[left_out]
-    assert all(cell.counts[word] == 1 for word in WORST[left_out:])
-
-
-def test_the_legend_has_them_all(world, client):
+def test_the_legend_has_all_states(world, client):
     move(world, 0, 1, JobState.FAILED)
     page = get(client, "/timetable/site")
     offered = [button.get("data-only") for button in page.all("button") if "data-only" in button]
@@ -150,14 +90,14 @@ def offered(page: Page) -> set[str]:
         (JobState.SKIPPED, {"reprocess"}),
     ],
 )
-def test_a_job_is_offered_what_can_be_done_in_its_state(world, client, state, expected):
+def test_a_job_offers_the_actions_of_its_state(world, client, state, expected):
     move(world, 3, 3, state)
     page = get(client, "/jobs/Hour/2015051903")
     assert offered(page) == expected
     assert state.word.replace("_", " ") in page.text
 
 
-def test_to_acknowledge_asks_for_the_reason_and_nothing_else_does(world, client):
+def test_only_acknowledging_asks_for_a_reason(world, client):
     move(world, 3, 3, JobState.GIVEN_UP)
     page = get(client, "/jobs/Hour/2015051903")
     asking = {b["data-api"] for b in page.all("button") if "data-needs-reason" in b}
@@ -175,7 +115,7 @@ def test_an_acknowledged_job_says_that_it_was_given_up(world, client):
     assert offered(page) == {"reprocess"}
 
 
-def test_a_skipped_job_with_late_data_says_so_and_a_reprocess_brings_it_in(world, client):
+def test_late_data_of_a_skipped_job_is_shown_until_it_is_reprocessed(world, client):
     world.skip("Hour", ("2015051903", "2015051903"), OPERATOR, world.clock.now())
     assert "changed after it was skipped" not in get(client, "/jobs/Hour/2015051903").text
     world.schedule()
@@ -219,7 +159,7 @@ def test_a_unit_says_that_its_job_will_be_failed(world, client):
 # Lists, and what processes declare
 
 
-def test_the_list_of_trees_counts_them(world, client):
+def test_the_list_of_trees_counts_failed_and_given_up_jobs(world, client):
     move(world, 0, 1, JobState.FAILED)
     move(world, 2, 4, JobState.GIVEN_UP)
     page = get(client, "/timetable")
@@ -228,24 +168,11 @@ def test_the_list_of_trees_counts_them(world, client):
     assert "failed 2 given up 3" in get(client, "/processes/Hour").text
 
 
-@pytest.mark.parametrize("move_name", list(JOB_MOVES))
-def test_the_journal_has_words_for_every_move(world, move_name):
-    event = {
-        Move.START_OVER: "job.started_over", Move.RETRY: "job.retried",
-        Move.ACKNOWLEDGE: "job.acknowledged", Move.MARK: "job.stale",
-    }.get(move_name)  # fmt: skip
-    event = event or f"job.{JOB_MOVES[move_name][1].word}"
-    entry = JournalEntry(
-        world.clock.now(), event, "Hour", "2015051903", "2015051903", "", "", 1, "", "t"
-    )
-    assert journal_rows([entry], world.deployment)[0].words
-
-
 def declared(**fields):
     return dict(facts(replace(a_process("Hour", HOURLY), **fields)))
 
 
-def test_a_process_says_what_becomes_of_its_failures():
+def test_a_process_says_how_it_treats_failures():
     plain = declared()
     assert "on_failure: block" in plain["A failed period"]
     assert plain["Is tried again"] == "on request, or when its source grows"
@@ -263,7 +190,7 @@ def test_a_process_says_what_becomes_of_its_failures():
 # The audit
 
 
-def test_the_audit_lists_failures_and_is_not_green_with_them(world, client):
+def test_the_audit_lists_failures_and_is_not_green(world, client):
     world.schedule()
     move(world, 24, 24, JobState.FAILED, before=JobState.NOOP)  # of the day that is open
     move(world, 25, 26, JobState.GIVEN_UP, before=JobState.NOOP)

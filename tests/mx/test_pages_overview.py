@@ -58,21 +58,21 @@ def failing(_task):
     raise ValueError(f"no column n in {HOSTILE}")
 
 
-def test_before_anything_the_page_says_how_to_begin(client):
+def test_before_the_first_start_the_page_says_how_to_begin(client):
     page = get(client, "/")
     assert "The timetable has no first hour yet" in page.text
     assert "launch.py supervisor start" in page.text
     assert "All is well" not in page.text
 
 
-def test_before_the_first_job_the_page_says_what_will_happen_and_when(world, client):
+def test_before_the_first_job_the_page_says_when_it_comes(world, client):
     world.store.facts.set(TIMETABLE_START, "2015051700")
     text = get(client, "/").text
     assert "The timetable begins at 2015051700" in text
     assert "Siteyearly looks in 10 min (every 600)" in text
 
 
-def test_what_is_late_is_counted_and_leads_to_its_jobs(world, client):
+def test_late_periods_are_counted_and_lead_to_their_jobs(world, client):
     world.schedule()
     page = get(client, "/")
     # Hours: 3 days and 11 hours have settled, all but the last hour for more than an hour; days: 3
@@ -84,7 +84,7 @@ def test_what_is_late_is_counted_and_leads_to_its_jobs(world, client):
     assert "catching up: 88 periods to go" in page.text
 
 
-def test_what_nobody_works_off_is_not_well_and_the_cause_is_told(world, client):
+def test_units_without_a_worker_are_a_finding_with_a_cause(world, client):
     world.schedule()
     world.clock.advance(301)
     page = get(client, "/")
@@ -95,7 +95,7 @@ def test_what_nobody_works_off_is_not_well_and_the_cause_is_told(world, client):
     assert page.text.count("periods wait for it") == 1
 
 
-def test_what_failed_is_told_with_buttons_for_what_helps(world, client):
+def test_a_failed_period_has_buttons_for_what_helps(world, client):
     """The day that lacks an hour is no matter of its own."""
     settle_but(world, "2015051705")
     page = get(client, "/")
@@ -107,7 +107,7 @@ def test_what_failed_is_told_with_buttons_for_what_helps(world, client):
     assert {client.get(link).status_code for link in page.links} == {200}
 
 
-def test_the_job_that_others_wait_for_is_named(world, client):
+def test_a_waiting_day_names_the_hour_it_waits_for(world, client):
     """Days that have their hours to wait for tell of an hour; hours need no name."""
     world.process_commands.switch("Sitehourly", False, Actor("me", "moving"), world.clock.now())
     for _ in range(2):
@@ -139,31 +139,21 @@ def test_units_that_fail_are_named_with_their_reason(world, client):
     assert f"no column n in {HOSTILE}" in page.text
 
 
-def test_the_matrix_tells_what_runs_on_which_box(world, client):
+def test_the_matrix_shows_processes_by_box(world, client):
     boxes, now = world.store.boxes, world.clock.now()
     boxes.assign("north", ["Listener", "Report"])
     boxes.assign("south", ["Listener"])
     boxes.switch("south", "Listener", False, "me", now)
     boxes.report("north", [seen(world, "north", "Listener", "backoff", restarts=3)], now)
     page = get(client, "/")
-    off, on = (
-        "/api/v1/boxes/south/processes/Listener",
-        "/api/v1/boxes/north/processes/Listener",
-    )
+    off, on = ("/api/v1/boxes/south/processes/Listener", "/api/v1/boxes/north/processes/Listener")
     assert [a["aria-checked"] for a in page.all("button", data_api=off)] == ["false"]
     assert [a["data-body"] for a in page.all("button", data_api=on)] == ['{"is_on": false}']
     assert "backoff 3 restarts" in page.text
     assert "off does not run" in page.text
 
 
-def test_a_box_that_is_silent_is_said_to_be(world, client):
-    world.store.boxes.report("north", [], world.clock.now())
-    world.advance(60)
-    page = get(client, "/")
-    assert "1 box is silent" in page.text
-
-
-def test_what_is_not_declared_is_shown_without_a_link(world, client):
+def test_an_undeclared_process_has_no_link(world, client):
     odd = seen(world, "north", HOSTILE, "running")
     world.store.boxes.report("north", [odd], world.clock.now())
     page = get(client, "/")
@@ -171,23 +161,13 @@ def test_what_is_not_declared_is_shown_without_a_link(world, client):
     assert not any("alert" in link for link in page.links)
 
 
-def test_a_part_is_without_what_is_around_it(client):
+def test_a_part_is_no_whole_page(client):
     part = get(client, "/?part=1")
     assert not part.all("html")
     assert part.all("h1")
 
 
-def test_every_link_answers(world, client):
-    world.schedule()
-    world.round("Sitehourly", failing)
-    listener = seen(world, "north", "Listener", "running", restarts=1)
-    world.store.boxes.report("north", [listener], world.clock.now())
-    links = get(client, "/").links
-    assert len(links) > 20
-    assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200)
-
-
-def test_what_is_not_well_is_said_on_every_page(worlds):
+def test_findings_are_shown_on_every_page(worlds):
     world = worlds(of_all_kinds())
     with client_of(world) as client:
         assert "scheduler: tree site is led by nobody" in get(client, "/boxes").text
@@ -197,7 +177,7 @@ def test_what_is_not_well_is_said_on_every_page(worlds):
         assert "Not well" not in get(client, "/boxes").text
 
 
-def test_who_is_logged_in_is_said_and_can_log_out(house):
+def test_the_user_is_named_and_can_log_out(house):
     client = house.logged_in("vera")
     page = get(client, "/")
     assert page.all("body", data_role="viewer")  # by which what she may not is not offered
@@ -210,13 +190,13 @@ def test_who_is_logged_in_is_said_and_can_log_out(house):
     assert client.get("/").status_code == 303
 
 
-def test_strangers_are_told_nothing_of_troubles(house):
+def test_the_login_page_shows_no_findings(house):
     text = house.client().get("/login").text
     assert "led by nobody" not in text
     assert "/troubles" not in text
 
 
-def test_all_schedules_that_fail_are_counted_and_some_shown(client, world):
+def test_failing_schedules_are_counted_and_some_are_shown(client, world):
     world.schedule()
     actions = ScheduleCommands(world.store, world.bus, world.deployment)
     names = [f"daily-{number}" for number in range(SHOWN + 1)]

@@ -31,12 +31,12 @@ def page(shop: Shop, path: str) -> str:
     return answer.text
 
 
-def test_an_empty_list_says_what_to_do(shop):
+def test_an_empty_list_says_how_to_add_a_schedule(shop):
     assert "launch.py schedule add FILE" in page(shop, "/schedules")
     assert 'href="/schedules/new"' in page(shop, "/schedules")
 
 
-def test_a_list_tells_when_each_is_due_in_utc_and_in_its_zone(shop):
+def test_due_times_are_shown_in_utc_and_in_the_zone(shop):
     shop.create(NIGHTLY, enabled=True)
     text = page(shop, "/schedules")
     assert "at 02:00 every day, Europe/Berlin: runs Report" in text
@@ -44,7 +44,7 @@ def test_a_list_tells_when_each_is_due_in_utc_and_in_its_zone(shop):
     assert "Thu 2015-05-21 02:00 +0200" in text
 
 
-def test_those_that_fail_come_first_and_can_be_shown_alone(shop):
+def test_failing_schedules_come_first(shop):
     shop.create({**NIGHTLY, "name": "aaa"})
     shop.create(HOOK)
     shop.answer = failed("no", status=400, may_retry=False)
@@ -75,7 +75,7 @@ def test_the_next_page_keeps_the_filters(shop):
     assert ">n50<" in page(shop, "/schedules?q=n&show=disabled&cursor=n49")
 
 
-def test_a_schedule_tells_which_legs_are_met_and_what_holds_what_waits(shop):
+def test_a_schedule_shows_met_and_unmet_conditions(shop):
     shop.create(
         {
             "name": "both", "process": "Report", "enabled": True,
@@ -103,7 +103,7 @@ def test_a_schedule_called_new_has_a_page_beside_the_form(shop):
     assert "<h1>Edit new</h1>" in page(shop, "/schedules/~new/edit")
 
 
-def test_what_people_wrote_is_text_on_every_page(shop):
+def test_stored_markup_of_schedules_is_shown_as_text(shop):
     shop.create(
         {
             **HOOK, "payload": EVIL, "external_id": EVIL_QUOTES, "headers": {"X-A": EVIL_QUOTES},
@@ -133,12 +133,6 @@ def test_what_people_wrote_is_text_on_every_page(shop):
     assert EVIL in unescape(page(shop, f"/runs/{run}"))
 
 
-@pytest.mark.parametrize("path", ["/schedules?q={}", "/runs?schedule={}", "/schedules/{}"])
-def test_what_stands_in_an_address_is_text(shop, path):
-    answer = shop.client.get(path.format("%22%3E%3Cscript%3Ealert(1)%3C/script%3E"))
-    assert "<script>alert" not in answer.text
-
-
 def test_a_run_tells_its_request_and_answers_without_secrets(shop):
     shop.create({**HOOK, "payload": "hello", "headers": {"Authorization": "Bearer geheim123"}})
     shop.answer = failed("it answers 400", status=400, body=b"no thanks", may_retry=False)
@@ -155,7 +149,7 @@ def test_a_run_tells_its_request_and_answers_without_secrets(shop):
     assert "No dead runs" in page(shop, "/runs?state=dead&schedule=another")
 
 
-def test_runs_of_nobody_are_none(shop):
+def test_unknown_runs_and_schedules_are_not_found(shop):
     assert "No runs" in page(shop, "/runs?schedule=nobody")
     assert shop.client.get("/runs?state=sleeping").status_code == 422
     assert shop.client.get("/runs/nothing").status_code == 404

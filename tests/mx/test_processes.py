@@ -62,7 +62,7 @@ def test_a_process_of_any_kind_is_switched_off_with_the_reason(world, client, na
     assert events(world)[0] == ("process.off", name, "it is being moved", "local (mx)")
 
 
-def test_a_dry_run_says_what_it_would_do_and_does_nothing(world, client):
+def test_a_dry_run_names_the_changes_and_makes_none(world, client):
     body = {"is_on": False, "trigger_frequency": "every 60", "dry_run": True}
     answer = client.patch(f"{AT}/Sitehourly", json=body).json()
     assert (answer["dry_run"], answer["count"]) == (True, 2)
@@ -74,7 +74,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(world, client):
     assert events(world) == []
 
 
-def test_what_is_so_already_is_not_touched(world, client):
+def test_no_change_touches_nothing(world, client):
     body = {"is_on": True, "trigger_frequency": "every 600"}
     assert client.patch(f"{AT}/Sitehourly", json=body).json()["touched"] == []
     assert events(world) == []
@@ -106,17 +106,17 @@ def test_a_free_run_process_without_schedule_gets_one(world, client):
         ("Nobody", {"is_on": True}, 404),
     ],
 )
-def test_what_makes_no_sense_is_refused(client, name, body, status):
+def test_an_invalid_change_is_refused(client, name, body, status):
     assert client.patch(f"{AT}/{name}", json=body).status_code == status
 
 
-def test_of_two_changes_none_is_made_if_one_cannot_be(client):
+def test_an_invalid_change_prevents_the_other(client):
     body = {"is_on": False, "trigger_frequency": "now and then"}
     assert client.patch(f"{AT}/Sitehourly", json=body).status_code == 422
     assert shown(client, "Sitehourly")["is_on"] is True
 
 
-def test_a_managed_process_is_triggered_and_told_if_nobody_hears(world, client):
+def test_a_trigger_without_a_scheduler_says_so(world, client):
     (touched,) = client.post(f"{AT}/Sitehourly/trigger", json={}).json()["touched"]
     assert touched["run"] is None
     assert "no scheduler leads the tree of Sitehourly" in touched["remark"]

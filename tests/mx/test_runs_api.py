@@ -27,7 +27,7 @@ def a_failed_run(shop: Shop, **fields: object) -> str:
     return str(run)
 
 
-def test_a_run_tells_what_was_sent_and_answered_without_secrets(shop):
+def test_a_run_shows_request_and_response_without_secrets(shop):
     run = a_failed_run(
         shop, payload='{"a": 1}', headers={"X-Api-Key": "geheim123", "X-Plain": "seen"}
     )
@@ -40,7 +40,7 @@ def test_a_run_tells_what_was_sent_and_answered_without_secrets(shop):
     assert seen["cause"] == {"remark": "by hand, local (mx)"}
 
 
-def test_a_failed_run_is_dead_until_it_is_launched_again(shop):
+def test_a_failed_run_is_dead_until_it_is_retried(shop):
     run = a_failed_run(shop)
     assert [one["id"] for one in shop.get("/runs/dead")["items"]] == [run]
     assert shop.act(f"hook/runs/{run}/retry")["touched"][0]["id"] == run
@@ -115,7 +115,7 @@ def test_two_triggers_are_two_runs_by_pages(shop):
     assert shop.get("/runs?state=failed")["items"] == []
 
 
-def test_what_waits_says_for_what(shop):
+def test_a_pending_run_says_what_it_waits_for(shop):
     shop.create(
         {
             "name": "partly", "process": "Report", "enabled": True,
@@ -142,5 +142,5 @@ def test_what_waits_says_for_what(shop):
         ("/schedules/nobody/pending", 404),
     ],
 )
-def test_what_is_not_there(shop, path, status):
+def test_unknown_runs_and_invalid_filters_are_refused(shop, path, status):
     assert shop.client.get(f"/api/v1{path}").status_code == status

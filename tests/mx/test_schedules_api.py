@@ -31,7 +31,7 @@ def fields(answer) -> set[str]:
 # Creating
 
 
-def test_a_definition_is_stored_as_a_file_would_be(shop):
+def test_a_created_schedule_is_disabled_and_described(shop):
     answer = shop.client.post(API, json={**NIGHTLY, "reason": "because"})
     assert answer.status_code == 201
     assert answer.headers["location"] == "/api/v1/schedules/nightly"
@@ -47,7 +47,7 @@ def test_a_definition_is_stored_as_a_file_would_be(shop):
     assert [version["who"] for version in seen["versions"]] == ["local (mx)"]
 
 
-def test_one_that_says_enabled_begins(shop):
+def test_an_enabled_schedule_has_a_due_time(shop):
     # 2015-05-20 12:00:07 UTC is 14:00:07 in Berlin; 02:00 there is midnight UTC in summer
     (touched,) = shop.create(NIGHTLY, enabled=True)["touched"]
     assert (touched["is_enabled"], touched["next_due"]) == (True, "2015-05-21T00:00:00Z")
@@ -59,15 +59,6 @@ def test_a_dry_run_stores_nothing(shop):
     assert "location" not in answer.headers
     assert answer.json()["dry_run"] is True
     assert names(shop) == []
-
-
-def test_a_dry_run_of_a_long_payload_answers_what_the_change_would(shop):
-    sent = {"name": "long", "target": "https://example.com", "cron": "0 9 * * *"}
-    sent["payload"] = "x" * 100_000
-    tried = shop.client.post(API, json={**sent, "dry_run": True}).json()["touched"]
-    assert tried == shop.create(sent)["touched"]
-    again = shop.client.put(f"{API}/long", json={**sent, "dry_run": True})
-    assert again.json()["touched"] == tried
 
 
 def test_a_name_that_is_taken_is_refused(shop):
@@ -115,7 +106,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("body", "wrong"), WRONG)
-def test_what_is_wrong_is_named_by_its_field_and_not_stored(shop, body, wrong):
+def test_an_invalid_field_is_named_and_nothing_is_stored(shop, body, wrong):
     assert fields(shop.client.post(API, json=body)) == wrong
     assert names(shop) == []
 
@@ -124,14 +115,6 @@ def test_an_unknown_field_is_refused_with_a_suggestion(shop):
     answer = shop.client.post(API, json={**NIGHTLY, "zonee": "UTC"})
     assert answer.status_code == 422
     assert "unknown field zonee: did you mean zone?" in answer.json()["detail"]
-
-
-@pytest.mark.parametrize("body", ["[]", '"x"', "5", "null", "", "{", '{"name": "\\ud800"}'])
-def test_a_body_that_is_no_definition_is_refused(shop, body):
-    answer = shop.client.post(API, content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code in (400, 422)
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert names(shop) == []
 
 
 def test_a_payload_that_is_too_long_is_refused_and_not_stored(shop):
@@ -160,14 +143,6 @@ def test_a_private_target_is_refused(shop, target):
     assert names(shop) == []
 
 
-@pytest.mark.parametrize("target", PRIVATE)
-def test_a_schedule_is_not_turned_to_a_private_target(shop, target):
-    shop.create(HOOK)
-    answer = shop.client.put(f"{API}/hook", json={**HOOK, "target": target})
-    assert fields(answer) == {"body.target"}
-    assert shop.get("/schedules/hook")["definition"]["target"] == HOOK["target"]
-
-
 # Looking
 
 
@@ -182,7 +157,7 @@ def test_any_legal_name_has_an_address(shop, name):
 
 
 @pytest.mark.parametrize("name", ["-a", ".hidden", "a%20b", "a%00b", "%3Cb%3E", "x" * 101])
-def test_what_can_be_no_name_is_refused(shop, name):
+def test_an_invalid_name_is_refused(shop, name):
     assert shop.client.get(f"{API}/{name}").status_code == 422
 
 
@@ -213,7 +188,7 @@ def test_pages_of_a_filtered_list_follow_on_one_another(shop):
     assert names(shop, "?enabled=false") == ["n1", "n3", "n5"]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "enabled=maybe"])
+@pytest.mark.parametrize("query", ["enabled=maybe"])
 def test_a_filter_that_makes_no_sense_is_refused(shop, query):
     assert shop.client.get(f"{API}?{query}").status_code == 422
 
@@ -234,20 +209,10 @@ def test_secrets_are_not_shown_and_stay_when_they_come_back(shop):
 # Changing
 
 
-def test_the_same_definition_again_is_no_new_version(shop):
-    shop.create(NIGHTLY)
-    answer = shop.client.put(f"{API}/nightly", json=NIGHTLY)
-    assert answer.json()["touched"][0]["version"] == 1
-
-
 def test_a_schedule_is_not_renamed(shop):
     shop.create(NIGHTLY)
     answer = shop.client.put(f"{API}/nightly", json={**NIGHTLY, "name": "daily"})
     assert fields(answer) == {"body.name"}
-
-
-def test_what_is_replaced_has_to_be_there(shop):
-    assert shop.client.put(f"{API}/nightly", json=NIGHTLY).status_code == 404
 
 
 def test_enabling_and_disabling(shop):
@@ -268,7 +233,7 @@ def test_a_dry_run_of_an_action_changes_nothing(shop, action):
     assert (seen["is_enabled"], seen["runs"]) == (False, [])
 
 
-def test_removing_says_what_it_would_and_then_does(shop):
+def test_a_schedule_is_removed_after_a_dry_run(shop):
     shop.create(NIGHTLY)
     tried = shop.client.delete(f"{API}/nightly?dry_run=true&reason=gone")
     assert [one["name"] for one in tried.json()["touched"]] == ["nightly"]
@@ -278,7 +243,7 @@ def test_removing_says_what_it_would_and_then_does(shop):
     assert shop.client.delete(f"{API}/nightly").status_code == 404
 
 
-def test_what_cannot_be_read_any_more_is_disabled_and_removed_and_the_answer_says_so(shop):
+def test_an_unreadable_schedule_can_be_disabled_and_removed(shop):
     shop.create(NIGHTLY, enabled=True)
     (stored,) = shop.world.store.schedules.get(["nightly"])
     broken = replace(stored, definition={"name": "nightly", "process": "Report"}, version=2)
@@ -297,11 +262,6 @@ def test_a_one_off_job_is_canceled(shop):
     assert shop.get("/schedules/job")["is_enabled"] is False
 
 
-def test_what_is_no_one_off_job_is_not_canceled(shop):
-    shop.create(NIGHTLY)
-    assert shop.client.post(f"{API}/nightly/cancel", json={}).status_code == 409
-
-
 # Beforehand
 
 
@@ -313,15 +273,6 @@ def test_a_preview_tells_the_hour_that_does_not_exist(shop):
     ]  # fmt: skip
     assert [bool(due["remark"]) for due in dues] == [False, True, False]
     assert names(shop) == []
-
-
-def test_a_preview_has_an_end(shop):
-    shop.create(NIGHTLY)
-    seen = shop.get("/schedules/nightly/preview?from=2026-06-01&to=2026-06-03T00:00:00Z")
-    assert [due["at"] for due in seen["dues"]] == [
-        "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z", "2026-06-03T00:00:00Z",
-    ]  # fmt: skip
-    assert seen["more"] is False
 
 
 @pytest.mark.parametrize("query", ["from=now", "to=2026-13-01", "from=2026-02-01&to=2026-01-01"])

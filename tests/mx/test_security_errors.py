@@ -53,7 +53,7 @@ def _routes(client):
 @pytest.mark.parametrize("kind", ERRORS)
 @pytest.mark.parametrize("accept", ["*/*", "text/html"])
 @pytest.mark.parametrize("prefix", ["/api/v1", ""])
-def test_what_is_inside_stays_there(client, kind, accept, prefix):
+def test_no_error_reveals_internals(client, kind, accept, prefix):
     answer = client.get(f"{prefix}/fail/{kind}", headers={"Accept": accept})
     assert answer.status_code == ERRORS[kind][1]
     for word in ("hunter2", INSIDE, "Traceback", "RuntimeError", ".py"):
@@ -66,14 +66,14 @@ def test_what_is_inside_stays_there(client, kind, accept, prefix):
         assert answer.headers["retry-after"] == "5"
 
 
-def test_the_log_says_what_it_was(client, caplog):
+def test_the_log_holds_the_error(client, caplog):
     with caplog.at_level(logging.INFO):
         client.get("/api/v1/fail/unexpected")
     (failed,) = [each for each in own(caplog) if each.event == "mx.failed"]
     assert INSIDE in str(failed.exc_info)
 
 
-def test_a_page_that_cannot_be_shown_is_a_problem_all_the_same(client, monkeypatch):
+def test_a_broken_error_page_becomes_a_problem(client, monkeypatch):
     def broken(*_args, **_values):
         raise StorageUnavailable(INSIDE)
 
@@ -100,7 +100,7 @@ def test_a_page_that_cannot_be_shown_is_a_problem_all_the_same(client, monkeypat
         (b"{" + b",".join(b'"f%d": 1' % n for n in range(5000)) + b"}", 422),
     ],
 )
-def test_whatever_is_sent_the_answer_is_a_short_problem(client, body, status):
+def test_every_malformed_body_gets_a_short_problem(client, body, status):
     answer = client.post("/api/v1/take", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == status, answer.text[:500]
     assert answer.headers["content-type"] == "application/problem+json"
@@ -109,14 +109,14 @@ def test_whatever_is_sent_the_answer_is_a_short_problem(client, body, status):
 
 
 @pytest.mark.parametrize("text", ["a%0d%0aX-Evil:%201", "%0aX-Evil:1", "<script>x</script>"])
-def test_what_was_asked_for_becomes_no_header_and_no_script(client, text):
+def test_addresses_become_no_header_and_no_script(client, text):
     for path in (f"/{text}", f"/api/v1/{text}", f"/?a={text}"):
         answer = client.get(path, headers={"Accept": "text/html"}, follow_redirects=False)
         assert "x-evil" not in answer.headers
         assert "<script>x" not in answer.text
 
 
-def test_the_log_of_requests_names_what_changed_or_failed_and_no_secrets(house, caplog):
+def test_the_log_of_requests_holds_no_secrets(house, caplog):
     from tests.mx.house import PASSWORD, csrf_of, log_in
 
     with caplog.at_level(logging.INFO):
@@ -138,7 +138,7 @@ def test_the_log_of_requests_names_what_changed_or_failed_and_no_secrets(house, 
         assert word not in told
 
 
-def test_users_that_cannot_be_read_let_nobody_in_and_are_not_told(house, caplog):
+def test_an_unreadable_users_file_stops_all_logins(house, caplog):
     client = house.logged_in("otto")
     house.file.chmod(0o644)
     answer = client.get("/api/openapi.json")

@@ -1,11 +1,17 @@
-"""What stands before the handlers: names, origins, sizes, types, methods, headers."""
+"""The middleware before the handlers: host names, origins, sizes, types, methods, headers."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+from contextlib import contextmanager
+
 import pytest
 from fastapi import Request
+from starlette.exceptions import HTTPException
 
 from synergy.mx.access import Operator, Viewer
+from synergy.mx.protection import limits
 from synergy.mx.protection.headers import ALWAYS
 from synergy.mx.protection.limits import MIB
 from tests.mx.house import csrf_of
@@ -14,18 +20,18 @@ HOST = "http://localhost:5000"
 
 
 async def size(request: Request, _: Operator) -> dict[str, int]:
-    """How long the body is."""
+    """Returns the length of the body."""
     return {"size": len(await request.body())}
 
 
 def looked_at(_: Viewer) -> str:
-    """Something long to read."""
+    """Returns something long to read."""
     return "x" * 5000
 
 
 @pytest.fixture(autouse=True)
 def _routes(house, client):
-    """Routes that tell what came through."""
+    """Routes that answer with what reached them."""
     for app in (house.app, client.app):
         for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
             app.add_api_route(path, size, methods=["POST", "PUT"])
@@ -39,7 +45,7 @@ def _routes(house, client):
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:81", "LOCALHOST.", "127.0.0.1:5000", "[::1]:5000", "127.9.9.9"]
 )
-def test_a_name_of_this_machine_is_fine(client, host):
+def test_a_host_name_of_this_machine_is_accepted(client, host):
     assert client.get("/api/v1/long", headers={"Host": host}).status_code == 200
 
 
@@ -48,13 +54,13 @@ def test_a_name_of_this_machine_is_fine(client, host):
     ["evil.example", "localhost.evil.example", "10.1.2.3", "", "localhost/x", "a@localhost",
      "localhost:x", "[::1", "2130706433", "localhost, evil.example"],
 )  # fmt: skip
-def test_another_name_is_refused_whatever_is_asked_for(client, host):
+def test_another_host_name_is_refused(client, host):
     answer = client.get("/static/app.css", headers={"Host": host})
     assert answer.status_code == 400
     assert "mx_names" in answer.json()["detail"]
 
 
-def test_a_name_that_a_setting_gives_is_fine(house):
+def test_a_host_name_of_the_settings_is_accepted(house):
     answer = house.client().get("/login", headers={"Host": "ops.example.com"})
     assert answer.status_code == 200
 
@@ -75,7 +81,7 @@ def test_a_name_that_a_setting_gives_is_fine(house):
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
     ],
 )
-def test_another_site_changes_nothing_even_where_nobody_logs_in(client, headers):
+def test_another_site_changes_nothing_even_without_users(client, headers):
     answer = client.post("/api/v1/size", json={}, headers=headers)
     assert answer.status_code == 403
     assert "cross-site" in answer.json()["detail"]
@@ -90,18 +96,18 @@ def test_another_site_changes_nothing_even_where_nobody_logs_in(client, headers)
         {"Origin": "https://localhost:5000"},
     ],
 )
-def test_pages_of_ours_and_programs_do(client, headers):
+def test_own_pages_and_programs_may_change_things(client, headers):
     assert client.post("/api/v1/size", json={}, headers=headers).status_code == 200
 
 
-def test_another_site_may_link_here_and_not_look(client):
+def test_another_site_may_link_but_not_embed(client):
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert client.get("/account", headers=link).status_code == 200
     look = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
     assert client.get("/account", headers=look).status_code == 403
 
 
-def test_a_session_alone_changes_nothing(house):
+def test_a_session_without_its_token_changes_nothing(house):
     client = house.logged_in("otto")
     assert client.post("/api/v1/size", json={}).status_code == 403
     wrong = {"X-CSRF-Token": "a" * 64}
@@ -112,7 +118,7 @@ def test_a_session_alone_changes_nothing(house):
     assert client.post("/api/v1/size", json={}, headers=odd).status_code == 403
 
 
-def test_a_session_with_its_token_does(house):
+def test_a_session_with_its_token_changes_things(house):
     client = house.logged_in("otto")
     own = {"X-CSRF-Token": csrf_of(client), "Origin": HOST}
     assert client.post("/api/v1/size", json={}, headers=own).status_code == 200
@@ -163,7 +169,7 @@ def test_bodies_of_the_api_are_json(client, kind):
     assert answer.json()["detail"].startswith("expected a body of type application/json")
 
 
-def test_bodies_of_the_api_are_not_packed(client):
+def test_bodies_of_the_api_are_not_compressed(client):
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 415
 
@@ -174,7 +180,7 @@ def test_json_may_say_its_charset_and_no_body_has_no_type(client):
     assert client.post("/api/v1/size").json() == {"size": 0}
 
 
-def test_heads_have_a_limit(client):
+def test_headers_have_a_limit(client):
     assert client.get("/api/v1/long", params={"a": "x" * 8100}).status_code == 200
     assert client.get("/api/v1/long", params={"a": "x" * 9000}).status_code == 414
     assert client.get("/api/v1/long", headers={"X-A": "x" * 15_000}).status_code == 200
@@ -192,14 +198,14 @@ def test_head_is_get_without_the_body(client):
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH", "TRACE", "QUERY"])
-def test_a_wrong_method_is_told_which_are_right(client, method):
+def test_a_wrong_method_names_the_allowed_ones(client, method):
     answer = client.request(method, "/api/v1/long")
     assert answer.status_code == 405
     assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_options_tells_what_a_path_allows_and_nobody_elsewhere_more(client):
+def test_options_names_the_methods_and_allows_no_other_origin(client):
     answer = client.options("/api/v1/long", headers={"Origin": "https://evil.example"})
     assert answer.status_code == 204
     assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
@@ -225,7 +231,7 @@ def test_no_script_and_no_style_stands_in_a_page(client):
     assert "frame-ancestors 'none'" in policy
 
 
-def test_what_is_kept_and_what_is_not(client):
+def test_only_static_files_are_cached(client):
     def caching(path, **headers):
         return client.get(path, headers=headers).headers["cache-control"]
 
@@ -233,7 +239,10 @@ def test_what_is_kept_and_what_is_not(client):
     assert caching("/api/v1/long") == "no-store"
     assert caching("/static/none") == "no-store"
     assert caching("/static/app.css?v=1") == "public, max-age=31536000, immutable"
-    assert caching("/static/app.css") == "no-cache"
+    versioned = re.search(r'src="(/static/@[0-9a-f]{12}/app.js)"', client.get("/account").text)[1]
+    assert caching(versioned) == "public, max-age=31536000, immutable"
+    for path in ("/static/app.css", "/static/@000000000000/app.js"):  # of no or another version
+        assert caching(path) == "no-cache"
     etag = client.get("/static/app.css").headers["etag"]
     assert client.get("/static/app.css", headers={"If-None-Match": etag}).status_code == 304
 
@@ -241,15 +250,69 @@ def test_what_is_kept_and_what_is_not(client):
 @pytest.mark.parametrize(
     "path",
     ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%00",
-     "/static//etc/passwd", "/static/%5c..%5capp.py"],
+     "/static//etc/passwd", "/static/%5c..%5capp.py",
+     "/static/@/../app.py", "/static/@0/%2e%2e/app.py", "/static/@0"],
 )  # fmt: skip
-def test_only_what_is_static_is_served_from_disk(client, path):
+def test_only_static_files_are_served(client, path):
     assert client.get(path).status_code == 404
 
 
-def test_long_answers_are_packed(client):
+def test_long_answers_are_compressed(client):
     packed = client.get("/api/v1/long", headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json() == "x" * 5000
     plain = client.get("/api/v1/long", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
+
+
+# Bodies
+
+
+def test_a_body_declared_too_large_is_refused_at_once(client):
+    headers = {"Content-Type": "application/json", "Content-Length": str(limits.MIB + 1)}
+    assert client.post("/api/v1/events", content=b"{}", headers=headers).status_code == 413
+
+
+class Line:
+    """A client who sends so many bytes each so many seconds, on a clock of its own."""
+
+    def __init__(self, monkeypatch, size, every):
+        self.now, self.size, self.every, self.taken = 0.0, size, every, 0
+        monkeypatch.setattr(limits.anyio, "current_time", lambda: self.now)
+        monkeypatch.setattr(limits.anyio, "fail_after", self.within)
+
+    @contextmanager
+    def within(self, seconds):
+        if self.every > seconds:
+            raise TimeoutError
+        yield
+
+    async def receive(self):
+        self.now += self.every
+        self.taken += self.size
+        return {"type": "http.request", "body": b"x" * self.size, "more_body": True}
+
+
+def read(line, size):
+    """Reads so much of a body."""
+    body = limits._LimitedBody(line.receive, 10 * limits.MIB)
+
+    async def whole():
+        while line.taken < size:
+            await body()
+
+    asyncio.run(whole())
+
+
+def test_a_slow_body_is_cut_off(monkeypatch):
+    line = Line(monkeypatch, size=1, every=20)
+    with pytest.raises(HTTPException) as caught:
+        read(line, 100)
+    assert caught.value.status_code == 408
+    assert line.now == 20
+
+
+def test_a_large_body_may_come_on_a_slow_line(monkeypatch):
+    line = Line(monkeypatch, size=8192, every=1)
+    read(line, 2 * limits.MIB)
+    assert line.now == 256

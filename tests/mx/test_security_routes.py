@@ -14,6 +14,7 @@ from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.protection.csrf import SAFE
 from synergy.mx.protection.forms import Form
 from tests.mx.asking import Client
+from tests.mx.house import ELSEWHERE
 
 STRANGERS = {("GET", "/login"), ("POST", "/login")}
 NEEDS = {
@@ -45,12 +46,9 @@ def filled(path):
     return re.sub(r"\{[^}]*\}", "2015051700", path)
 
 
-def test_there_is_something_to_walk_through(house):
+def test_every_route_has_one_access_rule(house):
     found = {(method, path) for method, path, _ in routes(house.app)}
     assert {("GET", "/account"), ("POST", "/logout"), ("GET", "/api/openapi.json")} <= found
-
-
-def test_every_route_says_in_one_way_who_is_let_in(house):
     for method, path, calls_ in routes(house.app):
         needs = {NEEDS[call] for call in calls_ if call in NEEDS}
         if (method, path) in STRANGERS:
@@ -59,14 +57,21 @@ def test_every_route_says_in_one_way_who_is_let_in(house):
             assert len(needs) == 1, (method, path, needs)
 
 
-def test_what_changes_something_needs_more_than_a_viewer(house):
+def test_changes_need_more_than_a_viewer(house):
     for method, path, calls_ in routes(house.app):
         if method not in SAFE and path.startswith("/api/"):
             needs = {NEEDS[call] for call in calls_ if call in NEEDS}
             assert needs <= {"Operator", "Admin", "EventPublisher"}, (method, path, needs)
 
 
-def test_a_form_comes_with_the_proof_that_it_is_of_our_page(house):
+def test_these_routes_need_an_admin(house):
+    admins = {path for _, path, calls_ in routes(house.app) if "Admin" in map(NEEDS.get, calls_)}
+    assert admins == {
+        "/api/v1/queues/dead/purge", "/api/v1/queues/{name}/purge", "/api/v1/timetable/extend",
+    }  # fmt: skip
+
+
+def test_every_form_needs_its_csrf_token(house):
     form = Form.__metadata__[0].dependency
     found = [
         (method, path, calls_)
@@ -78,7 +83,7 @@ def test_a_form_comes_with_the_proof_that_it_is_of_our_page(house):
         assert form in calls_ or (method, path) in STRANGERS, (method, path)
 
 
-def test_only_events_are_told_by_who_may_do_nothing_else(house):
+def test_the_scope_of_events_publishes_events_only(house):
     told = {
         (method, path)
         for method, path, calls_ in routes(house.app)
@@ -87,7 +92,7 @@ def test_only_events_are_told_by_who_may_do_nothing_else(house):
     assert told <= {("POST", "/api/v1/events")}
 
 
-def test_a_stranger_is_let_in_nowhere(house):
+def test_every_route_rejects_strangers(house):
     client = house.client(("203.0.113.9", 5))
     for method, path, _ in routes(house.app):
         if (method, path) in STRANGERS:
@@ -109,7 +114,7 @@ def test_a_viewer_changes_nothing(house):
             assert client.request(method, filled(path)).status_code == 403, (method, path)
 
 
-def test_a_token_for_events_looks_at_nothing(house):
+def test_a_token_for_events_reads_nothing(house):
     client = house.bearer("otto", Role.EVENTS)
     for method, path, _ in routes(house.app):
         if (method, path) not in {*STRANGERS, ("POST", "/api/v1/events")} and method in SAFE:
@@ -117,11 +122,11 @@ def test_a_token_for_events_looks_at_nothing(house):
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/nothing", "/%2e%2e/etc/passwd", "/static"])
-def test_what_is_not_there_is_no_way_in(house, path):
+def test_unknown_paths_need_a_login_too(house, path):
     assert house.client().get(path).status_code in (303, 401)
 
 
-def test_at_this_machine_everybody_may_see_that_it_is_well(house):
+def test_openapi_is_open_to_this_machine(house):
     assert house.client().get("/api/openapi.json").status_code == 200
     assert house.client(("203.0.113.9", 5)).get("/api/openapi.json").status_code == 401
     assert house.client(("::ffff:203.0.113.9", 5)).get("/api/openapi.json").status_code == 401
@@ -131,19 +136,19 @@ def test_at_this_machine_everybody_may_see_that_it_is_well(house):
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/metrics"])
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
-def test_who_watches_it_from_this_machine_need_not_say_who_he_is(house, prefix, path):
+def test_health_and_metrics_are_open_to_this_machine(house, prefix, path):
     assert house.client().get(f"{prefix}{path}").status_code in (200, 503)
     assert house.client(("203.0.113.9", 5)).get(f"{prefix}{path}").status_code == 401
 
 
-def test_without_users_only_this_machine_is_let_in(client):
+def test_without_users_only_this_machine_has_access(client):
     assert client.get("/account").status_code == 200
     stranger = Client(client.app, ("203.0.113.9", 5), base_url=client.base_url)
     assert stranger.get("/api/openapi.json").status_code == 401
     assert stranger.get("/account", follow_redirects=False).status_code == 303
 
 
-def test_openapi_says_how_to_say_who_one_is(client):
+def test_openapi_declares_authentication_and_its_errors(client):
     found = client.get("/api/openapi.json").json()
     assert set(found["components"]["securitySchemes"]) == {"bearer", "cookie"}
     assert found["components"]["schemas"]["Problem"]["properties"]["detail"]
@@ -151,12 +156,13 @@ def test_openapi_says_how_to_say_who_one_is(client):
         for operation in operations.values():
             without = [{}] if path in OPEN else []
             assert operation["security"] == [{"bearer": []}, {"cookie": []}, *without], path
-            assert {"401", "403", "422", "429", "503"} <= set(operation["responses"]), path
+            expected = {"400", "401", "403", "414", "422", "429", "431", "503"}
+            assert expected <= set(operation["responses"]), path
             if "requestBody" in operation:
-                assert {"400", "413", "415"} <= set(operation["responses"]), path
+                assert {"413", "415"} <= set(operation["responses"]), path
 
 
-FILTERS = (
+FILTERS = [
     "process",
     "state",
     "name",
@@ -168,11 +174,13 @@ FILTERS = (
     "schedule",
     "box",
     "tree",
-)
+    "who",
+    "event",
+]
 HOSTILE = "'\"><script>xss</script><img src=x onerror=xss>"
 
 
-def test_whatever_a_page_is_asked_for_becomes_no_script(client):
+def test_parameters_of_pages_become_no_script(client):
     pages = [
         path
         for method, path, _ in routes(client.app)
@@ -186,3 +194,25 @@ def test_whatever_a_page_is_asked_for_becomes_no_script(client):
             assert answer.status_code < 500, (path, name)
             assert "<script>xss" not in answer.text, (path, name)
             assert "<img src=x" not in answer.text, (path, name)
+
+
+# Strangers
+
+
+@pytest.mark.parametrize("page", ["http://[", "//[x", "http://a]b/"])
+def test_an_invalid_current_url_leads_to_the_overview(house, page):
+    headers = {"HX-Request": "true", "HX-Current-URL": page}
+    answer = house.client(ELSEWHERE).get("/journal", headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["hx-redirect"] == "/login?next=/"
+
+
+def test_a_route_without_a_rule_changes_nothing_for_a_viewer(house):
+    done = []
+    house.app.add_api_route("/api/v1/forgot", lambda: done.append(1), methods=["POST", "DELETE"])
+    for method in ("POST", "DELETE"):
+        assert (
+            house.bearer("vera", Role.VIEWER).request(method, "/api/v1/forgot").status_code == 403
+        )
+        assert house.bearer("otto", Role.OPERATOR).request(method, "/api/v1/forgot").is_success
+    assert len(done) == 2

@@ -8,7 +8,7 @@ from tests.factories import an_entry
 AT = "/api/v1/store"
 
 
-def test_it_is_told_what_is_in_the_store(world, client):
+def test_the_store_shows_its_engine_and_rows(world, client):
     world.store.journal.append([an_entry(), an_entry()])
     seen = client.get(AT).json()
     assert seen["engine"] == "sqlite"
@@ -16,7 +16,7 @@ def test_it_is_told_what_is_in_the_store(world, client):
     assert seen["warnings"] == []
 
 
-def test_neither_its_place_nor_a_password_is_told(world, client, monkeypatch):
+def test_the_store_shows_no_location_and_no_password(world, client, monkeypatch):
     status = StoreStatus(
         "mongodb", "mongodb://db.example.com/synergy", "8.0", 2, 7, {"units": 1},
         ["mongodb://ann:secret@db.example.com/synergy is a standalone server"],

@@ -1,18 +1,14 @@
-"""The stream: what happens, told once and in order to everybody who listens."""
+"""The stream of events: each entry once, in order, to every listener."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from dataclasses import replace
 from datetime import timedelta
 
 import orjson
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.mx.app import create_app
-from synergy.mx.services import Services
 from synergy.mx.stream import AT_ONCE, HEARTBEAT, LISTENERS, Stream
 from synergy.mx.stream_listener import WAITING, Listener
 from synergy.queries.reads import Reads
@@ -64,7 +60,7 @@ def ids(listener):
     return [number for number, _, _ in heard(listener)]
 
 
-def test_a_listener_is_told_from_when_he_came_on(world, stream):
+def test_a_listener_hears_entries_from_its_arrival(world, stream):
     write(world, "job.noop")
     listener = a_listener(stream)
     assert listener.take() == b"retry: 2000\n: listening\nid: 1\n\n"
@@ -80,7 +76,7 @@ def test_a_listener_is_told_from_when_he_came_on(world, stream):
     assert data["at"].endswith("Z")
 
 
-def test_everybody_is_told_everything_once_and_in_order(world, stream):
+def test_every_listener_hears_each_entry_once_in_order(world, stream):
     listeners = [a_listener(stream) for _ in range(3)]
     for _ in range(3):
         write(world, "job.noop", "job.skipped")
@@ -90,7 +86,7 @@ def test_everybody_is_told_everything_once_and_in_order(world, stream):
     assert [ids(one) for one in listeners] == [[]] * 3
 
 
-def test_who_comes_back_is_told_what_he_missed_and_nothing_twice(world, stream):
+def test_a_returning_listener_hears_what_it_missed_once(world, stream):
     write(world, *["job.noop"] * 4)
     staying = a_listener(stream)
     back = a_listener(stream, since=2)
@@ -100,14 +96,14 @@ def test_who_comes_back_is_told_what_he_missed_and_nothing_twice(world, stream):
     assert ids(staying) == [5]
 
 
-def test_what_came_in_the_moment_that_he_came_back_is_told_once(world, stream):
+def test_entries_written_at_the_return_are_heard_once(world, stream):
     a_listener(stream)
     write(world, "job.noop", "job.noop")
     back = a_listener(stream, since=0)  # the others had not been told of these yet either
     assert ids(back) == [1, 2]
 
 
-def test_who_knows_more_than_the_others_were_told_yet_is_not_told_it_again(world, stream):
+def test_a_returning_listener_ahead_of_others_hears_nothing_twice(world, stream):
     staying = a_listener(stream)
     write(world, "job.noop", "job.noop")
     back = a_listener(stream, since=1)  # another MX told him, or a page that he just read
@@ -126,7 +122,7 @@ def test_a_listener_chooses_by_process_and_noun(world, stream):
     assert ids(again) == [3]
 
 
-def test_very_much_at_once_is_not_told_one_by_one(world, stream):
+def test_very_many_entries_become_one_message(world, stream):
     listener = a_listener(stream, nouns=("run",))
     write(world, *["job.noop"] * AT_ONCE)
     stream.run_once(NOW)
@@ -139,13 +135,13 @@ def test_very_much_at_once_is_not_told_one_by_one(world, stream):
     assert [event for _, event, _ in heard(back)] == ["behind"]
 
 
-def test_who_claims_to_have_seen_more_than_there_is_reads_everything_again(world, stream):
+def test_a_position_beyond_the_end_means_reading_again(world, stream):
     write(world, "job.noop")
     listener = a_listener(stream, since=99)
     assert heard(listener) == [(1, "behind", {"from": 99, "to": 1})]
 
 
-def test_who_hears_nothing_is_told_now_and_then_that_all_is_well(world, stream):
+def test_a_quiet_stream_has_a_heartbeat(world, stream):
     listener = a_listener(stream, nouns=("box",))
     listener.take()
     write(world, "job.noop")
@@ -157,7 +153,7 @@ def test_who_hears_nothing_is_told_now_and_then_that_all_is_well(world, stream):
     assert listener.take() == b": well\nid: 1\n\n"  # he need not be told of that one any more
 
 
-def test_who_is_too_slow_is_cut_off_and_the_others_are_not(world, stream):
+def test_a_slow_listener_is_disconnected(world, stream):
     slow, quick = a_listener(stream), a_listener(stream)
     told = 0
     while not slow.is_over:
@@ -172,15 +168,13 @@ def test_who_is_too_slow_is_cut_off_and_the_others_are_not(world, stream):
     assert len(ids(quick)) == 1
 
 
-def test_no_more_than_so_many_listen(world, stream):
+def test_the_number_of_listeners_is_limited(world, stream):
     for _ in range(LISTENERS):
         assert stream.join(Listener(lambda: None, None, "", ()))
     assert not stream.join(Listener(lambda: None, None, "", ()))
 
 
-def test_while_the_store_is_away_listeners_are_told_and_then_all_goes_on(
-    world, stream, monkeypatch
-):
+def test_listeners_survive_an_outage_of_the_store(world, stream, monkeypatch):
     listener = a_listener(stream)
     listener.take()
 
@@ -200,7 +194,7 @@ def test_while_the_store_is_away_listeners_are_told_and_then_all_goes_on(
     assert ids(listener) == [1]
 
 
-def test_what_is_found_while_another_cannot_be_welcomed_is_told_later(world, stream, monkeypatch):
+def test_a_failed_welcome_delays_entries_and_loses_none(world, stream, monkeypatch):
     write(world, "job.noop", "job.noop")
     staying = a_listener(stream)
     write(world, "job.noop")
@@ -224,7 +218,7 @@ def test_what_is_found_while_another_cannot_be_welcomed_is_told_later(world, str
     assert ids(back) == [1, 2, 3]
 
 
-def test_where_entries_were_forgotten_unheard_all_is_to_be_read_again(world, stream):
+def test_entries_deleted_unheard_mean_reading_again(world, stream):
     staying = a_listener(stream)
     write(world, *["job.noop"] * 4)
     world.store.journal.prune(NOW + timedelta(days=1), 3)
@@ -235,7 +229,7 @@ def test_where_entries_were_forgotten_unheard_all_is_to_be_read_again(world, str
     assert ids(again) == [4]
 
 
-def test_when_nobody_listens_nobody_looks(world):
+def test_without_listeners_the_thread_ends(world):
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     stream = Stream(reads, world.clock)
     for _ in range(2):
@@ -250,142 +244,8 @@ def test_when_nobody_listens_nobody_looks(world):
     assert stream.stop()
 
 
-def test_with_the_end_of_the_application_all_are_told_that_it_is_over(world, stream):
+def test_the_end_of_mx_ends_all_listeners(world, stream):
     listener = a_listener(stream)
     assert stream.stop()
     assert listener.is_over
     assert not stream.join(Listener(lambda: None, None, "", ()))
-
-
-class Visit:
-    """A request to the stream, as a server makes it."""
-
-    def __init__(self, app, path="/api/v1/stream", headers=()):
-        self.app = app
-        self.status = None
-        self.headers = {}
-        self.body = b""
-        self.told = asyncio.Event()
-        self.gone = asyncio.Event()
-        path, _, query = path.partition("?")
-        self.scope = {
-            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1", "method": "GET", "scheme": "http", "path": path,
-            "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-            "headers": [(b"host", b"localhost:5000"), *headers],
-            "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 5000), "state": {},
-        }  # fmt: skip
-        self.task = asyncio.create_task(app(self.scope, self._receive, self._send))
-
-    async def _receive(self):
-        if not self.told.is_set() and self.status is None:
-            return {"type": "http.request", "body": b"", "more_body": False}
-        await self.gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message):
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = {n.decode(): v.decode() for n, v in message["headers"]}
-        else:
-            self.body += message["body"]
-        self.told.set()
-
-    async def until(self, text):
-        async with asyncio.timeout(10):
-            while text not in self.body:
-                self.told.clear()
-                await self.told.wait()
-
-
-def of(world):
-    """An application, and its stream."""
-    services = Services.at(replace(world.workplace("", "mx"), deployment=world.deployment))
-    return create_app(services), services.stream
-
-
-def test_over_http_messages_come_as_they_happen(world):
-    app, stream = of(world)
-
-    async def visit():
-        visit = Visit(app, "/api/v1/stream?nouns=job,unit")
-        await visit.until(b": listening")
-        assert visit.status == 200
-        assert visit.headers["content-type"] == "text/event-stream; charset=utf-8"
-        assert visit.headers["cache-control"] == "no-store"
-        write(world, "box.synced", "job.noop")
-        await visit.until(b"event: job")
-        assert b"event: box" not in visit.body
-        assert stream.listeners == 1
-        visit.gone.set()
-        async with asyncio.timeout(10):
-            await visit.task
-        assert stream.listeners == 0
-
-    asyncio.run(visit())
-
-
-def test_over_http_who_comes_back_goes_on_where_he_was(world):
-    app, _ = of(world)
-    write(world, "job.noop", "job.skipped", "job.processed")
-
-    async def visit():
-        visit = Visit(app, headers=[(b"last-event-id", b"1")])
-        await visit.until(b"job.processed")
-        assert visit.body.index(b"job.skipped") < visit.body.index(b"job.processed")
-        assert b"job.noop" not in visit.body
-        visit.gone.set()
-        await visit.task
-
-    asyncio.run(visit())
-
-
-def test_over_http_the_end_of_mx_ends_the_answer_at_once(world):
-    app, _ = of(world)
-
-    async def visit():
-        visit = Visit(app)
-        await visit.until(b": listening")
-        app.state.shutdown.set()
-        async with asyncio.timeout(10):
-            await visit.task
-
-    asyncio.run(visit())
-
-
-def test_over_http_one_more_than_can_is_put_off(world):
-    app, stream = of(world)
-    for _ in range(LISTENERS):
-        stream.join(Listener(lambda: None, None, "", ()))
-
-    async def visit():
-        visit = Visit(app)
-        async with asyncio.timeout(10):
-            await visit.task
-        assert visit.status == 503
-        assert visit.headers["retry-after"] == "5"
-
-    asyncio.run(visit())
-    assert stream.stop()
-
-
-@pytest.mark.parametrize("query", ["since=x", "since=-1", "nouns=Job", "nouns=a%0Ab"])
-def test_over_http_what_makes_no_sense_is_refused(client, query):
-    assert client.get(f"/api/v1/stream?{query}").status_code == 422
-
-
-def test_the_thread_ends_with_the_last_listener(world):
-    others = set(threading.enumerate())
-    app, stream = of(world)
-
-    async def visit():
-        visit = Visit(app)
-        await visit.until(b": listening")
-        visit.gone.set()
-        await visit.task
-
-    asyncio.run(visit())
-    assert stream.stop()
-    for thread in set(threading.enumerate()) - others:
-        thread.join(60)
-    assert "stream" not in {thread.name for thread in set(threading.enumerate()) - others}

@@ -30,7 +30,7 @@ def ask(client, **headers):
     return client.get("/api/v1/verdict", headers=headers)
 
 
-def test_before_the_first_start_it_cannot_be_told(client):
+def test_before_the_first_start_the_verdict_is_unknown(client):
     answer = ask(client)
     assert (answer.status_code, answer.json()["is_well"]) == (200, None)
     assert metrics(client)["synergy_verdict_well"].value() == 0
@@ -45,7 +45,7 @@ def test_once_all_is_done_all_is_well(done, client):
     assert len(told["synergy_verdict_findings"].samples) == len(Trouble)
 
 
-def test_what_is_not_well_is_told_with_what_helps(done, client):
+def test_a_finding_is_shown_with_what_helps(done, client):
     done.store.messages.bury("Sitehourly", b"?", "it is no JSON", done.clock.now())
     found = ask(client).json()
     assert found["is_well"] is False
@@ -67,7 +67,7 @@ def test_what_is_not_well_is_told_with_what_helps(done, client):
     assert "Not well: 1 message is in quarantine" in client.get("/").text
 
 
-def test_an_answer_that_is_known_is_not_sent_again(done, client):
+def test_an_unchanged_verdict_is_not_sent_again(done, client):
     client.get("/api/v1/audit")
     assert client.app.state.services.audits.wait_for_result(60)
     tag = ask(client).headers["etag"]

@@ -1,0 +1,75 @@
+"""The page of events: the runs that each caused, filters, and the form."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from synergy.mx.pages import events as events_page
+from synergy.queries.schedules import events
+from tests.mx.pages_kit import pager, rows
+from tests.mx.schedules_kit import Shop
+
+FILES = {"type": "FILE", "resourceId": "/data/a", "lifeDuration": 3600}
+
+
+@pytest.fixture
+def shop():
+    made = Shop()
+    yield made
+    made.close()
+
+
+def publish(shop, *events):
+    """Publishes events given as (type, resource)."""
+    for type_, resource in events:
+        body = {"eventType": type_, "eventTimestamp": "2015-05-20T11:00:00Z"}
+        shop.client.act("events", {**body, "eventResourceId": resource}, 202)
+
+
+def test_events_name_the_runs_they_caused(shop):
+    shop.create({"name": "files", "process": "Report", "dependencies": [FILES]}, enabled=True)
+    shop.settle()
+    publish(shop, ("FILE", "/data/a"), ("FILE", "/data/b"))
+    assert "No agent has processed" in shop.client.page("/events")
+    shop.settle()
+    text = shop.client.page("/events")
+    second, first = rows(text)
+    assert first[1:4] == ["FILE", "/data/a", "2015-05-20 11:00:00"]
+    assert first[4].startswith("files ")
+    assert re.search(r'href="/runs/[0-9a-f]+">files<', text)
+    assert (second[2], second[4]) == ("/data/b", "no run")
+    assert "No agent has processed" not in text
+
+
+def test_the_pages_of_a_filtered_list_keep_the_filter(shop, monkeypatch):
+    monkeypatch.setattr(events_page, "PAGE", 2)
+    for n in range(5):
+        publish(shop, ("FILE", f"/data/A{n}"), ("FILE", "/other"), ("TABLE", f"data/a{n}"))
+    first = shop.client.page("/events?type=FILE&q=data/a")
+    second = shop.client.page(pager(first)["Older"])
+    third = shop.client.page(pager(second)["Older"])
+    resources = [[row[2] for row in rows(text)] for text in (first, second, third)]
+    assert resources == [["/data/A4", "/data/A3"], ["/data/A2", "/data/A1"], ["/data/A0"]]
+    assert pager(third) == {"Newest": "/events?type=FILE&q=data%2Fa"}
+
+
+def test_a_search_that_stops_early_leads_on(shop, monkeypatch):
+    monkeypatch.setattr(events, "SEARCHED", 2)
+    monkeypatch.setattr(events, "_STEP", 1)
+    publish(shop, ("TABLE", "t"), *[("FILE", "/f")] * 3)
+    text = shop.client.page("/events?type=TABLE")
+    assert "Older ones may" in text
+    assert [row[2] for row in rows(shop.client.page(pager(text)["Older"]))] == ["t"]
+
+
+def test_only_operators_have_the_form(house):
+    form = 'data-api="/api/v1/events"'
+    assert form in house.logged_in("otto").page("/events")
+    assert form not in house.logged_in("vera").page("/events")
+
+
+def test_an_empty_list_says_how_to_publish_an_event(client):
+    assert "POST /api/v1/events" in client.page("/events")
+    assert "No events" in client.page("/events?q=x")

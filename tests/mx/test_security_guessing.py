@@ -1,0 +1,188 @@
+"""Guessed passwords: the waits, known browsers, and what guesses may cost."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from synergy.clock import SteppedClock
+from synergy.mx.accounts import passwords
+from synergy.mx.accounts.throttle import FORGOTTEN, FREE, LONGEST, LONGEST_NAME, MOST, Throttle
+from synergy.mx.app import THREADS
+from tests.factories import NOW
+from tests.mx.house import ELSEWHERE, QUICK, csrf_of, log_in
+
+NEW = "nine quiet green otters"
+
+
+# Guessing
+
+
+def test_each_failure_doubles_the_wait(house):
+    for _ in range(FREE):
+        assert log_in(house.client(), "vera", NEW).status_code == 401
+    answer = log_in(house.client(), "vera")
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"] == "1"
+    assert "try again in 1 seconds" in answer.text
+    house.world.clock.advance(1)
+    assert log_in(house.client(), "vera", NEW).status_code == 401
+    assert log_in(house.client(), "vera").headers["retry-after"] == "2"
+    house.world.clock.advance(2)
+    assert log_in(house.client(), "vera").status_code == 303
+
+
+def test_a_name_under_attack_waits_a_minute_at_most(house):
+    for number in range(40):
+        log_in(house.client((f"203.0.113.{number}", 1)), "vera", NEW)
+        house.world.clock.advance(LONGEST_NAME)
+    assert log_in(house.client(), "vera").status_code == 303
+
+
+def test_an_address_that_tries_many_names_waits_too(house):
+    for number in range(FREE):
+        assert log_in(house.client(ELSEWHERE), f"user{number}", NEW).status_code == 401
+    assert log_in(house.client(ELSEWHERE), "vera").status_code == 429
+    assert log_in(house.client(), "vera").status_code == 303
+
+
+def test_a_login_does_not_forgive_guesses(house):
+    for _ in range(FREE - 1):
+        assert log_in(house.client(ELSEWHERE), "vera", NEW).status_code == 401
+        assert log_in(house.client(ELSEWHERE), "otto").status_code == 303
+    assert log_in(house.client(ELSEWHERE), "vera", NEW).status_code == 401
+    assert log_in(house.client(ELSEWHERE), "otto").status_code == 429
+
+
+# Guessing
+
+
+def test_waiting_attempts_do_not_push_out_failures():
+    throttle = Throttle(SteppedClock(NOW))
+    for number in range(FREE):
+        throttle.attempt("ada", f"203.0.113.{number}")
+    for number in range(FREE):
+        throttle.attempt(f"other{number}", "198.51.100.1")
+    for number in range(2 * MOST):
+        assert throttle.attempt(f"any{number}", "198.51.100.1") > 0
+    assert throttle.attempt("ada", "203.0.113.99") == 1.0
+
+
+def attacked(house):
+    """Strangers of many addresses try one name, each as soon as it is let."""
+    for number in range(FREE + 10):
+        house.world.clock.advance(LONGEST_NAME if number >= FREE else 0)
+        assert log_in(house.client((f"203.0.113.{number}", 1)), "ada", NEW).status_code == 401
+
+
+def test_a_known_browser_is_not_locked_out(house):
+    known = house.logged_in("ada")
+    known.post("/logout", data={"csrf": csrf_of(known)})
+    attacked(house)
+    assert log_in(house.client(), "ada").status_code == 429
+    assert log_in(known, "ada").status_code == 303
+
+
+def test_a_known_browser_is_not_locked_out_by_its_address(house):
+    known = house.logged_in("ada", address=ELSEWHERE)
+    for number in range(FREE):
+        log_in(house.client(ELSEWHERE), f"any{number}", NEW)
+    assert log_in(house.client(ELSEWHERE), "ada").status_code == 429
+    known.cookies.delete("synergy_session")
+    assert log_in(known, "ada").status_code == 303
+
+
+def test_a_known_browser_has_no_more_guesses(house):
+    known = house.logged_in("ada")
+    known.cookies.delete("synergy_session")
+    for _ in range(FREE):
+        assert log_in(known, "ada", NEW).status_code == 401
+    assert log_in(known, "ada").status_code == 429
+
+
+@pytest.mark.parametrize("mark", ["", ".", "x", "x.y", "é.ü"])
+def test_an_invalid_device_cookie_is_ignored(house, mark):
+    accounts = house.app.state.authenticator.accounts
+    assert accounts.device_of("ada", mark) == accounts.device_of("nobody", mark) == ""
+
+
+def test_a_device_cookie_is_for_one_user_and_password(house):
+    accounts = house.app.state.authenticator.accounts
+    mark = accounts.device_cookie("ada")
+    assert accounts.device_of("ada", mark) == mark.partition(".")[0] != ""
+    assert accounts.device_of("otto", mark) == accounts.device_of("nobody", mark) == ""
+    accounts.set_password("ada", NEW)
+    assert accounts.device_of("ada", mark) == ""
+
+
+def test_logins_take_a_bounded_number_of_threads(house, monkeypatch):
+    line = passwords._PENDING
+    assert line._value < THREADS / 2
+    assert log_in(house.client(), "ada").status_code == 303
+    monkeypatch.setattr(passwords, "_PENDING", threading.Semaphore(0))
+    answer = log_in(house.client(), "ada")
+    assert answer.status_code == 503
+    assert "too many logins at this moment" in answer.text
+    assert line._value == 6
+
+
+def test_two_passwords_are_compared_at_a_time(monkeypatch):
+    free = []
+
+    class Watched:
+        def hash(self, _password):
+            free.append(passwords._RUNNING._value)
+            return QUICK
+
+        def verify(self, _hash, _password):
+            free.append(passwords._RUNNING._value)
+
+    monkeypatch.setattr(passwords, "_hasher", Watched())
+    passwords.hashed("x")
+    assert passwords.is_correct("x", QUICK)
+    assert free == [1, 1]
+    assert passwords._RUNNING._value == 2
+
+
+# The throttle
+
+
+def test_waiting_doubles_and_ends(monkeypatch):
+    clock = SteppedClock(NOW)
+    throttle = Throttle(clock)
+    for _ in range(FREE - 1):
+        assert throttle.attempt("otto", "203.0.113.9") == 0
+    waits = []
+    for _ in range(14):
+        assert throttle.attempt("otto", "203.0.113.9") == 0
+        waits.append(throttle.attempt("otto", "203.0.113.9"))
+        clock.advance(waits[-1])
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900, 900]
+    assert max(waits) == LONGEST > LONGEST_NAME
+
+
+def test_failures_are_forgotten():
+    clock = SteppedClock(NOW)
+    throttle = Throttle(clock)
+    for _ in range(FREE):
+        throttle.attempt("otto", "203.0.113.9")
+    clock.advance(FORGOTTEN + 1)
+    assert [throttle.attempt("otto", "203.0.113.9") for _ in range(FREE)] == [0] * FREE
+
+
+def test_addresses_of_one_ipv6_network_count_as_one():
+    throttle = Throttle(SteppedClock(NOW))
+    for number in range(FREE):
+        throttle.attempt(f"a{number}", f"2001:db8:1:2::{number}")
+    assert throttle.attempt("b", "2001:db8:1:2:ffff::1") > 0
+    assert throttle.attempt("b", "2001:db8:1:3::1") == 0
+
+
+def test_the_memory_of_failures_is_bounded():
+    clock = SteppedClock(NOW)
+    throttle = Throttle(clock)
+    for number in range(MOST):
+        throttle.attempt(f"{number}" + "x" * 10_000, f"10.0.{number >> 8}.{number & 255}")
+    assert len(throttle._failures) == MOST
+    assert max(map(len, throttle._failures)) < 100

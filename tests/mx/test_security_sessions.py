@@ -1,0 +1,181 @@
+"""Sessions: begun, used, ended, and kept on disk."""
+
+from __future__ import annotations
+
+import stat
+from datetime import timedelta
+
+import pytest
+
+from synergy.mx.access import Role
+from synergy.mx.accounts.sessions import AHEAD, IDLE, LIFE, MOST, Session, Sessions
+from synergy.mx.accounts.users import User, Users
+from tests.factories import NOW
+from tests.mx.house import PASSWORD, cookies_of, csrf_of, csrf_of_form
+
+NEW = "nine quiet green otters"
+
+
+# Sessions
+
+
+def log_in_with(house, session):
+    """Logs otto in by a browser that has this session already; the session that he gets."""
+    form = house.client()
+    fields = {"csrf": csrf_of_form(form), "name": "otto", "password": PASSWORD}
+    cookie = f"synergy_login={form.cookies['synergy_login']}; synergy_session={session}"
+    answer = house.client().post("/login", data=fields, headers={"Cookie": cookie})
+    assert answer.status_code == 303
+    return cookies_of(answer)["synergy_session"].partition(";")[0]
+
+
+def test_each_login_has_a_new_session_id(house):
+    made = log_in_with(house, "known-to-somebody-else")
+    assert made != "known-to-somebody-else"
+    assert len(made) == 43
+
+
+def test_a_login_ends_the_session_that_the_browser_had(house):
+    before = house.logged_in("vera")
+    log_in_with(house, before.cookies["synergy_session"])
+    assert before.get("/account").status_code == 303
+
+
+def test_logging_out_ends_the_session_everywhere(house):
+    client = house.logged_in("vera")
+    copy = house.client()
+    copy.cookies.set("synergy_session", client.cookies["synergy_session"])
+    assert copy.get("/account").status_code == 200
+    answer = client.post("/logout", data={"csrf": csrf_of(client)})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert cookies_of(answer)["synergy_session"].startswith('""; HttpOnly; Max-Age=0')
+    assert copy.get("/account").status_code == 303
+
+
+def test_another_site_logs_no_user_out(house):
+    client = house.logged_in("vera")
+    assert client.post("/logout", data={"csrf": "x"}).status_code == 403
+    own = {"csrf": csrf_of(client)}
+    foreign = client.post("/logout", data=own, headers={"Origin": "https://evil.example"})
+    assert foreign.status_code == 403
+    assert client.get("/account").status_code == 200
+
+
+def test_a_session_in_use_ends_after_12_hours(house):
+    client = house.logged_in("vera")
+    for _ in range(11):
+        house.world.clock.advance(3600)
+        assert client.get("/account").status_code == 200
+    house.world.clock.advance(3600)
+    assert client.get("/account").status_code == 303
+
+
+def test_an_unused_session_ends_after_two_hours(house):
+    client = house.logged_in("vera")
+    house.world.clock.advance(2 * 3600 - 1)
+    assert client.get("/account").status_code == 200
+    house.world.clock.advance(2 * 3600)
+    assert client.get("/account").status_code == 303
+
+
+def test_sessions_survive_a_restart(house):
+    client = house.logged_in("vera")
+    other = house.logged_in("otto")
+    other.post("/logout", data={"csrf": csrf_of(other)})
+    house.another()
+    again = house.client()
+    again.cookies.update(client.cookies)
+    assert again.get("/account").status_code == 200
+    gone = house.client()
+    gone.cookies.update(other.cookies)
+    assert gone.get("/account").status_code == 303
+
+
+@pytest.mark.parametrize("change", ["removed", "demoted", "renewed", "made anew"])
+def test_a_changed_user_has_to_log_in_again(house, change):
+    from dataclasses import replace
+
+    from synergy.mx.accounts.users import new_user
+
+    client = house.logged_in("otto")
+    now = house.world.clock.now()
+    changes = {
+        "removed": lambda users: users.without_user("otto"),
+        "demoted": lambda users: users.with_user(replace(users.user("otto"), role=Role.VIEWER)),
+        "renewed": lambda users: users.with_user(replace(users.user("otto"), password="x")),
+        "made anew": lambda users: new_user(
+            users.without_user("otto"),
+            "otto",
+            Role.OPERATOR,
+            users.user("otto").password,
+            now + timedelta(seconds=1),
+        ),
+    }
+    house.book.change(changes[change])
+    assert client.get("/account").status_code == 303
+
+
+def test_the_sessions_file_holds_no_secret(house):
+    client = house.logged_in("vera")
+    text = house.sessions.read_text()
+    assert client.cookies["synergy_session"] not in text
+    assert csrf_of(client) not in text
+    assert stat.S_IMODE(house.sessions.stat().st_mode) == 0o600
+    assert stat.S_IMODE(house.sessions.parent.stat().st_mode) == 0o700
+
+
+# The account
+
+
+def change(client, current=PASSWORD, new=NEW, again=NEW):
+    fields = {"csrf": csrf_of(client), "current": current, "new": new, "again": again}
+    return client.post("/account/password", data=fields)
+
+
+OTTO = User("otto", Role.OPERATOR, "hash", NOW)
+
+
+ALL = Users({"otto": OTTO})
+
+
+# Sessions
+
+
+def test_sessions_per_user_are_bounded(tmp_path):
+    sessions = Sessions(tmp_path / "sessions.json")
+    made = [sessions.open(OTTO, NOW + timedelta(seconds=each)) for each in range(MOST + 1)]
+    later = NOW + timedelta(minutes=1)
+    assert sessions.user_of(made[0], ALL, later) is None
+    assert all(sessions.user_of(each, ALL, later) == OTTO for each in made[1:])
+
+
+def test_ended_sessions_are_not_kept(tmp_path):
+    sessions = Sessions(tmp_path / "sessions.json")
+    sessions.open(OTTO, NOW)
+    sessions.open(OTTO, NOW + timedelta(hours=13))
+    assert (tmp_path / "sessions.json").read_text().count('"user"') == 1
+
+
+def test_the_time_of_use_is_written_once_a_minute(tmp_path):
+    file = tmp_path / "sessions.json"
+    sessions = Sessions(file)
+    made = sessions.open(OTTO, NOW)
+    first = file.read_text()
+    sessions.user_of(made, ALL, NOW + timedelta(seconds=59))
+    assert file.read_text() == first
+    sessions.user_of(made, ALL, NOW + timedelta(seconds=60))
+    assert "12:01:00" in file.read_text()
+
+
+# Clocks
+
+
+def session(created, seen):
+    return Session("", "ada", "", created, seen)
+
+
+def test_a_clock_that_was_ahead_makes_no_lasting_session():
+    assert session(NOW + timedelta(days=400), NOW).has_ended(NOW)
+    assert session(NOW - IDLE, NOW + LIFE).has_ended(NOW)
+    assert not session(NOW + AHEAD, NOW + AHEAD).has_ended(NOW)
+    assert session(NOW - LIFE, NOW).has_ended(NOW)
