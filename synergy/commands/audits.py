@@ -1,4 +1,4 @@
-"""Stores the result of an audit, so that all readers of the store see the same one."""
+"""Stores the result of an audit, so that all readers see the same one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synergy.storage.protocol import Store
 
 Progress = Callable[[int, int], None]
 
-REMEMBERED = 200  # late periods whose first audit is remembered
+REMEMBERED = 200  # late periods that are stored with the time of their first audit
 
 
 def store_audit(store: Store, found: Audit, at: datetime, took: float) -> None:

@@ -1,8 +1,8 @@
 """Answers kept by idempotency key, so that a repeated request is carried out once.
 
-The first request under a key is carried out. The same request is refused while that goes on, and
-gets the same answer afterwards. If the process that carries it out has died, or takes far too
-long, the key is taken over and the request is carried out again: its progress is unknown.
+The first request with a key is carried out. The same request is refused while that is under way,
+and gets the same answer afterwards. If the process that carries it out has died, or takes too long,
+the key is taken over and the request is carried out again: its progress is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synergy.model.answer import Answer
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
-ACTING = timedelta(minutes=10)  # that a request may take
+LIMIT = timedelta(minutes=10)  # that a request may take
 
 
 class UnderWay(Refused):
@@ -35,7 +35,7 @@ class KeptAnswers:
         self._kept = kept
         self._answers = store.answers
         self._owner = owner
-        self._left: deque[Callable[[], object]] = deque()  # writes that failed so far
+        self._unwritten: deque[Callable[[], object]] = deque()  # writes that have failed
 
     def begin(self, person: str, key: str, fingerprint: str, now: datetime) -> tuple[Answer, bool]:
         """The answer under a key, and whether the caller has to carry out the request.
@@ -43,7 +43,7 @@ class KeptAnswers:
         Raises InvalidValue if the key was used for another request, UnderWay if the same one is
         being carried out.
         """
-        self._write_left()
+        self._write_unwritten()
         wanted = Answer(person, key, fingerprint, self._owner, now)
         found, is_new = self._answers.begin(wanted)
         if is_new:
@@ -66,35 +66,35 @@ class KeptAnswers:
         While the store is unavailable it stays in memory, and is written before the next begins.
         """
         answer = replace(begun, status=status, headers=headers, body=body)
-        self._left.append(lambda: self._answers.change(answer))
+        self._unwritten.append(lambda: self._answers.change(answer))
         with suppress(StorageUnavailable):
-            self._write_left()
+            self._write_unwritten()
 
     def drop(self, begun: Answer) -> None:
         """Frees the key, so that the same request is carried out again; written like an answer."""
-        self._left.append(lambda: self._answers.drop(begun))
+        self._unwritten.append(lambda: self._answers.drop(begun))
         with suppress(StorageUnavailable):
-            self._write_left()
+            self._write_unwritten()
 
-    def _write_left(self) -> None:
+    def _write_unwritten(self) -> None:
         while True:
             try:
-                write = self._left.popleft()
+                write = self._unwritten.popleft()
             except IndexError:
                 return
             try:
                 write()
             except StorageUnavailable:
-                self._left.append(write)
+                self._unwritten.append(write)
                 raise
 
     def _take_over(self, found: Answer, wanted: Answer) -> Answer:
         taken = self._answers.change(replace(wanted, rev=found.rev))
         if taken is None:
-            raise UnderWay("somebody else asks under this key just now: ask again in a moment")
+            raise UnderWay("another process handles this key just now: ask again in a moment")
         return taken
 
 
 def _is_abandoned(answer: Answer, now: datetime) -> bool:
     owner = identity.parse(answer.owner)
-    return now - answer.at >= ACTING or (owner is not None and owner.is_provably_dead)
+    return now - answer.at >= LIMIT or (owner is not None and owner.is_provably_dead)

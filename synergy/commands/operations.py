@@ -30,8 +30,8 @@ from synergy.storage.protocol import Store
 
 STILL = 60.0  # seconds; a step takes far less
 
-Going = Callable[[], bool]
-"""Returns whether to continue; called between two steps."""
+Continue = Callable[[], bool]
+"""Returns whether to continue; called before each step."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class _Lost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The `rev` of an operation of another process, and since when (monotonic) it is the same."""
+    """The `rev` of another process's operation, and since when (monotonic) it is unchanged."""
 
     rev: int
     since: float
@@ -96,16 +96,16 @@ class Operations:
         """A page, newest first, and the cursor of the next page or None."""
         return self._store.operations.find(limit, cursor)
 
-    def work(self, going: Going) -> bool:
+    def work(self, may_continue: Continue) -> bool:
         """Carries out the oldest operation without an owner; False if there is none.
 
         Raises StorageUnavailable or MessagingUnavailable; the next call continues with it.
         """
         unfinished = self._store.operations.unfinished()
-        self._forget_but({operation.id for operation in unfinished})
+        self._forget_others({operation.id for operation in unfinished})
         for operation in unfinished:
             if self._is_free(operation) and (taken := self._taken(operation)) is not None:
-                self._carry_out(taken, going)
+                self._carry_out(taken, may_continue)
                 return True
         return False
 
@@ -125,49 +125,47 @@ class Operations:
         taken = replace(operation, state=OperationState.RUNNING, owner=self._owner)
         return self._store.operations.change(taken)
 
-    def _forget_but(self, ids: set[str]) -> None:
+    def _forget_others(self, ids: set[str]) -> None:
         self._seen = {id_: seen for id_, seen in self._seen.items() if id_ in ids}
 
-    def _carry_out(self, operation: Operation, going: Going) -> None:
-        hand = _Hand(self._store, operation)
+    def _carry_out(self, operation: Operation, may_continue: Continue) -> None:
+        owned = _OwnedOperation(self._store, operation)
         try:
-            is_done = self._steps(hand, going)
+            is_done = self._steps(owned, may_continue)
         except _Lost:
-            log.warning(
-                "Operation %s was taken over by somebody else", operation.id,
-                extra={"event": "operation.lost"},
-            )  # fmt: skip
+            text = "Operation %s was taken over by another process"
+            log.warning(text, operation.id, extra={"event": "operation.lost"})
             return
         except (StorageUnavailable, MessagingUnavailable):
             raise
         except SynergyError as error:
-            self._end(hand, OperationState.FAILED, str(error))
+            self._end(owned, OperationState.FAILED, str(error))
         except Exception:
             log.exception("Operation %s failed", operation.id, extra={"event": "operation.broken"})
-            self._end(hand, OperationState.FAILED, "something went wrong; the log says what")
+            self._end(owned, OperationState.FAILED, "an unexpected error: see the log")
         else:
             if is_done:
-                self._end(hand, OperationState.DONE)
+                self._end(owned, OperationState.DONE)
             else:
-                hand.give_back()
+                owned.give_back()
 
-    def _steps(self, hand: _Hand, going: Going) -> bool:
+    def _steps(self, owned: _OwnedOperation, may_continue: Continue) -> bool:
         """Carries out the remaining steps; False if it was asked not to continue."""
-        operation = hand.operation
+        operation = owned.operation
         request = _read(operation.kind, operation.request)
         actor = Actor(operation.who, operation.why)
-        while hand.operation.done < hand.operation.total:
-            if not going():
+        while owned.operation.done < owned.operation.total:
+            if not may_continue():
                 return False
-            now, after = self._clock.now(), hand.operation.done
-            self._bulk.step(request, actor, now, hand.progress, after)
+            now, after = self._clock.now(), owned.operation.done
+            self._bulk.step(request, actor, now, owned.progress, after)
         return True
 
-    def _end(self, hand: _Hand, state: OperationState, detail: str = "") -> None:
-        hand.end(state, detail, self._clock.now())
+    def _end(self, owned: _OwnedOperation, state: OperationState, detail: str = "") -> None:
+        owned.end(state, detail, self._clock.now())
 
 
-class _Hand:
+class _OwnedOperation:
     """An operation that this process owns."""
 
     def __init__(self, store: Store, operation: Operation) -> None:

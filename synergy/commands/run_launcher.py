@@ -10,7 +10,7 @@ from functools import partial
 
 from synergy.commands.run_units import launch_worker
 from synergy.commands.schedule_rows import run_of
-from synergy.commands.schedule_versions import put_off
+from synergy.commands.schedule_versions import postpone
 from synergy.errors import MessagingUnavailable, Refused
 from synergy.lifecycle.moves import advance
 from synergy.lifecycle.transitions import RunMove
@@ -44,7 +44,7 @@ class RunLauncher:
             with self._store.batch() as batch:
                 self._store.runs.create([run], actor.who)
                 if schedule is not None:
-                    put_off(self._store, schedule, now)
+                    postpone(self._store, schedule, now)
                 self._hand_out([run], actor, now, batch)
         except MessagingUnavailable:
             if not self._store.runs.get([run.id]):

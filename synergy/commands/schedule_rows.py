@@ -1,7 +1,7 @@
-"""Rows of schedules and runs, as they are when somebody asks for a change.
+"""The rows of schedules and runs that a command writes.
 
-Beginning (created enabled, edited, enabled) counts nothing from before: the row notes the newest
-event and journal entry that it has to take no notice of. Dropping notes what was under way.
+A schedule that begins (created enabled, edited, enabled) ignores all earlier events: its row has
+the numbers of the newest event and journal entry. Dropped jobs are recorded as runs.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
 from synergy.storage.protocol import Store
 
-STEPS = 100  # decisions about what time did while no agent was at work
+STEPS = 100  # decisions about the time while no agent was running
 STORED_ABOVE = 64 * 1024  # bytes; a longer payload is stored beside the row
 
 
 class Overtaken(Exception):
-    """Somebody else changed the row between the look and the write; undoes the batch."""
+    """Raised if the row changed between read and write; rolls back the batch."""
 
 
 def overtaken_if(is_so: object) -> None:
-    """Raises Overtaken."""
+    """Raises Overtaken if the value is true."""
     if is_so:
         raise Overtaken
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A schedule as it shall be.
+    """A schedule to be written.
 
-    `runs` are those that begin with it, and are stored before it where a batch is not one step:
-    an agent drops them if it comes to nothing. `gone` are the records of what ends with it, and
-    are stored behind it: nothing is said to have ended that goes on.
+    `runs` begin with it and are stored before it where a batch is no transaction: an agent drops
+    them if the write fails. `gone` are the records of runs that end with it and are stored after
+    it: nothing is recorded as ended that continues.
     """
 
     schedule: Schedule
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest event and journal entry there are: who begins counts none up to these."""
+    """The newest event and journal entry, which a schedule that begins now ignores."""
 
     events: int
     journal: int
@@ -78,12 +78,12 @@ def read_all(
     networks: Sequence[IpNetwork] | None,
     now: datetime,
 ) -> list[Definition]:
-    """The definitions of schedules that people wrote.
+    """The definitions in these documents.
 
-    `networks` are those that webhooks may reach although they are private; None where that is
-    not known. A name is looked up, and its addresses judged, when something is sent.
+    `networks` are the private ones that webhooks may reach; None skips that check. A host name is
+    resolved, and its addresses are checked, when a request is sent.
 
-    Raises InvalidDefinition with all mistakes, each with the schedule that it is of.
+    Raises InvalidDefinition with all mistakes, each with its schedule.
     """
     what = known(deployment.processes)
     definitions: list[Definition] = []
@@ -111,7 +111,7 @@ def read_all(
 
 
 def _never_due(definition: Definition, now: datetime) -> list[str]:
-    """Each time trigger must be due some day; one that is stored may have come to its end."""
+    """The mistakes of time triggers that are never due; a stored one may have ended."""
     mistakes = []
     for _, leaf in leaves(definition.trigger):
         if isinstance(leaf, Times):
@@ -140,7 +140,7 @@ def _private(program: Program, networks: Sequence[IpNetwork] | None) -> list[str
 
 
 def storable(store: Store, definition: Definition, *, dry_run: bool = False) -> dict[str, object]:
-    """The definition as it is stored: a long payload goes to a place of its own."""
+    """The definition as it is stored; a long payload is stored separately."""
     data = write(definition)
     payload = data.get("payload")
     if not isinstance(payload, str) or len(payload) <= STORED_ABOVE // 4:  # 4 bytes at most
@@ -153,10 +153,15 @@ def storable(store: Store, definition: Definition, *, dry_run: bool = False) -> 
 
 
 def begun(
-    schedule: Schedule, definition: Definition, now: datetime, seen: Seen, *,
-    life: int, done: tuple[str, ...] = (),
-) -> Row:  # fmt: skip
-    """A schedule that begins now, enabled; see `progress.begin`."""
+    schedule: Schedule,
+    definition: Definition,
+    now: datetime,
+    seen: Seen,
+    *,
+    life: int,
+    done: tuple[str, ...] = (),
+) -> Row:
+    """A schedule that begins now, enabled; see `transitions.begin`."""
     step = transitions.begin(
         definition, now, seen.events, seen.journal, schedule.version, life, done
     )
@@ -173,16 +178,21 @@ def begun(
 
 
 def stopped(schedule: Schedule, reason: str, now: datetime) -> Row:
-    """A schedule that is disabled now, and the records of what it leaves."""
+    """A schedule that is disabled now, and the records of its dropped jobs."""
     row = replace(
-        schedule, is_enabled=False, reason=reason, progress={}, wake_at=None, keys=(),
+        schedule,
+        is_enabled=False,
+        reason=reason,
+        progress={},
+        wake_at=None,
+        keys=(),
         changed_at=now,
-    )  # fmt: skip
+    )
     return Row(row, gone=dropped(schedule, off(reason), now))
 
 
 def dropped(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...]:
-    """The records of what comes to nothing now: the job that collects, and undecided due times."""
+    """The records of what is dropped now: the collecting job, and undecided due times."""
     return (*_undecided(schedule, reason, now), *_collected(schedule, reason, now))
 
 
@@ -197,12 +207,12 @@ def _undecided(schedule: Schedule, reason: str, now: datetime) -> list[Run]:
             for one in made
         ]
         return [run_of(schedule, definition, one, now) for one in ended]
-    except Exception:  # noqa: BLE001 - what cannot be decided about has no due times
+    except Exception:  # noqa: BLE001 - an invalid schedule has no due times
         return []
 
 
 def _passed(schedule: Schedule, definition: Definition, now: datetime) -> Iterator[Made]:
-    """What time makes of a schedule until now."""
+    """The runs that a schedule makes by time until now."""
     came = ProgressState.from_json(schedule.progress)
     for _ in range(STEPS):
         step = transitions.pass_time(definition, came, now)
@@ -218,7 +228,7 @@ def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...
     try:
         collecting = ProgressState.from_json(schedule.progress).collecting
         program = _program_of(schedule)
-    except (InvalidValue, KeyError, TypeError, ValueError):  # who ends it need not make sense of it
+    except (InvalidValue, KeyError, TypeError, ValueError):  # an invalid schedule can be ended too
         return ()
     if collecting is None:
         return ()
@@ -238,13 +248,13 @@ def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...
 
 
 def _program_of(schedule: Schedule) -> str:
-    """As `destination`, of a definition as it is stored."""
+    """The `destination` of a stored definition."""
     process, target = schedule.definition.get("process"), schedule.definition.get("target")
     return str(process) if target is None else _destination(str(target))
 
 
 def run_of(schedule: Schedule, definition: Definition, made: Made, now: datetime) -> Run:
-    """The row of a run that was decided."""
+    """The row of a run that a decision made."""
     run = Run(
         id=run_id(schedule.name, made.key),
         schedule=schedule.name,
@@ -261,7 +271,7 @@ def run_of(schedule: Schedule, definition: Definition, made: Made, now: datetime
 
 
 def destination(program: Program) -> str:
-    """What concurrency counts runs of: the process, or where requests go; never a secret."""
+    """The subject whose runs concurrency counts: process, or destination without secrets."""
     if isinstance(program, WorkerProgram):
         return program.process
     return _destination(program.target)
@@ -273,10 +283,10 @@ def _destination(target: str) -> str:
 
 
 def superseded(version: int) -> str:
-    """Why jobs of an older version come to nothing."""
+    """The reason for which jobs of an older version are dropped."""
     return f"superseded by version {version}"
 
 
 def off(reason: str) -> str:
-    """Why jobs of a disabled schedule come to nothing."""
+    """The reason for which jobs of a disabled schedule are dropped."""
     return f"its schedule was disabled: {reason}"

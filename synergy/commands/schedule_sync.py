@@ -1,9 +1,9 @@
-"""Bringing the store in line with `schedule_context`.
+"""Synchronizes the stored schedules with `schedule_context`.
 
-What is missing is created, enabled. A schedule that nobody has edited since follows its
-declaration; one that was edited is left alone (`create`), or made as declared (`sync`). What is
-no longer declared, or runs a process that is gone, is disabled with the reason, and comes back
-when it is declared again. What an operator disabled stays so.
+A missing schedule is created, enabled. A schedule that was not edited since follows its
+declaration; an edited one is left alone (policy `create`) or made as declared (`sync`). A schedule
+that is no longer declared, or whose process is gone, is disabled with the reason, and enabled when
+it is declared again. A schedule that an operator disabled stays disabled.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ NO_LONGER_DECLARED = "no longer declared in context.py"
 
 _PAGE = 1000
 _GONE = "its program is gone: "
-_UNCHECKED = Known()  # what is declared was checked when it was loaded
+_UNCHECKED = Known()  # declarations were checked when they were loaded
 
 
 def sync_declared(store: Store, deployment: Deployment, policy: str, now: datetime) -> list[str]:
-    """Does so; what was done, in words. What somebody else changes meanwhile is left for later."""
+    """Synchronizes once; returns the changes in words. Rows that others change are left."""
     sync = _Sync(store, deployment, policy, now)
     return [*sync.declare(), *sync.retire()]
 
@@ -56,23 +56,23 @@ class _Sync:
         self._seen = Seen.by_now(store)
 
     def declare(self) -> list[str]:
-        """Creates what is missing, and has what is there follow its declaration."""
+        """Creates missing schedules, and changes the others to follow their declarations."""
         declared = self._deployment.schedules
         present = {s.name: s for s in self._store.schedules.get(list(declared))}
-        told = self._create([name for name in declared if name not in present])
+        changes = self._create([name for name in declared if name not in present])
         for name, schedule in present.items():
-            told += self._follow(schedule, read(declared[name], _UNCHECKED))
-        return told
+            changes += self._follow(schedule, read(declared[name], _UNCHECKED))
+        return changes
 
     def retire(self) -> list[str]:
-        """Disables what has lost its declaration or its program."""
-        told = []
+        """Disables schedules without a declaration or a program."""
+        changes = []
         for schedule in self._all():
             reason = self._why_retired(schedule) if schedule.is_enabled else ""
             if reason:
                 row = stopped(schedule, reason, self._now)
-                told += self._write(row, JournalEvent.SCHEDULE_DISABLED, reason)
-        return told
+                changes += self._write(row, JournalEvent.SCHEDULE_DISABLED, reason)
+        return changes
 
     def _create(self, names: list[str]) -> list[str]:
         definitions = [read(self._deployment.schedules[name], _UNCHECKED) for name in names]
@@ -122,7 +122,7 @@ class _Sync:
         return self._policy == SYNC or not self._is_edited(present)
 
     def _is_edited(self, present: Schedule) -> bool:
-        """Whether it is not what this module made it last."""
+        """Whether the definition differs from the last one of this module."""
         versions = self._store.schedules.versions(present.name)  # newest first
         ours = next((version for version in versions if version.who == WHO), None)
         return ours is None or ours.definition != present.definition

@@ -1,9 +1,9 @@
-"""Where a schedule begins in the life of its name: created, edited, enabled, or added again.
+"""The version at which a schedule begins: created, edited, enabled, or added again.
 
-Keys of runs are unique for good, and some of them rest on no instant of their own: `first`, and
-those of a `once`. A schedule whose name had another life, and one that is enabled again after
-its job was dropped, therefore begin at a version whose keys nobody has. What has had its turn
-does not have it again because somebody edits something else.
+Keys of runs are unique for good, and some do not depend on an instant: `first`, and those of a
+`once`. A schedule whose name was used before, and one that is enabled again after its job was
+dropped, therefore begin at a version whose keys are unused. A one-off run that was made is not
+repeated when another part of the schedule is edited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from synergy.storage.protocol import Store
 
 
 def first_versions(store: Store, definitions: Sequence[Definition]) -> dict[str, int]:
-    """At which version new schedules begin, by name: 1, or after what was removed."""
+    """The first versions of new schedules by name: 1, or the next after a removed schedule."""
     versions = {definition.name: 1 for definition in definitions}
     unsure = list(definitions)
     while unsure:
@@ -47,7 +47,7 @@ def begun_again(
     now: datetime,
     seen: Seen,
 ) -> Row:
-    """A schedule that is edited while it is enabled, or is enabled."""
+    """An enabled schedule after an edit, or one that is enabled."""
     if not present.is_enabled and row.version == present.version:
         row = replace(row, version=row.version + _was_dropped(store, row, definition))
     done = _turns_had(store, present, definition) if present.is_enabled else ()
@@ -63,10 +63,10 @@ def _was_dropped(store: Store, row: Schedule, definition: Definition) -> bool:
 
 
 def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple[str, ...]:
-    """What is not to come again with a new version: it has come, and is not just dropped."""
+    """The one-off legs that are not due again in a new version: their runs were not dropped."""
     try:
         before, came = read(present.definition, Known()), ProgressState.from_json(present.progress)
-    except (InvalidValue, KeyError, TypeError, ValueError):  # it never was in order
+    except (InvalidValue, KeyError, TypeError, ValueError):  # it was never valid
         return ()
     keys = transitions.once_keys(before, present.version)
     runs = store.runs.get([run_id(present.name, key) for key in keys])
@@ -74,10 +74,10 @@ def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple
     return transitions.turns_had(before, came, definition, dropped)
 
 
-def put_off(store: Store, schedule: Schedule, now: datetime) -> None:
-    """Somebody runs a schedule by hand: what comes so long after the last run comes later.
+def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
+    """Postpones the `elapsed` legs of a schedule that a person runs now.
 
-    If an agent decides about it at the same moment, that run counts, and nothing is put off.
+    If an agent decides about the schedule at the same moment, its decision wins.
     """
     if not schedule.is_enabled:
         return

@@ -1,4 +1,4 @@
-"""What the source of a job holds, and how much of it a finished job stands for."""
+"""The rows in the source of a job, and how many of them a finished job covers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SKIPS = (JournalEvent.JOB_SKIPPED, JournalEvent.JOB_GIVEN_UP)
 
 
 def source_bounds(store: Store, level: Level, ordinal: int) -> Bounds | None:
-    """What the source holds for a job; None if nothing was ever written there, or it has none."""
+    """The bounds of a job's source; None if it has no source, or nothing was written there."""
     source = level.process.stored_source
     if source is None:
         return None
@@ -29,10 +29,10 @@ def source_bounds(store: Store, level: Level, ordinal: int) -> Bounds | None:
 
 
 def covered(store: Store, place: Place, ordinal: int) -> int:
-    """Up to which write number of its source a finished job stands for.
+    """The write number of its source up to which a finished job covers it.
 
-    That is what its units of the present generation were asked to cover; for a job that was
-    skipped or given up, canceled ones included, or what the source held then.
+    It is the highest one that units of the present generation were requested for. For a skipped or
+    given-up job canceled units count too, and the number that its journal entry has.
     """
     level, process = place.level, place.process.name
     timeperiod, generation = level.timeperiod(ordinal), level.generation(ordinal)

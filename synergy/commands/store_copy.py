@@ -1,14 +1,14 @@
 """Copying a store into another one, of whatever engine.
 
-All records of the source are written into the target, kind by kind and a portion at a time. How
-far it got is a fact of the target, from which a repeated copy of the same source goes on.
-Writing a portion twice is as good as once, so that fact may lag behind what was written. At the
-end both stores are read, record by record, and the target may be used only if all are equal;
-until then it cannot be opened for work.
+All records of the source are written into the target by kind and in portions. The progress is a
+fact of the target, from which a repeated copy of the same source continues. A portion may be
+written twice without harm, so the fact may lag behind. At the end both stores are compared record
+by record, and the target may be used only if all are equal; until then it cannot be opened for
+work.
 
-The source may not be used meanwhile: processes that use it are found at the beginning
-(`store_usage`), and changes at the end. A lease of the target keeps out a second copy, and stops
-a copy that was paused from writing into a store that has come into use.
+The source must not be used meanwhile: processes that use it are found at the beginning
+(`store_usage`), changes at the end. A lease of the target prevents a second copy, and stops a
+paused copy from writing into a store that is in use by now.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Show = Callable[[int, int], None]
 class State:
     """The progress of a store that is a copy of the one at `source`.
 
-    All records of the kinds before `kind` are there, and of this one those up to `after`;
-    `done` is their number.
+    All records of the kinds before `kind` were copied, and of this one those up to `after`; `done`
+    is their number.
     """
 
     source: str
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A kind in both stores; `differs` is the key of the first record that is not the same."""
+    """A kind in both stores; `differs` is the key of the first record that differs."""
 
     kind: str
     source: Side
@@ -83,7 +83,7 @@ def refuse_unfinished(store: Store) -> None:
     state = state_of(store)
     if state is not None and not state.is_complete:
         raise Refused(
-            f"this store is an unfinished copy of {state.source}: go on with the same "
+            f"this store is an unfinished copy of {state.source}: continue with the same "
             "`launch.py store copy`, or empty it with `launch.py store reset`"
         )
 
@@ -101,7 +101,7 @@ def standing(target: Store, place: str, source: str) -> State | None:
         raise Refused(f"{place} is a complete copy of {state.source} already")
     elif state.source != source:
         raise Refused(
-            f"{place} is an unfinished copy of {state.source}: go on with that, or empty it "
+            f"{place} is an unfinished copy of {state.source}: continue that one, or empty it "
             "with `launch.py store reset`"
         )
     return state
@@ -133,9 +133,9 @@ class StoreCopy:
             self._leadership.resign()
 
     def copy(self, show: Show) -> int:
-        """Writes what the target does not have yet; returns the number of records."""
+        """Writes the records that the target does not have yet; returns their number."""
         source, target = self._places
-        for _ in range(2):  # what dead writers left half done shows at the second look
+        for _ in range(2):  # the second finds what dead writers left half done
             self._source.recover()
         self._total = sum(self._source.transfer.counts().values())
         state = standing(self._target, target, source)
@@ -174,7 +174,7 @@ class StoreCopy:
         return state
 
     def _keep(self, state: State, records: Iterable[Record] = ()) -> None:
-        """Writes records and how far that got."""
+        """Writes records and the progress."""
         self._hold()
         with self._target.batch():
             self._target.transfer.write(state.kind, list(_copied(state.kind, records)))
@@ -202,11 +202,11 @@ class StoreCopy:
             raise self._lost()
 
     def _lost(self) -> Refused:
-        return Refused(f"somebody else copies into {self._places[1]}")
+        return Refused(f"another process copies into {self._places[1]}")
 
 
 class _Sum:
-    """Counts records, and makes the checksum of them."""
+    """Counts records and computes their checksum."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -228,5 +228,5 @@ def _records(store: Store, kind: str) -> Iterator[Record]:
 
 
 def _copied(kind: str, records: Iterable[Record]) -> Iterator[Record]:
-    """The records, without the fact that tells of the copy."""
+    """The records, without the fact with the progress of the copy."""
     return (one for one in records if not (kind == "facts" and one["name"] == STORE_COPY))

@@ -1,9 +1,9 @@
-"""Finds out whether a store is in use.
+"""Checks whether a store is in use.
 
-Schedulers and supervisors hold leases, which they release when they end. Of a lease that was not
-released, the holder is looked up among the processes if it was of this machine; else the lease is
-watched: one that is not renewed for long enough has lost its holder. Processes that lost their
-supervisor are found on this machine by its last report.
+Schedulers and supervisors hold leases, which they release when they end. If a lease was not
+released, its holder is searched among the processes of this machine; the lease of another machine
+is watched, and has lost its holder if it is not renewed in time. Processes of this machine without
+a supervisor are found by its last report.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from synergy.model.lease import Lease
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
-STEP = 0.5  # seconds between two looks at leases whose holders may be gone
-LOOKS = 80  # until they are; supervisors renew theirs every 15 s
+STEP = 0.5  # seconds between two reads of leases whose holders may have ended
+LOOKS = 80  # reads until a holder has ended; supervisors renew their leases every 15 s
 
 _never = threading.Event()  # never set: waiting on it is a pause
 
@@ -30,7 +30,7 @@ def refuse_while_in_use(
 ) -> None:
     """Raises Refused if the store at `place` is in use.
 
-    It may have to watch leases; then `show` is called with the number of looks done, and of all.
+    While it watches leases, `show` is called with the number of reads done, and of all.
     """
     for seen in store.boxes.observed():
         is_of_here = seen.pid is not None and seen.boot_id == identity.boot_id()
@@ -51,7 +51,7 @@ def refuse_while_in_use(
 
 
 def run_nowhere(store: Store, processes: Iterable[str]) -> list[str]:
-    """Those of these processes that are switched on at no box that ever reported, by name."""
+    """The names of these processes that are on at no box that ever reported, sorted."""
     reported = {box.id for box in store.boxes.all() if box.seen_at is not None}
     on = {one.process for one in store.boxes.assignments() if one.is_on and one.box in reported}
     return sorted(set(processes) - on)

@@ -250,8 +250,8 @@ def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
         client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": False}, **place)
         said = until_wrong(client, "scheduler", "collector")
         assert said == {
-            "scheduler": "tree copies is led by nobody",
-            "collector": "the collector is led by nobody",
+            "scheduler": "tree copies has no leader",
+            "collector": "the collector has no leader",
         }  # fmt: skip
         assert client.get("/livez") == {"alive": True}
         until(lambda: said["scheduler"] in client.http.get("/", headers=HTML).text)

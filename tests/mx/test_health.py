@@ -48,8 +48,8 @@ def test_without_a_scheduler_mx_is_not_ready(client):
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert wrong(answer) == {
-        "scheduler": "tree site is led by nobody; tree client is led by nobody",
-        "collector": "the collector is led by nobody",
+        "scheduler": "tree site has no leader; tree client has no leader",
+        "collector": "the collector has no leader",
     }
 
 
@@ -92,11 +92,11 @@ def test_a_lease_is_not_over_because_the_store_was_away(world, monkeypatch):
 
 def test_a_released_lease_has_no_leader(world):
     watch, leases = LeaseWatch(world.store, world.clock), world.store.leases
-    assert watch.look(SITE) == "tree site is led by nobody"
+    assert watch.look(SITE) == "tree site has no leader"
     lease = leases.take(None, "scheduler/tree/site", "a scheduler on another box")
     assert watch.look(SITE) == ""
     leases.release(lease)
-    assert watch.look(SITE) == "tree site is led by nobody"
+    assert watch.look(SITE) == "tree site has no leader"
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -112,7 +112,7 @@ def test_an_agent_has_to_decide_where_one_is_declared_and_on(worlds, is_on):
     def detail():
         return {check.name: check.detail for check in asked.look().checks}["agent"]
 
-    nobody = "deciding about schedules is led by nobody"
+    nobody = "deciding about schedules has no leader"
     assert detail() == (nobody if is_on else "")
     world.store.controls.set_on("Agent", is_on=True, who="ann", why="", now=world.clock.now())
     assert detail() == nobody

@@ -135,7 +135,7 @@ def test_a_malformed_operation_fails_and_blocks_no_other(world, fields, caplog):
     services.operations.work(always)
     services.operations.work(always)
     assert services.operations.get("odd").state is FAILED
-    assert services.operations.get("odd").detail == "something went wrong; the log says what"
+    assert services.operations.get("odd").detail == "an unexpected error: see the log"
     assert [record.event for record in caplog.records] == ["operation.broken"]
     assert stored(world, following).state is DONE
 

@@ -90,7 +90,7 @@ def test_units_without_a_worker_are_a_finding_with_a_cause(world, client):
     page = get(client, "/")
     assert "All is well" not in page.text
     assert "Not well: 14 units are not served" in page.text
-    nobody = "nobody takes 8 units of Sitehourly: nobody serves it: 0 of Sitehourly seen running"
+    nobody = "no worker takes 8 units of Sitehourly: it has no worker: 0 of Sitehourly seen running"
     assert f"{nobody}, no box has it; 89 periods wait for it" in page.text
     assert page.text.count("periods wait for it") == 1
 
@@ -170,8 +170,8 @@ def test_a_part_is_no_whole_page(client):
 def test_findings_are_shown_on_every_page(worlds):
     world = worlds(of_all_kinds())
     with client_of(world) as client:
-        assert "scheduler: tree site is led by nobody" in get(client, "/boxes").text
-        assert "tree site is led by nobody" in get(client, "/troubles").text
+        assert "scheduler: tree site has no leader" in get(client, "/boxes").text
+        assert "tree site has no leader" in get(client, "/troubles").text
     world.schedule()
     with client_of(world) as client:
         assert "Not well" not in get(client, "/boxes").text
@@ -192,7 +192,7 @@ def test_the_user_is_named_and_can_log_out(house):
 
 def test_the_login_page_shows_no_findings(house):
     text = house.client().get("/login").text
-    assert "led by nobody" not in text
+    assert "has no leader" not in text
     assert "/troubles" not in text
 
 
@@ -211,4 +211,4 @@ def test_failing_schedules_are_counted_and_some_are_shown(client, world):
     assert f"Not well: {SHOWN + 1} runs failed" in page.text
     lately = page.text.split("Schedules that fail", 1)[1]
     assert lately.count("no column n") == SHOWN
-    assert page.text.count("and nobody launched it again: no column n") == SHOWN + 1
+    assert page.text.count("and was not launched again: no column n") == SHOWN + 1

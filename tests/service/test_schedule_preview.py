@@ -71,7 +71,7 @@ def test_a_one_off_job(reads):
 @pytest.mark.parametrize(
     ("trigger", "why"),
     [
-        ({"partition": {"dataset": "d"}}, "waits for what happens"),
+        ({"partition": {"dataset": "d"}}, "waits for events"),
         ({"elapsed": "1h"}, "its last run"),
         (
             {"once": "2020-01-01T00:00:00Z"},

@@ -71,7 +71,7 @@ def test_a_process_that_no_box_has_is_served_by_nobody():
     system.clock.advance(LIMIT.total_seconds())
     [found] = look(system)
     assert (found.process, found.waiting, found.since, found.busy) == ("Hour", 2, since, ())
-    assert found.reason == "nobody serves it: 0 of Hour seen running, no box has it"
+    assert found.reason == "it has no worker: 0 of Hour seen running, no box has it"
     assert commands(found) == ["launch.py process start Hour"]
 
 
@@ -201,7 +201,7 @@ def test_why_says_that_nobody_serves_the_process():
     system = a_system()
     cause = system.why("Hour", FIRST)
     assert cause.kind is Kind.WAITS_FOR_WORKER
-    assert "nobody serves it: 0 of Hour seen running, no box has it" in cause.text
+    assert "it has no worker: 0 of Hour seen running, no box has it" in cause.text
 
 
 def test_what_runs_for_long_can_be_canceled():

@@ -274,5 +274,5 @@ def test_a_copy_that_lost_its_right_writes_no_more(
 
         monkeypatch.setattr("synergy.runtime.leadership.RENEW", 0.0)
         monkeypatch.setattr(type(ran.store.transfer), "read", read_slowly)
-        assert "somebody else copies into" in refused(commands, SOURCE, f"sqlite:///{file}")
+        assert "another process copies into" in refused(commands, SOURCE, f"sqlite:///{file}")
         assert target.units.find()[0] == []

@@ -140,7 +140,7 @@ def test_units_that_nobody_takes_are_told_after_a_minute(system):
     system.advance(61)
     found = look(system)
     assert kinds(found) == [("not_served", "Hours", 1)]
-    assert "nobody takes 1 unit of Hours: nobody serves it" in found.findings[0].text
+    assert "no worker takes 1 unit of Hours: it has no worker" in found.findings[0].text
 
 
 def test_units_that_wait_while_workers_have_others_are_served_for_an_hour(system):

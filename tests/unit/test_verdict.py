@@ -65,7 +65,7 @@ ALONE = [
     ("process_down", 1, replace(WELL, down=(DOWN,)), "Hours should run on box north"),
     ("backing_off", 1, replace(WELL, down=(replace(DOWN, is_backing_off=True),)), "died"),
     ("switched_off", 5, replace(WELL, off=(SwitchedOff("Hours", 5, "period"),)), "5 periods wait"),
-    ("not_served", 4, replace(WELL, unserved=(UNSERVED,)), "nobody takes 4 units"),
+    ("not_served", 4, replace(WELL, unserved=(UNSERVED,)), "no worker takes 4 units"),
     ("stuck", 2, replace(WELL, stuck=(Stuck("Hours", 2, SINCE, "u1", "lost"),)), "2 units"),
     ("failed", 3, of(hours(failed=some())), "3 periods of Hours failed: the first is 2015051705"),
     ("given_up", 3, of(hours(given_up=some())), "3 periods of Hours were given up"),
@@ -75,7 +75,7 @@ ALONE = [
     ("quarantine", 7, replace(WELL, quarantine=Quarantine(7, SINCE, "q", "no JSON")), "no JSON"),
     ("unexplained", 1, replace(WELL, audit=replace(CLEAN, unexplained=1, first=MISSING)),
      "nothing holds it back"),
-    ("audit_old", 1, replace(WELL, audit=None), "nobody has made an audit"),
+    ("audit_old", 1, replace(WELL, audit=None), "no audit was made"),
     ("audit_old", 1, replace(WELL, audit=OLD), "too old"),
 ]  # fmt: skip
 

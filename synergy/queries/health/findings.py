@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from urllib.parse import quote
 
 from synergy.queries.health.situation import (
     Down,
@@ -19,7 +18,7 @@ from synergy.queries.health.situation import (
     SwitchedOff,
 )
 from synergy.queries.timetable import remedies
-from synergy.queries.timetable.remedies import API, Remedy
+from synergy.queries.timetable.remedies import Remedy, api_path
 
 
 class Trouble(Enum):
@@ -119,18 +118,17 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
         yield from (_down(one) for one in facts.down if one.is_backing_off is is_backing_off)
     yield from map(_off, facts.off)
     for some in facts.unserved:
-        first = First(some.process, path=_path("processes", some.process))
-        text = f"nobody takes {_units(some.waiting)} of {some.process}: {some.reason}"
-        yield Finding(
-            Trouble.NOT_SERVED, some.waiting, some.since, first, text, some.helps,
-        )  # fmt: skip
+        first = First(some.process, path=api_path("processes", some.process))
+        text = f"no worker takes {_units(some.waiting)} of {some.process}: {some.reason}"
+        yield Finding(Trouble.NOT_SERVED, some.waiting, some.since, first, text, some.helps)
     for stuck in facts.stuck:
-        first = First(stuck.process, unit=stuck.unit, path=_path("units", stuck.unit))
-        text = f"{_units(stuck.count)} of {stuck.process} should have been handed out again"
-        yield Finding(
-            Trouble.STUCK, stuck.count, stuck.since, first, f"{text}{_because(stuck.why)}",
-            (remedies.collect(stuck.process),),
-        )  # fmt: skip
+        first = First(stuck.process, unit=stuck.unit, path=api_path("units", stuck.unit))
+        text = (
+            f"{_units(stuck.count)} of {stuck.process} should have been handed out again"
+            f"{_because(stuck.why)}"
+        )
+        helps = (remedies.collect(stuck.process),)
+        yield Finding(Trouble.STUCK, stuck.count, stuck.since, first, text, helps)
     for one in facts.processes:
         if one.failed is not None:
             yield _periods(Trouble.FAILED, one.process, one.failed, "failed")
@@ -148,7 +146,7 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
 def _silent(box: SilentBox) -> Finding:
     seen = "has never reported" if box.seen_at is None else "does not report any more"
     text = f"box {box.id} {seen}: its supervisor does not run, or cannot reach the store"
-    first = First(box=box.id, path=_path("boxes"))
+    first = First(box=box.id, path=api_path("boxes"))
     return Finding(Trouble.BOX_SILENT, 1, box.seen_at, first, text, remedies.supervise())
 
 
@@ -169,7 +167,7 @@ def _leaders(facts: Situation) -> Iterator[Finding]:
 
 
 def _down(one: Down) -> Finding:
-    first = First(one.process, box=one.box, path=_path("processes", one.process))
+    first = First(one.process, box=one.box, path=api_path("processes", one.process))
     number = f"{one.missing} of {one.wanted}" if one.wanted > 1 else "it"
     if one.is_backing_off:
         kind = Trouble.BACKING_OFF
@@ -179,7 +177,7 @@ def _down(one: Down) -> Finding:
         kind = Trouble.PROCESS_DOWN
         does = "do" if one.wanted > 1 else "does"
         text = f"{one.process} should run on box {one.box}, and {number} {does} not"
-    help_ = Remedy("launch.py supervisor status", "Look at the boxes", "GET", _path("boxes"))
+    help_ = Remedy("launch.py supervisor status", "Look at the boxes", "GET", api_path("boxes"))
     return Finding(kind, one.missing, one.since, first, text, (help_,))
 
 
@@ -188,15 +186,13 @@ def _off(one: SwitchedOff) -> Finding:
     waits = "waits" if one.count == 1 else "wait"
     where = " on all boxes that have it" if one.box else ""
     text = f"{one.process} is switched off{where}, and {one.count:,} {what} {waits} for it"
-    first = First(one.process, path=_path("processes", one.process))
-    return Finding(
-        Trouble.SWITCHED_OFF, one.count, one.since, first, text,
-        (remedies.start(one.process, one.box) if one.box else remedies.switch_on(one.process),),
-    )  # fmt: skip
+    first = First(one.process, path=api_path("processes", one.process))
+    help_ = remedies.start(one.process, one.box) if one.box else remedies.switch_on(one.process)
+    return Finding(Trouble.SWITCHED_OFF, one.count, one.since, first, text, (help_,))
 
 
 def _periods(kind: Trouble, process: str, some: Periods, did: str) -> Finding:
-    first = First(process, some.first, path=_path("jobs", process, some.first))
+    first = First(process, some.first, path=api_path("jobs", process, some.first))
     which = some.first if some.count == 1 else f"the first is {some.first}"
     periods = "period" if some.count == 1 else "periods"
     text = f"{some.count:,} {periods} of {process} {did}: {which}{_because(some.why)}"
@@ -226,28 +222,28 @@ def _waits(process: str, held: Held) -> Periods:
 
 
 def _runs(some: FailedRuns) -> Finding:
-    first = First(schedule=some.schedule, run=some.run, path=_path("runs", some.run))
+    first = First(schedule=some.schedule, run=some.run, path=api_path("runs", some.run))
     whose = f"schedule {some.schedule}" if some.schedule else some.program
     runs = f"{some.count:,} run{'s' * (some.count != 1)}"
-    text = f"{runs} of {whose} failed, and nobody launched {_them(some.count)} again"
+    was = "was" if some.count == 1 else "were"
+    text = f"{runs} of {whose} failed, and {was} not launched again{_because(some.why)}"
     is_many = some.schedule and some.count > 1
     again = remedies.retry_runs(some.schedule) if is_many else remedies.retry_run(some.run)
-    return Finding(
-        Trouble.FAILED_RUNS, some.count, some.since, first, f"{text}{_because(some.why)}",
-        (again, remedies.look_at_run(some.run)),
-    )  # fmt: skip
+    helps = (again, remedies.look_at_run(some.run))
+    return Finding(Trouble.FAILED_RUNS, some.count, some.since, first, text, helps)
 
 
 def _quarantine(facts: Situation) -> Iterator[Finding]:
     dead = facts.quarantine
     if dead is not None:
         messages = f"{dead.count:,} message{'s' * (dead.count != 1)}"
-        text = f"nobody could make sense of {messages}, the oldest of queue {dead.queue}"
-        first = First(queue=dead.queue, path=_path("queues", "dead"))
-        yield Finding(
-            Trouble.QUARANTINE, dead.count, dead.since, first, f"{text}{_because(dead.why)}",
-            (remedies.look_at_dead(), remedies.replay_dead()),
-        )  # fmt: skip
+        text = (
+            f"{messages} could not be understood, the oldest of queue {dead.queue}"
+            f"{_because(dead.why)}"
+        )
+        first = First(queue=dead.queue, path=api_path("queues", "dead"))
+        helps = (remedies.look_at_dead(), remedies.replay_dead())
+        yield Finding(Trouble.QUARANTINE, dead.count, dead.since, first, text, helps)
 
 
 def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
@@ -261,29 +257,21 @@ def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
             one = last.first
             text += f"; the first is {one.process} {one.timeperiod}: {one.text}"
             first = First(
-                one.process, one.timeperiod, path=_path("jobs", one.process, one.timeperiod)
+                one.process, one.timeperiod, path=api_path("jobs", one.process, one.timeperiod)
             )
         yield Finding(Trouble.UNEXPLAINED, number, last.at, first, text, help_)
     if facts.is_auditing or facts.has_timetable is not True:
         return
     if last is None and not facts.is_new:
-        text = "nobody has made an audit yet"
-        yield Finding(Trouble.AUDIT_OLD, 1, None, First(path=_path("audit")), text, help_)
+        text = "no audit was made yet"
+        yield Finding(Trouble.AUDIT_OLD, 1, None, First(path=api_path("audit")), text, help_)
     elif last is not None and not last.is_recent(now):
         text = "the last audit is too old to tell how things are"
-        yield Finding(Trouble.AUDIT_OLD, 1, last.at, First(path=_path("audit")), text, help_)
-
-
-def _path(*parts: str) -> str:
-    return "/".join([API, *(quote(part, safe="") for part in parts)])
+        yield Finding(Trouble.AUDIT_OLD, 1, last.at, First(path=api_path("audit")), text, help_)
 
 
 def _units(number: int) -> str:
     return f"{number:,} unit{'s' * (number != 1)}"
-
-
-def _them(number: int) -> str:
-    return "it" if number == 1 else "them"
 
 
 def _because(why: str) -> str:

@@ -1,9 +1,9 @@
-"""Whether everything is well that work needs: store, bus, and who schedules, collects, decides.
+"""Readiness: whether store, bus, schedulers, collector and agents are available.
 
-What is asked aside has a deadline: what hangs is not well, and is not asked again before it has
-answered. That somebody leads is seen by the number of renewals of a lease, which has to rise
-from one look to the next; no clocks are compared. So a leader that is stopped, or hangs, shows
-when its lease is over, if somebody has looked before.
+Checks run in threads with a deadline: a check that hangs has failed, and is not started again
+before it ends. A leader is alive while the renewals of its lease are counted up from one check to
+the next; no clocks are compared. A leader that is stopped, or hangs, is therefore noticed when its
+lease ends, if there was a check before.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from synergy.storage.protocol import StoreView
 
 DEADLINE = 2.0  # seconds in which a check has to answer
 AGENTS = "synergy.agent."  # how the classnames of agents begin
-AGENT = "agent"  # the check of those that decide about schedules
+AGENT = "agent"  # the check of the agents that decide about schedules
 AWAY = "the {} does not answer; the log of MX says more"
 
 Ask = Callable[[], Mapping[str, str]]
-"""What is wrong, by check; "" where all is well. What it raises is wrong with all of them."""
+"""Returns the problem of each check, "" for none; an exception is a problem of all its checks."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that work needs; `detail` says what is wrong with it, "" for nothing."""
+    """The result of a check; `detail` is the problem, "" for none."""
 
     name: str
     ok: bool
@@ -46,19 +46,23 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether all of it is well."""
+    """The results of all checks; `ready` if all are ok."""
 
     ready: bool
     checks: tuple[Check, ...]
 
 
 class Health:
-    """Asks whether everything is well; for several threads."""
+    """Checks the readiness of a deployment; may be used by several threads."""
 
     def __init__(
-        self, store: StoreView, bus: BusView, deployment: Deployment, clock: Clock,
+        self,
+        store: StoreView,
+        bus: BusView,
+        deployment: Deployment,
+        clock: Clock,
         deadline: float = DEADLINE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         watch = LeaseWatch(store, clock)
         queues = [process.queue for process in deployment.processes.values()][:1]
         leases = _leases(deployment)
@@ -89,7 +93,7 @@ class Health:
         ]
 
     def look(self) -> Readiness:
-        """All checks, side by side; those that hang are waited for together."""
+        """The results of all checks, which run at the same time under one deadline."""
         for probe in self._probes:
             probe.begin()
         end = self._clock.monotonic() + self._deadline
@@ -100,10 +104,10 @@ class Health:
 
 
 class Probe:
-    """Checks that are asked together in a thread; callers in the meantime share the answer.
+    """Checks that one thread makes together; concurrent callers share the result.
 
-    It is no service: the thread makes one look and ends. A look that hangs cannot be interrupted,
-    and is reported as such after a deadline; no other look begins meanwhile.
+    It is no service: the thread makes the checks once and ends. One that hangs cannot be
+    interrupted; it is reported after the deadline, and no other begins meanwhile.
     """
 
     def __init__(self, names: Sequence[str], ask: Ask, clock: Clock) -> None:
@@ -117,16 +121,16 @@ class Probe:
         self._found: Mapping[str, str] = {}
 
     def begin(self) -> None:
-        """Asks, unless that is under way."""
+        """Starts the checks, unless they are under way."""
         with self._lock:
             if self._answered.is_set():
                 self._answered.clear()
                 self._begun = self._clock.monotonic()
                 threading.Thread(target=self._run, name="health", daemon=True).start()
 
-    def answer(self, patience: float) -> list[Check]:
-        """What was found, or, after so many seconds, that nothing was."""
-        if self._answered.wait(patience):
+    def answer(self, seconds: float) -> list[Check]:
+        """The results; after the given time, that there is no answer."""
+        if self._answered.wait(seconds):
             found = self._found
         else:
             waited = self._clock.monotonic() - self._begun
@@ -137,7 +141,7 @@ class Probe:
         try:
             self._found = self._ask()
         except SynergyError as error:
-            # What it says may name places: that is for the log, and there once for each outage.
+            # The message may name hosts, so only the log has it, once for each outage.
             if not any(self._found.values()):
                 log.warning("%s", error, extra={"event": "health.away"})
             what = "bus" if isinstance(error, MessagingUnavailable) else "store"
@@ -150,14 +154,14 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A lease as it was seen last, and since when (monotonic) it has stood like this."""
+    """A lease as it was last read, and since when (monotonic) it is unchanged."""
 
     lease: Lease
     since: float
 
 
 class LeaseWatch:
-    """Watches from one look to the next whether leases are renewed."""
+    """Compares leases from one check to the next, to see whether they are renewed."""
 
     def __init__(self, store: StoreView, clock: Clock) -> None:
         self._store = store
@@ -165,9 +169,9 @@ class LeaseWatch:
         self._seen: dict[str, _Seen] = {}
 
     def look(self, names: Mapping[str, str]) -> str:
-        """What is wrong with leases; `names` says in words what each is about.
+        """The problems of leases; `names` has the words for what each of them leads.
 
-        While the store is away nobody can renew, so that is no sign of anything.
+        While the store is unavailable no lease can be renewed, so that time does not count.
         """
         try:
             wrong = [(words, self._wrong(name)) for name, words in names.items()]
@@ -179,7 +183,7 @@ class LeaseWatch:
     def _wrong(self, name: str) -> str:
         lease, now = self._store.leases.read(name), self._clock.monotonic()
         if lease is None or lease.released:
-            return "is led by nobody"
+            return "has no leader"
         holder = identity.parse(lease.holder)
         if holder is not None and holder.is_provably_dead:
             return "was led by a process that has ended"
@@ -191,7 +195,7 @@ class LeaseWatch:
 
 
 def _leases(deployment: Deployment) -> dict[str, dict[str, str]]:
-    """The leases that somebody has to hold, by check, and what each is about."""
+    """The leases that have to be held, by check, and the words for what each leads."""
     leases = {
         "scheduler": {lease_of(part_of_tree(tree)): f"tree {tree}" for tree in deployment.trees},
         "collector": {lease_of(COLLECTOR): "the collector"},
@@ -202,6 +206,6 @@ def _leases(deployment: Deployment) -> dict[str, dict[str, str]]:
 
 
 def _agents(deployment: Deployment) -> list[Process]:
-    """The processes that decide about schedules; who switches all of them off wants none."""
+    """The processes that decide about schedules."""
     processes = deployment.processes.values()
     return [each for each in processes if (each.classname or "").startswith(AGENTS)]

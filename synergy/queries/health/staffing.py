@@ -74,7 +74,7 @@ class Staff:
             text = f"{running} of {process} seen running"
             return Serving(running, (), text, (remedies.queues(),))
         why, help_ = self._no_worker(process)
-        return Serving(0, (), f"nobody serves it: 0 of {process} seen running, {why}", help_)
+        return Serving(0, (), f"it has no worker: 0 of {process} seen running, {why}", help_)
 
     def _may_live(self, unit: UnitOfWork, running: int) -> bool:
         """Whether the unit's worker may be running, as far as this machine can tell."""

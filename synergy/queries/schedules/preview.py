@@ -132,8 +132,8 @@ def _why_none(definition: Definition, added_at: datetime | None) -> str:
     if kinds & {Times, Once}:
         return "not due in this time"
     if Elapsed in kinds:
-        return "due by its last run, which nobody can know beforehand"
-    return "not due by time: it waits for what happens"
+        return "due after its last run, whose time is not known in advance"
+    return "not due by time: it waits for events"
 
 
 def _body(definition: Definition, program: DeliveryProgram, at: datetime) -> str:

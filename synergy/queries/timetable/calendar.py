@@ -1,7 +1,6 @@
 """A tree as a calendar: time downwards, a row for each parent of the finest periods.
 
-The coarser processes stand as lanes beside the rows, each of their jobs over all rows that it
-covers.
+The coarser processes are lanes beside the rows; each of their jobs spans the rows that it covers.
 """
 
 from __future__ import annotations

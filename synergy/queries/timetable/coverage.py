@@ -1,8 +1,8 @@
-"""Which finished jobs do not cover what their source holds by now.
+"""Finished jobs whose source has rows that they do not cover.
 
-A finished job stands for what its last unit covered. A source that was written to since then
-makes it late; the scheduler starts it over after a quiet time. Until then it looks finished
-and is not, so whoever asks whether work is done asks here too.
+A finished job covers what its last unit covered. If its source was written to since, it is late,
+and the scheduler starts it over after a quiet time. Until then its state is finished although its
+work is not, so queries about finished work have to check the coverage too.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Uncovered:
 
 
 def uncovered(store: StoreView, place: Place, first: int, end: int) -> Iterator[Uncovered]:
-    """Those among jobs `[first, end)` that are to be started over because of it.
+    """The jobs of `[first, end)` that will be started over because of new rows.
 
-    Jobs that their process wants only marked, or left, are none of them; nor are skipped
-    ones, which stand for nothing.
+    Left out are jobs of processes that only mark or ignore late data, and skipped jobs, which cover
+    nothing.
     """
     process, level = place.process, place.level
     source = process.stored_source
@@ -67,7 +67,7 @@ def _in_parts(ordinals: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _highest_ends(store: StoreView, level: Level, first: int, last: int) -> dict[int, int]:
-    """What the units of jobs `first` to `last`, none of them skipped, were asked to cover."""
+    """The highest write number that the units of each job `first` to `last` had to cover."""
     found: dict[int, int] = {}
     names = level.timeperiod
     for unit in store.units.of_jobs(level.process.name, names(first), names(last)):

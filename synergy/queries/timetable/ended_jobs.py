@@ -68,7 +68,7 @@ def _retries(job: Job, failure: JournalEntry | None, now: datetime) -> str:
     if process.retry_failed is not None and failure is not None:
         due = failure.at + timedelta(seconds=process.retry_failed)
         again.append(f"by itself at {instant(due)}")
-    return f"it is tried again {', or '.join(again)}" if again else "somebody has to decide"
+    return f"it is tried again {', or '.join(again)}" if again else "an operator has to decide"
 
 
 def _because(entry: JournalEntry | None) -> str:

@@ -1,16 +1,16 @@
-"""The timetable, kept in step with the journal: a look costs what changed, not what exists.
+"""The timetable, kept up to date by the journal: a read costs what changed, not what exists.
 
-What is handed out is a snapshot that is never changed afterwards. The next one shares with it
-all processes whose jobs did not change in between.
+Each result is a snapshot that never changes. The next one shares with it all processes whose jobs
+did not change in between.
 
-The rows are the truth. They are read anew, for one process, where an entry does not follow from
-what is known of it; and for all, where the entries do not follow from the last one that was
-taken in: because they were pruned meanwhile, or the store is another one. So they are where
-very much has happened, because then that is quicker; and where the clock was set back.
+The rows are authoritative. They are read again for one process if a journal entry does not follow
+from the known state of the job. They are read for all processes if the entries do not follow from
+the last known one (they were pruned meanwhile, or the store is another one), if there are very many
+entries, because that is quicker, and if the clock was set back.
 
-The places of a snapshot refer to one another, so of one that nobody looks at any more Python's
-collector has to get rid. It counts objects, and these are few and large: it is called here when
-enough of them are left.
+The places of a snapshot refer to one another, so only Python's garbage collector can free an unused
+snapshot. It is triggered by the number of objects, and these are few and large: so it is called
+here, once enough memory is unused.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from synergy.timetable.timetable import Timetable
 
 PAGE = 5000  # entries read at a time
 FAR = 50_000  # entries behind from which reading all rows is quicker than following
-LEFT = 32 << 20  # bytes of levels that were replaced from which on they are collected
+LEFT = 32 << 20  # bytes of replaced levels after which the garbage collector is called
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A snapshot, and how far the journal is taken in: `entry` is that numbered `seq`.
+    """A snapshot with the last journal entry that it includes, which has the number `seq`.
 
-    It is None if the journal had forgotten it already.
+    `entry` is None if it was pruned already.
     """
 
     timetable: Timetable
@@ -49,7 +49,7 @@ class _Known:
 
 
 class TimetableFollower:
-    """The timetable of a store that others write to; for several threads."""
+    """The timetable of a store that others write to; may be used by several threads."""
 
     def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
         self._store = store
@@ -60,9 +60,9 @@ class TimetableFollower:
         self._left = 0
 
     def timetable(self) -> Timetable:
-        """The timetable as it is now; nobody may change it.
+        """The present timetable, which must not be changed.
 
-        Raises Refused if it has no start yet, StorageUnavailable; the look after that recovers.
+        Raises Refused if it has no start yet, and StorageUnavailable; the next call recovers.
         """
         with self._turns.taken():
             self._known = self._look()
@@ -84,7 +84,7 @@ class TimetableFollower:
         return self._loaded()
 
     def _loaded(self) -> _Known:
-        """All from the rows; what they hold beyond the entry will be met again, and known."""
+        """All processes from the rows, which may be newer than the entry that is noted."""
         newest = self._store.journal.find(limit=1)
         entry = newest[0] if newest else None
         seq = self._store.journal.last_seq() if entry is None else entry.seq
@@ -92,7 +92,7 @@ class TimetableFollower:
         return _Known(timetable, seq, entry)
 
     def _is_whole(self, timetable: Timetable) -> bool:
-        """Whether it begins where it shall, and nothing in it lies in the future."""
+        """Whether the start is the stored one, and no period lies in the future."""
         now = self._clock.now()
         return timetable.start == self._store.facts.get(TIMETABLE_START) and all(
             place.level.end <= max(place.process.qualifier.at(now) + 1, place.level.start)
@@ -100,13 +100,13 @@ class TimetableFollower:
         )
 
     def _news(self, known: _Known) -> Sequence[JournalEntry] | None:
-        """The entries after those that are known; None if they do not follow from those."""
+        """The entries after the known one; None if they do not follow from it."""
         journal = self._store.journal
         entries = journal.since(known.seq - 1, PAGE + 1)
         newest = known.seq
         if entries[:1] == [known.entry]:
             entries = entries[1:]
-        elif not entries:  # forgotten, or of another store
+        elif not entries:  # pruned, or another store
             newest = journal.last_seq()
         if entries:
             newest = entries[-1].seq
@@ -124,10 +124,9 @@ class TimetableFollower:
         return _Known(timetable, entries[-1].seq, entries[-1])
 
     def _grown(self, known: _Known) -> _Known:
-        """With the periods that have begun.
+        """The snapshot with the periods that have begun since.
 
-        They may have begun earlier for somebody with another clock: what he did to them is in
-        the rows.
+        A scheduler with another clock may have begun them earlier, so their rows are read.
         """
         now = self._clock.now()
         growing = {
@@ -145,14 +144,14 @@ class TimetableFollower:
         return timetable.replaced(levels)
 
     def _leave(self, timetable: Timetable, names: Iterable[str]) -> None:
-        """These levels of it are needed no longer, but by those who look at it now."""
+        """Notes that these levels of a snapshot were replaced."""
         self._left += sum(timetable.places[name].level.memory for name in names)
         if self._left > LEFT:
             self._left = 0
             gc.collect()
 
     def _read(self, timetable: Timetable, processes: set[str]) -> dict[str, Level]:
-        """The levels of some processes as the rows have them."""
+        """The levels of these processes from the rows."""
         now = self._clock.now()
         levels = {}
         for name in processes:
@@ -167,7 +166,7 @@ class TimetableFollower:
 
 
 class _Taking:
-    """Entries that are taken in: the levels they change, and those they do not follow from."""
+    """Applies entries to copies of levels; `doubtful` are processes that have to be read."""
 
     def __init__(self, timetable: Timetable) -> None:
         self._places = timetable.places
@@ -175,7 +174,7 @@ class _Taking:
         self.doubtful: set[str] = set()
 
     def take(self, entry: JournalEntry) -> None:
-        """Makes the change in a copy of the level; later ones do not count where one is amiss."""
+        """Applies an entry; after one that does not follow, the process is not changed further."""
         name = entry.process
         if name not in self._places or name in self.doubtful:
             return

@@ -97,9 +97,12 @@ class Outlook:
     @staticmethod
     def of(standing: Standing) -> Outlook:
         return Outlook(
-            standing.is_settled, standing.finished, standing.total, standing.events_waiting,
-            None if standing.late is None else _named(standing.late),
-        )  # fmt: skip
+            is_settled=standing.is_settled,
+            finished=standing.finished,
+            total=standing.total,
+            events_waiting=standing.events_waiting,
+            late_data=None if standing.late is None else _named(standing.late),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,8 @@ class ListedJob:
 
     @staticmethod
     def of(process: str, job: JobView, *, is_late: bool) -> ListedJob:
-        return ListedJob(
-            process, job.timeperiod, job.state, job.cause, job.generation, job.unit, job.reason,
-            job.is_stale, is_late,
-        )  # fmt: skip
+        fields = {name: getattr(job, name) for name in JobView.__slots__}
+        return ListedJob(process=process, **fields, is_late=is_late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class JobPage:
 
 
 class JobList:
-    """Lists the jobs of one look at the store."""
+    """Lists the jobs of one snapshot."""
 
     def __init__(self, store: StoreView, timetable: Timetable, now: datetime) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The last audit as a fact of the store: the same result for all readers, whoever made it.
+"""The last audit, a fact of the store: all readers see the same result.
 
 `commands.audits` writes it.
 """

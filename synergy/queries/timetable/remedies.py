@@ -25,7 +25,7 @@ class Remedy:
 
 def switch_on(process: str) -> Remedy:
     """Switches a process on, everywhere."""
-    path = _path("processes", process)
+    path = api_path("processes", process)
     command = f"launch.py process on {process}"
     return Remedy(command, "Switch the process on", "PATCH", path, {"is_on": True})
 
@@ -41,7 +41,7 @@ def start(process: str, box: str | None) -> Remedy:
     command, label = f"launch.py process start {process}", "Start the process"
     if box is None:
         return Remedy(command, label)
-    path = _path("boxes", box, "processes", process)
+    path = api_path("boxes", box, "processes", process)
     return Remedy(command, f"{label} on {box}", "PUT", path, {"is_on": True})
 
 
@@ -161,12 +161,13 @@ def _jobs(
 def _post(
     command: str, label: str, path: Sequence[str], body: Mapping[str, object] | None = None
 ) -> Remedy:
-    return Remedy(f"launch.py {command}", label, "POST", _path(*path), body or {})
+    return Remedy(f"launch.py {command}", label, "POST", api_path(*path), body or {})
 
 
 def _look(command: str, label: str, path: Sequence[str]) -> Remedy:
-    return Remedy(f"launch.py {command}", label, "GET", _path(*path))
+    return Remedy(f"launch.py {command}", label, "GET", api_path(*path))
 
 
-def _path(*parts: str) -> str:
+def api_path(*parts: str) -> str:
+    """The path of a resource of the REST API."""
     return "/".join([API, *(quote(part, safe="") for part in parts)])

@@ -30,13 +30,13 @@ _UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a process is. `counts` are all its jobs by state.
+    """The progress of a process; `counts` are all its jobs by state.
 
     `first` and `last` are the ends of its timetable; `frontier` is its first unfinished
     timeperiod, None if there is none. `late` of its jobs are late: neither finished nor failed,
     although their period closed (it ended, and has settled) more than the process's
-    `resubmit_after` ago. `unseen` of its skipped jobs have a source that changed since: nothing
-    is made of that until somebody reprocesses them.
+    `resubmit_after` ago. `unseen` of its skipped jobs have a source that changed since, which is
+    ignored until they are reprocessed.
     """
 
     name: str
