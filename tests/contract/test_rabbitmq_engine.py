@@ -145,7 +145,7 @@ def test_an_exchange_that_was_made_otherwise_is_one_too(rabbitmq_url: str, chann
     channel.exchange_declare("synergy.work", "fanout", durable=True)
     with undeclared(rabbitmq_url) as rabbit, pytest.raises(ConfigurationError) as raised:
         rabbit.bus.declare(["q"])
-    assert "exchange synergy.work was made by somebody else" in str(raised.value)
+    assert "exchange synergy.work exists with other properties" in str(raised.value)
 
 
 def test_a_quorum_queue_is_as_good(rabbitmq_url: str, channel) -> None:
