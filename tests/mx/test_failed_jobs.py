@@ -137,6 +137,14 @@ def test_a_retried_job_is_processed_in_the_same_generation(world, client):
     assert world.state("Day", DAY) is JobState.PROCESSED
 
 
+@pytest.mark.parametrize("verb", ["retry", "acknowledge", "skip"])
+def test_every_action_may_become_an_operation(some, client, verb):
+    body = {"process": "Hour", "from": DAY, "to": "2015051800", "reason": "so"}
+    asked = client.act(f"jobs/{verb}", body, 202, Prefer="respond-async")
+    assert (asked["kind"], asked["state"], asked["total"]) == (verb, "accepted", 24)
+    assert some.state("Hour", "2015051703") is JobState.FAILED
+
+
 # Acknowledging
 
 

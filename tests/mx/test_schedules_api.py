@@ -284,3 +284,26 @@ def test_a_preview_of_no_time_is_refused(shop, query):
 def test_a_preview_of_a_wrong_definition_names_the_field(shop):
     wrong = {**NIGHTLY, "cron": "0 99 * * *"}
     assert fields(shop.client.post(f"{API}/preview", json=wrong)) == {"body.cron"}
+
+
+def test_an_edit_to_a_private_target_is_refused(shop):
+    shop.create(HOOK)
+    answer = shop.client.put(f"{API}/hook", json={**HOOK, "target": PRIVATE[0]})
+    assert fields(answer) == {"body.target"}
+    assert shop.get("/schedules/hook")["definition"]["target"] == HOOK["target"]
+
+
+def test_impossible_changes_are_refused(shop):
+    assert shop.client.put(f"{API}/nightly", json=NIGHTLY).status_code == 404
+    shop.create(NIGHTLY)
+    shop.client.act("schedules/nightly/cancel", {}, 409)  # it is no one-off job
+    same = shop.client.put(f"{API}/nightly", json=NIGHTLY).json()["touched"]
+    assert same[0]["version"] == 1
+
+
+def test_a_preview_has_an_end(shop):
+    shop.create(NIGHTLY)
+    seen = shop.get("/schedules/nightly/preview?from=2026-06-01&to=2026-06-02T00:00:00Z")
+    dues = [due["at"] for due in seen["dues"]]
+    assert dues == ["2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"]
+    assert seen["more"] is False

@@ -1,19 +1,14 @@
-"""The middleware before the handlers: host names, origins, sizes, types, methods, headers."""
+"""The middleware before the handlers: host names, origins, methods, headers."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from contextlib import contextmanager
 
 import pytest
 from fastapi import Request
-from starlette.exceptions import HTTPException
 
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.protection import limits
 from synergy.mx.protection.headers import ALWAYS
-from synergy.mx.protection.limits import MIB
 from tests.mx.house import csrf_of
 
 HOST = "http://localhost:5000"
@@ -126,67 +121,6 @@ def test_a_session_with_its_token_changes_things(house):
     assert client.post("/api/v1/size", json={}, headers=own).status_code == 403
 
 
-# Sizes and types
-
-
-def in_pieces(number):
-    yield from (b"x" * 65536 for _ in range(number))
-
-
-def test_a_body_has_a_limit_with_and_without_a_length(client):
-    kind = {"Content-Type": "application/json"}
-    at_most = client.post("/api/v1/size", content=b"x" * MIB, headers=kind)
-    assert at_most.json() == {"size": MIB}
-    assert client.post("/api/v1/size", content=b"x" * (MIB + 1), headers=kind).status_code == 413
-    assert client.post("/api/v1/size", content=in_pieces(16), headers=kind).json() == {"size": MIB}
-    answer = client.post("/api/v1/size", content=in_pieces(17), headers=kind)
-    assert answer.status_code == 413
-    assert "1,048,576 bytes" in answer.json()["detail"]
-
-
-def test_a_schedule_may_be_larger(client):
-    kind = {"Content-Type": "application/json"}
-    whole = 17 * MIB
-    for method in ("POST", "PUT"):
-        sent = client.request(
-            method, "/api/v1/schedules/a/size", content=b"x" * whole, headers=kind
-        )
-        assert sent.json() == {"size": whole}
-    larger = client.post("/api/v1/schedules/a/size", content=b"x" * (whole + 1), headers=kind)
-    assert larger.status_code == 413
-
-
-def test_a_form_is_small(house):
-    client = house.client()
-    fields = {"name": "x" * 20_000, "password": "x"}
-    assert client.post("/login", data=fields).status_code == 413
-
-
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "json"])
-def test_bodies_of_the_api_are_json(client, kind):
-    answer = client.post("/api/v1/size", content=b"{}", headers={"Content-Type": kind})
-    assert answer.status_code == 415
-    assert answer.json()["detail"].startswith("expected a body of type application/json")
-
-
-def test_bodies_of_the_api_are_not_compressed(client):
-    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-    assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 415
-
-
-def test_json_may_say_its_charset_and_no_body_has_no_type(client):
-    headers = {"Content-Type": "application/json; charset=utf-8"}
-    assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 200
-    assert client.post("/api/v1/size").json() == {"size": 0}
-
-
-def test_headers_have_a_limit(client):
-    assert client.get("/api/v1/long", params={"a": "x" * 8100}).status_code == 200
-    assert client.get("/api/v1/long", params={"a": "x" * 9000}).status_code == 414
-    assert client.get("/api/v1/long", headers={"X-A": "x" * 15_000}).status_code == 200
-    assert client.get("/api/v1/long", headers={"X-A": "x" * 17_000}).status_code == 431
-
-
 # Methods
 
 
@@ -257,62 +191,21 @@ def test_only_static_files_are_served(client, path):
     assert client.get(path).status_code == 404
 
 
+def test_static_files_are_compressed_and_read_only(client):
+    plain, packed = (
+        client.get("/static/app.js", headers={"Accept-Encoding": coding})
+        for coding in ("identity", "gzip")
+    )
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.text == plain.text
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
+    assert client.post("/static/app.js").status_code == 405
+
+
 def test_long_answers_are_compressed(client):
     packed = client.get("/api/v1/long", headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json() == "x" * 5000
     plain = client.get("/api/v1/long", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
-
-
-# Bodies
-
-
-def test_a_body_declared_too_large_is_refused_at_once(client):
-    headers = {"Content-Type": "application/json", "Content-Length": str(limits.MIB + 1)}
-    assert client.post("/api/v1/events", content=b"{}", headers=headers).status_code == 413
-
-
-class Line:
-    """A client who sends so many bytes each so many seconds, on a clock of its own."""
-
-    def __init__(self, monkeypatch, size, every):
-        self.now, self.size, self.every, self.taken = 0.0, size, every, 0
-        monkeypatch.setattr(limits.anyio, "current_time", lambda: self.now)
-        monkeypatch.setattr(limits.anyio, "fail_after", self.within)
-
-    @contextmanager
-    def within(self, seconds):
-        if self.every > seconds:
-            raise TimeoutError
-        yield
-
-    async def receive(self):
-        self.now += self.every
-        self.taken += self.size
-        return {"type": "http.request", "body": b"x" * self.size, "more_body": True}
-
-
-def read(line, size):
-    """Reads so much of a body."""
-    body = limits._LimitedBody(line.receive, 10 * limits.MIB)
-
-    async def whole():
-        while line.taken < size:
-            await body()
-
-    asyncio.run(whole())
-
-
-def test_a_slow_body_is_cut_off(monkeypatch):
-    line = Line(monkeypatch, size=1, every=20)
-    with pytest.raises(HTTPException) as caught:
-        read(line, 100)
-    assert caught.value.status_code == 408
-    assert line.now == 20
-
-
-def test_a_large_body_may_come_on_a_slow_line(monkeypatch):
-    line = Line(monkeypatch, size=8192, every=1)
-    read(line, 2 * limits.MIB)
-    assert line.now == 256

@@ -9,7 +9,7 @@ import pytest
 
 from synergy.model.job import JobState
 from synergy.mx.api.trees import Tree
-from tests.deployments import site_and_client
+from tests.deployments import DAILY, HOURLY, a_deployment, a_process, site_and_client
 from tests.mx.conftest import client_of
 from tests.mx.timetable_kit import NOON, move, started
 
@@ -156,3 +156,13 @@ def test_a_job_that_became_late_changes_the_tree(world, client):
     world.clock.advance(301)
     changed = client.get("/api/v1/trees/site", headers={"If-None-Match": tag})
     assert changed.status_code == 200
+
+
+def test_lateness_follows_resubmit_after_of_the_process(worlds):
+    day = a_process("Day", DAILY, settle=0, resubmit_after=2 * 86400.0)
+    hour = a_process("Hour", HOURLY, settle=0, resubmit_after=60.0)
+    now = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
+    client = client_of(started(worlds(a_deployment({"site": [day, hour]}), now=now)))
+    days, hours = client.read("trees/site")["processes"]
+    assert (days["late_before"], days["late"]) == ("2015051800", 1)
+    assert (hours["late_before"], hours["late"]) == ("2015052011", 83)
