@@ -1,18 +1,18 @@
-"""Which due times of a window are run, and why the others are not (semantics, C4).
+"""The due times of a window that are run, and the reasons for skipping others (semantics, C4).
 
 The window is `(last processed, now]`. Each due time in it is decided once, oldest first:
 
 - `all`: the newest `catchup_max` are run. Where there are several, each waits its turn.
 - `latest`: the newest is run.
-- `none`: one is run only if it is not missed: it is the newest, and handled within `GRACE`. A
-  decider that is a little late misses nothing; one that is later than the next due time does.
-- A due time that has no local time is skipped, and counts as none of the newest.
+- `none`: the newest is run if it is decided within `GRACE`; all others were missed. An agent that
+  is a little late misses no due time; one that is later than the next due time does.
+- A due time without a local time is skipped, and is not counted among the newest.
 
-At most `STEP` due times (and one) are decided at a time, so that a decision stays small; the
-window then begins where that ended. A window of more than twice `EACH` due times is a year of
-`every 1`, and nobody reads so many records: its oldest due times get one record together, which
-names the first of them and the instant up to which it stands for all. What remains, between
-`EACH` and twice as many, get one each.
+At most `STEP` due times (and one) are decided at a time, so that a decision stays small; the next
+window begins where that ended. A window of more than twice `EACH` due times, such as a year of
+`every 1`, would need too many records: its oldest due times get one record together, with the first
+of them and the instant up to which it stands for all. The rest, between `EACH` and twice as many,
+get one each.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _GAPS = 2  # due times without a local time are one a gap, and gaps are years ap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDecision:
-    """What becomes of a due time: run, or skipped if there is a `reason`.
+    """The decision about a due time: run, or skipped if there is a `reason`.
 
-    With `until` it stands for all due times from `at` to there.
+    With `until` it stands for all due times from `at` to `until`.
     """
 
     at: datetime
@@ -81,7 +81,7 @@ def decide(
 def _decided(
     definition: Definition, due: Due, first: datetime, now: datetime, *, in_turn: bool
 ) -> DueDecision:
-    """What becomes of a due time, if those from `first` on are the newest."""
+    """The decision about a due time, if those from `first` on are the newest."""
     is_missed = definition.catchup is CatchUp.NONE and now - due.at > GRACE
     if due.is_skipped:
         return DueDecision(at=due.at, reason=NO_SUCH_TIME, remark=due.remark)
@@ -118,8 +118,8 @@ def _start_of_newest(
 ) -> datetime | None:
     """An instant after which there are `each` to twice `each` due times, up to now.
 
-    None if from `first` on there are not more than that. The first guess supposes that they come
-    evenly, which is mostly so; then it is halved.
+    None if there are not more than that from `first` on. The first guess assumes that they are
+    evenly distributed, which is usual; then the interval is halved.
     """
     many = union(lines, local, first, now, 2 * each)
     if len(many) < 2 * each:

@@ -1,17 +1,17 @@
-"""When a schedule is due in its zone, where clocks are set forward and back.
+"""The due times of a trigger in a zone, where clocks are set forward and back.
 
-A trigger matches local times; local times do not all exist, and some come twice. The rule:
+A trigger matches local times; some local times do not exist, and some come twice. The rules:
 
 - A *rhythm* (a cron line whose second, minute or hour begins with `*` or with Quartz's `a/n`)
-  follows elapsed time: it is due whenever the clock shows a matching time. What the clock
-  leaves out is not made up for, what it shows twice is due twice.
+  follows elapsed time: it is due whenever the clock shows a matching time. Times that the clock
+  skips are not due, times that it shows twice are due twice.
 - Anything *fixed* (`at`, `calendar_interval`, other cron lines) is due once for each matching
-  local time: the first time that the clock shows it, or, if the clock leaves it out, at the first
-  instant after the gap. Several times that fall into one gap, or onto its end, are one due time.
-- A gap of more than three hours is no summer time but a day that a country skipped. What falls
-  into it is not run, but reported as skipped, once for the gap.
-- `every` and `interval` know no clock.
-- A `jitter` delays what all this makes due.
+  local time: the first time that the clock shows it, or, if the clock skips it, at the first
+  instant after the gap. Several times within one gap, or at its end, are one due time.
+- A gap of more than three hours is no summer time but a day that a country skipped. Due times
+  within it are not run, but reported as skipped, once for the gap.
+- `every` and `interval` do not depend on the clock.
+- A `jitter` delays these due times.
 
 The search goes from one matching local time to the next and looks up the zone's offset for that
 time only, before and after a possible change of the clock (PEP 495). So it cannot loop, and its
@@ -37,16 +37,16 @@ _Fixed = At | Cron | CalendarInterval
 
 _TICK = timedelta(seconds=1)
 _LONGEST_MOVE = timedelta(hours=3)
-_NAMED = 3  # so many times are named in a remark, then "and more"
+_NAMED = 3  # times that are named in a remark, then "and more"
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
     """A due time.
 
-    `at` is the instant, in UTC; `local` is what the clock of the zone shows then, or None if
-    the due time `is_skipped`, because there was no such local time. `remark` is what
-    the setting of the clock, or jitter, did to this due time, in words; mostly it is empty.
+    `at` is the instant, in UTC; `local` is what the clock of the zone shows then, or None if the
+    due time `is_skipped` because there was no such local time. `remark` is the effect of a change
+    of the clock, or of jitter, on this due time, in words; usually "".
     """
 
     at: datetime
@@ -56,7 +56,7 @@ class Due:
 
 
 class _Change(NamedTuple):
-    """A moment at which the clock is set: the instant, and what the clock shows around it."""
+    """A change of the clock: the instant, and the local times before and after it."""
 
     at: datetime
     old: datetime  # naive; what it would have shown
@@ -78,7 +78,7 @@ def _next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | No
         due = _delayed(trigger, zone, after)
     else:
         due = _undelayed(trigger, zone, after)
-    assert due is None or due.at > after  # or a schedule would never rest
+    assert due is None or due.at > after  # else a schedule would be due for ever
     return due
 
 
@@ -128,7 +128,7 @@ def dues(
 def require_due(trigger: TimeTrigger, zone: ZoneInfo, now: datetime) -> Due:
     """The next due time; raises InvalidValue if there is none, as when a year is over.
 
-    For new and edited triggers. One that is already stored may well have come to its end.
+    For new and edited triggers; a stored one may have come to its end.
     """
     due = next_due(trigger, zone, now)
     if due is None:
@@ -152,7 +152,7 @@ def _next_local(trigger: _Fixed, start: datetime, last_year: int) -> datetime | 
 def _fixed(trigger: _Fixed, zone: ZoneInfo, wall: datetime) -> Due | None:
     start = _naive(wall)
     if wall.fold:
-        start = _change(start, zone).old - _TICK  # all of the second pass is over already
+        start = _change(start, zone).old - _TICK  # the second pass is over
     found = _next_local(trigger, start + _TICK, wall.year + HORIZON)
     if found is None:
         return None
@@ -164,7 +164,7 @@ def _fixed(trigger: _Fixed, zone: ZoneInfo, wall: datetime) -> Due | None:
 
 
 def _in_gap(trigger: _Fixed, found: datetime, gap: _Change, zone: ZoneInfo) -> Due:
-    """The due time of all that falls into the gap, of which `found` is the first."""
+    """The due time of all local times within the gap, of which `found` is the first."""
     also_due = _next_local(trigger, gap.new, gap.new.year) == gap.new
     if gap.new - gap.old <= _LONGEST_MOVE:
         return Due(gap.at, _aware(gap, zone), False, _moved(trigger, found, gap, also_due))
@@ -194,7 +194,7 @@ def _rhythmic(trigger: Cron, zone: ZoneInfo, wall: datetime) -> Due | None:
     start = _naive(wall) + _TICK
     before, behind = _offsets(_naive(wall), zone)
     if before > behind:
-        # Within a fold: what is left of this pass, then, after the first one, all of the second.
+        # Within a fold: the rest of this pass, then, after the first one, all of the second.
         fold = _change(_naive(wall), zone)
         passes = ((start, behind),) if wall.fold else ((start, before), (fold.new, behind))
         for begin, offset in passes:
@@ -237,7 +237,7 @@ def _offsets(local: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
 
 
 def _change(local: datetime, zone: ZoneInfo) -> _Change:
-    """The change of the clock that leaves out `local`, or lets it come twice."""
+    """The change of the clock that skips or repeats the time `local`."""
     before, behind = _offsets(local, zone)
     low = (local - max(before, behind)).replace(tzinfo=UTC)  # still before the change
     high = (local - min(before, behind)).replace(tzinfo=UTC)  # the change, or after it

@@ -64,7 +64,7 @@ class Cron:
 
     @property
     def is_rhythm(self) -> bool:
-        """Whether it follows elapsed time, and not the time on the clock.
+        """Whether it follows elapsed time, and not the clock.
 
         That is so when its second, minute or hour begins with `*` or, in Quartz, with a step
         from a start: `0/15` is how Quartz users write `*/15`, and has to mean the same.
@@ -89,8 +89,8 @@ class Cron:
         found = self._date(start.year, start.month, start.day + 1, min(last_year, 9998))
         if found is None:
             return None
-        hour, minute, second = (_first(field.numbers, 0)
-                                for field in (self.hour, self.minute, self.second))  # fmt: skip
+        fields = (self.hour, self.minute, self.second)
+        hour, minute, second = (_first(field.numbers, 0) for field in fields)
         return datetime(*found, hour, minute, second)  # noqa: DTZ001
 
     def has_days(self) -> bool:

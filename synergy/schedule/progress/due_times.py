@@ -1,4 +1,4 @@
-"""What time alone does to a schedule: see `schedule.progress` for the rules.
+"""The effects of time alone on a schedule; see `transitions` for the rules.
 
 A time leg is *alone* if it meets the trigger by itself; the others are legs of an `all_of`.
 """
@@ -32,7 +32,7 @@ _TICK = timedelta(microseconds=1)
 
 
 def run_first(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """The run that `first_run: immediately` asks for; at its start, if that is yet to come."""
+    """The run of `first_run: immediately`; at the schedule's start, if that is in the future."""
     at = _first_at(definition, progress)
     if at is None or now < at:
         return Step(progress)
@@ -42,7 +42,7 @@ def run_first(definition: Definition, progress: ProgressState, now: datetime) ->
 
 
 def run_once(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """Each `once` that is due; those of one instant are one run. Catch-up is not asked."""
+    """Runs each `once` that is due, whatever the catch-up; those of one instant are one run."""
     made: tuple[Made, ...] = ()
     for path, at in _onces(definition):
         if path in progress.done or now < at:
@@ -56,19 +56,19 @@ def run_once(definition: Definition, progress: ProgressState, now: datetime) -> 
 
 
 def run_lines(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """The due times of all lines that are alone, as far as they are decided at once."""
+    """Runs or skips the due times of all lines that are alone, up to the limit of one step."""
     lines = [leaf for _, leaf in alone(definition.trigger) if isinstance(leaf, Times)]
     floor = _floor(definition, progress.last_due)
     if not lines or now <= floor:
         return Step(progress)
-    once = {at for _, at in _onces(definition)}  # a due time that is theirs too is one run
+    once = {at for _, at in _onces(definition)}  # a due time of both is one run
     made: tuple[Made, ...] = ()
     for decided in catchup.decide(definition, lines, floor, now):
         progress = replace(progress, last_due=decided.until or decided.at)
         if decided.at not in once:
             step = _settle(definition, progress, decided, now)
             progress, made = step.progress, (*made, *step.made)
-    elapsed_at = _elapsed_at(definition, progress)  # what is due by that too is not skipped
+    elapsed_at = _elapsed_at(definition, progress)  # a due time of both is not skipped
     return Step(progress, tuple(one for one in made if one.due_at != elapsed_at))
 
 
@@ -79,21 +79,23 @@ def _settle(
     key = RunKind.DUE.key(spelled_instant(decided.at))
     cause = {"remark": decided.remark} if decided.remark else {}
     if decided.is_run:
-        return run(
-            definition, progress, now,
-            key=key, due_at=decided.at, cause=cause, in_turn=decided.in_turn,
-        )  # fmt: skip
+        at, in_turn = decided.at, decided.in_turn
+        return run(definition, progress, now, key=key, due_at=at, cause=cause, in_turn=in_turn)
     if decided.until is not None:
         cause["until"] = spelled_instant(decided.until)
     skipped = Made(
-        key=key, due_at=decided.at, ended_by=RunMove.SKIP, reason=decided.reason,
-        created_at=now, cause=cause,
-    )  # fmt: skip
+        key=key,
+        due_at=decided.at,
+        ended_by=RunMove.SKIP,
+        reason=decided.reason,
+        created_at=now,
+        cause=cause,
+    )
     return Step(progress, (skipped,))
 
 
 def run_elapsed(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """So long after the last run, or the beginning; any run puts it off."""
+    """Runs an `elapsed` leg that is due: a duration after the last run, or after the beginning."""
     at = _elapsed_at(definition, progress)
     if at is None or now < at:
         return Step(progress)
@@ -102,7 +104,7 @@ def run_elapsed(definition: Definition, progress: ProgressState, now: datetime) 
 
 
 def latch(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """The time legs of `all_of` that are due by now are met, and may meet the trigger."""
+    """Marks due time legs of `all_of` as met, and makes a run if that meets the trigger."""
     legs = dict(_unmet(definition, progress))
     due = {path: _last_due_at(definition, progress, leaf, now) for path, leaf in legs.items()}
     fresh = {path: Met(at) for path, at in due.items() if at is not None}
@@ -119,22 +121,28 @@ def latch(definition: Definition, progress: ProgressState, now: datetime) -> Ste
         collecting=replace(collecting, cause=cause),
     )
     return run_if_met(
-        definition, progress, fresh.keys(), now,
-        number=collecting.number, at=at, due_at=now, cause=cause,
-    )  # fmt: skip
+        definition,
+        progress,
+        fresh.keys(),
+        now,
+        number=collecting.number,
+        at=at,
+        due_at=now,
+        cause=cause,
+    )
 
 
 def _opening(progress: ProgressState, due: list[datetime | None]) -> str:
-    """The number of a job that due times open: the first of them, however late it is decided.
+    """The number of a job that due times open: the first of them, whenever it is decided.
 
-    A past `once` counts from the beginning of this version, because the next one has it too.
+    A past `once` counts from the beginning of this version, because other versions have it too.
     """
     first = min(at for at in due if at is not None)
     return spelled_instant(max(first, progress.begun))
 
 
 def instants(definition: Definition, progress: ProgressState) -> Iterator[datetime]:
-    """The instants at which time alone next does something."""
+    """The next instants at which time alone has an effect."""
     if progress.collecting is not None:
         yield progress.collecting.since + definition.timeout
     first = (_first_at(definition, progress), _elapsed_at(definition, progress))
@@ -149,7 +157,7 @@ def instants(definition: Definition, progress: ProgressState) -> Iterator[dateti
             yield at
 
 
-# Keys that rest on no instant of their own
+# Keys that do not depend on an instant alone
 
 
 def first_key(life: int) -> str:
@@ -158,7 +166,7 @@ def first_key(life: int) -> str:
 
 
 def once_key(at: datetime, version: int) -> str:
-    """The key of what is due once, at an instant."""
+    """The key of a one-off run at an instant."""
     return RunKind.DUE.key(spelled_instant(at)) + (f"/{version}" if version > 1 else "")
 
 
@@ -168,7 +176,7 @@ def once_keys(definition: Definition, version: int) -> list[str]:
 
 
 def lasting_keys(definition: Definition, version: int) -> list[str]:
-    """The keys that a schedule that is created at this version has, whenever that is."""
+    """The keys of a schedule created at this version that do not depend on the time of that."""
     is_first = definition.first_run is FirstRun.IMMEDIATELY
     return [*([first_key(version)] if is_first else ()), *once_keys(definition, version)]
 
@@ -176,9 +184,9 @@ def lasting_keys(definition: Definition, version: int) -> list[str]:
 def turns_had(
     before: Definition, progress: ProgressState, after: Definition, dropped: Collection[datetime]
 ) -> tuple[str, ...]:
-    """What of `after` has come already: `ProgressState.done` for the version that follows `before`.
+    """The legs of `after` that were due already: `ProgressState.done` of the version after that.
 
-    `dropped` are the instants of what is due once, and was never launched.
+    `dropped` are the instants of one-off runs that were never launched.
     """
     due = dict(_onces(before))
     had = [
@@ -193,7 +201,7 @@ def turns_had(
 
 
 def _floor(definition: Definition, floor: datetime) -> datetime:
-    """Nothing is due before the start."""
+    """The lower bound of due times: not before the start."""
     return max(floor, definition.start - _TICK) if definition.start else floor
 
 
@@ -241,7 +249,7 @@ def _unmet(
 def _last_due_at(
     definition: Definition, progress: ProgressState, leaf: Times | Once | Elapsed, now: datetime
 ) -> datetime | None:
-    """The newest due time of a leg by now, since what was collected was consumed."""
+    """The newest due time of a leg up to now, since the progress was last emptied."""
     if isinstance(leaf, Times):
         floor = _floor(definition, progress.emptied_at)
         return catchup.latest(leaf, zone(definition.zone), floor, now)
@@ -252,7 +260,7 @@ def _last_due_at(
 def _next_due_at(
     definition: Definition, progress: ProgressState, leaf: Times | Once | Elapsed
 ) -> datetime | None:
-    """The first due time of a leg since what was collected was consumed."""
+    """The first due time of a leg since the progress was last emptied."""
     if isinstance(leaf, Times):
         floor = _floor(definition, progress.emptied_at)
         return catchup.next_of(leaf, zone(definition.zone), floor)

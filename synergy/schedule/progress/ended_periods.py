@@ -1,4 +1,4 @@
-"""Periods that ended, as the journal tells of them: neighbours in one entry stay one value."""
+"""Ended periods from the journal; the neighbouring ones of an entry stay one value."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Range = tuple[int, int]
 class Ended:
     """Neighbouring periods of a process that ended alike, by entry `seq` of the journal.
 
-    `first` to `last` are their ordinals. A year of them costs what one costs, for as long as
-    nobody asks for the occurrence of each.
+    `first` to `last` are their ordinals. A year of them costs as much as one, until the occurrence
+    of each is needed.
     """
 
     seq: int
@@ -34,7 +34,7 @@ class Ended:
 
     @property
     def nameless(self) -> Occurrence:
-        """What is the same in the ends of all of them."""
+        """The occurrence without the fields that differ between the periods."""
         return Occurrence(
             stream="journal",
             seq=self.seq,
@@ -49,7 +49,7 @@ class Ended:
         )
 
     def occurrence(self, ordinal: int) -> Occurrence:
-        """The end of one of them, as triggers see it."""
+        """The end of one of the periods, as triggers see it."""
         qualifier = self.qualifier
         timeperiod = qualifier.timeperiod(ordinal)
         begin, end = covered(qualifier, ordinal, self.grouping) or (ordinal, ordinal + 1)
@@ -63,28 +63,28 @@ class Ended:
         )
 
     def number(self, ordinal: int) -> str:
-        """The number of one of them, as `Occurrence.number`."""
+        """The `Occurrence.number` of one of the periods."""
         return f"j{self.seq}.{ordinal - self.first}"
 
     def spelled(self, ordinals: Range) -> str:
-        """The timeperiods of some of them: one, or the first and the last."""
+        """The timeperiods of a range: one, or the first and the last."""
         first, last = map(self.qualifier.timeperiod, ordinals)
         return first if first == last else f"{first} to {last}"
 
 
 def without(ordinals: Range, some: Iterable[int]) -> list[Range]:
-    """What is left of a range without some of its ordinals, which come in order."""
+    """The ranges that remain without some of the ordinals, which are given in order."""
     begin, last = ordinals
-    left = []
+    rest = []
     for ordinal in some:
         if begin < ordinal:
-            left.append((begin, ordinal - 1))
+            rest.append((begin, ordinal - 1))
         begin = ordinal + 1
-    return [*left, (begin, last)] if begin <= last else left
+    return [*rest, (begin, last)] if begin <= last else rest
 
 
 def joined(ranges: Iterable[Range]) -> list[Range]:
-    """The same ordinals in as few ranges as there can be, in order."""
+    """The same ordinals in as few ranges as possible, in order."""
     found: list[Range] = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:

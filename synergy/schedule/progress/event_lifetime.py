@@ -1,10 +1,10 @@
-"""Dependencies on events that stay alive for a while: semantics, part F, rules 1 to 6.
+"""Dependencies on events with a lifetime: semantics, part F, rules 1 to 6.
 
-A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, keeps exactly these rules.
-In other triggers a `EventTrigger` leg keeps those of matching, keeping and being alive (rules 2, 4
-and 5), judged at the instant of whatever decides: an arriving event's timestamp, or a due
-time. There is no last execution to be later than there (rule 3): in `any_of` an event must be
-able to run the schedule whatever else has just run it.
+A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, follows exactly these
+rules. In other triggers an `EventTrigger` leg follows those of matching, keeping and being alive
+(rules 2, 4 and 5), judged at the instant of the decision: an arriving event's timestamp, or a due
+time. Rule 3, about the last execution, does not apply there: in `any_of` an event must be able to
+run the schedule whatever ran it last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def keeps_the_rules(trigger: Trigger) -> bool:
 def event_keys(event_type: str, resource: str) -> tuple[str, ...]:
     """The keys that an arriving event is looked up by.
 
-    A file's are its resource and all that it lies under (rule 2), the nearest first.
+    Those of a file are its path and all folders above it (rule 2), the nearest first.
     """
     if event_type == EventType.FILE.value:
         return tuple(f"FILE|{path}" for path in _and_above(resource))
@@ -41,7 +41,7 @@ def listening_key(dependency: EventTrigger) -> str:
 
 
 def _and_above(resource: str) -> Iterator[str]:
-    """A path without its trailing slashes, then each of its beginnings that end before a `/`."""
+    """A path without trailing slashes, then each folder above it."""
     path = resource.rstrip("/")
     yield path
     for place in range(len(path) - 1, -1, -1):
@@ -57,7 +57,7 @@ def concerns(dependency: EventTrigger, occurrence: Occurrence) -> bool:
 
 
 def newest(stored: Met | None, arriving: Occurrence) -> Met:
-    """What is kept: an older event that arrives later does not shorten it (rule 4)."""
+    """The newest event: one that is older but arrives later does not replace it (rule 4)."""
     if stored is not None and stored.at > arriving.at:
         return stored
     return Met(arriving.at, event=arriving.id)
@@ -66,7 +66,7 @@ def newest(stored: Met | None, arriving: Occurrence) -> Met:
 def is_alive(
     dependency: EventTrigger, stored: Met | None, at: datetime, *, has_just_come: bool
 ) -> bool:
-    """Whether a dependency is alive at `at` (rule 5); with life 0 only if it has just come."""
+    """Whether a dependency is alive at `at` (rule 5); with life 0 only if it just arrived."""
     if stored is None:
         return False
     if dependency.life <= timedelta(0):

@@ -1,8 +1,8 @@
-"""What events mean for the legs of a trigger, and when a trigger is met.
+"""The effect of events on the legs of a trigger, and whether a trigger is met.
 
-A leg that was met stays met (it *latches*) until a run consumes it. The thing that happens last
-decides: it must have touched the part of the trigger that is met. So in
-`any_of(all_of(a, b), all_of(c, d))` an event for c never runs what a and b are still alive for.
+A leg that was met stays met (it *latches*) until a run consumes it. The last event decides: it
+must have touched the part of the trigger that is met. So in `any_of(all_of(a, b), all_of(c, d))` an
+event for c does not cause a run because a and b are still alive.
 """
 
 from __future__ import annotations
@@ -57,16 +57,15 @@ def alone(trigger: Trigger, path: str = "") -> Iterator[tuple[str, Leaf]]:
 def concerns(leaf: Leaf, occurrence: Occurrence) -> bool:
     """Whether an occurrence counts for a leaf.
 
-    One that ended is matched by its process and status, so that the same ended job counts for
-    a `program` leg and for a `timetable` leg.
+    Ended runs and jobs match by process and status, so that an ended job counts for a `program` leg
+    and for a `timetable` leg.
     """
     match leaf:
         case EventTrigger():
             return event_lifetime.concerns(leaf, occurrence)
         case Partition(dataset):
-            return (occurrence.stream, occurrence.type, occurrence.resource) == (
-                "events", "PARTITION", dataset,
-            )  # fmt: skip
+            given = (occurrence.stream, occurrence.type, occurrence.resource)
+            return given == ("events", "PARTITION", dataset)
         case ProgramEnded(process, statuses):
             ended = occurrence.stream == "journal" and occurrence.process == process
             return ended and occurrence.status in statuses
@@ -79,7 +78,7 @@ def concerns(leaf: Leaf, occurrence: Occurrence) -> bool:
 
 
 def counted(leaf: Leaf, before: Met | None, occurrence: Occurrence) -> Met:
-    """What is remembered of a leaf once an occurrence that concerns it has come."""
+    """The state of a leaf after an occurrence that concerns it."""
     match leaf:
         case EventTrigger():
             return event_lifetime.newest(before, occurrence)
@@ -93,7 +92,7 @@ def counted(leaf: Leaf, before: Met | None, occurrence: Occurrence) -> Met:
 def fires(
     trigger: Trigger, met: Mapping[str, Met], touched: Collection[str], at: datetime, path: str = ""
 ) -> bool:
-    """Whether what was just touched (paths of leaves), at the instant `at`, meets the trigger."""
+    """Whether the leaves that were just touched (by path) meet the trigger at `at`."""
     match trigger:
         case AnyOf(legs):
             return any(fires(leg, met, touched, at, sub) for sub, leg in _below(path, legs))

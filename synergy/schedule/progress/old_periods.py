@@ -1,14 +1,13 @@
-"""How many ends of old periods count: what extends a timetable by years floods nobody.
+"""The limit for ends of old periods: a timetable extended by years does not flood a schedule.
 
 A period is *recent* if it is one of the newest `RECENT` periods of its process (or of the newest
-`catchup_max`, if that is more), and *old* otherwise. What happens to recent periods is bounded by
-time, and always counts. Of old periods at most `catchup_max` ends count within `SPAN`, from the
-first of them on; of those that ended together, the newest. First ends and repetitions have a
-limit each, so that a single old period that somebody reprocesses counts while a timetable that
-was extended by years is worked off.
+`catchup_max`, if that is more), and *old* otherwise. Ends of recent periods are bounded by time,
+and always count. Of old periods at most `catchup_max` ends count within `SPAN`, from the first of
+them on; of those that ended together, the newest. First ends and repetitions have separate limits,
+so that a single reprocessed old period counts while a timetable extended by years is processed.
 
-An end beyond the limit touches no leg of the trigger. It is on record all the same: all those of
-a decision that ended alike have one record, which says how many they are and which.
+An end beyond the limit touches no leg of the trigger, but is recorded: all those of a decision that
+ended alike have one record with their number and range.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SPAN = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class _Concerned:
-    """Periods that concern a schedule, and have not counted before."""
+    """Ended periods that concern a schedule, and have not counted before."""
 
     of: Ended
     old: Range
@@ -46,19 +45,19 @@ class _Concerned:
 
 @dataclass(frozen=True, slots=True)
 class _Uncounted:
-    """Periods whose ends count for nothing: those that ended alike, in one decision."""
+    """Periods beyond the limit that ended alike, in one decision."""
 
     of: Sequence[tuple[Ended, Sequence[Range]]]
 
     def record(self, limit: int, now: datetime) -> Made:
-        """The record of all of them."""
+        """The one record of all of them."""
         first, last = self.of[0], self.of[-1]
         one = first[0]
         ranges = joined(ordinals for _, some in self.of for ordinals in some)
         count = sum(end - begin + 1 for _, some in self.of for begin, end in some)
-        told = one.spelled((ranges[0][0], ranges[-1][1]))
+        spelled = one.spelled((ranges[0][0], ranges[-1][1]))
         ended = "were done again" if one.generation > 1 else "ended"
-        which = f"stands for {count:,}, {told}" if count > 1 else told
+        which = f"stands for {count:,}, {spelled}" if count > 1 else spelled
         begin, end = one.number(first[1][0][0]), last[0].number(last[1][-1][1])
         return Made(
             key=RunKind.PERIODS.key(f"{begin}-{end}"),
@@ -79,25 +78,25 @@ class _Uncounted:
 def take_all(
     definition: Definition,
     progress: ProgressState,
-    happened: Sequence[Occurrence | Ended],
+    occurrences: Sequence[Occurrence | Ended],
     now: datetime,
 ) -> Step:
-    """Several occurrences in their order, of which ends of old periods count up to the limit."""
-    ended = [one for one in happened if isinstance(one, Ended)]
-    heard = {one.of.seq: one for one in _concerned(definition, progress, ended, now)}
-    kept, old = _kept(definition, progress, list(heard.values()), now)
+    """The effects of several occurrences, in order; ends of old periods count up to the limit."""
+    ended = [one for one in occurrences if isinstance(one, Ended)]
+    concerned = {one.of.seq: one for one in _concerned(definition, progress, ended, now)}
+    kept, old = _kept(definition, progress, list(concerned.values()), now)
     progress = replace(progress, old=old)
     made: list[Made] = []
-    for one in happened:
-        some = [one] if isinstance(one, Occurrence) else _counting(heard.get(one.seq), kept)
+    for one in occurrences:
+        some = [one] if isinstance(one, Occurrence) else _counting(concerned.get(one.seq), kept)
         for occurrence in some:
             step = take(definition, progress, occurrence, now)
             progress = step.progress
             made += step.made
-        if isinstance(one, Ended) and one.seq in heard:
+        if isinstance(one, Ended) and one.seq in concerned:
             progress = replace(progress, seen_journal=one.seq, seen_part=one.last - one.first)
     records = [
-        left.record(definition.catchup_max, now) for left in _uncounted(heard.values(), kept)
+        left.record(definition.catchup_max, now) for left in _uncounted(concerned.values(), kept)
     ]
     return Step(progress, (*made, *records))
 
@@ -105,7 +104,7 @@ def take_all(
 def _concerned(
     definition: Definition, progress: ProgressState, ended: Sequence[Ended], now: datetime
 ) -> Iterator[_Concerned]:
-    is_meant: dict[tuple[str, str, int], bool] = {}  # thousands end alike
+    is_meant: dict[tuple[str, str, int], bool] = {}  # thousands may end alike
     for one in ended:
         alike = (one.process, one.status, one.generation)
         if alike not in is_meant:
@@ -121,7 +120,7 @@ def _concerned(
 
 
 def _unseen(progress: ProgressState, one: Ended) -> Range:
-    """Empty for an entry that has counted, or is from before the schedule began."""
+    """The unseen periods of an entry; empty if it counted, or is from before the schedule began."""
     if one.seq != progress.seen_journal:
         is_new = one.seq > progress.seen_journal
         return (one.first if is_new else one.last + 1), one.last
@@ -130,15 +129,15 @@ def _unseen(progress: ProgressState, one: Ended) -> Range:
 
 
 def _kept(
-    definition: Definition, progress: ProgressState, heard: Sequence[_Concerned], now: datetime
+    definition: Definition, progress: ProgressState, concerned: Sequence[_Concerned], now: datetime
 ) -> tuple[dict[int, list[int]], OldPeriods | None]:
-    """The old periods that count, by entry, and how many have counted then."""
+    """The old periods that count, by entry, and the updated numbers."""
     old = progress.old
     if old is not None and now >= old.since + SPAN:
         old = None
     kept: defaultdict[int, list[int]] = defaultdict(list)
     for is_repeated in (False, True):
-        alike = [one for one in heard if one.is_repeated is is_repeated and _length(one.old)]
+        alike = [one for one in concerned if one.is_repeated is is_repeated and _length(one.old)]
         if not alike:
             continue
         old = old or OldPeriods(now)
@@ -149,28 +148,28 @@ def _kept(
     return dict(kept), old
 
 
-def _newest(heard: Sequence[_Concerned], number: int) -> list[tuple[int, int]]:
-    """The newest old periods, at most so many: entry and ordinal."""
+def _newest(concerned: Sequence[_Concerned], number: int) -> list[tuple[int, int]]:
+    """The newest `number` old periods: entry and ordinal."""
     number = max(0, number)
     tails = (
         (one.of.qualifier.start(ordinal), one.of.seq, ordinal)
-        for one in heard
+        for one in concerned
         for ordinal in range(max(one.old[0], one.old[1] - number + 1), one.old[1] + 1)
     )
     return [(seq, ordinal) for _, seq, ordinal in nlargest(number, tails)]
 
 
-def _counting(heard: _Concerned | None, kept: dict[int, list[int]]) -> Iterator[Occurrence]:
+def _counting(concerned: _Concerned | None, kept: dict[int, list[int]]) -> Iterator[Occurrence]:
     """The ends of an entry that count, oldest first."""
-    if heard is not None:
-        first, last = heard.recent
-        for ordinal in (*kept.get(heard.of.seq, ()), *range(first, last + 1)):
-            yield heard.of.occurrence(ordinal)
+    if concerned is not None:
+        first, last = concerned.recent
+        for ordinal in (*kept.get(concerned.of.seq, ()), *range(first, last + 1)):
+            yield concerned.of.occurrence(ordinal)
 
 
-def _uncounted(heard: Iterable[_Concerned], kept: dict[int, list[int]]) -> list[_Uncounted]:
+def _uncounted(concerned: Iterable[_Concerned], kept: dict[int, list[int]]) -> list[_Uncounted]:
     alike: defaultdict[tuple[str, str, int], list[tuple[Ended, list[Range]]]] = defaultdict(list)
-    for one in heard:
+    for one in concerned:
         left = without(one.old, kept.get(one.of.seq, ()))
         if left:
             alike[one.of.process, one.of.status, one.of.generation].append((one.of, left))

@@ -1,4 +1,4 @@
-"""Making a run: what it consumes, and what is told of what caused it."""
+"""Builds the runs of a schedule: what a run consumes, and its cause."""
 
 from __future__ import annotations
 
@@ -21,16 +21,22 @@ from synergy.schedule.format.literals import readable_duration
 from synergy.schedule.progress import event_lifetime, event_matching
 from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
 
-NAMED = 100  # so many events are named as the cause of a run, the newest; all are counted
+NAMED = 100  # events that are named as the cause of a run, the newest; all are counted
 
 _ENDED = ("process", "status", "timeperiod", "start", "end", "generation")
 
 
 def run(
-    definition: Definition, progress: ProgressState, now: datetime, *, key: str, due_at: datetime,
-    cause: Mapping[str, object], in_turn: bool = False,
-) -> Step:  # fmt: skip
-    """Makes a run of a due time; it consumes what was collected, and names it too."""
+    definition: Definition,
+    progress: ProgressState,
+    now: datetime,
+    *,
+    key: str,
+    due_at: datetime,
+    cause: Mapping[str, object],
+    in_turn: bool = False,
+) -> Step:
+    """Makes a run of a due time, which consumes what was collected and has it in its cause."""
     collected = progress.collecting.cause if progress.collecting else {}
     made = Made(
         key=key, due_at=due_at, created_at=now, cause={**collected, **cause}, in_turn=in_turn
@@ -39,12 +45,19 @@ def run(
 
 
 def run_if_met(
-    definition: Definition, progress: ProgressState, touched: Collection[str], now: datetime,
-    *, number: str, at: datetime, due_at: datetime, cause: Mapping[str, object],
-) -> Step:  # fmt: skip
-    """Makes the run of a collecting job, if what was just touched meets the trigger at `at`.
+    definition: Definition,
+    progress: ProgressState,
+    touched: Collection[str],
+    now: datetime,
+    *,
+    number: str,
+    at: datetime,
+    due_at: datetime,
+    cause: Mapping[str, object],
+) -> Step:
+    """Makes the run of the collecting job, if the touched leaves meet the trigger at `at`.
 
-    Without such a job (lifetimes open none) it is the run of what `number` says.
+    Without a collecting job (events with a lifetime open none) the run's key has `number`.
     """
     if not event_matching.fires(definition.trigger, progress.met, touched, at):
         return Step(progress)
@@ -59,15 +72,17 @@ def run_if_met(
 
 
 def time_out(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """The collecting job, if it has waited for as long as the timeout, is dropped or forced."""
+    """Drops the collecting job, or forces it to run, if it has waited for the timeout."""
     collecting = progress.collecting
     if collecting is None or now < collecting.since + definition.timeout:
         return Step(progress)
     reason = f"timed out: not triggered within {readable_duration(definition.timeout)}"
     made = Made(
-        key=RunKind.EVENTS.key(collecting.number), due_at=now, created_at=collecting.since,
+        key=RunKind.EVENTS.key(collecting.number),
+        due_at=now,
+        created_at=collecting.since,
         cause={**collecting.cause, "remark": reason},
-    )  # fmt: skip
+    )
     if definition.timeout_policy is TimeoutPolicy.FORCE:
         return Step(_having_run(definition, progress, now), (made,))
     made = replace(made, ended_by=RunMove.ABORT, reason=reason, cause=collecting.cause)
@@ -77,16 +92,16 @@ def time_out(definition: Definition, progress: ProgressState, now: datetime) -> 
 def extended(cause: Mapping[str, object], occurrence: Occurrence) -> dict[str, object]:
     """A cause with one more event.
 
-    Of several ended runs and jobs the last one with a period is told, or the last one.
+    Of several ended runs and jobs it has the last one with a period, or else the last one.
     """
-    told: dict[str, object] = {}
+    ended: dict[str, object] = {}
     if occurrence.timeperiod or not cause.get("timeperiod"):
         fields = {name: getattr(occurrence, name) for name in _ENDED}
-        told = {name: value for name, value in fields.items() if value}
+        ended = {name: value for name, value in fields.items() if value}
     counted = cause.get("count", 0)
     assert isinstance(counted, int)
     named = _naming(cause, [*_events(cause), occurrence.id])
-    return {**named, "count": counted + 1, **told}
+    return {**named, "count": counted + 1, **ended}
 
 
 def _events(cause: Mapping[str, object]) -> list[str]:
@@ -101,7 +116,7 @@ def _naming(cause: Mapping[str, object], events: Sequence[str]) -> dict[str, obj
 
 
 def _alive(definition: Definition, progress: ProgressState, at: datetime) -> list[str]:
-    """The events with a lifetime that a run rests upon."""
+    """The live events with a lifetime that a run depends on."""
     return [
         met.event
         for path, leaf in _lifetimes(definition)
@@ -116,9 +131,9 @@ def _having_run(definition: Definition, progress: ProgressState, now: datetime) 
 
 
 def _emptied(definition: Definition, progress: ProgressState, now: datetime) -> ProgressState:
-    """Everything that was collected is consumed; events with a lifetime are left to it.
+    """The progress after everything collected was consumed; events with a lifetime are kept.
 
-    The due times among it too, although the clock may have been set back before them.
+    Due times are consumed too, even if the clock was set back before them.
     """
     kept = {path: progress.met[path] for path, _ in _lifetimes(definition) if path in progress.met}
     due = [

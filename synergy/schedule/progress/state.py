@@ -1,6 +1,6 @@
-"""What a schedule remembers between two decisions, and what a decision hands out.
+"""The state of a schedule between two decisions, and the result of a decision.
 
-All of it is plain values that survive JSON, since they lie in the schedule's row.
+All values can be written as JSON, because they are stored in the schedule's row.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from synergy.schedule.format.literals import spelled_instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One thing that happened, as triggers see it.
+    """An event from outside, or the end of a run or job, as triggers see it.
 
-    `stream` is where it was numbered: `events` from outside, or the `journal` for ended runs
-    and jobs. `part` tells apart what one number stands for: a journal entry of neighbouring
-    jobs is one occurrence for each job, parts 0, 1, ... in order. `at` is the event's own
-    timestamp. `partitions` belongs to PARTITION; the others to ended runs and jobs, and
-    `generation`, which is 0 otherwise, to jobs alone.
+    `stream` is where `seq` counts: `events`, or the `journal` for ended runs and jobs. `part`
+    numbers the occurrences of one entry: a journal entry of neighbouring jobs is one occurrence for
+    each job, parts 0, 1, ... in order. `at` is the event's own timestamp. `partitions` belongs to
+    PARTITION; the other fields to ended runs and jobs, and `generation`, else 0, to jobs alone.
     """
 
     stream: str
@@ -43,16 +42,16 @@ class Occurrence:
 
     @property
     def number(self) -> str:
-        """Its number among all that ever happens, as a key: `e7`, `j8.0`."""
+        """The unique number of the occurrence, as a key: `e7`, `j8.0`."""
         return f"e{self.seq}" if self.stream == "events" else f"j{self.seq}.{self.part}"
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What is remembered of one leaf of the trigger.
+    """The stored state of one leaf of the trigger.
 
-    Of a dependency with a lifetime: its newest timestamp and that event's id; of a partition
-    leg: the sum so far; of any other leg: that it is met, and by which instant.
+    For a dependency with a lifetime: the newest timestamp and that event's id; for a partition leg:
+    the sum so far; for any other leg: the instant at which it was met.
     """
 
     at: datetime
@@ -64,9 +63,9 @@ class Met:
 class Collecting:
     """The one job of a schedule that is in `pending_trigger`.
 
-    `number` is that of what opened it, and its run's key is `events:<number>`: `e7` for event 7,
-    `j8.0` for part 0 of journal entry 8, an instant for a due time. `since` is when it was
-    opened; `cause` is what it has collected, as `Made.cause`.
+    `number` is that of the occurrence that opened it, and its run's key is `events:<number>`: `e7`
+    for event 7, `j8.0` for part 0 of journal entry 8, an instant for a due time. `since` is when it
+    was opened; `cause` is what it has collected, as `Made.cause`.
     """
 
     number: str
@@ -76,18 +75,18 @@ class Collecting:
 
 @dataclass(frozen=True, slots=True)
 class OldPeriods:
-    """How many ends of old periods have counted since the first of them; see `old_periods`."""
+    """The numbers of ends of old periods that have counted since `since`; see `old_periods`."""
 
     since: datetime
     first: int = 0
     repeated: int = 0
 
     def count(self, *, is_repeated: bool) -> int:
-        """Those of periods that are done again, or those of all others."""
+        """The number of repeated ends, or of first ones."""
         return self.repeated if is_repeated else self.first
 
     def counting(self, more: int, *, is_repeated: bool) -> OldPeriods:
-        """The same with so many more."""
+        """The numbers with `more` ends added."""
         if is_repeated:
             return replace(self, repeated=self.repeated + more)
         return replace(self, first=self.first + more)
@@ -95,17 +94,16 @@ class OldPeriods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressState:
-    """How far a schedule has come.
+    """The progress of a schedule.
 
     `begun` is when it was created, edited or enabled, at `version`; `life` is the version that it
-    was created at, 1 unless the name was another schedule's. `last_due` is the last
-    processed due time, or that floor; it never goes back. `met` is what is remembered of the
-    trigger's leaves, by their paths, and `emptied_at` when that was last emptied: by a run, by
-    a timeout, or at the beginning. `done` are the paths of one-off legs that have had their
-    turn. `last_execution` is the timestamp of the event that last ran a schedule of part F;
-    `last_run_at` when a run was last made. `seen_events` and `seen_journal` are the numbers of
-    the newest occurrences that counted; `seen_part` the part of that journal entry, None for
-    all of it. `old` is about ends of old periods.
+    was created at, 1 unless the name was used before. `last_due` is the last processed due time, or
+    `begun`; it never goes back. `met` is the state of the trigger's leaves by path, and
+    `emptied_at` when that was last cleared: by a run, by a timeout, or at the beginning. `done` are
+    the paths of one-off legs that were due. `last_execution` is the timestamp of the event that
+    last ran a schedule of part F; `last_run_at` is when a run was last made. `seen_events` and
+    `seen_journal` are the numbers of the newest occurrences that counted; `seen_part` is the part
+    of that journal entry, None for all of it. `old` counts ends of old periods.
     """
 
     begun: datetime
@@ -124,7 +122,7 @@ class ProgressState:
     old: OldPeriods | None = None
 
     def has_seen(self, occurrence: Occurrence) -> bool:
-        """Whether it counted before, or happened before the schedule began."""
+        """Whether the occurrence counted before, or is from before the schedule began."""
         if occurrence.stream == "events":
             return occurrence.seq <= self.seen_events
         if occurrence.seq != self.seen_journal:
@@ -132,13 +130,13 @@ class ProgressState:
         return self.seen_part is None or occurrence.part <= self.seen_part
 
     def seeing(self, occurrence: Occurrence) -> ProgressState:
-        """The same, having seen one more."""
+        """The progress with the occurrence marked as seen."""
         if occurrence.stream == "events":
             return replace(self, seen_events=occurrence.seq)
         return replace(self, seen_journal=occurrence.seq, seen_part=occurrence.part)
 
     def to_json(self) -> dict[str, object]:
-        """What `from_json` reads back to an equal value; what is empty is left out."""
+        """The JSON value that `from_json` reads back; empty fields are left out."""
         written: dict[str, object] = {
             "begun": spelled_instant(self.begun),
             "version": self.version,
@@ -171,7 +169,7 @@ class ProgressState:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> ProgressState:
-        """Raises KeyError, TypeError or ValueError for what `to_json` did not write."""
+        """The progress in a value of `to_json`; raises KeyError, TypeError or ValueError."""
         return cls(
             begun=_instant(data["begun"]),
             version=_number(data["version"]),
@@ -192,16 +190,15 @@ class ProgressState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A run that a decision makes, or the record of one that it does not make.
+    """A run that a decision makes, or the record of a skipped one.
 
-    `key` is unique within the schedule for good: a decision that is made twice makes one run.
-    `ended_by` is the move that ends it at once, for the `reason`; None for one that is pending.
-    `created_at` is when the pending job began. `cause` is JSON: the newest `events` by id and
-    their `count`;
-    `process`, `status`, `timeperiod`, `start`, `end` and `generation` of the run or job that ended
-    last; `due` and `remark` of a due time; `until`, if the record stands for all due times up to
-    then; `count` and `periods`, if it stands for periods that triggered nothing.
-    `in_turn` is one of several of a catch-up: it waits for the one before it.
+    `key` is unique within the schedule for good: a decision that is repeated makes one run.
+    `ended_by` is the move that ends it immediately, for the `reason`; None for a pending one.
+    `created_at` is when the pending job began. `cause` is JSON: the newest `events` by id and their
+    `count`; `process`, `status`, `timeperiod`, `start`, `end` and `generation` of the run or job
+    that ended last; `due` and `remark` of a due time; `until`, if the record stands for all due
+    times up to then; `count` and `periods`, if it stands for periods that triggered nothing.
+    A run that is `in_turn` is one of several of a catch-up, and waits for the one before it.
     """
 
     key: str
@@ -214,13 +211,13 @@ class Made:
 
     @property
     def kind(self) -> RunKind | None:
-        """What made it."""
+        """The kind of the run, from its key."""
         return RunKind.of(self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A decision about a schedule: what to remember from now on, and the runs it makes."""
+    """A decision about a schedule: its new progress, and the runs that it makes."""
 
     progress: ProgressState
     made: tuple[Made, ...] = ()

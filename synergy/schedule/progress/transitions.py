@@ -1,30 +1,29 @@
-"""What a schedule does next: a pure function of what it remembers, what happened, and now.
+"""The transitions of a schedule: pure functions of its progress, an occurrence, and the time.
 
-A decision is a `Step`: what to remember from now on, and the runs that it makes. Written
-together, by one compare-and-set on the schedule's row, they account for each due time and each
-event once (design, promise 9). Where a store cannot write them together the runs come first:
-their keys are functions of what caused them and of nothing else, so a decision that is made
-again finds the runs that it has made already.
+A decision is a `Step`: the new progress, and the runs that it makes. Both are written together, by
+one compare-and-set on the schedule's row, so each due time and each event is accounted for once
+(design, promise 9). Where a store cannot write them together the runs are written first: their keys
+depend on their cause alone, so a decision that is repeated finds the runs that it made before.
 
 - `due:<instant>` is the run, or the record, of a due time. A version of a schedule above the
   first has `due:<instant>/<version>` for a `once`, which runs once a version, past or not.
-- `first` is the run that `first_run: immediately` asks for, once in the life of a schedule:
+- `first` is the run of `first_run: immediately`, once in the life of a schedule:
   `first/<version>` in a life that began at a later version than the first.
-- `events:<number>` is the run of a job that events triggered; the number is that of what opened
-  the job (`memory.Collecting`), and is never given out again.
+- `events:<number>` is the run of a job that events triggered; the number is that of the
+  occurrence that opened the job (`Collecting`), and is never used again.
 
-Time. A leg that meets the trigger alone (a lone one, or one of `any_of`) is due by itself: every
-due time is run or recorded as skipped (`catchup`), and falls together with those of other lines
-and of `once` at the same instant. Within `all_of` a time leg is met once it is due, and only the
-newest of its due times matters; it is no due time of the schedule, and has no record.
+Time. A leg that meets the trigger alone (a lone one, or one of `any_of`) has due times of its own:
+each is run or recorded as skipped (`catchup`), and is one with those of other lines and of `once`
+at the same instant. Within `all_of` a time leg is met once it is due, and only the newest of its
+due times matters; it is no due time of the schedule, and has no record.
 
-Events. The first that concerns a leg opens the job that collects, the others extend it; when
-the trigger is met, the job becomes a run, and everything collected is consumed, surplus
-included. A run by time consumes it too. A job that has collected for as long as the timeout is
-aborted, with all that it collected, or forced to run. Events with a lifetime (`lifetime`) stand
-apart from that: they end by themselves, and neither open a job nor are consumed.
+Events. The first that concerns a leg opens the collecting job, the others extend it; when the
+trigger is met, the job becomes a run, and everything collected is consumed, surplus included. A run
+by time consumes it too. A job that has collected for as long as the timeout is aborted, with all
+that it collected, or forced to run. Events with a lifetime (`event_lifetime`) are different: they
+expire, and neither open a job nor are consumed.
 
-The clock going back makes nothing twice, because no floor ever goes back.
+A clock that is set back repeats no run, because the lower bounds of due times never go back.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ __all__ = [
     "turns_had", "wake_at",
 ]  # fmt: skip
 
-_PARTS = (
+_BY_TIME = (
     time_out,
     due_times.run_first,
     due_times.run_once,
@@ -62,29 +61,40 @@ def keys(definition: Definition) -> tuple[str, ...]:
 
 
 def begin(
-    definition: Definition, now: datetime, seen_events: int, seen_journal: int, version: int = 1,
-    life: int = 1, done: tuple[str, ...] = (),
-) -> Step:  # fmt: skip
-    """A schedule that is created, edited or enabled: nothing from before counts.
+    definition: Definition,
+    now: datetime,
+    seen_events: int,
+    seen_journal: int,
+    version: int = 1,
+    life: int = 1,
+    done: tuple[str, ...] = (),
+) -> Step:
+    """The first step of a schedule that is created, edited or enabled; it ignores earlier events.
 
-    `seen_events` and `seen_journal` are the numbers of the newest that there are. What is due
-    at once (a first run, a `once` that is past) is made, unless it is `done` (`turns_had`).
+    `seen_events` and `seen_journal` are the newest numbers. Runs that are due immediately (a first
+    run, a past `once`) are made, unless they are `done` (`turns_had`).
     """
     progress = ProgressState(
-        begun=now, version=version, life=life, last_due=now, emptied_at=now, done=done,
-        seen_events=seen_events, seen_journal=seen_journal,
-    )  # fmt: skip
+        begun=now,
+        version=version,
+        life=life,
+        last_due=now,
+        emptied_at=now,
+        done=done,
+        seen_events=seen_events,
+        seen_journal=seen_journal,
+    )
     return pass_time(definition, progress, now)
 
 
 def pass_time(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """What time alone does: due times, legs that are met, the timeout of the collecting job.
+    """The effects of time alone: due times, legs that are met, the timeout of the collecting job.
 
-    A long window is not decided at once (`catchup`): then `wake_at` is still past.
+    A long window is decided in several steps (`catchup`): then `wake_at` is still past.
     """
     made: tuple[Made, ...] = ()
-    for part in _PARTS:
-        step = part(definition, progress, now)
+    for transition in _BY_TIME:
+        step = transition(definition, progress, now)
         progress, made = step.progress, (*made, *step.made)
     return Step(progress, made)
 
@@ -92,7 +102,7 @@ def pass_time(definition: Definition, progress: ProgressState, now: datetime) ->
 def take(
     definition: Definition, progress: ProgressState, occurrence: Occurrence, now: datetime
 ) -> Step:
-    """One occurrence. One that has counted, or concerns no leg, changes nothing.
+    """The effects of one occurrence; none if it counted before, or concerns no leg.
 
     The occurrences of a stream come in the order of their numbers and parts.
     """
@@ -109,9 +119,9 @@ def take(
 
 
 def wake_at(definition: Definition, progress: ProgressState, now: datetime) -> datetime | None:
-    """When time alone next makes something due; past, if something is left to do; None for never.
+    """The next instant at which time alone has an effect; past if there is more to do; None: never.
 
-    Whatever `now` is, the answer is the same: the clock may be wrong, what is remembered is not.
+    It does not depend on `now`: the clock may be wrong, the progress is not.
     """
     return min(due_times.instants(definition, progress), default=None)
 
@@ -123,11 +133,11 @@ def _count(
     concerned: Mapping[str, Leaf],
     now: datetime,
 ) -> Step:
-    """What an occurrence does to the legs that it concerns, and to the job that collects."""
+    """The effects of an occurrence on the legs that it concerns, and on the collecting job."""
     if not event_lifetime.keeps_the_rules(definition.trigger):
         return _collect(definition, progress, occurrence, concerned, now, due_at=now)
     if progress.last_execution is not None and occurrence.at <= progress.last_execution:
-        return Step(progress)  # it validates nothing (part F, rule 3)
+        return Step(progress)  # it has no effect (part F, rule 3)
     step = _collect(definition, progress, occurrence, concerned, now, due_at=occurrence.at)
     if not step.made:
         return step
@@ -159,6 +169,12 @@ def _collect(
         collecting=replace(collecting, cause=cause) if collecting else None,
     )
     return run_if_met(
-        definition, progress, concerned.keys(), now,
-        number=occurrence.number, at=occurrence.at, due_at=due_at, cause=cause,
-    )  # fmt: skip
+        definition,
+        progress,
+        concerned.keys(),
+        now,
+        number=occurrence.number,
+        at=occurrence.at,
+        due_at=due_at,
+        cause=cause,
+    )
