@@ -18,7 +18,7 @@ from bench.machine import MIB
 from bench.stage import Lab, Stage
 from bench.timetable import finish
 from synergy.clock import SystemClock
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
 
@@ -119,7 +119,7 @@ class _Changing:
 
     def __call__(self) -> float:
         at, self._next = self._next, self._next + 1
-        move = JobMove(
+        move = JobChange(
             HOURLY[0],
             Qualifier.HOURLY,
             at,

@@ -14,7 +14,7 @@ from bench.machine import MIB
 from bench.procfs import own_rss_bytes
 from bench.stage import Lab, Stage
 from synergy.clock import SystemClock
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.names import TIMETABLE_START
 from synergy.queries.timetable.load import load_timetable
 from synergy.runtime.workplace import Daemon
@@ -78,11 +78,11 @@ def _fill(stage: Stage, first_hour: str) -> None:
         stage.tell(number + 1, len(HOURLY))
 
 
-def finish(process: str, qualifier: Qualifier, first: int, end: int) -> Iterator[JobMove]:
+def finish(process: str, qualifier: Qualifier, first: int, end: int) -> Iterator[JobChange]:
     """Ends the jobs `[first, end)` of a process, some without a result."""
     for begin, stop in pairwise([*range(first, end, STRETCH), end]):
         state = _state(begin - first)
-        yield JobMove(
+        yield JobChange(
             process, qualifier, begin, stop - 1, JobState.EMBRYO, state, 1, "", "bench"
         )  # fmt: skip
 
@@ -91,12 +91,12 @@ def _state(distance: int) -> JobState:
     return JobState.NOOP if distance // STRETCH % 4 == 3 else JobState.PROCESSED
 
 
-def _over(process: str, ordinal: int, state: JobState) -> Iterator[JobMove]:
+def _over(process: str, ordinal: int, state: JobState) -> Iterator[JobChange]:
     hourly, embryo = Qualifier.HOURLY, JobState.EMBRYO
-    yield JobMove(
+    yield JobChange(
         process, hourly, ordinal, ordinal, state, embryo, 1, "", "bench", start_over=True
     )  # fmt: skip
-    yield JobMove(process, hourly, ordinal, ordinal, embryo, JobState.PROCESSED, 2, "", "bench")
+    yield JobChange(process, hourly, ordinal, ordinal, embryo, JobState.PROCESSED, 2, "", "bench")
 
 
 class Probe(Daemon):

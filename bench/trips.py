@@ -18,7 +18,7 @@ from bench.stage import Lab
 from synergy import compose
 from synergy.clock import SystemClock
 from synergy.messaging.message import UnitMessage, encode
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.unit_of_work import (
     Conclusion,
     Document,
@@ -177,8 +177,8 @@ class Life:
 
 def _move(
     first: int, last: int, before: JobState, after: JobState, unit: str | None = None
-) -> JobMove:
-    return JobMove(WORK, Qualifier.HOURLY, first, last, before, after, 1, "", OWNER, unit=unit)
+) -> JobChange:
+    return JobChange(WORK, Qualifier.HOURLY, first, last, before, after, 1, "", OWNER, unit=unit)
 
 
 def _writes(unit: UnitOfWork, rows: int) -> tuple[SinkWrite, ...]:

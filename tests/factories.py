@@ -7,14 +7,14 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import (
     Conclusion,
     Document,
     Hint,
     SinkWrite,
-    UnitMove,
+    UnitChange,
     UnitOfWork,
     UnitState,
     unit_id,
@@ -60,7 +60,7 @@ def a_hint(unit: UnitOfWork) -> Hint:
     return Hint(unit.id, unit.attempt)
 
 
-def a_move(first: int = 500_000, last: int | None = None, **fields: Any) -> JobMove:
+def a_move(first: int = 500_000, last: int | None = None, **fields: Any) -> JobChange:
     """A move of the hourly jobs `first` to `last` out of embryo."""
     given: dict[str, Any] = {
         "process": "SiteHourly",
@@ -72,13 +72,13 @@ def a_move(first: int = 500_000, last: int | None = None, **fields: Any) -> JobM
         "who": "a test",
         **fields,
     }
-    return JobMove(first=first, last=first if last is None else last, **given)
+    return JobChange(first=first, last=first if last is None else last, **given)
 
 
-def a_unit_move(unit: UnitOfWork, after: UnitState, **fields: Any) -> UnitMove:
+def a_unit_move(unit: UnitOfWork, after: UnitState, **fields: Any) -> UnitChange:
     """A move of the unit as it is."""
     given: dict[str, Any] = {"why": "so it is", "who": "a test", **fields}
-    return UnitMove(unit.id, unit.state, unit.attempt, after, **given)
+    return UnitChange(unit.id, unit.state, unit.attempt, after, **given)
 
 
 def a_conclusion(

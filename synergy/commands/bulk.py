@@ -17,11 +17,11 @@ from itertools import islice
 
 from synergy.commands.jobs import ATTEMPTS, Touched, cascade_moves, make_moves
 from synergy.errors import InvalidValue, Refused
-from synergy.lifecycle.transitions import Move
+from synergy.lifecycle.transitions import JobMove
 from synergy.lifecycle.transitions import after as state_after
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.process import Deployment
 from synergy.queries.timetable.load import load_timetable
 from synergy.storage.protocol import Store
@@ -52,7 +52,7 @@ class BulkVerb(Enum):
     ACKNOWLEDGE = "acknowledge"
 
     @property
-    def move(self) -> Move:
+    def move(self) -> JobMove:
         return _MOVES[self]
 
     def spans(self, requested: Iterable[Span]) -> list[Span]:
@@ -69,10 +69,10 @@ class BulkVerb(Enum):
 
 
 _MOVES = {
-    BulkVerb.REPROCESS: Move.START_OVER,
-    BulkVerb.SKIP: Move.SKIP,
-    BulkVerb.RETRY: Move.RETRY,
-    BulkVerb.ACKNOWLEDGE: Move.ACKNOWLEDGE,
+    BulkVerb.REPROCESS: JobMove.START_OVER,
+    BulkVerb.SKIP: JobMove.SKIP,
+    BulkVerb.RETRY: JobMove.RETRY,
+    BulkVerb.ACKNOWLEDGE: JobMove.ACKNOWLEDGE,
 }
 
 
@@ -195,7 +195,7 @@ class Bulk:
         raise Refused(f"{refused} jobs keep changing; {len(touched):,} were done: try again")
 
     def _made(
-        self, moves: Sequence[JobMove], actor: Actor, now: datetime
+        self, moves: Sequence[JobChange], actor: Actor, now: datetime
     ) -> tuple[list[Touched], int]:
         """Makes moves; returns the touched jobs in their order, and the number of refused moves."""
         touched: list[Touched] = []
@@ -226,7 +226,7 @@ def _after(spans: Iterable[Span], count: int) -> Iterator[Span]:
         count = max(count - len(ordinals), 0)
 
 
-def _parts(moves: Sequence[JobMove]) -> Iterator[Sequence[JobMove]]:
+def _parts(moves: Sequence[JobChange]) -> Iterator[Sequence[JobChange]]:
     """The moves in parts for one batch each, the end of the cascade first, as `make_moves` does."""
     for begin in range((len(moves) - 1) // BATCH * BATCH, -1, -BATCH):
         yield moves[begin : begin + BATCH]

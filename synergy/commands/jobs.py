@@ -17,11 +17,11 @@ from functools import partial
 from synergy.commands.sources import source_bounds
 from synergy.lifecycle.moves import move_job, move_unit
 from synergy.lifecycle.standing import is_superseded
-from synergy.lifecycle.transitions import JOB_MOVES, Move, UnitMoveName
+from synergy.lifecycle.transitions import JOB_MOVES, JobMove, UnitMove
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
-from synergy.model.job import JobMove, JobState
-from synergy.model.unit_of_work import UnitMove
+from synergy.model.job import JobChange, JobState
+from synergy.model.unit_of_work import UnitChange
 from synergy.names import SCHEDULER_TOPIC
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node, reprocess_cascade, skip_cascade
@@ -40,20 +40,22 @@ class Touched:
     generation: int
 
 
-def start_over_moves(nodes: Iterable[Node], actor: Actor) -> list[JobMove]:
+def start_over_moves(nodes: Iterable[Node], actor: Actor) -> list[JobChange]:
     """The moves that start over these jobs alone, without their cascade."""
-    return [move_job(place, at, Move.START_OVER, actor.why, actor.who) for place, at in nodes]
+    return [move_job(place, at, JobMove.START_OVER, actor.why, actor.who) for place, at in nodes]
 
 
-def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor) -> list[JobMove]:
+def cascade_moves(
+    store: Store, nodes: Iterable[Node], move: JobMove, actor: Actor
+) -> list[JobChange]:
     """The moves for these jobs; START_OVER and SKIP include their cascades.
 
     RETRY moves only those of the jobs that failed, ACKNOWLEDGE those that were given up.
     """
     match move:
-        case Move.START_OVER:
+        case JobMove.START_OVER:
             return start_over_moves(reprocess_cascade(nodes), actor)
-        case Move.RETRY | Move.ACKNOWLEDGE:
+        case JobMove.RETRY | JobMove.ACKNOWLEDGE:
             allowed, _ = JOB_MOVES[move]
             return [
                 move_job(place, at, move, actor.why, actor.who)
@@ -70,8 +72,8 @@ def cascade_moves(store: Store, nodes: Iterable[Node], move: Move, actor: Actor)
 
 
 def make_moves(
-    store: Store, bus: Bus, moves: Sequence[JobMove], actor: Actor, now: datetime
-) -> tuple[list[Touched], list[JobMove]]:
+    store: Store, bus: Bus, moves: Sequence[JobChange], actor: Actor, now: datetime
+) -> tuple[list[Touched], list[JobChange]]:
     """Makes the moves, then cancels the unfinished units of the jobs that were moved.
 
     Returns the touched jobs, and the moves that were refused because a job had changed. The end
@@ -87,7 +89,7 @@ def make_moves(
     return _touched(made), refused
 
 
-def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitMove]:
+def _cancels(store: Store, moves: Sequence[JobChange], actor: Actor) -> list[UnitChange]:
     """The cancellations of units from before the moves: a scheduler may have requested new ones.
 
     A retry cancels none: units that a scheduler requested since are of the same generation.
@@ -99,14 +101,14 @@ def _cancels(store: Store, moves: Sequence[JobMove], actor: Actor) -> list[UnitM
     ]
     jobs = {(touched.process, touched.timeperiod): touched for touched in _touched(canceling)}
     return [
-        move_unit(unit, UnitMoveName.CANCEL, actor.why, actor.who)
+        move_unit(unit, UnitMove.CANCEL, actor.why, actor.who)
         for unit in (store.units.unfinished() if jobs else ())
         for job in [jobs.get((unit.process, unit.timeperiod))]
         if job is not None and is_superseded(unit, job.after, job.generation)
     ]
 
 
-def _touched(moves: Sequence[JobMove]) -> list[Touched]:
+def _touched(moves: Sequence[JobChange]) -> list[Touched]:
     return [
         Touched(
             move.process,

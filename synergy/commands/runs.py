@@ -17,7 +17,7 @@ from synergy.commands.schedule_rows import Overtaken, overtaken_if
 from synergy.delivery.definition_checks import known
 from synergy.errors import NotFound, Refused
 from synergy.lifecycle.moves import advance, move_unit
-from synergy.lifecycle.transitions import RunMove, UnitMoveName
+from synergy.lifecycle.transitions import RunMove, UnitMove
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess
@@ -154,7 +154,7 @@ class RunCommands:
         """Cancels the unit first: if a worker has just begun it, the run ends as the unit does."""
         with self._store.batch() as batch:
             if unit is not None and not unit.state.is_finished:
-                move = move_unit(unit, UnitMoveName.CANCEL, canceled.reason, actor.who)
+                move = move_unit(unit, UnitMove.CANCEL, canceled.reason, actor.who)
                 overtaken_if(self._store.units.move([move], now))
             change = RunChange(canceled, canceled.reason, actor.who)
             overtaken_if(self._store.runs.change([change]))

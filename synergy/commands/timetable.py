@@ -14,7 +14,7 @@ from synergy.errors import Refused
 from synergy.messaging.protocol import Bus
 from synergy.model import journal
 from synergy.model.actor import Actor
-from synergy.model.job import JobMove
+from synergy.model.job import JobChange
 from synergy.model.process import Deployment
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, TIMETABLE_START
 from synergy.queries.timetable.load import load_timetable
@@ -67,7 +67,7 @@ class TimetableCommands:
                 return
         raise Refused(f"{len(refused)} jobs keep changing; {done} were done: try again")
 
-    def _moves(self, start: str, actor: Actor, now: datetime) -> list[JobMove]:
+    def _moves(self, start: str, actor: Actor, now: datetime) -> list[JobChange]:
         timetable = load_timetable(self._store, self._deployment, now)
         was = timetable.start
         timetable.extend(start)

@@ -7,7 +7,7 @@ from functools import partial
 
 from synergy.errors import Refused
 from synergy.lifecycle.moves import move_unit
-from synergy.lifecycle.transitions import UnitMoveName
+from synergy.lifecycle.transitions import UnitMove
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
@@ -29,7 +29,7 @@ class UnitCommands:
         self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> None:
         """Cancels an unfinished unit; its job will fail, its run will be canceled."""
-        self._move(unit, UnitMoveName.CANCEL, actor, now, dry_run=dry_run)
+        self._move(unit, UnitMove.CANCEL, actor, now, dry_run=dry_run)
 
     def retry(
         self, unit: UnitOfWork, actor: Actor, now: datetime, *, dry_run: bool = False
@@ -51,12 +51,12 @@ class UnitCommands:
             )
         if unit.state is UnitState.IN_PROGRESS:
             raise Refused(f"unit {unit.id} is in progress: cancel it, or reprocess its job")
-        self._move(unit, UnitMoveName.HAND_OUT_AGAIN, actor, now, dry_run=dry_run)
+        self._move(unit, UnitMove.HAND_OUT_AGAIN, actor, now, dry_run=dry_run)
 
     def _move(
-        self, unit: UnitOfWork, name: UnitMoveName, actor: Actor, now: datetime, *, dry_run: bool
+        self, unit: UnitOfWork, name: UnitMove, actor: Actor, now: datetime, *, dry_run: bool
     ) -> None:
-        again = name is UnitMoveName.HAND_OUT_AGAIN
+        again = name is UnitMove.HAND_OUT_AGAIN
         move = move_unit(unit, name, actor.why, actor.who, forgive=again)
         if dry_run:
             return

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.lifecycle.decision import UnitView
-from synergy.lifecycle.transitions import Move, RunMove, UnitMoveName, after, run_after, unit_after
-from synergy.model.job import JobMove
+from synergy.lifecycle.transitions import JobMove, RunMove, UnitMove, after, run_after, unit_after
+from synergy.model.job import JobChange
 from synergy.model.schedule import Run
-from synergy.model.unit_of_work import Conclusion, SinkWrite, UnitMove, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Conclusion, SinkWrite, UnitChange, UnitOfWork, UnitState
 from synergy.timetable.timetable import Place
 
 
@@ -55,14 +55,14 @@ def outcome_of(unit: UnitOfWork) -> tuple[RunMove, str] | None:
 def move_job(
     place: Place,
     ordinal: int,
-    move: Move,
+    move: JobMove,
     why: str,
     who: str,
     *,
     unit: str | None = None,
     covered: int = 0,
     is_derived: bool = False,
-) -> JobMove:
+) -> JobChange:
     """A move of one job from the state that it is known to be in.
 
     Data that is late marks the job and leaves its other flags; every other move clears them, but
@@ -70,11 +70,11 @@ def move_job(
     """
     level, process = place.level, place.process
     state = level.state(ordinal)
-    is_mark, is_acknowledged = move is Move.MARK, move is Move.ACKNOWLEDGE
-    return JobMove(
+    is_mark, is_acknowledged = move is JobMove.MARK, move is JobMove.ACKNOWLEDGE
+    return JobChange(
         process.name, process.qualifier, ordinal, ordinal, state, after(state, move),
         level.generation(ordinal), why, who,
-        start_over=move is Move.START_OVER,
+        start_over=move is JobMove.START_OVER,
         stale=is_mark or (is_acknowledged and level.is_stale(ordinal)),
         acknowledged=is_acknowledged or (is_mark and level.is_acknowledged(ordinal)),
         derived=is_derived or (is_mark and level.is_derived(ordinal)),
@@ -85,7 +85,7 @@ def move_job(
 
 def move_unit(
     unit: UnitOfWork | UnitView,
-    move: UnitMoveName,
+    move: UnitMove,
     why: str,
     who: str,
     *,
@@ -93,9 +93,9 @@ def move_unit(
     is_failure: bool = False,
     forgive: bool = False,
     not_before: datetime | None = None,
-) -> UnitMove:
+) -> UnitChange:
     """A move of a unit that does not come from its worker; it takes the unit from its owner."""
-    return UnitMove(
+    return UnitChange(
         unit.id, unit.state, unit.attempt, unit_after(unit.state, move), why, who,
         heartbeat=heartbeat, next_attempt=True, failed=is_failure, forgive=forgive,
         not_before=not_before,
@@ -105,7 +105,7 @@ def move_unit(
 def conclude(
     unit: UnitOfWork,
     owner: str,
-    move: UnitMoveName,
+    move: UnitMove,
     *,
     counts: Mapping[str, int] | None = None,
     reason: str = "",

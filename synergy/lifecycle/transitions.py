@@ -16,7 +16,7 @@ from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 
 
-class Move(Enum):
+class JobMove(Enum):
     """What can happen to a job."""
 
     REQUEST = "request"  # its first unit of this generation is handed out
@@ -32,7 +32,7 @@ class Move(Enum):
     MARK = "mark"  # late data that is only shown
 
 
-class UnitMoveName(Enum):
+class UnitMove(Enum):
     """What can happen to a unit of work."""
 
     CLAIM = "claim"
@@ -63,28 +63,28 @@ _RUNNING = frozenset({_U.IN_PROGRESS})
 _PENDING = frozenset({_R.PENDING_CONSTRAINT, _R.PENDING_LAUNCH})
 _LAUNCHED = frozenset({_R.LAUNCHED})
 
-JOB_MOVES: dict[Move, tuple[frozenset[JobState], JobState | None]] = {
-    Move.REQUEST: (frozenset({_J.EMBRYO, _J.FAILED}), _J.IN_PROGRESS),
-    Move.FINALISE: (frozenset({_J.EMBRYO, _J.IN_PROGRESS, _J.FAILED}), _J.FINAL_RUN),
+JOB_MOVES: dict[JobMove, tuple[frozenset[JobState], JobState | None]] = {
+    JobMove.REQUEST: (frozenset({_J.EMBRYO, _J.FAILED}), _J.IN_PROGRESS),
+    JobMove.FINALISE: (frozenset({_J.EMBRYO, _J.IN_PROGRESS, _J.FAILED}), _J.FINAL_RUN),
     # From failed where a new unit was made, and the scheduler did not live to move the job.
-    Move.PROCESS: (frozenset({_J.IN_PROGRESS, _J.FINAL_RUN, _J.FAILED}), _J.PROCESSED),
-    Move.PASS: (_ACTIVE_JOBS, _J.NOOP),
-    Move.SKIP: (_ACTIVE_JOBS, _J.SKIPPED),
-    Move.FAIL: (_ACTIVE_JOBS - {_J.FAILED}, _J.FAILED),
-    Move.GIVE_UP: (_ACTIVE_JOBS, _J.GIVEN_UP),
-    Move.RETRY: (frozenset({_J.FAILED}), _J.EMBRYO),
-    Move.ACKNOWLEDGE: (frozenset({_J.GIVEN_UP}), _J.SKIPPED),
-    Move.START_OVER: (frozenset(JobState) - {_J.EMBRYO}, _J.EMBRYO),
-    Move.MARK: (FINISHED, None),
+    JobMove.PROCESS: (frozenset({_J.IN_PROGRESS, _J.FINAL_RUN, _J.FAILED}), _J.PROCESSED),
+    JobMove.PASS: (_ACTIVE_JOBS, _J.NOOP),
+    JobMove.SKIP: (_ACTIVE_JOBS, _J.SKIPPED),
+    JobMove.FAIL: (_ACTIVE_JOBS - {_J.FAILED}, _J.FAILED),
+    JobMove.GIVE_UP: (_ACTIVE_JOBS, _J.GIVEN_UP),
+    JobMove.RETRY: (frozenset({_J.FAILED}), _J.EMBRYO),
+    JobMove.ACKNOWLEDGE: (frozenset({_J.GIVEN_UP}), _J.SKIPPED),
+    JobMove.START_OVER: (frozenset(JobState) - {_J.EMBRYO}, _J.EMBRYO),
+    JobMove.MARK: (FINISHED, None),
 }
 
-UNIT_MOVES: dict[UnitMoveName, tuple[frozenset[UnitState], UnitState]] = {
-    UnitMoveName.CLAIM: (frozenset({_U.REQUESTED}), _U.IN_PROGRESS),
-    UnitMoveName.PROCESS: (_RUNNING, _U.PROCESSED),
-    UnitMoveName.PASS: (_RUNNING, _U.NOOP),
-    UnitMoveName.FAIL: (_RUNNING, _U.INVALID),
-    UnitMoveName.HAND_OUT_AGAIN: (frozenset({_U.IN_PROGRESS, _U.INVALID}), _U.REQUESTED),
-    UnitMoveName.CANCEL: (
+UNIT_MOVES: dict[UnitMove, tuple[frozenset[UnitState], UnitState]] = {
+    UnitMove.CLAIM: (frozenset({_U.REQUESTED}), _U.IN_PROGRESS),
+    UnitMove.PROCESS: (_RUNNING, _U.PROCESSED),
+    UnitMove.PASS: (_RUNNING, _U.NOOP),
+    UnitMove.FAIL: (_RUNNING, _U.INVALID),
+    UnitMove.HAND_OUT_AGAIN: (frozenset({_U.IN_PROGRESS, _U.INVALID}), _U.REQUESTED),
+    UnitMove.CANCEL: (
         frozenset({_U.REQUESTED, _U.IN_PROGRESS, _U.INVALID}),
         _U.CANCELED,
     ),
@@ -92,7 +92,7 @@ UNIT_MOVES: dict[UnitMoveName, tuple[frozenset[UnitState], UnitState]] = {
 
 # How a worker may end its attempt.
 ATTEMPT_ENDS = frozenset(
-    UNIT_MOVES[move][1] for move in (UnitMoveName.PROCESS, UnitMoveName.PASS, UnitMoveName.FAIL)
+    UNIT_MOVES[move][1] for move in (UnitMove.PROCESS, UnitMove.PASS, UnitMove.FAIL)
 )
 
 RUN_MOVES: dict[RunMove, tuple[frozenset[RunState], RunState]] = {
@@ -108,13 +108,13 @@ RUN_MOVES: dict[RunMove, tuple[frozenset[RunState], RunState]] = {
 }
 
 
-def after(state: JobState, move: Move) -> JobState:
+def after(state: JobState, move: JobMove) -> JobState:
     """The state of a job after a move; raises IllegalMove."""
     result = _result(JOB_MOVES, state, move, ("the job", state.word))
     return state if result is None else result
 
 
-def unit_after(state: UnitState, move: UnitMoveName) -> UnitState:
+def unit_after(state: UnitState, move: UnitMove) -> UnitState:
     """The state of a unit after a move; raises IllegalMove."""
     return _result(UNIT_MOVES, state, move, ("the unit", state.value))
 

@@ -90,7 +90,7 @@ class JobRun:
 
 
 @dataclass(frozen=True, slots=True)
-class JobMove:
+class JobChange:
     """A change of state for the jobs `first` to `last` (inclusive) of a process.
 
     It applies to all of them or to none: only if each is in state `before` and generation

@@ -127,7 +127,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitMove:
+class UnitChange:
     """A change of a unit that does not come from its worker.
 
     It applies only if the unit is in state `before` with `attempt` and, when given,

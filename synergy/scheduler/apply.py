@@ -26,11 +26,11 @@ from synergy.lifecycle.decision import (
 )
 from synergy.lifecycle.moves import move_job, move_unit
 from synergy.lifecycle.standing import is_superseded
-from synergy.lifecycle.transitions import Move, UnitMoveName
+from synergy.lifecycle.transitions import JobMove, UnitMove
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
-from synergy.model.job import STATE_MASK, JobMove, JobRun, JobState
-from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.model.job import STATE_MASK, JobChange, JobRun, JobState
+from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
 from synergy.scheduler.job_decision import JobDecision
 from synergy.scheduler.job_moves import jobs_of, merged
 from synergy.scheduler.process_state import ProcessState
@@ -38,17 +38,17 @@ from synergy.scheduler.unit_requests import create_units
 from synergy.storage.protocol import Batch, Store
 
 _FINISHES = {
-    JobState.PROCESSED: Move.PROCESS,
-    JobState.NOOP: Move.PASS,
-    JobState.SKIPPED: Move.SKIP,
-    JobState.GIVEN_UP: Move.GIVE_UP,
+    JobState.PROCESSED: JobMove.PROCESS,
+    JobState.NOOP: JobMove.PASS,
+    JobState.SKIPPED: JobMove.SKIP,
+    JobState.GIVEN_UP: JobMove.GIVE_UP,
 }
 
 
 # The states of a job that has come as far already as a further unit would bring it.
 _AT_LEAST = {
-    Move.REQUEST: (JobState.IN_PROGRESS, JobState.FINAL_RUN),
-    Move.FINALISE: (JobState.FINAL_RUN,),
+    JobMove.REQUEST: (JobState.IN_PROGRESS, JobState.FINAL_RUN),
+    JobMove.FINALISE: (JobState.FINAL_RUN,),
 }
 
 
@@ -60,8 +60,8 @@ class Applied:
     took those for the queues in `sent`.
     """
 
-    moved: list[JobMove] = field(default_factory=list)
-    refused: list[JobMove] = field(default_factory=list)
+    moved: list[JobChange] = field(default_factory=list)
+    refused: list[JobChange] = field(default_factory=list)
     units: list[tuple[ProcessState, int, UnitOfWork]] = field(default_factory=list)
     extended: list[tuple[ProcessState, int, Extend, bool]] = field(default_factory=list)
     sent: set[str] = field(default_factory=set)
@@ -74,10 +74,10 @@ class _Plan:
     """The writes of a batch of decisions; `publish` holds hints by queue."""
 
     publish: defaultdict[str, list[Hint]]
-    moves: list[JobMove] = field(default_factory=list)
+    moves: list[JobChange] = field(default_factory=list)
     requests: list[tuple[JobDecision, Request]] = field(default_factory=list)
     extends: list[tuple[JobDecision, Extend]] = field(default_factory=list)
-    cancels: list[tuple[tuple[str, int], UnitMove]] = field(default_factory=list)
+    cancels: list[tuple[tuple[str, int], UnitChange]] = field(default_factory=list)
 
 
 class Applier:
@@ -125,19 +125,19 @@ class Applier:
                 plan.extends.append((decided, extend))
                 plan.moves += self._job_move(decided, _target(extend.is_final), "")
             case Finalise():
-                plan.moves += self._job_move(decided, Move.FINALISE, "")
+                plan.moves += self._job_move(decided, JobMove.FINALISE, "")
             case Finish() as finish:
                 move = _FINISHES[finish.state]
                 self._end(plan, decided, move, finish.why, finish.unit, finish.is_derived)
             case Fail(why, unit):
-                self._end(plan, decided, Move.FAIL, why, unit)
+                self._end(plan, decided, JobMove.FAIL, why, unit)
             case Wait():
                 pass
             case other:
                 assert_never(other)
 
     def _end(
-        self, plan: _Plan, decided: JobDecision, move: Move, why: str, unit: str | None,
+        self, plan: _Plan, decided: JobDecision, move: JobMove, why: str, unit: str | None,
         is_derived: bool = False,
     ) -> None:  # fmt: skip
         """Finishes or fails the job, and cancels its other units."""
@@ -178,7 +178,7 @@ class Applier:
             if done and unit.state is UnitState.REQUESTED and not behind:
                 plan.publish[decided.state.process.queue].append(Hint(unit.id, unit.attempt))
 
-    def _void(self, plan: _Plan, applied: Applied) -> list[UnitMove]:
+    def _void(self, plan: _Plan, applied: Applied) -> list[UnitChange]:
         """Cancellations for the units of finished jobs, and for units that came too late."""
         left = jobs_of(applied.refused)
         moved = jobs_of([move for move in applied.moved if move.after.is_active])
@@ -203,14 +203,14 @@ class Applier:
         ]
 
     def _job_move(
-        self, decided: JobDecision, move: Move, why: str, unit: str | None = None, *,
+        self, decided: JobDecision, move: JobMove, why: str, unit: str | None = None, *,
         is_derived: bool = False,
-    ) -> list[JobMove]:  # fmt: skip
+    ) -> list[JobChange]:  # fmt: skip
         level, ordinal = decided.state.level, decided.ordinal
         before = level.state(ordinal)
-        if move in (Move.REQUEST, Move.FINALISE) and before in _AT_LEAST[move]:
+        if move in (JobMove.REQUEST, JobMove.FINALISE) and before in _AT_LEAST[move]:
             return []  # a further unit of a job that is in progress
-        covered = decided.covered if move in (Move.SKIP, Move.GIVE_UP) else 0
+        covered = decided.covered if move in (JobMove.SKIP, JobMove.GIVE_UP) else 0
         return [
             move_job(
                 decided.state.place, ordinal, move, why, self._who,
@@ -218,14 +218,14 @@ class Applier:
             )
         ]  # fmt: skip
 
-    def _cancels(self, decided: JobDecision, why: str) -> list[UnitMove]:
+    def _cancels(self, decided: JobDecision, why: str) -> list[UnitChange]:
         return [
-            move_unit(unit, UnitMoveName.CANCEL, why, self._who)
+            move_unit(unit, UnitMove.CANCEL, why, self._who)
             for unit in decided.units
             if not unit.state.is_finished
         ]
 
-    def _orphans(self, units: list[tuple[int, UnitOfWork]]) -> list[UnitMove]:
+    def _orphans(self, units: list[tuple[int, UnitOfWork]]) -> list[UnitChange]:
         """Cancellations for units, by ordinal, whose job was finished or started over meanwhile.
 
         Called for units whose job was not moved along with them: further units of a job in
@@ -236,7 +236,7 @@ class Applier:
             return []
         runs = list(self._store.jobs.load(sorted({unit.process for _, unit in units})))
         return [
-            move_unit(unit, UnitMoveName.CANCEL, "its job was changed meanwhile", self._who)
+            move_unit(unit, UnitMove.CANCEL, "its job was changed meanwhile", self._who)
             for ordinal, unit in units
             if not unit.state.is_finished and _is_void(unit, ordinal, runs)
         ]
@@ -251,5 +251,5 @@ def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
     return False
 
 
-def _target(is_final: bool) -> Move:
-    return Move.FINALISE if is_final else Move.REQUEST
+def _target(is_final: bool) -> JobMove:
+    return JobMove.FINALISE if is_final else JobMove.REQUEST

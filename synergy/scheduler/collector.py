@@ -23,14 +23,14 @@ from synergy.errors import SynergyError
 from synergy.lifecycle.moves import move_unit
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
 from synergy.lifecycle.standing import waiting_behind
-from synergy.lifecycle.transitions import UnitMoveName
+from synergy.lifecycle.transitions import UnitMove
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model import journal
 from synergy.model.collector_counts import CollectorCounts
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.retention import Retention
-from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
 from synergy.runtime import identity
 from synergy.scheduler.pruner import Pruner
@@ -194,13 +194,13 @@ def _ends_a_run(process: WorkingProcess, judgement: Judgement) -> bool:
 
 
 _MOVES = {
-    Verdict.HAND_OUT: UnitMoveName.HAND_OUT_AGAIN,
-    Verdict.TIME_OUT: UnitMoveName.FAIL,
-    Verdict.CANCEL: UnitMoveName.CANCEL,
+    Verdict.HAND_OUT: UnitMove.HAND_OUT_AGAIN,
+    Verdict.TIME_OUT: UnitMove.FAIL,
+    Verdict.CANCEL: UnitMove.CANCEL,
 }
 
 
-def _move(unit: UnitOfWork, judgement: Judgement) -> UnitMove:
+def _move(unit: UnitOfWork, judgement: Judgement) -> UnitChange:
     is_late = judgement.verdict is Verdict.TIME_OUT
     # A new heartbeat saves a unit from being counted as lost, but not from its timeout.
     is_saved_by_beats = unit.state is UnitState.IN_PROGRESS and not is_late

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from synergy.model.job import JobMove
+from synergy.model.job import JobChange
 
 
-def merged(moves: Sequence[JobMove]) -> list[JobMove]:
+def merged(moves: Sequence[JobChange]) -> list[JobChange]:
     """Neighbouring jobs that make the same move without a unit become one move."""
-    found: list[JobMove] = []
+    found: list[JobChange] = []
     for move in moves:
         previous = found[-1] if found else None
         if previous is not None and _continues(previous, move):
@@ -20,7 +20,7 @@ def merged(moves: Sequence[JobMove]) -> list[JobMove]:
     return found
 
 
-def _continues(previous: JobMove, move: JobMove) -> bool:
+def _continues(previous: JobChange, move: JobChange) -> bool:
     return (
         move.unit is None
         and previous.unit is None
@@ -32,6 +32,6 @@ def _continues(previous: JobMove, move: JobMove) -> bool:
     )
 
 
-def jobs_of(moves: Sequence[JobMove]) -> set[tuple[str, int]]:
+def jobs_of(moves: Sequence[JobChange]) -> set[tuple[str, int]]:
     """The process and ordinal of each job that the moves are about."""
     return {(move.process, at) for move in moves for at in range(move.first, move.last + 1)}

@@ -14,7 +14,7 @@ from synergy.clock import Clock
 from synergy.commands.timetable import widened
 from synergy.lifecycle.situations import unit_view
 from synergy.lifecycle.standing import is_superseded_in, waiting_behind
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.process import Deployment, FreerunProcess, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
@@ -177,7 +177,7 @@ class KnownState:
         if state.is_strict:
             state.wake(state.level.frontier)
 
-    def refuse(self, refused: Sequence[JobMove]) -> None:
+    def refuse(self, refused: Sequence[JobChange]) -> None:
         """Reads the jobs again whose moves the store refused."""
         by_process: defaultdict[str, set[int]] = defaultdict(set)
         for process, ordinal in jobs_of(refused):

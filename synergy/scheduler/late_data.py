@@ -26,10 +26,10 @@ from synergy.clock import Clock
 from synergy.commands.jobs import make_moves, start_over_moves
 from synergy.commands.sources import covered, source_bounds
 from synergy.lifecycle.moves import move_job
-from synergy.lifecycle.transitions import Move
+from synergy.lifecycle.transitions import JobMove
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
-from synergy.model.job import JobMove
+from synergy.model.job import JobChange
 from synergy.model.process import LateData as Policy
 from synergy.scheduler.known_state import KnownState
 from synergy.scheduler.process_state import ProcessState
@@ -150,10 +150,10 @@ class LateData:
             else:  # another process moved it: checked again after its journal entry was read
                 self._suspects[node].newest = monotonic
 
-    def _moves(self, late: Sequence[Node], actor: Actor) -> list[JobMove]:
+    def _moves(self, late: Sequence[Node], actor: Actor) -> list[JobChange]:
         again = [node for node in late if not _is_only_marked(node)]
         marks = [
-            move_job(place, ordinal, Move.MARK, actor.why, actor.who)
+            move_job(place, ordinal, JobMove.MARK, actor.why, actor.who)
             for place, ordinal in late
             if _is_only_marked((place, ordinal)) and not place.level.is_stale(ordinal)
         ]

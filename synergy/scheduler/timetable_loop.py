@@ -23,7 +23,7 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.situations import unit_view
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
-from synergy.model.job import JobMove
+from synergy.model.job import JobChange
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.names import JOURNAL_TOPIC, SCHEDULER_TOPIC
@@ -223,7 +223,7 @@ class TimetableLoop:
         if unit.state.is_finished:
             state.wake(ordinal)
 
-    def _announce(self, finished: list[JobMove]) -> None:
+    def _announce(self, finished: list[JobChange]) -> None:
         """Logs the finished jobs, and wakes the services that may wait for them."""
         for move in finished:
             _log(move)
@@ -236,7 +236,7 @@ class TimetableLoop:
             self._bus.notify(SCHEDULER_TOPIC)
 
 
-def _log(move: JobMove) -> None:
+def _log(move: JobChange) -> None:
     name = move.qualifier.timeperiod
     first, last = name(move.first), name(move.last)
     log.info(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from synergy.model.job import STATE_MASK, JobMove, JobRun
+from synergy.model.job import STATE_MASK, JobChange, JobRun
 
 BLOCK = 1024  # jobs
 
@@ -33,7 +33,7 @@ class Block:
         """A block none of whose jobs was ever moved."""
         return cls(number, bytes(BLOCK), {})
 
-    def is_as(self, move: JobMove, first: int, last: int) -> bool:
+    def is_as(self, move: JobChange, first: int, last: int) -> bool:
         """Whether the jobs `first` to `last` are all as the move expects."""
         states = self.states[first - self.first : last - self.first + 1]
         if states.translate(_WITHOUT_FLAGS).strip(bytes((move.before,))):
@@ -69,7 +69,7 @@ class Blocks:
         self._blocks: dict[Place, Block] = {}
         self._changed: set[Place] = set()
 
-    def apply(self, move: JobMove) -> bool:
+    def apply(self, move: JobChange) -> bool:
         """Applies the move to all of its jobs, or to none; False if to none."""
         parts = list(parts_of(move.process, move.first, move.last))
         if not all(self._block(place).is_as(move, *jobs) for place, jobs in parts):
@@ -97,16 +97,16 @@ def parts_of(process: str, first: int, last: int) -> Iterable[tuple[Place, tuple
         yield (process, number), (max(first, begin), min(last, begin + BLOCK - 1))
 
 
-def places_of(moves: Sequence[JobMove]) -> set[Place]:
+def places_of(moves: Sequence[JobChange]) -> set[Place]:
     """All blocks that moves touch."""
     return {place for move in moves for place, _ in parts_of(move.process, move.first, move.last)}
 
 
-def byte_after(move: JobMove) -> int:
+def byte_after(move: JobChange) -> int:
     """What is kept of a job after the move."""
     return move.after | move.flags
 
 
-def generation_after(move: JobMove) -> int | None:
+def generation_after(move: JobChange) -> int | None:
     """The generation after the move, where it changes."""
     return move.generation + 1 if move.start_over else None

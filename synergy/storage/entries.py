@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.journal import JournalEntry, job_event, run_event, unit_event, with_reason
 from synergy.model.journal_event import JournalEvent
 from synergy.model.operation import Operation, OperationState
@@ -17,7 +17,7 @@ _SWITCH = {None: "", False: "off", True: "on"}
 # Jobs and units
 
 
-def job_moved(move: JobMove, now: datetime) -> JournalEntry:
+def job_moved(move: JobChange, now: datetime) -> JournalEntry:
     """Neighbouring jobs are in another state, or have another generation or other flags."""
     return JournalEntry(
         at=now,
@@ -36,7 +36,7 @@ def job_moved(move: JobMove, now: datetime) -> JournalEntry:
     )
 
 
-def _event_of(move: JobMove) -> JournalEvent:
+def _event_of(move: JobChange) -> JournalEvent:
     if move.start_over:
         return JournalEvent.JOB_STARTED_OVER
     if move.before == move.after:

@@ -15,7 +15,7 @@ from functools import partial
 from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.moves import conclude
 from synergy.lifecycle.reclaim import again_at, timed_out
-from synergy.lifecycle.transitions import UnitMoveName
+from synergy.lifecycle.transitions import UnitMove
 from synergy.messaging.message import UnitMessage
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork
@@ -130,7 +130,7 @@ class ClaimedUnits:
             assert isinstance(process, WorkingProcess)
             again = again_at(unit, process, self._workplace.clock.now())
             failed = conclude(
-                unit, conclusion.owner, UnitMoveName.FAIL,
+                unit, conclusion.owner, UnitMove.FAIL,
                 counts=conclusion.counts, reason=str(error), not_before=again,
             )  # fmt: skip
             return self._write([failed])
@@ -196,7 +196,7 @@ class ClaimedUnits:
         assert isinstance(process, WorkingProcess)
         again = again_at(unit, process, now)
         return conclude(
-            unit, self._workplace.owner, UnitMoveName.FAIL,
+            unit, self._workplace.owner, UnitMove.FAIL,
             reason=timed_out(timeout), not_before=again,
         )  # fmt: skip
 

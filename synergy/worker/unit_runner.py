@@ -16,7 +16,7 @@ from contextlib import suppress
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.moves import conclude
 from synergy.lifecycle.reclaim import again_at
-from synergy.lifecycle.transitions import UnitMoveName
+from synergy.lifecycle.transitions import UnitMove
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
 from synergy.model import journal
@@ -155,7 +155,7 @@ class UnitRunner:
         try:
             with self._records.of(unit):
                 move, counts = _move_of(self._work(task))
-                if move is UnitMoveName.PASS and sink is not None:
+                if move is UnitMove.PASS and sink is not None:
                     sink.replace(unit.timeperiod, ())  # removes the rows of an earlier generation
                 writes = sink.writes() if sink is not None else ()
         except LostAttempt:
@@ -187,18 +187,16 @@ class UnitRunner:
             },
         )  # fmt: skip
         again = again_at(unit, self._process, self._workplace.clock.now())
-        return conclude(
-            unit, self._workplace.owner, UnitMoveName.FAIL, reason=reason, not_before=again
-        )
+        return conclude(unit, self._workplace.owner, UnitMove.FAIL, reason=reason, not_before=again)
 
 
-def _move_of(outcome: object) -> tuple[UnitMoveName, Mapping[str, int]]:
+def _move_of(outcome: object) -> tuple[UnitMove, Mapping[str, int]]:
     """The move and the counts of an outcome; raises TypeError for any other value."""
     match outcome:
         case Nothing():
-            return UnitMoveName.PASS, {}
+            return UnitMove.PASS, {}
         case Processed(counts):
-            return UnitMoveName.PROCESS, checked(counts)
+            return UnitMove.PROCESS, checked(counts)
         case _:
             raise TypeError(f"work gave back {type(outcome).__name__}, not Processed or Nothing")
 

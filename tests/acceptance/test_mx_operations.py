@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.operation import OperationState
 from synergy.timeperiod import Qualifier
 from tests.acceptance.kit import kill, until
@@ -59,7 +59,7 @@ def home(homes):
     home.launch("store", "init")
     with home.store() as store:
         store.facts.set("timetable.start", START)
-        done = JobMove(
+        done = JobChange(
             PROCESS, Qualifier.HOURLY, FIRST, FIRST + JOBS - 1, JobState.EMBRYO,
             JobState.PROCESSED, 1, "", "a test",
         )  # fmt: skip

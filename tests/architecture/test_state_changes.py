@@ -18,7 +18,7 @@ OF_OTHER_THINGS = {  # states of slots and operations, which have machines of th
     "synergy/supervisor/process_slots.py",
     "synergy/commands/operations.py",
 }
-CHANGES = {"JobMove", "UnitMove", "Conclusion"}  # made only from a table
+CHANGES = {"JobChange", "UnitChange", "Conclusion"}  # made only from a table
 BEFORE_STATE = {"Run": 0, "UnitOfWork": 9}  # arguments that may stand before the state
 
 
@@ -75,8 +75,8 @@ def test_only_the_lifecycle_and_the_stores_set_a_state():
         "Run(id='r', state=RunState.ABORTED)",
         "UnitOfWork('u', 'P', '2026', 1, '2026', '2027', 0, 0, now, UnitState.INVALID)",
         "unit_of_work.UnitOfWork(id='u', state=UnitState.INVALID)",
-        "UnitMove(unit.id, unit.state, 1, UnitState.CANCELED, why, who)",
-        "JobMove('P', HOURLY, 0, 0, before, after, 1, why, who)",
+        "UnitChange(unit.id, unit.state, 1, UnitState.CANCELED, why, who)",
+        "JobChange('P', HOURLY, 0, 0, before, after, 1, why, who)",
         "Conclusion(unit.id, 1, owner, UnitState.PROCESSED)",
         "unit.state = UnitState.CANCELED",
         "unit.state: UnitState = UnitState.CANCELED",

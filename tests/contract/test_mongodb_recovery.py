@@ -20,10 +20,10 @@ import mongomock
 import pytest
 from pymongo.collection import Collection
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.operation import OperationState
 from synergy.model.schedule import RunState
-from synergy.model.unit_of_work import Hint, SinkWrite, UnitMove, UnitState
+from synergy.model.unit_of_work import Hint, SinkWrite, UnitChange, UnitState
 from synergy.storage.mongodb import MongoStore, journaled, payloads
 from tests.contract.engines import MONGOMOCK
 from tests.contract.mongomock_engine import mongomock_store
@@ -131,7 +131,7 @@ def the_work(store: MongoStore) -> None:
     do(store, again.id, {"b": 1, "c": 2})
 
 
-def move(store: MongoStore, wanted: JobMove) -> None:
+def move(store: MongoStore, wanted: JobChange) -> None:
     """Makes a move unless it was made."""
     entries = store.journal.find(wanted.process, 1_000)
     made = {(entry.event, entry.first, entry.generation) for entry in entries}
@@ -147,7 +147,7 @@ def do(store: MongoStore, unit_id: str, rows: dict[str, int] | None) -> None:
     if unit.state.is_finished:
         return
     if unit.state is UnitState.IN_PROGRESS:
-        lost = UnitMove(
+        lost = UnitChange(
             unit.id, unit.state, unit.attempt, UnitState.REQUESTED, "worker lost", "collector",
             heartbeat=unit.heartbeat, next_attempt=True, failed=True,
         )  # fmt: skip

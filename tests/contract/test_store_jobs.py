@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobMove, JobState
+from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobChange, JobState
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 from tests.contract.concurrency import in_processes, open_store
@@ -170,7 +170,7 @@ SPOTS = st.integers(BLOCK - 6, BLOCK + 6)
 
 
 @st.composite
-def moves(draw: st.DrawFn) -> JobMove:
+def moves(draw: st.DrawFn) -> JobChange:
     first, last = sorted((draw(SPOTS), draw(SPOTS)))
     return a_move(
         first,
@@ -186,7 +186,7 @@ def moves(draw: st.DrawFn) -> JobMove:
 @pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(moves(), max_size=4), max_size=12))
-def test_any_moves_leave_what_a_dictionary_would(place: str, calls: list[list[JobMove]]) -> None:
+def test_any_moves_leave_what_a_dictionary_would(place: str, calls: list[list[JobChange]]) -> None:
     store = open_store(place)
     model: dict[int, tuple[int, int]] = {}
     for call in calls:

@@ -15,7 +15,7 @@ import pytest
 from synergy.clock import SystemClock
 from synergy.commands.store_copy import StoreCopy
 from synergy.errors import StorageUnavailable
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
@@ -176,7 +176,7 @@ def test_the_journal_names_what_happened_then(older: OlderStore) -> None:
 def test_a_job_that_was_upgraded_can_be_acknowledged(older: OlderStore) -> None:
     with closing(older.open()) as store:
         hour = Qualifier.HOURLY.parse("2015051706")
-        move = JobMove(
+        move = JobChange(
             "Hourly", Qualifier.HOURLY, hour, hour, JobState.GIVEN_UP, JobState.SKIPPED, 1,
             "we know", "me", acknowledged=True,
         )  # fmt: skip
@@ -284,7 +284,7 @@ def test_a_move_meanwhile_is_not_lost(
             moved.append(True)
             with closing(Database(_Kept(database.client), "synergy", "mongomock")) as second:
                 store = MongoStore(second)
-                move = JobMove(
+                move = JobChange(
                     "Hourly", Qualifier.HOURLY, hour, hour, JobState.FINAL_RUN, JobState.PROCESSED,
                     1, "", "scheduler",
                 )  # fmt: skip

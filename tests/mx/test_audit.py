@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.mx.background_audit import BackgroundAudit
 from synergy.names import TIMETABLE_START
 from synergy.queries.timetable.audit import Audit, Unexplained
@@ -154,7 +154,7 @@ def test_unexplained_periods_are_named(world, client):
     world.store.facts.set(TIMETABLE_START, "2015051700")
     day, before, after = DAILY.parse("2015051700"), JobState.EMBRYO, JobState.PROCESSED
     world.store.jobs.move(
-        [JobMove("Sitedaily", DAILY, day, day, before, after, 1, "", "a test")], world.clock.now()
+        [JobChange("Sitedaily", DAILY, day, day, before, after, 1, "", "a test")], world.clock.now()
     )
     audit = client.get(AT).json()["result"]["audit"]
     assert audit["expected"] - audit["accounted"] == len(audit["unexplained"])

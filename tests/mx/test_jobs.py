@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.factories import a_unit
 from tests.mx.conftest import client_of
@@ -149,7 +149,7 @@ def test_a_job_shows_its_newest_32_units_and_that_there_are_older_ones(world, cl
 def test_the_process_that_finished_a_job_is_named_by_host_and_pid(world, client):
     who = "scheduler vm/8f1a5f6f-2e27-48f5-b15b-1588448dfb73/7610/2104194/482ea14f8e24"
     hour = HOURLY.parse(START)
-    done = JobMove(
+    done = JobChange(
         "Hour", HOURLY, hour, hour, JobState.EMBRYO, JobState.NOOP, 1, "nothing there", who
     )
     assert not world.store.jobs.move([done], world.clock.now())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.lifecycle.transitions import JOB_MOVES, Move
+from synergy.lifecycle.transitions import JOB_MOVES, JobMove
 from synergy.mx.pages import journal as journal_page
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.queries import journal
@@ -83,8 +83,8 @@ def test_a_unit_of_a_run_links_to_the_run(world):
 @pytest.mark.parametrize("move_name", list(JOB_MOVES))
 def test_every_move_of_a_job_has_words(world, move_name):
     event = {
-        Move.START_OVER: "job.started_over", Move.RETRY: "job.retried",
-        Move.ACKNOWLEDGE: "job.acknowledged", Move.MARK: "job.stale",
+        JobMove.START_OVER: "job.started_over", JobMove.RETRY: "job.retried",
+        JobMove.ACKNOWLEDGE: "job.acknowledged", JobMove.MARK: "job.stale",
     }.get(move_name) or f"job.{JOB_MOVES[move_name][1].word}"  # fmt: skip
     assert journal_rows([an_entry(event, process="Sitehourly")], world.deployment)[0].words
 

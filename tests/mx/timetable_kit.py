@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.process import Blocking, Deployment
 from synergy.names import TIMETABLE_START
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
@@ -45,5 +45,5 @@ def move(
     qualifier = world.deployment.processes[process].qualifier
     zero = qualifier.cast(START)
     span = [zero + at if isinstance(at, int) else qualifier.parse(at) for at in (first, last)]
-    moves = [JobMove(process, qualifier, *span, before, after, generation, why, "t", **fields)]
+    moves = [JobChange(process, qualifier, *span, before, after, generation, why, "t", **fields)]
     assert not world.store.jobs.move(moves, world.clock.now())

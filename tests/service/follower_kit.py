@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.queries.timetable.follower import TimetableFollower
 from synergy.timeperiod import Qualifier
 from synergy.timetable.timetable import Timetable
@@ -23,7 +23,7 @@ def move(system, first, last, after, *, before=JobState.EMBRYO, generation=1, **
     """Moves hours, numbered from the timetable's start."""
     refused = system.store.jobs.move(
         [
-            JobMove(
+            JobChange(
                 HOUR, HOURLY, FIRST + first, FIRST + last, before, after, generation, "", "test",
                 **fields,
             )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import RunState
 from tests.deployments import DAILY
@@ -73,7 +73,7 @@ def test_a_page_of_events_makes_one_change_of_each_schedule(agents):
 def finish_jobs(
     agents: AgentHarness, first: str, last: str, after: JobState = JobState.PROCESSED
 ) -> None:
-    move = JobMove(
+    move = JobChange(
         "Daily", DAILY, DAILY.parse(first), DAILY.parse(last), JobState.EMBRYO, after, 1, "", "s"
     )
     assert not agents.store.jobs.move([move], agents.clock.now())
@@ -143,12 +143,12 @@ def test_a_period_that_is_done_again_triggers_again_and_says_so(factory):
 
 def do_again(agents: AgentHarness, period: str, generation: int = 1) -> None:
     day, now = DAILY.parse(period), agents.clock.now()
-    move = JobMove(
+    move = JobChange(
         "Daily", DAILY, day, day, JobState.PROCESSED, JobState.EMBRYO, generation, "", "anna",
         start_over=True,
     )  # fmt: skip
     assert not agents.store.jobs.move([move], now)
-    move = JobMove(
+    move = JobChange(
         "Daily", DAILY, day, day, JobState.EMBRYO, JobState.PROCESSED, generation + 1, "", "s"
     )
     assert not agents.store.jobs.move([move], now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synergy.lifecycle.moves import move_job
-from synergy.lifecycle.transitions import Move
+from synergy.lifecycle.transitions import JobMove
 from synergy.model.job import JobState
 from synergy.queries.timetable.audit import audit
 from tests.deployments import HOURLY, a_deployment, a_process
@@ -38,7 +38,9 @@ def test_they_are_not_once_it_has_ceased_to_work(catching_up):
 
 def test_a_period_that_it_has_passed_by_is_not_explained(catching_up):
     place = catching_up.timetable().place("Hour")
-    forgotten = move_job(place, place.level.start + 3, Move.START_OVER, OPERATOR.why, OPERATOR.who)
+    forgotten = move_job(
+        place, place.level.start + 3, JobMove.START_OVER, OPERATOR.why, OPERATOR.who
+    )
     assert catching_up.store.jobs.move([forgotten], catching_up.clock.now()) == []
     (found,) = catching_up.audit().unexplained
     assert found.timeperiod == "2014010103"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.names import TIMETABLE_START
 from synergy.timeperiod import Qualifier
 from tests.service.cli_timetable_kit import HOUR
@@ -13,7 +13,7 @@ WINDOW = ("timetable", "show", "site", "--from", "2015051700", "--to", "20150517
 def move(system, timeperiod, after, *, before=JobState.EMBRYO, **fields):
     hourly = Qualifier.HOURLY
     at = hourly.parse(timeperiod)
-    moves = [JobMove(HOUR, hourly, at, at, before, after, 1, "so", "a test", **fields)]
+    moves = [JobChange(HOUR, hourly, at, at, before, after, 1, "so", "a test", **fields)]
     assert not system.store.jobs.move(moves, system.clock.now())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.unit_of_work import UnitState
 from tests.service.cli_timetable_kit import DAY, HOUR, PERIOD, failing
 from tests.service.commands import NOW
@@ -200,7 +200,7 @@ def test_what_was_given_up_is_acknowledged_with_a_reason(commands, deployed):
     failing(deployed)
     hourly = deployed.deployment.processes[HOUR].qualifier
     at = hourly.parse(PERIOD)
-    give_up = JobMove(
+    give_up = JobChange(
         HOUR, hourly, at, at, JobState.FAILED, JobState.GIVEN_UP, 1, "no such disk", "scheduler-1"
     )
     assert deployed.store.jobs.move([give_up], NOW) == []

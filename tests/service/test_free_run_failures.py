@@ -7,7 +7,7 @@ import pytest
 from synergy.commands.run_units import unit_of
 from synergy.lifecycle.moves import outcome_of
 from synergy.lifecycle.transitions import RunMove
-from synergy.model.unit_of_work import Hint, UnitMove, UnitState
+from synergy.model.unit_of_work import Hint, UnitChange, UnitState
 from synergy.runtime.stop import Stop
 from synergy.worker.outcome import Processed
 from tests.service.free_runs import (
@@ -161,7 +161,7 @@ def test_a_run_that_was_begun_and_is_not_done_in_time_has_failed():
     system.schedule()
     taken = unit(system, run)
     held = system.store.units.claim([Hint(taken.id, taken.attempt)], "somebody", system.clock.now())
-    again = UnitMove(
+    again = UnitChange(
         run.id, UnitState.IN_PROGRESS, held[0].attempt, UnitState.REQUESTED, "", "a test",
         next_attempt=True,
     )  # fmt: skip

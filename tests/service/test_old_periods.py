@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from synergy.commands.schedules import ScheduleCommands
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.schedule import Run, RunState
 from synergy.schedule.progress.old_periods import RECENT
 from tests.deployments import HOURLY, a_deployment, a_process
@@ -127,7 +127,7 @@ def process_each(agents: AgentHarness, first: str, number: int, generation: int 
     """The hours are processed one by one."""
     ordinals = range(HOURLY.parse(first), HOURLY.parse(first) + number)
     start_over = [
-        JobMove(
+        JobChange(
             "Site", HOURLY, at, at, JobState.PROCESSED, JobState.EMBRYO, generation - 1, "", "anna",
             start_over=True,
         )
@@ -135,7 +135,7 @@ def process_each(agents: AgentHarness, first: str, number: int, generation: int 
         if generation > 1
     ]  # fmt: skip
     moves = [
-        JobMove("Site", HOURLY, at, at, JobState.EMBRYO, JobState.PROCESSED, generation, "", "s")
+        JobChange("Site", HOURLY, at, at, JobState.EMBRYO, JobState.PROCESSED, generation, "", "s")
         for at in ordinals
     ]
     assert not agents.store.jobs.move([*start_over], agents.clock.now())
@@ -194,7 +194,7 @@ def test_an_entry_of_years_is_not_spread_out_in_memory(agents):
     first = HOURLY.parse("1975051700")
     number = 400_000  # hours, of 45 years
     moves = [
-        JobMove(
+        JobChange(
             "Site", HOURLY, first, first + number - 1, JobState.EMBRYO, JobState.NOOP, 1, "", "s"
         )
     ]

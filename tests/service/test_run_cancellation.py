@@ -9,7 +9,7 @@ import pytest
 from synergy.commands.run_units import launch_worker
 from synergy.errors import Refused
 from synergy.model.schedule import Run, RunChange, RunState
-from synergy.model.unit_of_work import Hint, UnitMove, UnitState
+from synergy.model.unit_of_work import Hint, UnitChange, UnitState
 from synergy.storage.sqlite.runs import SqliteRuns
 from tests.service.agent_harness import NOW, AgentHarness
 from tests.service.schedule_kit import ALICE, HOOK, WAITING_REPORT, a_run, everything, run_of
@@ -97,7 +97,7 @@ def test_a_worker_that_begins_at_that_moment_wins(agents, monkeypatch):
 def test_a_run_whose_unit_was_canceled_by_itself_can_be_canceled_too(agents):
     run = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
     (unit,) = agents.store.units.get([run.id])
-    canceled = UnitMove(
+    canceled = UnitChange(
         unit.id, unit.state, unit.attempt, UnitState.CANCELED, "", "bob", next_attempt=True
     )
     assert agents.store.units.move([canceled], NOW) == []

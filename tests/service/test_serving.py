@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import generate_latest
 
 from synergy.model.box import SILENT_AFTER, ObservedProcess
-from synergy.model.unit_of_work import Hint, UnitMove, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
 from synergy.queries.health.staffing import LIMIT, Unserved, unserved
 from synergy.queries.metrics.deployment import DeploymentMetrics
 from synergy.queries.reads import Reads
@@ -152,7 +152,7 @@ def test_workers_that_work_through_much_serve_it():
 def test_what_waits_for_its_back_off_or_behind_its_own_job_waits_for_no_worker():
     system = a_system()
     (first,) = system.units("Hour", FIRST)
-    again = UnitMove(
+    again = UnitChange(
         first.id, first.state, first.attempt, UnitState.REQUESTED, "", "a test",
         not_before=system.clock.now() + timedelta(days=1),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.names import TIMETABLE_START
 from synergy.queries.timetable import follower as module
 from synergy.queries.timetable.follower import TimetableFollower
@@ -115,7 +115,7 @@ def _any_move(system: SchedulerHarness, dice: random.Random) -> None:
     after = JobState.EMBRYO if is_over else before if is_stale else dice.choice(others)
     system.store.jobs.move(
         [
-            JobMove(
+            JobChange(
                 place.process.name, place.process.qualifier, first, last, before, after,
                 level.generation(first), "", "test", start_over=is_over, stale=is_stale,
             )

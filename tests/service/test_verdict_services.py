@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from synergy.messaging.message import EventsMessage
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.process import DaemonProcess
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
@@ -236,7 +236,7 @@ def test_skipped_periods_with_changes_since_are_a_note(system):
     hour = HOURLY.parse("2015051712")
     system.store.jobs.move(
         [
-            JobMove(
+            JobChange(
                 "Hours", HOURLY, hour, hour, JobState.SKIPPED, JobState.SKIPPED, 1,
                 "its source changed", "a test", stale=True,
             )

@@ -26,8 +26,8 @@ from synergy.lifecycle.machines import decide, waits_for
 from synergy.lifecycle.transitions import (
     JOB_MOVES,
     UNIT_MOVES,
-    Move,
-    UnitMoveName,
+    JobMove,
+    UnitMove,
     after,
     unit_after,
 )
@@ -354,7 +354,7 @@ def test_nothing_final_happens_before_the_period_is_closed(machine, situation):
 
 
 @pytest.mark.parametrize("state", JobState)
-@pytest.mark.parametrize("move", Move)
+@pytest.mark.parametrize("move", JobMove)
 def test_every_pair_of_job_state_and_move(state, move):
     allowed, result = JOB_MOVES[move]
     if state in allowed:
@@ -365,7 +365,7 @@ def test_every_pair_of_job_state_and_move(state, move):
 
 
 @pytest.mark.parametrize("state", UnitState)
-@pytest.mark.parametrize("move", UnitMoveName)
+@pytest.mark.parametrize("move", UnitMove)
 def test_every_pair_of_unit_state_and_move(state, move):
     allowed, result = UNIT_MOVES[move]
     if state in allowed:
@@ -376,7 +376,7 @@ def test_every_pair_of_unit_state_and_move(state, move):
 
 
 def test_finished_is_final_for_units():
-    for move in UnitMoveName:
+    for move in UnitMove:
         for state in (DONE, NOOP, CANCELED):
             with pytest.raises(IllegalMove):
                 unit_after(state, move)

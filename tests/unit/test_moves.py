@@ -9,7 +9,7 @@ import pytest
 
 from synergy.errors import IllegalMove
 from synergy.lifecycle.moves import advance, conclude, move_unit
-from synergy.lifecycle.transitions import RunMove, UnitMoveName, run_after
+from synergy.lifecycle.transitions import RunMove, UnitMove, run_after
 from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import UnitState
 from tests.factories import NOW, a_unit
@@ -75,16 +75,16 @@ def test_a_run_that_ended_is_not_ended_again():
 
 def test_a_move_of_a_unit_takes_it_from_its_owner():
     unit = a_unit(state=UnitState.IN_PROGRESS, attempt=3)
-    move = move_unit(unit, UnitMoveName.FAIL, "too long", "collector", is_failure=True)
+    move = move_unit(unit, UnitMove.FAIL, "too long", "collector", is_failure=True)
     assert (move.before, move.after, move.attempt) == (unit.state, UnitState.INVALID, 3)
     assert (move.next_attempt, move.failed, move.forgive) == (True, True, False)
 
 
 def test_a_finished_unit_is_not_moved():
     with pytest.raises(IllegalMove, match="the unit is processed: cancel is not possible"):
-        move_unit(a_unit(state=UnitState.PROCESSED), UnitMoveName.CANCEL, "", "")
+        move_unit(a_unit(state=UnitState.PROCESSED), UnitMove.CANCEL, "", "")
 
 
 def test_only_a_claimed_unit_is_concluded():
     with pytest.raises(IllegalMove, match="the unit is requested: process is not possible"):
-        conclude(a_unit(), "worker", UnitMoveName.PROCESS)
+        conclude(a_unit(), "worker", UnitMove.PROCESS)

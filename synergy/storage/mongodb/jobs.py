@@ -14,7 +14,7 @@ from datetime import datetime
 
 from pymongo import UpdateOne
 
-from synergy.model.job import JobMove, JobRun
+from synergy.model.job import JobChange, JobRun
 from synergy.storage.blocks import (
     Block,
     Blocks,
@@ -30,7 +30,7 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
 
-Numbered = tuple[int, JobMove]
+Numbered = tuple[int, JobChange]
 """A move, and its place among those given."""
 
 Bytes = Mapping[int, int]
@@ -56,7 +56,7 @@ class MongoJobs:
         for place in sorted(blocks):
             yield _block(place[1], blocks[place]).run(place[0])
 
-    def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:
+    def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused: list[int] = []
         left = list(enumerate(moves))
         with self._database.calling():
@@ -209,7 +209,7 @@ class MongoJobs:
         in_parts(collection, older)
 
 
-def _item(move: JobMove, now: datetime) -> Doc:
+def _item(move: JobChange, now: datetime) -> Doc:
     return {
         "first": move.first,
         "last": move.last,

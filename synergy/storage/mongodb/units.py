@@ -11,7 +11,7 @@ from typing import Any
 from pymongo import UpdateMany, UpdateOne
 
 from synergy.model.journal_event import JournalEvent
-from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.conclusions import Conclusions
@@ -140,9 +140,9 @@ class MongoUnits:
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
         return self._conclusions.conclude(conclusions, now)
 
-    def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
+    def move(self, moves: Sequence[UnitChange], now: datetime) -> list[UnitChange]:
         at = micros(now)
-        refused: list[UnitMove] = []
+        refused: list[UnitChange] = []
         for some in _rounds(moves):
             done = {unit["_id"] for unit in self._change(list(some), partial(_moved, some, at))}
             refused += [move for move in some.values() if move.unit not in done]
@@ -247,7 +247,7 @@ def _asked_again(unit: Doc) -> Doc:
     }
 
 
-def _moved(moves: dict[str, UnitMove], at: int, unit: Doc) -> Swap | None:
+def _moved(moves: dict[str, UnitChange], at: int, unit: Doc) -> Swap | None:
     move = moves[unit["_id"]]
     held = unit["state"], unit["attempt"], unit["ending"]
     if held != (move.before.value, move.attempt, None):
@@ -271,9 +271,9 @@ def _moved(moves: dict[str, UnitMove], at: int, unit: Doc) -> Swap | None:
     return Swap(made.id, made.v, made.set, where, made.entry)
 
 
-def _rounds(moves: Sequence[UnitMove]) -> list[dict[str, UnitMove]]:
+def _rounds(moves: Sequence[UnitChange]) -> list[dict[str, UnitChange]]:
     """The moves in groups in which no unit comes twice, in order."""
-    rounds: list[dict[str, UnitMove]] = [{}]
+    rounds: list[dict[str, UnitChange]] = [{}]
     for move in moves:
         if move.unit in rounds[-1]:
             rounds.append({})

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from synergy.model.job import JobMove, JobRun
-from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+from synergy.model.job import JobChange, JobRun
+from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 
 
 class ReadableJobs(Protocol):
@@ -21,7 +21,7 @@ class ReadableJobs(Protocol):
 class Jobs(ReadableJobs, Protocol):
     """Jobs, read and moved."""
 
-    def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:
+    def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         """Applies each move whose jobs are all as it expects; returns those refused.
 
         One journal entry a move: `job.<after>`, or `job.started_over`, or `job.stale` when
@@ -104,7 +104,7 @@ class Units(ReadableUnits, Protocol):
         """
         ...
 
-    def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
+    def move(self, moves: Sequence[UnitChange], now: datetime) -> list[UnitChange]:
         """Applies each move whose unit is as it expects; returns those refused.
 
         Journal `unit.<after>`. Requested again means: never published for this attempt.

@@ -8,7 +8,7 @@ from datetime import datetime
 import apsw
 import orjson
 
-from synergy.model.job import JobMove, JobRun
+from synergy.model.job import JobChange, JobRun
 from synergy.storage.blocks import Block, Blocks, Place
 from synergy.storage.entries import job_moved
 from synergy.storage.sqlite.database import Database
@@ -32,7 +32,7 @@ class SqliteJobs:
             rows = self._database.fetch(_SQL["load_some"], (array(processes),))
         return (_block(number, *states).run(process) for process, number, *states in rows)
 
-    def move(self, moves: Sequence[JobMove], now: datetime) -> list[JobMove]:
+    def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused = []
         entries = []
         with self._database.writing() as connection:

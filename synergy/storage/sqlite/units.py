@@ -10,7 +10,7 @@ import apsw
 from synergy.errors import InvalidValue
 from synergy.lifecycle.transitions import ATTEMPT_ENDS
 from synergy.model.journal import JournalEntry
-from synergy.model.unit_of_work import Conclusion, Hint, UnitMove, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 from synergy.storage.encoding import micros, micros_or_none
 from synergy.storage.entries import UnitAttempt, unit_changed, unit_created, unit_extended
 from synergy.storage.nouns import UNIT_STATES, counts_text
@@ -126,7 +126,7 @@ class SqliteUnits:
             record(connection, entries)
         return refused
 
-    def move(self, moves: Sequence[UnitMove], now: datetime) -> list[UnitMove]:
+    def move(self, moves: Sequence[UnitChange], now: datetime) -> list[UnitChange]:
         at = micros(now)
         refused = []
         entries: list[JournalEntry] = []
@@ -214,7 +214,7 @@ def _concluded(conclusion: Conclusion, row: Row, now: datetime) -> JournalEntry:
     )
 
 
-def _moving(move: UnitMove, at: int) -> dict[str, str | int | None]:
+def _moving(move: UnitChange, at: int) -> dict[str, str | int | None]:
     return {
         "id": move.unit,
         "before": unit_code(move.before),
@@ -230,7 +230,7 @@ def _moving(move: UnitMove, at: int) -> dict[str, str | int | None]:
     }
 
 
-def _moved(move: UnitMove, row: Row, now: datetime) -> JournalEntry:
+def _moved(move: UnitChange, row: Row, now: datetime) -> JournalEntry:
     return unit_changed(
         UnitAttempt(move.unit, *row), move.before, move.after, move.why, move.who, now
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import expect
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process, site_and_client
 from tests.mx.browser.conftest import in_each_font
@@ -247,7 +247,7 @@ def test_what_ends_late_leaves_the_next_selection_alone(look, site):
 def test_what_takes_long_is_followed_to_its_end(look, served, worlds):
     world = worlds(site_and_client(), "2015010100", NOW)
     first, last = HOURLY.parse("2015010100"), HOURLY.parse("2015041523")
-    passed = JobMove(
+    passed = JobChange(
         "Sitehourly", HOURLY, first, last, JobState.EMBRYO, JobState.NOOP, 1, "nothing", "a test"
     )
     assert not world.store.jobs.move([passed], NOW)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import expect
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from synergy.model.process import OnFailure
 from synergy.worker.outcome import Processed
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
@@ -72,7 +72,7 @@ def shows(page, timeperiod, told, process="Hour"):
 def move(world, timeperiod, after, **fields):
     at = HOURLY.parse(timeperiod)
     before = world.state("Hour", timeperiod)
-    moves = [JobMove("Hour", HOURLY, at, at, before, after, 1, "so", "a test", **fields)]
+    moves = [JobChange("Hour", HOURLY, at, at, before, after, 1, "so", "a test", **fields)]
     assert not world.store.jobs.move(moves, world.clock.now())
 
 

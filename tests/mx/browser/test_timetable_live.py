@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import expect
 
-from synergy.model.job import JobMove, JobState
+from synergy.model.job import JobChange, JobState
 from tests.deployments import HOURLY, site_and_client
 from tests.factories import an_entry
 
@@ -32,7 +32,7 @@ def site(world, served):
 def end(world, first, last, state=JobState.NOOP):
     """Hours that come to their end."""
     hours = (HOURLY.parse(first), HOURLY.parse(last))
-    move = JobMove("Sitehourly", HOURLY, *hours, JobState.EMBRYO, state, 1, "so", "a test")
+    move = JobChange("Sitehourly", HOURLY, *hours, JobState.EMBRYO, state, 1, "so", "a test")
     assert not world.store.jobs.move([move], NOW)
 
 
