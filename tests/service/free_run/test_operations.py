@@ -38,11 +38,6 @@ from tests.service.free_runs import (
 from tests.service.scheduler_harness import OPERATOR
 
 
-@pytest.fixture
-def system():
-    return a_system(a_free_process(arguments={"site": "a", "days": 7}))
-
-
 def test_an_operator_cancels_a_run_and_the_work_notices(system):
     run = a_run()
     launch(system, run)

@@ -36,11 +36,6 @@ from tests.service.free_runs import (
 from tests.service.scheduler_harness import OPERATOR
 
 
-@pytest.fixture
-def system():
-    return a_system(a_free_process(arguments={"site": "a", "days": 7}))
-
-
 def test_a_run_becomes_a_unit_of_its_own_id_at_its_due_second():
     run = a_run(due_at=NOW.replace(microsecond=999_999))
     made = unit_of(run, NOW + timedelta(hours=1))

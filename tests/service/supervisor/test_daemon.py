@@ -19,9 +19,9 @@ from synergy.supervisor import control, lock, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.status import status
-from tests.service.supervisor_kit import BOX, FAILS, IGNORES_TERM, SLEEPS, FragileStore
+from tests.service.supervisor.kit import BOX, FAILS, IGNORES_TERM, SLEEPS, FragileStore
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def on_hangup(act):
 
 def launch(verb, home):
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.service.supervisor_kit", verb, str(home)],
+        [sys.executable, "-m", "tests.service.supervisor.kit", verb, str(home)],
         cwd=PROJECT,
         stdout=subprocess.PIPE,
         text=True,

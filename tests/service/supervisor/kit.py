@@ -1,6 +1,6 @@
 """What the tests of the supervisor share: programs to run, a way to drive it.
 
-Run as a program (`python -m tests.service.supervisor_kit VERB HOME`) it is a supervisor in a
+Run as a program (`python -m tests.service.supervisor.kit VERB HOME`) it is a supervisor in a
 process of its own, for the deployment in `HOME/deployment.json`.
 """
 

@@ -22,7 +22,7 @@ from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.audits import audit
 from tests.service.free_runs import a_free_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
-from tests.service.verdict_kit import (
+from tests.service.verdict.kit import (
     BAD,
     NOON,
     _hint,
@@ -34,11 +34,6 @@ from tests.service.verdict_kit import (
     report,
     settle,
 )
-
-
-@pytest.fixture
-def system():
-    return a_system()
 
 
 def test_a_process_that_is_switched_off_on_all_its_boxes_with_work_waiting_is_not_well(system):

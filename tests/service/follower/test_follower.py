@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -13,24 +13,13 @@ from synergy.names import TIMETABLE_START
 from synergy.queries.timetable import follower as module
 from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
-from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.deployments import HOURLY, a_deployment, a_process
 from tests.factories import an_entry
 from tests.service.faults import FaultyStore
-from tests.service.follower_kit import DAY, FIRST, HOUR, Counting, content, following_of, move
+from tests.service.follower.kit import DAY, FIRST, HOUR, Counting, content, following_of, move
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 EIGHT = "2015051708"
-
-
-@pytest.fixture
-def system():
-    """A tree of hours and days that begins on 17 May; now is noon of the 18th."""
-    day, hour = a_process(DAY, DAILY), a_process(HOUR, HOURLY)
-    system = SchedulerHarness(
-        a_deployment({"site": [day, hour]}), now=datetime(2015, 5, 18, 12, 0, tzinfo=UTC)
-    )
-    system.store.facts.set(TIMETABLE_START, "2015051700")
-    return system
 
 
 def words(timetable: Timetable, first: int, end: int) -> list[str]:

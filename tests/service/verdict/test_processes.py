@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.model.job import JobState
 from synergy.model.process import OnFailure
@@ -14,7 +12,7 @@ from synergy.queries.health.verdict import Remark
 from synergy.queries.reads import Reads
 from tests.service.audits import audit
 from tests.service.scheduler_harness import OPERATOR
-from tests.service.verdict_kit import (
+from tests.service.verdict.kit import (
     BAD,
     NOON,
     _hint,
@@ -27,11 +25,6 @@ from tests.service.verdict_kit import (
     report,
     settle,
 )
-
-
-@pytest.fixture
-def system():
-    return a_system()
 
 
 def test_before_the_first_start_nothing_can_be_told(system):

@@ -5,57 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
-
-import pytest
 
 from synergy.runtime.identity import start_time
 from synergy.runtime.process_memory import memory
 from synergy.runtime.topic_relay import TopicRelay
 from synergy.supervisor import output, proctable
-from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.plan import Timing
 from synergy.supervisor.proctable import Entry
-from tests.service.supervisor_kit import (
+from tests.service.supervisor.kit import (
     BOX,
     HIDES_A_CHILD,
     IGNORES_TERM,
     SLEEPS,
-    Driver,
     a_clock,
     a_config,
 )
-
-
-@pytest.fixture
-def home(tmp_path):
-    yield tmp_path
-    assert not ProcessHost(tmp_path, tmp_path).sweep()
-
-
-@pytest.fixture
-def bystander():
-    """A process that is none of ours."""
-    process = subprocess.Popen([sys.executable, "-ISc", "import signal; signal.pause()"])
-    yield process
-    process.kill()
-    process.wait()
-
-
-@pytest.fixture
-def drive():
-    drivers = []
-
-    def make(config, store=None):
-        drivers.append(Driver(config, store))
-        return drivers[-1]
-
-    yield make
-    for driver in drivers:
-        driver.supervisor.close()
-        driver.store.close()
 
 
 def test_each_assigned_process_runs_in_all_its_instances(home, drive):

@@ -24,11 +24,6 @@ from tests.service.free_runs import (
 from tests.service.scheduler_harness import OPERATOR
 
 
-@pytest.fixture
-def system():
-    return a_system(a_free_process(arguments={"site": "a", "days": 7}))
-
-
 def never(task):
     raise AssertionError("nobody may carry this out")
 

@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,59 +18,19 @@ from synergy.commands.store_copy import State, state_of
 from synergy.config.stores import place
 from synergy.model.job import JobState
 from synergy.storage.mongodb import MongoStore
-from synergy.storage.protocol import LogLine, Store
+from synergy.storage.protocol import Store
 from synergy.storage.records import KINDS
 from synergy.storage.sqlite import SqliteStore
-from tests.contract.operated import an_answer, an_operation
-from tests.contract.scheduled import a_run, a_schedule, an_event
 from tests.factories import a_conclusion, a_hint
 from tests.records import COPY, everything
-from tests.service.commands import BOX, NOW, START, Commands
+from tests.service.commands import NOW, START, Commands
 from tests.service.scheduler_harness import SchedulerHarness
-from tests.service.store_copy_kit import DAY, ELSEWHERE, HOUR, SOURCE, _stop, copy, refused
+from tests.service.store_copy.kit import DAY, ELSEWHERE, HOUR, SOURCE, copy, refused, release_leases
 
-ROOT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 
 
 LIMIT = 120.0
-
-
-@pytest.fixture
-def ran(deployed: SchedulerHarness) -> SchedulerHarness:
-    """A deployment that has done something of everything, and is stopped."""
-    for hour in range(3):
-        deployed.write("single_session", f"201505180{hour}", hour + 1, key=f"d{hour}")
-    deployed.settle()
-    deployed.write("single_session", "2015051801", 7, key="late")
-    deployed.write("single_session", "2015052010", 1)
-    deployed.advance(30)  # two periods are started over: their units wait for workers
-    (unit, *_) = deployed.units(HOUR, "2015051800")
-    deployed.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", f"{n}") for n in range(3)])
-    deployed.store.controls.set_trigger(HOUR, "every 60", "me", "so", NOW)
-    deployed.store.boxes.assign(BOX, [HOUR, DAY])
-    deployed.store.boxes.report(BOX, [], NOW - timedelta(hours=1))
-    deployed.store.messages.bury(HOUR, b"\xff", "nobody knows", NOW)
-    deployed.store.schedules.create([a_schedule()], "me")
-    deployed.store.runs.create([a_run()], "me")
-    deployed.store.events.append([an_event()])
-    deployed.store.payloads.put(b"{}")
-    deployed.store.operations.accept(an_operation())
-    deployed.store.answers.begin(an_answer())
-    _stop(deployed.store)
-    return deployed
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Where a new file may be made."""
-    return tmp_path / "copies" / "copy.db"
-
-
-@pytest.fixture
-def mongo(mongodb_url: str) -> Iterator[MongoStore]:
-    """The database that is copied into, opened beside."""
-    with closing(MongoStore.open(mongodb_url)) as store:
-        yield store
 
 
 def test_a_deployment_moves_to_mongodb_and_back(
@@ -108,7 +66,7 @@ def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     ran.settle()
-    _stop(ran.store)
+    release_leases(ran.store)
     copy(commands, SOURCE, mongodb_url)
     system = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
     system.settle()
@@ -154,7 +112,7 @@ def _launch(*argv: str) -> subprocess.Popen[str]:
     """The command in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "launch.py", *argv],
-        cwd=ROOT,
+        cwd=PROJECT,
         env={**os.environ, "SYNERGY_NO_VENV": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -194,7 +152,7 @@ def _killed(target: Store, source: str, to: str) -> State:
     program = KILLED.format(engine=engine, store=type(target).__name__)
     argv = ("store", "copy", "--from", source, "--to", to)
     done = subprocess.run(
-        [sys.executable, "-c", program, *argv], cwd=ROOT, timeout=LIMIT, check=False
+        [sys.executable, "-c", program, *argv], cwd=PROJECT, timeout=LIMIT, check=False
     )
     assert done.returncode == -signal.SIGKILL
     state = state_of(target)

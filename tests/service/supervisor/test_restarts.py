@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -12,47 +11,16 @@ import pytest
 from synergy.model.box import ObservedProcess
 from synergy.runtime import abandoned_work
 from synergy.runtime.identity import boot_id, start_time
-from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.plan import Timing
-from tests.service.supervisor_kit import (
+from tests.service.supervisor.kit import (
     BOX,
     FAILS,
     LEAVES_A_CHILD,
     READY,
     SLEEPS,
-    Driver,
     a_clock,
     a_config,
 )
-
-
-@pytest.fixture
-def home(tmp_path):
-    yield tmp_path
-    assert not ProcessHost(tmp_path, tmp_path).sweep()
-
-
-@pytest.fixture
-def bystander():
-    """A process that is none of ours."""
-    process = subprocess.Popen([sys.executable, "-ISc", "import signal; signal.pause()"])
-    yield process
-    process.kill()
-    process.wait()
-
-
-@pytest.fixture
-def drive():
-    drivers = []
-
-    def make(config, store=None):
-        drivers.append(Driver(config, store))
-        return drivers[-1]
-
-    yield make
-    for driver in drivers:
-        driver.supervisor.close()
-        driver.store.close()
 
 
 def test_a_killed_process_is_back_at_once(home, drive):

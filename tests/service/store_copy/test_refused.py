@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -22,52 +21,12 @@ from synergy.errors import Refused
 from synergy.model.box import ObservedProcess
 from synergy.runtime import identity
 from synergy.storage.mongodb import MongoStore
-from synergy.storage.protocol import LogLine, Store
+from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
-from tests.contract.operated import an_answer, an_operation
-from tests.contract.scheduled import a_run, a_schedule, an_event
 from tests.records import COPY, everything
 from tests.service.commands import BOX, NOW, Commands
 from tests.service.scheduler_harness import SchedulerHarness
-from tests.service.store_copy_kit import DAY, ELSEWHERE, HOUR, SOURCE, _stop, copy, refused
-
-
-@pytest.fixture
-def ran(deployed: SchedulerHarness) -> SchedulerHarness:
-    """A deployment that has done something of everything, and is stopped."""
-    for hour in range(3):
-        deployed.write("single_session", f"201505180{hour}", hour + 1, key=f"d{hour}")
-    deployed.settle()
-    deployed.write("single_session", "2015051801", 7, key="late")
-    deployed.write("single_session", "2015052010", 1)
-    deployed.advance(30)  # two periods are started over: their units wait for workers
-    (unit, *_) = deployed.units(HOUR, "2015051800")
-    deployed.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", f"{n}") for n in range(3)])
-    deployed.store.controls.set_trigger(HOUR, "every 60", "me", "so", NOW)
-    deployed.store.boxes.assign(BOX, [HOUR, DAY])
-    deployed.store.boxes.report(BOX, [], NOW - timedelta(hours=1))
-    deployed.store.messages.bury(HOUR, b"\xff", "nobody knows", NOW)
-    deployed.store.schedules.create([a_schedule()], "me")
-    deployed.store.runs.create([a_run()], "me")
-    deployed.store.events.append([an_event()])
-    deployed.store.payloads.put(b"{}")
-    deployed.store.operations.accept(an_operation())
-    deployed.store.answers.begin(an_answer())
-    _stop(deployed.store)
-    return deployed
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Where a new file may be made."""
-    return tmp_path / "copies" / "copy.db"
-
-
-@pytest.fixture
-def mongo(mongodb_url: str) -> Iterator[MongoStore]:
-    """The database that is copied into, opened beside."""
-    with closing(MongoStore.open(mongodb_url)) as store:
-        yield store
+from tests.service.store_copy.kit import ELSEWHERE, HOUR, SOURCE, copy, refused
 
 
 def test_a_store_is_not_copied_into_itself(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -15,21 +15,10 @@ from synergy.queries.timetable import follower as module
 from synergy.queries.timetable.follower import TimetableFollower
 from synergy.storage.sqlite.engine import SqliteStore
 from synergy.timeperiod import Qualifier
-from tests.deployments import DAILY, HOURLY, a_deployment, a_process
-from tests.service.follower_kit import DAY, FIRST, HOUR, Counting, content, following_of, move
+from tests.deployments import HOURLY, a_deployment, a_process
+from tests.service.follower.kit import DAY, FIRST, HOUR, Counting, content, following_of, move
 from tests.service.interleavings import HOURS, Play
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
-
-
-@pytest.fixture
-def system():
-    """A tree of hours and days that begins on 17 May; now is noon of the 18th."""
-    day, hour = a_process(DAY, DAILY), a_process(HOUR, HOURLY)
-    system = SchedulerHarness(
-        a_deployment({"site": [day, hour]}), now=datetime(2015, 5, 18, 12, 0, tzinfo=UTC)
-    )
-    system.store.facts.set(TIMETABLE_START, "2015051700")
-    return system
 
 
 class Look(Play):
