@@ -1,4 +1,4 @@
-"""Somebody who listens to the stream, and what he is told."""
+"""A listener of the stream, and the messages that it is sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 
 from synergy.model.journal import JournalEntry
 
-WAITING = 2000  # messages that may wait for a listener
+MOST_WAITING = 2000  # messages of a listener; one more disconnects it
 
 BEHIND = "behind"
 _FIELDS = (
@@ -22,7 +22,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as it is sent; `noun` and `process` are what listeners choose by."""
+    """A message as bytes; listeners filter by `noun` and `process`."""
 
     noun: str
     process: str
@@ -30,17 +30,17 @@ class Message:
 
 
 class Listener:
-    """Somebody who listens: filled by the thread of the stream, emptied by that of the loop.
+    """The queue of a listener: filled by the stream's thread, emptied by the event loop's thread.
 
-    `since` is the number of the last entry that he saw, None for somebody new.
+    `since` is the number of the last entry that it received, None for a new listener.
     """
 
     def __init__(
         self, wake: Callable[[], object], since: int | None, process: str, nouns: Collection[str]
     ) -> None:
         self._since = since
-        self.is_welcome = False
-        self.told_at = 0.0
+        self.is_welcomed = False
+        self.sent_at = 0.0
         self._wake = wake
         self._process = process
         self._nouns = nouns
@@ -48,33 +48,33 @@ class Listener:
         self.is_over = False
 
     def begins_at(self, present: int) -> int:
-        """The entry after which he is to be told; who is new begins at the present one."""
+        """The entry after which its messages begin: for a new listener the present one."""
         return present if self._since is None else self._since
 
-    def tell(self, message: Message, now: float) -> None:
-        """Adds a message, if he asked for such."""
-        is_of = self._process in ("", message.process)
-        is_such = not self._nouns or message.noun in self._nouns
-        if (is_of and is_such) or message.noun == BEHIND:
+    def offer(self, message: Message, now: float) -> None:
+        """Adds a message that matches the filter; `behind` always does."""
+        has_process = self._process in ("", message.process)
+        has_noun = not self._nouns or message.noun in self._nouns
+        if (has_process and has_noun) or message.noun == BEHIND:
             self.put(message.text, now)
 
     def put(self, text: bytes, now: float) -> None:
-        """Adds what is to be sent, or cuts him off."""
-        if len(self._waiting) >= WAITING:
+        """Adds a text to send; disconnects a listener whose queue is full."""
+        if len(self._waiting) >= MOST_WAITING:
             self.end()
         elif not self.is_over:
             self._waiting.append(text)
-            self.told_at = now
+            self.sent_at = now
             self._wake()
 
     def end(self) -> None:
-        """Tells him that there will be nothing more."""
+        """Ends the listener, and drops what waits for it."""
         self.is_over = True
         self._waiting.clear()
         self._wake()
 
     def take(self) -> bytes:
-        """All that waits."""
+        """All texts that wait, which are removed."""
         taken = []
         with suppress(IndexError):  # the thread of the stream may add, and may clear
             while True:
@@ -83,14 +83,14 @@ class Listener:
 
 
 def message_of(entry: JournalEntry) -> Message:
-    """What an entry of the journal is told as."""
+    """A journal entry as a message."""
     noun = entry.noun
     data = orjson.dumps({name: getattr(entry, name) for name in _FIELDS}, option=orjson.OPT_UTC_Z)
     return Message(noun, entry.process, _text(entry.seq, noun, data))
 
 
 def behind(begin: int, end: int) -> Message:
-    """That what came after `begin` up to `end` is not told: everything is to be read again."""
+    """A message instead of the entries after `begin` up to `end`: clients reload everything."""
     data = orjson.dumps({"from": begin, "to": end})
     return Message(BEHIND, "", _text(end, BEHIND, data))
 

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.mx.stream import AT_ONCE, HEARTBEAT, LISTENERS, Stream
-from synergy.mx.stream_listener import WAITING, Listener
+from synergy.mx.stream import HEARTBEAT_SECONDS, MOST_ENTRIES, MOST_LISTENERS, Stream
+from synergy.mx.stream_listener import MOST_WAITING, Listener
 from synergy.queries.reads import Reads
 from tests.factories import NOW, an_entry
 
@@ -26,7 +26,7 @@ class ManualStream(Stream):
 
 @pytest.fixture
 def stream(world):
-    """A stream that looks when it is told to."""
+    """A stream that reads the journal when the test calls `run_once`."""
     reads = Reads(world.store, world.bus, world.deployment, world.clock)
     return ManualStream(reads, world.clock)
 
@@ -38,7 +38,7 @@ def write(world, *events, process="A", **fields):
 
 
 def a_listener(stream, since=None, process="", nouns=()):
-    """Somebody who listens, and was told where he begins."""
+    """A listener that was welcomed."""
     listener = Listener(lambda: None, since, process, nouns)
     assert stream.join(listener)
     stream.run_once(NOW)
@@ -99,14 +99,14 @@ def test_a_returning_listener_hears_what_it_missed_once(world, stream):
 def test_entries_written_at_the_return_are_heard_once(world, stream):
     a_listener(stream)
     write(world, "job.noop", "job.noop")
-    back = a_listener(stream, since=0)  # the others had not been told of these yet either
+    back = a_listener(stream, since=0)  # the other listener has not received these yet either
     assert ids(back) == [1, 2]
 
 
 def test_a_returning_listener_ahead_of_others_hears_nothing_twice(world, stream):
     staying = a_listener(stream)
     write(world, "job.noop", "job.noop")
-    back = a_listener(stream, since=1)  # another MX told him, or a page that he just read
+    back = a_listener(stream, since=1)  # it knows entry 1 from another MX, or from a page
     assert ids(back) == [2]
     assert ids(staying) == [1, 2]
 
@@ -124,9 +124,9 @@ def test_a_listener_chooses_by_process_and_noun(world, stream):
 
 def test_very_many_entries_become_one_message(world, stream):
     listener = a_listener(stream, nouns=("run",))
-    write(world, *["job.noop"] * AT_ONCE)
+    write(world, *["job.noop"] * MOST_ENTRIES)
     stream.run_once(NOW)
-    write(world, *["job.noop"] * (AT_ONCE + 1))
+    write(world, *["job.noop"] * (MOST_ENTRIES + 1))
     stream.run_once(NOW)
     write(world, "run.noop")
     stream.run_once(NOW)
@@ -145,22 +145,22 @@ def test_a_quiet_stream_has_a_heartbeat(world, stream):
     listener = a_listener(stream, nouns=("box",))
     listener.take()
     write(world, "job.noop")
-    world.clock.advance(HEARTBEAT - 1)
+    world.clock.advance(HEARTBEAT_SECONDS - 1)
     stream.run_once(NOW)
     assert listener.take() == b""
     world.clock.advance(1)
     stream.run_once(NOW)
-    assert listener.take() == b": well\nid: 1\n\n"  # he need not be told of that one any more
+    assert listener.take() == b": well\nid: 1\n\n"  # it continues after entry 1
 
 
 def test_a_slow_listener_is_disconnected(world, stream):
     slow, quick = a_listener(stream), a_listener(stream)
-    told = 0
+    received = 0
     while not slow.is_over:
-        write(world, *["job.noop"] * AT_ONCE)
+        write(world, *["job.noop"] * MOST_ENTRIES)
         stream.run_once(NOW)
-        told += len(ids(quick))
-        assert told <= WAITING + AT_ONCE
+        received += len(ids(quick))
+        assert received <= MOST_WAITING + MOST_ENTRIES
     assert slow.take() == b""
     assert stream.listeners == 1
     write(world, "job.noop")
@@ -169,7 +169,7 @@ def test_a_slow_listener_is_disconnected(world, stream):
 
 
 def test_the_number_of_listeners_is_limited(world, stream):
-    for _ in range(LISTENERS):
+    for _ in range(MOST_LISTENERS):
         assert stream.join(Listener(lambda: None, None, "", ()))
     assert not stream.join(Listener(lambda: None, None, "", ()))
 
@@ -186,7 +186,7 @@ def test_listeners_survive_an_outage_of_the_store(world, stream, monkeypatch):
         stream.run_once(NOW)
         stream.run_once(NOW)
         assert listener.take() == b": the store does not answer\n\n"
-        world.clock.advance(HEARTBEAT)
+        world.clock.advance(HEARTBEAT_SECONDS)
         stream.run_once(NOW)
         assert listener.take().startswith(b": well")
     write(world, "job.noop")
@@ -203,16 +203,16 @@ def test_a_failed_welcome_delays_entries_and_loses_none(world, stream, monkeypat
     since = type(world.store.journal).since
 
     def breaks(journal, seq, *rest):
-        if seq == 0:  # what he missed who came back
+        if seq == 0:  # the read of what the returning listener missed
             raise StorageUnavailable("away")
         return since(journal, seq, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(type(world.store.journal), "since", breaks)
         stream.run_once(NOW)
-        world.clock.advance(HEARTBEAT)
+        world.clock.advance(HEARTBEAT_SECONDS)
         stream.run_once(NOW)
-    assert b"id: " not in back.take()  # it would be where he goes on the next time
+    assert b"id: " not in back.take()  # the id from which it would continue the next time
     stream.run_once(NOW)
     assert ids(staying) == [3]
     assert ids(back) == [1, 2, 3]

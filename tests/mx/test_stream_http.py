@@ -16,7 +16,7 @@ from synergy.mx.protection import timeouts
 from synergy.mx.protection.head_method import HeadMethod
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.services import Services
-from synergy.mx.stream import LISTENERS
+from synergy.mx.stream import MOST_LISTENERS
 from synergy.mx.stream_listener import Listener
 from tests.factories import an_entry
 from tests.mx.test_security_server import LIMIT, place, running
@@ -121,7 +121,7 @@ def test_over_http_the_end_of_mx_ends_the_answer_at_once(world):
 
 def test_over_http_a_listener_too_many_is_refused(world):
     app, stream = of(world)
-    for _ in range(LISTENERS):
+    for _ in range(MOST_LISTENERS):
         stream.join(Listener(lambda: None, None, "", ()))
 
     async def visit():
