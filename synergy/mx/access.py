@@ -1,4 +1,4 @@
-"""The sender of a request and its role: the argument by which each handler says what it needs.
+"""The sender of a request, and the handler argument that requires its role.
 
 The sender was authenticated before routing (`protection.auth_middleware`) and is in the request's
 state.
@@ -36,14 +36,14 @@ class Person:
     """The authenticated sender of a request.
 
     `name` is "" for local access without login. `csrf` is the token that pages of the session send
-    back; "" without a session, which needs none.
+    back; "" without a session, because other requests need none.
     """
 
     name: str
     role: Role
     csrf: str = ""
 
-    def asks(self, reason: str = "") -> Actor:
+    def actor(self, reason: str = "") -> Actor:
         """The actor of a change, with its reason, for the journal."""
         return Actor(f"{self.name or LOCAL} (mx)", reason)
 
@@ -54,12 +54,12 @@ def person_of(request: HTTPConnection) -> Person | None:
 
 
 def is_still_authenticated(request: HTTPConnection) -> bool:
-    """Whether the sender would be authenticated again; for responses that take long."""
+    """Whether the sender's credentials are still valid; for responses that take long."""
     check = cast("Callable[[], bool] | None", getattr(request.state, "is_still", None))
     return check is None or check()
 
 
-def _needs(role: Role) -> Callable[[HTTPConnection], Awaitable[Person]]:
+def _requires(role: Role) -> Callable[[HTTPConnection], Awaitable[Person]]:
     async def check(request: HTTPConnection) -> Person:
         person = person_of(request)
         if person is None:
@@ -71,8 +71,8 @@ def _needs(role: Role) -> Callable[[HTTPConnection], Awaitable[Person]]:
     return check
 
 
-Viewer = Annotated[Person, Depends(_needs(Role.VIEWER))]
-Operator = Annotated[Person, Depends(_needs(Role.OPERATOR))]
-Admin = Annotated[Person, Depends(_needs(Role.ADMIN))]
-EventPublisher = Annotated[Person, Depends(_needs(Role.EVENTS))]
+Viewer = Annotated[Person, Depends(_requires(Role.VIEWER))]
+Operator = Annotated[Person, Depends(_requires(Role.OPERATOR))]
+Admin = Annotated[Person, Depends(_requires(Role.ADMIN))]
+EventPublisher = Annotated[Person, Depends(_requires(Role.EVENTS))]
 """A sender that may publish events."""

@@ -52,7 +52,7 @@ def create_app(services: Services, authenticator: Authenticator | None = None) -
         redoc_url=None,
         redirect_slashes=False,
         routes=_routes(),
-        lifespan=_life,
+        lifespan=_lifespan,
         middleware=_middleware(services, authenticator, shutdown),
     )
     app.state.services = services
@@ -69,7 +69,7 @@ def _routes() -> list[BaseRoute]:
     """All routes.
 
     FastAPI analyses a route at its first request, which takes a hundred times as long as most
-    responses: that is done once for all applications of a process.
+    responses. All applications of a process share the result.
     """
     router = APIRouter()
     for each in API:
@@ -96,16 +96,16 @@ def _middleware(
         Middleware(AuthMiddleware, authenticator=authenticator),
         Middleware(CsrfProtection),
         Middleware(BodyLimit),
-        Middleware(Idempotency, answering=services.answering, clock=services.clock),
+        Middleware(Idempotency, kept_answers=services.kept_answers, clock=services.clock),
     ]
 
 
 @asynccontextmanager
-async def _life(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
     services: Services = app.state.services
     operations = OperationRunner(services)
-    operations.start()  # the others start with the first request that needs them
+    operations.start()  # the other services start with the first request that needs them
     running = (services.stream, services.audits, operations)
     try:
         yield

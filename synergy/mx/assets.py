@@ -2,8 +2,8 @@
 
 Their addresses contain a version (`/static/@1f2e3d/app.js`), so that browsers cache them for good;
 imports of scripts are relative, so they have the same version. Without a version browsers
-revalidate them by ETag. They are few and small, and a page loads thirty of them: they are kept in
-memory, and compressed once.
+revalidate them by ETag. They are few and small, and a page loads thirty of them, so they are kept
+in memory and compressed once.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import hashlib
 import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from synergy.mx.protection.headers import FOREVER
+from synergy.mx.conditional import is_current
 
 FOLDER = Path(__file__).resolve().parent / "static"
-_PLACE = "/static/"
+FOREVER: Final = "public, max-age=31536000, immutable"
+_PATH = "/static/"
 _LEVEL = 9  # of compression
 
 
@@ -56,35 +58,32 @@ def _version() -> str:
 
 
 VERSION = _version()
-ADDRESS = f"{_PLACE}{VERSION}"  # of the current files
+ADDRESS = f"{_PATH}{VERSION}"  # of the current files
 
 
 class Assets:
     """Serves the files, with or without a version in the path.
 
-    For another version the current file is served, not cached: a page may be older than the
+    For another version the current file is served and not cached: the page may be older than this
     process.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        asked = scope["path"].removeprefix(_PLACE)
-        version, _, rest = asked.partition("/")
-        file = _FILES.get(rest if version.startswith("@") else asked)
+        path = scope["path"].removeprefix(_PATH)
+        version, _, rest = path.partition("/")
+        file = _FILES.get(rest if version.startswith("@") else path)
         if request.method not in ("GET", "HEAD"):
             raise HTTPException(405)
         if file is None:
             raise HTTPException(404)
-        answer = _answer(file, request)
-        if version == VERSION:
-            answer.headers["Cache-Control"] = FOREVER
-        await answer(scope, receive, send)
+        response = _response(file, request, FOREVER if version == VERSION else "no-cache")
+        await response(scope, receive, send)
 
 
-def _answer(file: _File, request: Request) -> Response:
-    headers = {"ETag": file.etag, "Vary": "Accept-Encoding"}
-    known = [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]
-    if file.etag in known:
+def _response(file: _File, request: Request, cache_control: str) -> Response:
+    headers = {"ETag": file.etag, "Vary": "Accept-Encoding", "Cache-Control": cache_control}
+    if is_current(request.headers.get("if-none-match"), file.etag):
         return Response(status_code=304, headers=headers)
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(file.plain, headers=headers, media_type=file.media_type)

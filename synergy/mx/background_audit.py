@@ -1,9 +1,9 @@
-"""The audit that MX makes in the background, and remembers until the next one.
+"""Audits that MX makes in the background; the newest result is kept.
 
-An audit reads much where there is much. At most one is under way at a time. A new one begins
-when the result is asked for and is older than `EVERY`, and than `PAUSE` times as long as the last
-one took. A result with unexplained periods is replaced after `SOON`: data that was just written
-is often on its way.
+An audit of a large timetable takes long, so at most one runs at a time. A request for the result
+starts a new one if the last ended more than `EVERY` seconds ago, and more than `PAUSE` times its
+own duration. After a result with unexplained periods `SOON` replaces `EVERY`, because data that was
+just written is often still in processing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from synergy.queries.timetable.last_audit import EVERY, PAUSE, SOON
 from synergy.runtime.service import RetryRule, Service
 
 FAILED = "audit.failed"
-BROKEN_OFF = "it was broken off"
+INTERRUPTED = "it was interrupted"
 RULE = RetryRule(waiting=FAILED, failing=FAILED)
 
 Progress = Callable[[int, int], None]
@@ -31,16 +31,16 @@ log = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """Ends an audit whose result is not wanted any more."""
+    """Ends an audit when the service stops."""
 
 
 class BackgroundAudit(Service):
-    """Audits made by `make`, one at a time; for several threads.
+    """Runs audits with `make`, one at a time; may be used by several threads.
 
-    `keep` is given each result, its time, and how many seconds it took.
+    `keep` receives each result, its time, and its duration in seconds.
     """
 
-    stop_timeout_seconds = 2.0  # until the audit under way notices
+    stop_timeout_seconds = 2.0  # until a running audit ends
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class BackgroundAudit(Service):
         self._ended_at: float | None = None
 
     def standing(self) -> AuditStanding:
-        """The present standing; begins a new audit if the newest result is old, or missing."""
+        """The current standing; starts a new audit if the newest result is old or missing."""
         if self._is_due():
             self.begin()
         return self._standing
 
     def begin(self) -> AuditStanding:
-        """Begins an audit, unless one is under way or the service was stopped."""
+        """Starts an audit, unless one is running or the service was stopped."""
         with self._lock:
             if not (self._standing.is_running or self._stop.is_set):
                 self._standing = AuditStanding(True, 0, 0, "", self._standing.result)
@@ -72,36 +72,36 @@ class BackgroundAudit(Service):
             return self._standing
 
     def run_once(self, now: datetime) -> None:
-        """Makes an audit and remembers it."""
+        """Makes an audit and keeps its result."""
         began, failure, result = self._clock.monotonic(), "", self._standing.result
         try:
             audit = self._make(self._progress)
             result = AuditResult(self._clock.now(), self._clock.monotonic() - began, audit)
             self._keep(audit, result.at, result.took)
         except _Stopped:
-            failure = BROKEN_OFF
-        except StorageUnavailable as error:  # which may name a place: that is for the log
+            failure = INTERRUPTED
+        except StorageUnavailable as error:  # its text may name a path: only for the log
             log.warning("%s", error, extra={"event": FAILED})
             failure = "the store does not answer"
         except SynergyError as error:
             failure = str(error)
         except Exception:
             log.exception("The audit failed", extra={"event": FAILED})
-            failure = "something went wrong; the log of MX says what"
+            failure = "unexpected error; see the MX log"
         self._ended_at = self._clock.monotonic()
         self._standing = AuditStanding(False, 0, 0, failure, result)
         self._ended.set()
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Breaks off the audit under way; none is begun any more."""
+        """Interrupts the running audit; no other starts afterwards."""
         has_ended = super().stop(timeout)
         with self._lock:
-            if has_ended and self._standing.is_running:  # it was asked for, and never began
-                self._standing = AuditStanding(False, 0, 0, BROKEN_OFF, self._standing.result)
+            if has_ended and self._standing.is_running:  # it was requested and never began
+                self._standing = AuditStanding(False, 0, 0, INTERRUPTED, self._standing.result)
         return has_ended
 
     def wait_for_result(self, seconds: float) -> bool:
-        """Waits for the audit under way; whether none is any more."""
+        """Waits for the running audit; returns whether none is running."""
         if self._standing.is_running:
             self._ended.wait(seconds)
         return not self._standing.is_running

@@ -16,14 +16,14 @@ TIMEPERIOD = r"^[0-9]{10}$"
 _MONTH, _DAY, _HOUR = "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3])"
 _YEAR = "(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])"
 SPELLED: dict[str, Any] = {"pattern": f"^{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))$"}
-"""The OpenAPI pattern of a timeperiod; its parser has the better messages."""
+"""The exact OpenAPI pattern of a timeperiod; requests are parsed, which gives better messages."""
 
 MOST = 1000  # items of a page; the default for lists that are short by nature
 Limit = Annotated[int, Query(ge=1, le=MOST, description="how many at most")]
 
 
 def _cursor(**schema: str) -> Any:
-    """A cursor; `schema` is for OpenAPI alone, since the parser has the better messages."""
+    """A cursor; `schema` is for OpenAPI only: cursors are parsed, which gives better messages."""
     return Query(
         max_length=512,
         description="`next` of the previous page; none for the first",
@@ -64,7 +64,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 def page_of(items: Sequence[object], limit: int, cursor: str | None) -> dict[str, Any]:
-    """A page of a list that is in memory; the cursor is the index where the next page begins.
+    """A page of a list that is in memory; the cursor is the index of its first item.
 
     Raises InvalidValue for an invalid cursor.
     """
@@ -78,7 +78,7 @@ def _whole(value: object) -> object:
 
 
 WHOLE = BeforeValidator(_whole)
-"""Accepts whole numbers as JSON has them, such as 3.0; has to follow the bounds of a field."""
+"""Accepts whole numbers written as in JSON, such as 3.0; must follow the bounds of a field."""
 
 
 class Body(BaseModel):
@@ -95,9 +95,9 @@ class Asked(Body):
 
 
 class Touched(BaseModel, Generic[Item]):
-    """What an action changed, or with `dry_run` would change.
+    """The things that an action changed, or with `dry_run` would change.
 
-    `count` is the total; a long `touched` lists only the first.
+    `count` is the total; a long list `touched` holds only the first.
     """
 
     dry_run: bool

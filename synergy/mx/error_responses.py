@@ -1,4 +1,4 @@
-"""Responses to errors: problem+json for programs, a page for browsers, never a traceback."""
+"""Responses to errors: problem+json for programs, a page for browsers; no traceback."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ErrorMiddleware(HttpMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun = False
 
-        async def watched(message: Message) -> None:
+        async def noting(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, receive, noting)
         except Exception as error:  # noqa: BLE001 - the boundary of a request
             response = await anyio.to_thread.run_sync(response_to, Request(scope), error)
             if not has_begun:
@@ -112,7 +112,7 @@ def _login_for(path: str, query: str) -> str:
 
 
 def _wrong_method(request: Request) -> Response:
-    """405 with all methods that the path allows; starlette names those of one route."""
+    """405 with all methods that the path allows; Starlette would name those of one route only."""
     contexts = iter_route_contexts(request.app.routes)
     allowed = {
         method

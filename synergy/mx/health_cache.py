@@ -13,7 +13,7 @@ FRESH_SECONDS = 5.0
 class HealthCache:
     """The health of the deployment a moment ago; may be used by several threads.
 
-    A page costs no check, and a check that hangs delays one page instead of all.
+    Most pages cost no check, and a check that hangs delays one page instead of all.
     """
 
     def __init__(self, health: Health, clock: Clock) -> None:

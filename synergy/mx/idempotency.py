@@ -1,13 +1,13 @@
 """Idempotency keys: requests with the same `Idempotency-Key` are carried out once.
 
-The response to a POST of the API with this header is kept for 24 hours by person and key, and
-returned again for the same request (method, path, query, body, role). Another request with the key
-is refused with 422; the same one, while the first is still running, with 409 and `Retry-After`.
-Server errors, and responses about the form of a request (credentials, size, type), are not kept:
-the key is free again.
+The response to a POST of the API with this header is kept by person and key, as long as the setting
+`retention` says for `answers` (24 hours by default). The same request (method, path, query, body,
+role) gets it again. Another request with the key is refused with 422; the same one, while the first
+is still running, with 409 and `Retry-After`. Server errors, and responses about the form of a
+request (credentials, size, type), are not kept: the key is free again.
 
-If MX dies between acting and keeping the response, the request is carried out again when it is
-repeated. The journal shows both, and actions do only what is still to be done.
+If MX dies after the action and before it has kept the response, a repeated request is carried out
+again. The journal shows both, and an action does only what is still to be done.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 LONGEST_KEY: Final = 255
 LONGEST_BODY: Final = 1 << 20  # bytes of a body that is kept
-RETRY_AFTER: Final = "1"  # seconds after which the first request has probably been answered
+RETRY_SECONDS: Final = "1"  # after which the first request has probably ended
 NOT_KEPT: Final = frozenset([401, 403, 408, 413, 415, 429])
 HEADERS: Final = ("content-type", "location")  # that are kept
 
 
 class Idempotency(HttpMiddleware):
-    """Keeps responses, and returns them again. Comes after authentication."""
+    """Keeps responses and repeats them; must come after authentication."""
 
-    def __init__(self, app: ASGIApp, answering: KeptAnswers, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, kept_answers: KeptAnswers, clock: Clock) -> None:
         super().__init__(app)
-        self._answering = answering
+        self._kept = kept_answers
         self._clock = clock
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,18 +63,18 @@ class Idempotency(HttpMiddleware):
             self._begin, person.name, key, _fingerprint(scope, body, person.role)
         )
         if is_ours:
-            await self._act(found, scope, _again(body, receive), send)
+            await self._act(found, scope, _replayed(body, receive), send)
         else:
             await _kept(found)(scope, receive, send)
 
     def _begin(self, person: str, key: str, fingerprint: str) -> tuple[Answer, bool]:
         try:
-            return self._answering.begin(person, key, fingerprint, self._clock.now())
+            return self._kept.begin(person, key, fingerprint, self._clock.now())
         except UnderWay as error:
-            raise HTTPException(409, str(error), {"Retry-After": RETRY_AFTER}) from error
+            raise HTTPException(409, str(error), {"Retry-After": RETRY_SECONDS}) from error
 
     async def _act(self, begun: Answer, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keeps the response before sending it: a client that has it never causes a second run."""
+        """Keeps the response, then sends it: a client that received it causes no second action."""
         messages: list[Message] = []
 
         async def collected(message: Message) -> None:
@@ -83,7 +83,7 @@ class Idempotency(HttpMiddleware):
         try:
             await self.app(scope, receive, collected)
         except Exception:
-            await run_in_threadpool(self._answering.drop, begun)
+            await run_in_threadpool(self._kept.drop, begun)
             raise
         await run_in_threadpool(self._keep, begun, messages)
         for message in messages:
@@ -92,11 +92,11 @@ class Idempotency(HttpMiddleware):
     def _keep(self, begun: Answer, messages: Sequence[Message]) -> None:
         status, headers = messages[0]["status"], Headers(raw=messages[0]["headers"])
         if status >= 500 or status in NOT_KEPT:
-            self._answering.drop(begun)
+            self._kept.drop(begun)
             return
         kept = {name: headers[name] for name in HEADERS if name in headers}
         body = b"".join(message.get("body", b"") for message in messages[1:])
-        self._answering.keep(begun, status, kept, body if len(body) <= LONGEST_BODY else None)
+        self._kept.keep(begun, status, kept, body if len(body) <= LONGEST_BODY else None)
 
 
 def describe(operation: dict[str, Any]) -> None:
@@ -105,7 +105,8 @@ def describe(operation: dict[str, Any]) -> None:
         "name": HEADER,
         "in": "header",
         "description": "a key of your choice: the same request with the same key is carried out "
-        "once, and gets the same response for 24 hours",
+        "once, and gets the same response while that is kept (the setting `retention`; by default "
+        "24 hours)",
         "schema": {
             "type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$",
         },
@@ -138,7 +139,7 @@ def _checked(keys: Sequence[str]) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, which is limited already; None if the client disconnects."""
+    """The whole body, whose size is limited already; None if the client disconnects."""
     parts = []
     while True:
         message = await receive()
@@ -149,39 +150,38 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(parts)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Receives a body again that was received before, then whatever follows it."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that repeats a body that was received already, then continues."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def given() -> Message:
+    async def replayed() -> Message:
         return pending.pop() if pending else await receive()
 
-    return given
+    return replayed
 
 
 def _fingerprint(scope: Scope, body: bytes, role: Role) -> str:
-    """A hash of a request; lengths keep its parts from running into one another."""
+    """A hash of a request; the length before each part keeps parts apart."""
     path = str(scope["path"]).encode()
-    found = hashlib.blake2b(digest_size=16)
-    asked = (scope["method"].encode(), path, scope["query_string"], body)
-    for part in (*asked, role.value.encode()):
-        found.update(len(part).to_bytes(8, "big") + part)
-    return found.hexdigest()
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (scope["method"].encode(), path, scope["query_string"], body, role.value.encode()):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
 
 
 def _kept(answer: Answer) -> Response:
-    """The response that was kept."""
+    """A kept answer as a response."""
     assert answer.status is not None
     if answer.body is None:
         phrase = HTTPStatus(answer.status).phrase
-        again = problem(
+        response = problem(
             answer.status,
-            f"this request was answered before ({answer.status} {phrase}), but the response was "
+            f"this request was answered before with {answer.status} {phrase}, but the response was "
             "too long to keep: check the current state",
         )
         if "location" in answer.headers:
-            again.headers["location"] = answer.headers["location"]
+            response.headers["location"] = answer.headers["location"]
     else:
-        again = Response(answer.body, answer.status, dict(answer.headers))
-    again.headers[REPLAYED] = "true"
-    return again
+        response = Response(answer.body, answer.status, dict(answer.headers))
+    response.headers[REPLAYED] = "true"
+    return response

@@ -16,5 +16,5 @@ class HttpMiddleware:
         await handle(scope, receive, send)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request, or has the application answer it."""
+        """Responds to a request, or passes it to `self.app`."""
         raise NotImplementedError

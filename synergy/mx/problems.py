@@ -1,7 +1,6 @@
 """Error responses as problem+json (RFC 9457).
 
-`detail` is written for the person who has to act on it. It names no path, no secret and no
-internals.
+`detail` says what to do. It names no path, no secret and no internals.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from synergy.errors import (
 from synergy.runtime.masking import mask
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER = "5"  # seconds
+RETRY_SECONDS = "5"  # of Retry-After
 LONGEST = 1000  # characters of a text
 SEARCHED = 4 * LONGEST  # characters of a text that are searched for secrets
-URL = 1400  # characters of one up to the end of its password, as `mask` knows them
-MOST = 50  # mistakes that are listed
+LONGEST_URL = 1400  # characters up to the end of its password, as `mask` finds them
+MISTAKES = 50  # that are listed
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class Mistake(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong, and what helps."""
+    """A problem: `detail` says what is wrong and what to do, `errors` lists single mistakes."""
 
     type: str = "about:blank"
     title: str
@@ -92,7 +91,7 @@ _UNAVAILABLE = {
 
 
 def problem(status: int, detail: str, errors: Sequence[Mistake] = ()) -> Response:
-    """A response that says what is wrong."""
+    """A response with a problem."""
     return response(_problem(status, detail, errors))
 
 
@@ -107,7 +106,7 @@ def headers(status: int) -> dict[str, str]:
         case 401:
             return {"WWW-Authenticate": "Bearer"}
         case 503:
-            return {"Retry-After": RETRY_AFTER}
+            return {"Retry-After": RETRY_SECONDS}
     return {}
 
 
@@ -140,7 +139,9 @@ def problem_of(error: Exception) -> Problem:
 
 def _problem(status: int, detail: str, errors: Sequence[Mistake] = ()) -> Problem:
     title = HTTPStatus(status).phrase
-    return Problem(title=title, status=status, detail=_shown(detail), errors=list(errors[:MOST]))
+    return Problem(
+        title=title, status=status, detail=_shown(detail), errors=list(errors[:MISTAKES])
+    )
 
 
 def _mistake(where: str, detail: str) -> Mistake:
@@ -148,10 +149,10 @@ def _mistake(where: str, detail: str) -> Mistake:
 
 
 def _shown(text: str) -> str:
-    """Text without secrets, and bounded: it may quote anything that was sent."""
+    """The text without secrets and of bounded length; it may quote the request."""
     shown = mask(text[:SEARCHED])
     if len(text) > SEARCHED:
-        shown = shown[:-URL]  # a URL whose password ends behind what was searched
+        shown = shown[:-LONGEST_URL]  # it may end within a URL, before the end of its password
     shown = shown.encode(errors="replace").decode()
     is_whole = len(text) <= SEARCHED and len(shown) <= LONGEST
     return shown if is_whole else f"{shown[:LONGEST]} ..."
@@ -179,7 +180,7 @@ def _where(mistake: str) -> str:
 
 def _invalid(error: RequestValidationError) -> Problem:
     found = error.errors()
-    mistakes = [_mistake(_place(each), each["msg"]) for each in found[:MOST]]
+    mistakes = [_mistake(_place(each), each["msg"]) for each in found[:MISTAKES]]
     if any(each["type"] == "json_invalid" for each in found):
         return _problem(400, "the body is not JSON", mistakes)
     detail = "; ".join(f"{each.where}: {each.detail}" for each in mistakes)
@@ -187,7 +188,7 @@ def _invalid(error: RequestValidationError) -> Problem:
 
 
 def _place(error: dict[str, Any]) -> str:
-    """The place of a mistake, without the class where a body may be one of several."""
+    """The place of a mistake; without the class of a body that may be of several classes."""
     where = [str(part) for part in error["loc"]]
     is_of_class = len(where) > 1 and _CLASS.fullmatch(where[1]) is not None
     if is_of_class and not (error["type"] == "extra_forbidden" and len(where) == 2):

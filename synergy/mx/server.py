@@ -21,9 +21,9 @@ from synergy.mx.protection.timeouts import ConnectionTimeouts
 from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
 
-GRACE_SECONDS = 3  # for requests under way when the process stops
-CONNECTIONS = 500  # at once; more are answered 503
-HEAD = 32 * 1024  # bytes of the head of a request that are buffered
+GRACE_SECONDS = 3  # for running requests when the process stops
+MOST_CONNECTIONS = 500  # at once; further ones get 503
+HEAD_BYTES = 32 * 1024  # of the head of a request that are buffered
 PROXIES = ["127.0.0.1", "::1"]  # addresses whose X-Forwarded-For is trusted
 
 
@@ -38,8 +38,8 @@ class _Server(uvicorn.Server):
 class MX(Daemon):
     """The REST API and the pages of a deployment.
 
-    Making it takes the port, so that the process is ready only once it can be reached. Raises
-    Refused if no user could log in, or if everybody could.
+    The constructor binds the port, so that the process counts as ready only once it is reachable.
+    It raises Refused if no user could log in, or if other machines could connect without login.
     """
 
     def __init__(self, workplace: Workplace) -> None:
@@ -86,9 +86,9 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         forwarded_allow_ips=PROXIES,
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        h11_max_incomplete_event_size=HEAD,
+        h11_max_incomplete_event_size=HEAD_BYTES,
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )

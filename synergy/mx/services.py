@@ -1,6 +1,6 @@
 """The services that handlers of MX use: queries, commands, logs.
 
-MX reads the store, not the memory of a scheduler, so any number of MX may run, or none.
+MX reads the store, not the memory of a scheduler, so any number of MX processes may run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from synergy.runtime.workplace import Workplace
 class Services:
     """Queries and commands of an open deployment; may be used by several threads.
 
-    `home` is the folder with the logs of this box.
+    `home` is the folder with the logs of `box`, the box of this MX.
     """
 
     reads: Reads
@@ -53,7 +53,7 @@ class Services:
     timetable_commands: TimetableCommands
     unit_commands: UnitCommands
     operations: Operations
-    answering: KeptAnswers
+    kept_answers: KeptAnswers
     maintenance: Maintenance
     health: Health
     activity: Activity
@@ -92,7 +92,7 @@ class Services:
             timetable_commands=TimetableCommands(store, bus, deployment),
             unit_commands=UnitCommands(store, bus, deployment),
             operations=Operations(store, bulk, clock, place.owner, place.retention.operations),
-            answering=KeptAnswers(store, place.owner, place.retention.answers),
+            kept_answers=KeptAnswers(store, place.owner, place.retention.answers),
             maintenance=Maintenance(store, bus, deployment),
             health=Health(store, bus, deployment, clock),
             activity=activity,
@@ -110,7 +110,7 @@ class Services:
         )
 
     def verdict(self) -> Verdict:
-        """Whether all is well; an audit that is due begins in the background."""
+        """The verdict on the deployment; an audit that is due begins in the background."""
         return self.reads.verdict(is_auditing=self.audits.standing().is_running)
 
     @property

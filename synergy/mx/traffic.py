@@ -12,8 +12,8 @@ from synergy.mx.middleware import HttpMiddleware
 from synergy.queries.metrics.families import NAMESPACE
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-GONE = "0"  # the status if the client left before the response
+BOUNDS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+DISCONNECTED = "0"  # the status if the client left before the response
 
 
 class Traffic:
@@ -21,15 +21,19 @@ class Traffic:
 
     def __init__(self, registry: CollectorRegistry, listeners: Callable[[], int]) -> None:
         self._requests = Counter(
-            "mx_requests_total", "Requests that were answered.",
+            "mx_requests_total", "Requests by the status of their response.",
             ["method", "status"], NAMESPACE, registry=registry,
         )  # fmt: skip
         self._durations = Histogram(
-            "mx_request_duration_seconds", "From a request to the beginning of its answer.",
-            ["method"], NAMESPACE, buckets=BOUNDS, registry=registry,
+            "mx_request_duration_seconds", "Time from a request to the start of its response.",
+            ["method"], NAMESPACE, buckets=BOUNDS_SECONDS, registry=registry,
         )  # fmt: skip
         self._listeners = Gauge(
-            "mx_stream_listeners", "Who follows the stream.", (), NAMESPACE, registry=registry
+            "mx_stream_listeners",
+            "Clients that are connected to the event stream.",
+            (),
+            NAMESPACE,
+            registry=registry,
         )
         self._listeners.set_function(listeners)
 
@@ -65,4 +69,4 @@ class RequestMetrics(HttpMiddleware):
         try:
             await self.app(scope, receive, counted)
         finally:
-            count(GONE)
+            count(DISCONNECTED)

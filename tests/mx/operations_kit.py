@@ -35,7 +35,7 @@ DONE, FAILED, RUNNING = OperationState.DONE, OperationState.FAILED, OperationSta
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of 10 jobs; a runner that is not woken comes too late."""
     monkeypatch.setattr(bulk, "STEP", 10)
-    monkeypatch.setattr(operation_runner, "LOOK", 3600.0)
+    monkeypatch.setattr(operation_runner, "POLL_SECONDS", 3600.0)
 
 
 @pytest.fixture(params=["sqlite", "mongomock"])

@@ -124,7 +124,7 @@ def test_stopping_breaks_the_audit_off(maker, audits):
     audits.begin()
     assert maker.asked.acquire(timeout=10)
     audits.stop()
-    assert (maker.made, audits.standing().failure) == (0, "it was broken off")
+    assert (maker.made, audits.standing().failure) == (0, "it was interrupted")
     assert not audits.begin().is_running
 
 

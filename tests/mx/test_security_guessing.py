@@ -8,7 +8,14 @@ import pytest
 
 from synergy.clock import SteppedClock
 from synergy.mx.accounts import passwords
-from synergy.mx.accounts.throttle import FORGOTTEN, FREE, LONGEST, LONGEST_NAME, MOST, Throttle
+from synergy.mx.accounts.throttle import (
+    ADDRESS_SECONDS,
+    FORGOTTEN_SECONDS,
+    FREE,
+    MOST,
+    NAME_SECONDS,
+    Throttle,
+)
 from synergy.mx.app import THREADS
 from tests.factories import NOW
 from tests.mx.house import ELSEWHERE, QUICK, csrf_of, log_in
@@ -36,7 +43,7 @@ def test_each_failure_doubles_the_wait(house):
 def test_a_name_under_attack_waits_a_minute_at_most(house):
     for number in range(40):
         log_in(house.client((f"203.0.113.{number}", 1)), "vera", NEW)
-        house.world.clock.advance(LONGEST_NAME)
+        house.world.clock.advance(NAME_SECONDS)
     assert log_in(house.client(), "vera").status_code == 303
 
 
@@ -72,7 +79,7 @@ def test_waiting_attempts_do_not_push_out_failures():
 def attacked(house):
     """Strangers of many addresses try one name, each as soon as it is let."""
     for number in range(FREE + 10):
-        house.world.clock.advance(LONGEST_NAME if number >= FREE else 0)
+        house.world.clock.advance(NAME_SECONDS if number >= FREE else 0)
         assert log_in(house.client((f"203.0.113.{number}", 1)), "ada", NEW).status_code == 401
 
 
@@ -159,7 +166,7 @@ def test_waiting_doubles_and_ends(monkeypatch):
         waits.append(throttle.attempt("otto", "203.0.113.9"))
         clock.advance(waits[-1])
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900, 900]
-    assert max(waits) == LONGEST > LONGEST_NAME
+    assert max(waits) == ADDRESS_SECONDS > NAME_SECONDS
 
 
 def test_failures_are_forgotten():
@@ -167,7 +174,7 @@ def test_failures_are_forgotten():
     throttle = Throttle(clock)
     for _ in range(FREE):
         throttle.attempt("otto", "203.0.113.9")
-    clock.advance(FORGOTTEN + 1)
+    clock.advance(FORGOTTEN_SECONDS + 1)
     assert [throttle.attempt("otto", "203.0.113.9") for _ in range(FREE)] == [0] * FREE
 
 

@@ -108,7 +108,7 @@ def test_mx_does_not_start_without_a_user_who_can_log_in(place, tmp_path, text):
     if text is not None:
         file.touch(0o600)
         file.write_text(text)
-    with pytest.raises(Refused, match=r"nobody could log in: .*launch\.py user add"):
+    with pytest.raises(Refused, match=r"no user could log in: .*launch\.py user add"):
         MX(replace(place, mx_users_file=file))
 
 

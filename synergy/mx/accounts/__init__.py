@@ -1,4 +1,4 @@
 """Accounts: users, roles, passwords, tokens and sessions, and the authentication of a request.
 
-What guards MX against hostile requests, whoever sends them, is in `protection`.
+The protection against hostile requests, with or without an account, is in `protection`.
 """

@@ -37,7 +37,7 @@ class Accounts:
         """Raises Refused if no user could log in."""
         if not self._file.users.people:
             raise Refused(
-                f"nobody could log in: {self._file.path} has no users; "
+                f"no user could log in: {self._file.path} has no users; "
                 "add the first with launch.py user add NAME --role admin"
             )
         self._sessions.check()
@@ -66,7 +66,7 @@ class Accounts:
         return None if user is None else Person(user.name, user.role, csrf_of(secret))
 
     def is_password(self, name: str, password: str) -> bool:
-        """Whether a user has this password; takes as long for a name that no user has."""
+        """Whether a user has this password; takes equally long for unknown names."""
         user = self.users.people.get(name)
         return passwords.is_correct(password, None if user is None else user.password)
 
@@ -90,7 +90,7 @@ class Accounts:
             return self._sessions.open(self._file.users.user(name), self.now)
 
     def end_session(self, secret: str) -> None:
-        """Ends a session; there need not be one."""
+        """Ends a session, if it exists."""
         with _unavailable():
             self._sessions.end(secret)
 

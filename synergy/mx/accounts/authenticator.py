@@ -22,7 +22,7 @@ OPEN = frozenset({"/api/openapi.json", *_MONITORING, *(f"/api/v1{path}" for path
 class Authenticator:
     """Authenticates requests. `names` are the host names of MX.
 
-    Without accounts, requests from this machine have the role admin, and others none.
+    Without accounts, requests from this machine have the role admin; others are unauthenticated.
     """
 
     accounts: Accounts | None = None

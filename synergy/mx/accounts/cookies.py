@@ -1,4 +1,4 @@
-"""Cookies of MX: scripts cannot read them, other sites cannot have them sent."""
+"""Cookies of MX: scripts cannot read them, and requests of other sites do not send them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def read(request: HTTPConnection, name: str) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def put(request: HTTPConnection, answer: Response, name: str, value: str, seconds: int) -> None:
-    """Sets a cookie for so many seconds; 0 deletes it."""
-    answer.set_cookie(
+def put(request: HTTPConnection, response: Response, name: str, value: str, seconds: int) -> None:
+    """Sets a cookie that lasts `seconds`; 0 deletes it."""
+    response.set_cookie(
         _full_name(request, name),
         value,
         max_age=seconds,
@@ -36,7 +36,7 @@ def put(request: HTTPConnection, answer: Response, name: str, value: str, second
 
 
 def _full_name(request: HTTPConnection, name: str) -> str:
-    """With TLS, the prefix that keeps other hosts of the domain from setting the cookie."""
+    """The name, with TLS after a prefix by which only this host can set the cookie."""
     return f"__Host-{name}" if _is_secure(request) else name
 
 

@@ -16,11 +16,11 @@ from synergy.errors import InvalidValue, Unreachable
 
 SHORTEST = 12  # characters
 LONGEST = 1024
-DIFFERENT = 5  # characters that are not the same
+DIFFERENT = 5  # distinct characters
 _COMMON = ("password", "passwort", "kennwort", "qwerty", "qwertz", "letmein", "welcome", "synergy",
            "admin", "secret", "iloveyou", "changeme", "default")  # fmt: skip
-_RUNNING = threading.Semaphore(2)  # each takes 64 MiB, and needs no login
-_PENDING = threading.Semaphore(6)  # including the running ones; each takes a thread
+_RUNNING = threading.Semaphore(2)  # comparisons; each takes 64 MiB
+_PENDING = threading.Semaphore(6)  # comparisons, including running ones; each takes a thread
 
 _hasher = PasswordHasher()
 
@@ -53,7 +53,7 @@ def hashed(password: str) -> str:
 
 
 def is_correct(password: str, hash_: str | None) -> bool:
-    """Whether a password matches a hash; takes as long without a hash (for an unknown user).
+    """Whether a password matches a hash; takes equally long without a hash (for an unknown user).
 
     Raises Unreachable if too many comparisons are pending.
     """
@@ -78,7 +78,7 @@ def _slot() -> Iterator[None]:
 
 @cache
 def _dummy_hash() -> str:
-    return _hasher.hash("of nobody at all")
+    return _hasher.hash("no user has this password")
 
 
 def _normalized(text: str) -> bytes:

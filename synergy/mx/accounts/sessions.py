@@ -19,7 +19,7 @@ from synergy.mx.accounts.users import User, Users, digest
 LIFE = timedelta(hours=12)
 IDLE = timedelta(hours=2)
 TOUCH = timedelta(minutes=1)  # precision of the time of last use
-AHEAD = timedelta(minutes=5)  # that a session may lie in the future, after the clock was set back
+AHEAD = timedelta(minutes=5)  # that a session may be in the future, after the clock was set back
 MOST = 20  # sessions of one user; the oldest are dropped
 
 _Kept = tuple["Session", ...]
@@ -36,7 +36,7 @@ class Session:
     seen_at: datetime
 
     def has_ended(self, now: datetime) -> bool:
-        is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # or it would last too long
+        is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # it would last too long
         return is_ahead or now >= self.created_at + LIFE or now >= self.seen_at + IDLE
 
 
@@ -76,7 +76,7 @@ class Sessions:
         return user
 
     def end(self, secret: str) -> None:
-        """Ends a session; there need not be one."""
+        """Ends a session, if it exists."""
         id_ = digest(secret)
         self._file.change(lambda kept: tuple(each for each in kept if each.id != id_))
 

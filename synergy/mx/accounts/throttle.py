@@ -15,10 +15,10 @@ from typing import Final
 from synergy.clock import Clock
 
 FREE: Final = 5  # failures before the first wait
-LONGEST: Final = 900.0  # seconds that an address waits at most
-LONGEST_NAME: Final = 60.0  # that a name does: others must not be able to lock a user out
-FORGOTTEN: Final = 3600.0  # seconds after which a failure no longer counts
-MOST: Final = 10_000  # names and addresses that are remembered; the oldest are dropped
+ADDRESS_SECONDS: Final = 900.0  # the longest wait of an address or device
+NAME_SECONDS: Final = 60.0  # the longest wait of a name: guesses must not lock its user out
+FORGOTTEN_SECONDS: Final = 3600.0  # after which a failure no longer counts
+MOST: Final = 10_000  # names and addresses that are counted; the oldest are dropped
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Throttle:
             return 0.0
 
     def succeeded(self, name: str, address: str, device: str = "") -> None:
-        """Uncounts the attempt; earlier failures of the address still count."""
+        """Discounts the attempt; earlier failures of the address still count."""
         first, *by_address = _keys(name, address, device)
         with self._lock:
             self._failures.pop(first, None)
@@ -65,13 +65,13 @@ class Throttle:
                 found.until = 0.0
 
     def _until(self, key: str) -> float:
-        """Adds no entry: waiting attempts must not push out the entries of others."""
+        """The end of the wait; adds no entry, which could push out those of others."""
         found = self._failures.get(key)
         return 0.0 if found is None else found.until
 
     def _entry(self, key: str, now: float) -> _Failures:
         found = self._failures.get(key)
-        if found is None or now - found.last > FORGOTTEN:
+        if found is None or now - found.last > FORGOTTEN_SECONDS:
             found = self._failures[key] = _Failures()
         self._failures.move_to_end(key)
         while len(self._failures) > MOST:
@@ -82,8 +82,8 @@ class Throttle:
 def _keys(name: str, address: str, device: str) -> dict[str, float]:
     """The keys that an attempt is counted by, with the longest wait of each."""
     if device:
-        return {f"device {device}": LONGEST}
-    return {f"name {name[:64]}": LONGEST_NAME, f"address {_network(address)}": LONGEST}
+        return {f"device {device}": ADDRESS_SECONDS}
+    return {f"name {name[:64]}": NAME_SECONDS, f"address {_network(address)}": ADDRESS_SECONDS}
 
 
 def _network(address: str) -> str:

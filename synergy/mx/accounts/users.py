@@ -21,7 +21,7 @@ from synergy.mx.accounts.roles import LOCAL, ROLES, Role
 PREFIX = "synergy_"  # of the secrets of tokens, so that secret scanners recognize them
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME = re.compile(NAME, re.ASCII)
-_LABEL = 100  # characters of the name of a token
+_LONGEST = 100  # characters of the name of a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Users:
         return replace(self, tokens={**self.tokens, token.secret: token})
 
     def without_user(self, name: str) -> Users:
-        """Without a user and the tokens of that user; raises NotFound."""
+        """A copy without a user and the user's tokens; raises NotFound."""
         self.user(name)
         return Users(
             {other: user for other, user in self.people.items() if other != name},
@@ -89,7 +89,7 @@ class Users:
         )
 
     def without_token(self, id_: str, user: str | None = None) -> Users:
-        """Without a token; raises NotFound, also if it belongs to another user than `user`."""
+        """A copy without a token; raises NotFound, also if it is not one of `user`."""
         left = {
             secret: token
             for secret, token in self.tokens.items()
@@ -101,7 +101,7 @@ class Users:
 
 
 def digest(secret: str) -> str:
-    """The hash of a random secret; unlike a password it needs no slow hash."""
+    """The hash of a random secret, which unlike a password needs no slow hash."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -132,7 +132,7 @@ def checked_name(name: str) -> str:
 
 
 def new_user(users: Users, name: str, role: Role, password: str, now: datetime) -> Users:
-    """With a new user, whose password has this hash; raises Refused if the name is taken."""
+    """`users` with a new one, whose password has this hash; raises Refused if the name is taken."""
     if checked_name(name) in users.people:
         raise Refused(f"user {name} exists: launch.py user password {name} changes the password")
     return users.with_user(User(name, role, password, now))
@@ -141,12 +141,12 @@ def new_user(users: Users, name: str, role: Role, password: str, now: datetime) 
 def new_token(
     users: Users, user: str, scope: Role, name: str, times: tuple[datetime, datetime]
 ) -> tuple[Users, Token, str]:
-    """With a new token, that token, and its secret; `times` are now and its expiry."""
+    """`users` with a new token, that token, and its secret; `times` are now and its expiry."""
     owner = users.user(user)
     if not owner.role.may(scope):
         raise Refused(f"{user} is {owner.role.value}, which does not include {scope.value}")
-    if len(name) > _LABEL or not name.isprintable():
-        raise InvalidValue(f"the name of a token has at most {_LABEL} characters, on one line")
+    if len(name) > _LONGEST or not name.isprintable():
+        raise InvalidValue(f"the name of a token has at most {_LONGEST} characters, on one line")
     secret = PREFIX + secrets.token_urlsafe(32)
     token = Token(secrets.token_hex(4), name, user, scope, digest(secret), *times)
     return users.with_token(token), token, secret

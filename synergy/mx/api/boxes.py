@@ -124,7 +124,7 @@ def switch_process_on_box(
     """
     at.maintenance.refuse_if_unknown_box(box)
     is_change = at.maintenance.switch_on_box(
-        box, name, body.is_on, person.asks(body.reason), at.now, dry_run=body.dry_run
+        box, name, body.is_on, person.actor(body.reason), at.now, dry_run=body.dry_run
     )
     switched = Switched(box=box, process=name, is_on=body.is_on)
     return Touched(dry_run=body.dry_run, touched=[switched] if is_change else [])

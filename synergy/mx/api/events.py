@@ -103,7 +103,7 @@ def list_events(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor =
 @router.post("/events", status_code=202, response_model=CameOf, responses=errors(415, 422))
 def tell_event(at: ServicesDep, person: EventPublisher, body: Told) -> Any:
     """Stores an event, and waits a moment for its effects."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     taken = at.schedule_commands.record_event(body.item(), who, at.now, dry_run=body.dry_run)
     effects = at.schedules.effects_of([taken], threading.Event().wait)
     return _told(taken, effects, dry_run=body.dry_run)

@@ -41,6 +41,6 @@ def run_collector(at: ServicesDep, person: Operator, body: Run) -> Any:
     if not body.dry_run:
         if not at.reads.is_collected():
             raise Unreachable("no scheduler is running that could run the collector: start one")
-        who = person.asks(body.reason)
+        who = person.actor(body.reason)
         at.maintenance.request_collection(body.process, body.flush, who, at.now)
     return Touched(dry_run=body.dry_run, touched=planned)

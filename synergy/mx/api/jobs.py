@@ -263,7 +263,7 @@ def acknowledge_jobs(
 def _act(
     services: Services, person: Person, body: SomeJobs, verb: BulkVerb, prefer: str | None
 ) -> Any:
-    request, actor = body.request(verb, services), person.asks(body.reason)
+    request, actor = body.request(verb, services), person.actor(body.reason)
     if body.dry_run:
         seen = services.bulk.preview(request, NAMED)
         return TouchedJobs.of(seen.counts, seen.first, dry_run=True)

@@ -62,7 +62,7 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
     """
     if body.is_on is None and body.trigger_frequency is None:
         raise InvalidValue("nothing to change: expected is_on, trigger_frequency or both")
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
 
     def changes(*, dry_run: bool) -> list[ProcessChange]:
         act, made = at.process_commands, []
@@ -84,6 +84,6 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
 )
 def trigger_process(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Triggers a managed process now; runs a free-run process now."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     done = at.process_commands.trigger(name, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[done])

@@ -52,7 +52,7 @@ def list_dead_letters(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cu
 @router.post("/queues/dead/replay", response_model=Touched[Moved], responses=errors(404, 409))
 def replay_dead_letters(at: ServicesDep, person: Operator, body: Replay) -> Any:
     """Sends messages in quarantine to their queues again: all of them, or none."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     counts = at.maintenance.replay(body.seqs, who, at.now, dry_run=body.dry_run)
     return _touched(counts, dry_run=body.dry_run)
 
@@ -60,7 +60,7 @@ def replay_dead_letters(at: ServicesDep, person: Operator, body: Replay) -> Any:
 @router.post("/queues/dead/purge", response_model=Touched[Moved], responses=errors(409))
 def purge_dead_letters(at: ServicesDep, person: Admin, body: Asked) -> Any:
     """Drops all messages in quarantine."""
-    dropped = at.maintenance.purge_dead(person.asks(body.reason), at.now, dry_run=body.dry_run)
+    dropped = at.maintenance.purge_dead(person.actor(body.reason), at.now, dry_run=body.dry_run)
     return _touched({QUARANTINE: dropped}, dry_run=body.dry_run)
 
 
@@ -70,7 +70,7 @@ def purge_queue(at: ServicesDep, person: Admin, name: Name, body: Asked) -> Any:
 
     Messages for workers are hints, which the collector sends again; events are lost.
     """
-    dropped = at.maintenance.purge(name, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    dropped = at.maintenance.purge(name, person.actor(body.reason), at.now, dry_run=body.dry_run)
     return _touched({name: dropped}, dry_run=body.dry_run)
 
 

@@ -78,7 +78,7 @@ def list_dead_runs(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Curso
 def replay(at: ServicesDep, person: Operator, body: Replay) -> Any:
     """Launches all failed runs again that were not launched again yet."""
     runs = at.schedule_commands.replay(
-        body.name, person.asks(body.reason), at.now, dry_run=body.dry_run
+        body.name, person.actor(body.reason), at.now, dry_run=body.dry_run
     )
     return Touched(dry_run=body.dry_run, touched=list(map(TouchedRun.of, runs)))
 
@@ -94,7 +94,7 @@ def show_run(at: ServicesDep, _: Viewer, id: RunId) -> Any:
 )
 def retry_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
     """Launches a failed run again, with a fresh budget."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     run = at.schedule_commands.retry(id, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
@@ -104,6 +104,6 @@ def retry_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
 )
 def cancel_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
     """Cancels a run that is pending, or launched and not begun."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     run = at.schedule_commands.cancel(id, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])

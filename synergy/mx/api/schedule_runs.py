@@ -78,7 +78,7 @@ def preview_definition(
 @router.post("/schedules/{name}/trigger", response_model=_RUN, responses=errors(404, 409, 422))
 def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Runs a schedule now, enabled or not, without regard to its constraints."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     id_ = at.schedule_commands.trigger(name, who, at.now, dry_run=body.dry_run)
     run = TouchedRun(id=None if body.dry_run else id_, schedule=name, state="launched")
     return Touched(dry_run=body.dry_run, touched=[run])
@@ -87,7 +87,7 @@ def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked)
 @router.post("/schedules/{name}/cancel", response_model=_RUN, responses=errors(404, 409, 422))
 def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Cancels a one-off job that has not begun."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     run = at.schedule_commands.cancel_job(name, who, at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
@@ -100,7 +100,7 @@ def retry_run_of_schedule(
 ) -> Any:
     """Launches a failed run again, with a fresh budget."""
     _require(at, name, id)
-    run = at.schedule_commands.retry(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    run = at.schedule_commands.retry(id, person.actor(body.reason), at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
@@ -112,7 +112,7 @@ def cancel_run_of_schedule(
 ) -> Any:
     """Cancels a run that waits, or that was launched and has not begun."""
     _require(at, name, id)
-    run = at.schedule_commands.cancel(id, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    run = at.schedule_commands.cancel(id, person.actor(body.reason), at.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 

@@ -56,7 +56,7 @@ def create_schedule(
 
     The body is the schedule as a file has it, and `reason` and `dry_run` if wanted.
     """
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     schedule = at.schedule_commands.create(body.definition, who, at.now, dry_run=body.dry_run)
     is_there = schedule.rev > 0
     if body.dry_run or is_there:
@@ -78,7 +78,7 @@ def replace_schedule(at: ServicesDep, person: Operator, name: Name, body: Writte
 
     `***` in a definition keeps the current value. An enabled schedule stays enabled.
     """
-    who, what = person.asks(body.reason), body.definition
+    who, what = person.actor(body.reason), body.definition
     schedule = at.schedule_commands.replace(name, what, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
@@ -88,14 +88,14 @@ def remove_schedule(
     at: ServicesDep, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
 ) -> Any:
     """Removes a schedule; past runs are kept, pending ones dropped."""
-    schedule = at.schedule_commands.remove(name, person.asks(reason), at.now, dry_run=dry_run)
+    schedule = at.schedule_commands.remove(name, person.actor(reason), at.now, dry_run=dry_run)
     return _touched(schedule, dry_run=dry_run)
 
 
 @router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=errors(404, 409, 422))
 def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Enables a schedule; its constraints start from zero."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     schedule = at.schedule_commands.enable(name, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
@@ -103,7 +103,7 @@ def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) 
 @router.post("/schedules/{name}/disable", response_model=TOUCHED, responses=errors(404, 409, 422))
 def disable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
     """Disables a schedule and drops pending runs; launched ones continue to their end."""
-    who = person.asks(body.reason)
+    who = person.actor(body.reason)
     schedule = at.schedule_commands.disable(name, who, at.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 

@@ -136,7 +136,7 @@ def extend_timetable(admin: Admin, services: ServicesDep, body: Extend) -> Touch
 
     Jobs that cover more because of that are started over, with all jobs made from them.
     """
-    actor = admin.asks(body.reason)
+    actor = admin.actor(body.reason)
     before = services.timetable_commands.extend(
         body.from_, actor, services.now, dry_run=body.dry_run
     )

@@ -140,7 +140,7 @@ def _move(
 ) -> Touched[TouchedUnit]:
     unit = at.reads.unit(id_)
     act = at.unit_commands.cancel if after is UnitState.CANCELED else at.unit_commands.retry
-    act(unit, person.asks(body.reason), at.now, dry_run=body.dry_run)
+    act(unit, person.actor(body.reason), at.now, dry_run=body.dry_run)
     touched = TouchedUnit(
         id=unit.id,
         process=unit.process,

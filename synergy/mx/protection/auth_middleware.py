@@ -19,8 +19,8 @@ LOGIN, STATIC = "/login", "/static/"  # the only public paths
 class AuthMiddleware(HttpMiddleware):
     """Authenticates requests; without credentials only the login page is served.
 
-    Viewers make no changes. Each route also declares the role that it needs; this check holds even
-    if a route omits its own.
+    Viewers make no changes by the API: each route requires a role of its own, and this check covers
+    routes that lack one.
     """
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:

@@ -1,8 +1,8 @@
 """CSRF protection: pages of other sites may link to MX, and nothing else.
 
-Browsers name the origin of a request (`Sec-Fetch-Site`, `Origin`). Programs do not, and need not:
-another site cannot make them send requests. A request with a session also needs the token of the
-session, which no other site can read.
+Browsers name the origin of a request (`Sec-Fetch-Site`, `Origin`). Other programs send no origin
+and are not checked: a site cannot make them send requests. A request with a session also needs the
+token of the session, which no other site can read.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ def _check(request: HTTPConnection) -> None:
 
 
 def _is_same_site(headers: Headers, method: str) -> bool:
-    """Whether fetch metadata allows a request: it is of this site, or follows a link."""
+    """Whether fetch metadata allows a request: from this site, or by following a link."""
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return True
     return method in SAFE and headers.get("sec-fetch-mode") == "navigate"
 
 
 def _is_own_origin(request: HTTPConnection) -> bool:
-    """Whether the origin, if the browser sends one, is this host and port.
+    """Whether the origin is this host and port, or missing.
 
-    The origin may be HTTPS while the request came by HTTP: then a proxy terminates TLS.
+    The origin may be HTTPS although the request came by HTTP: then a proxy terminates TLS.
     """
     origin = request.headers.get("origin")
     if origin is None:

@@ -1,4 +1,4 @@
-"""Forms that browsers send without a script, each with a CSRF token."""
+"""Forms that browsers submit without a script, each with a CSRF token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.mx.access import Viewer
 from synergy.mx.accounts import cookies
 from synergy.mx.problems import Forbidden
 
-FIELDS = 20  # of a form at most
+MOST_FIELDS = 20  # of a form
 
 Fields = dict[str, str]
 
@@ -25,7 +25,7 @@ async def _fields(request: Request) -> Fields:
             keep_blank_values=True,
             strict_parsing=True,
             errors="strict",
-            max_num_fields=FIELDS,
+            max_num_fields=MOST_FIELDS,
         )
     except ValueError:
         raise HTTPException(400, "the form is malformed or incomplete") from None

@@ -9,22 +9,22 @@ from synergy.mx.middleware import HttpMiddleware
 
 
 class HeadMethod(HttpMiddleware):
-    """Answers HEAD like GET, without the body.
+    """Handles HEAD as GET and sends no body.
 
-    A response that never ends sees its client disconnect.
+    A handler whose response never ends sees a disconnected client, so that it stops.
     """
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "HEAD":
             await self.app(scope, receive, send)
             return
-        answered = anyio.Event()
+        is_sent = anyio.Event()
         is_received = False
 
         async def no_body() -> Message:
             nonlocal is_received
             if is_received:
-                await answered.wait()
+                await is_sent.wait()
                 return {"type": "http.disconnect"}
             is_received = True
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -33,6 +33,6 @@ class HeadMethod(HttpMiddleware):
             if message["type"] == "http.response.start":
                 await send(message)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-                answered.set()
+                is_sent.set()
 
         await self.app({**scope, "method": "GET"}, no_body, only_head)

@@ -1,4 +1,4 @@
-"""Security headers: what browsers refuse to do with a response, whatever it holds."""
+"""Security headers: restrictions that browsers apply to a response, whatever its content."""
 
 from __future__ import annotations
 
@@ -18,30 +18,22 @@ ALWAYS: Final = {
     "Content-Security-Policy": CSP,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with none at all, browsers send forms without an origin
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send forms without an origin
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-FOREVER: Final = "public, max-age=31536000, immutable"
 
 
 class SecurityHeaders(HttpMiddleware):
-    """Adds the security headers to every response."""
+    """Adds the security headers to every response, and forbids caching where it does not."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(ALWAYS)
-                headers.setdefault("Cache-Control", _cache_control(scope, message["status"]))
+                headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
         await self.app(scope, receive, with_headers)
-
-
-def _cache_control(scope: Scope, status: int) -> str:
-    """Files whose address names their version are cached; others are revalidated by ETag."""
-    if not scope["path"].startswith("/static/") or status not in (200, 304):
-        return "no-store"
-    return FOREVER if scope["query_string"].startswith(b"v=") else "no-cache"

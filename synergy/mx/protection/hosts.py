@@ -1,8 +1,8 @@
 """Host names of MX: protection against DNS rebinding.
 
 A name that an attacker owns may resolve to this machine; a browser would then let pages of that
-name read the responses. So the `Host` of a request has to be one of the machine's own names, or the
-address that was connected to.
+name read the responses. So the `Host` of a request must be one of the machine's own names, or the
+address of the connection.
 """
 
 from __future__ import annotations

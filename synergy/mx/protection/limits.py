@@ -1,4 +1,4 @@
-"""Limits of the size, speed and type of a request."""
+"""Limits on the size, speed and type of a request."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from starlette.types import Message, Receive, Scope, Send
 from synergy.mx.middleware import HttpMiddleware
 
 MIB = 1024 * 1024
-HEADERS: Final = 16 * 1024  # bytes of all headers
-TARGET: Final = 8 * 1024  # bytes of path and query
-DIGITS: Final = 19  # of a Content-Length; Python does not parse numbers of any length
+HEADER_BYTES: Final = 16 * 1024  # of all headers
+TARGET_BYTES: Final = 8 * 1024  # of path and query
+LENGTH_DIGITS: Final = 19  # of a Content-Length; Python does not parse numbers of any length
 CHUNK_SECONDS: Final = 30.0  # until the next chunk of a body has to arrive
-SLOWEST: Final = 4096  # bytes a second of a whole body, once CHUNK_SECONDS are over
+SLOWEST_BYTES: Final = 4096  # a second of a whole body, once CHUNK_SECONDS are over
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
 
 def body_limit(method: str, path: str) -> int:
-    """Bytes that the body of a request may have.
+    """The number of bytes that the body of a request may have.
 
     The payload of a schedule may have 16,777,215 bytes, and its definition has more fields.
     """
@@ -37,10 +37,10 @@ class HeaderLimit(HttpMiddleware):
     """Refuses requests whose address or headers are too long."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > TARGET:
-            raise HTTPException(414, f"path and query are limited to {TARGET:,} bytes")
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADERS:
-            raise HTTPException(431, f"headers are limited to {HEADERS:,} bytes in total")
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > TARGET_BYTES:
+            raise HTTPException(414, f"path and query are limited to {TARGET_BYTES:,} bytes")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
+            raise HTTPException(431, f"headers are limited to {HEADER_BYTES:,} bytes in total")
         await self.app(scope, receive, send)
 
 
@@ -51,7 +51,7 @@ class BodyLimit(HttpMiddleware):
         headers = Headers(scope=scope)
         limit = body_limit(scope["method"], scope["path"])
         length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdigit() and len(length) <= DIGITS):
+        if not (length.isascii() and length.isdigit() and len(length) <= LENGTH_DIGITS):
             raise HTTPException(400, "Content-Length is not a number")
         if "transfer-encoding" in headers and "content-length" in headers:
             raise HTTPException(400, "send Content-Length or Transfer-Encoding, not both")
@@ -63,7 +63,7 @@ class BodyLimit(HttpMiddleware):
 
 
 class _LimitedBody:
-    """The body of a request, as long as it is neither too large nor too slow."""
+    """A `receive` that raises HTTPException for a body that is too large or too slow."""
 
     def __init__(self, receive: Receive, limit: int) -> None:
         self._receive = receive
@@ -87,11 +87,11 @@ class _LimitedBody:
         return message
 
     def _timeout(self) -> float:
-        """Seconds for the next chunk; they shrink, or a byte now and then would take days."""
+        """Seconds until the next chunk; fewer each time, or single bytes could take days."""
         now = anyio.current_time()
         if self._begun is None:
             self._begun = now
-        return min(CHUNK_SECONDS, self._begun + CHUNK_SECONDS + self._size / SLOWEST - now)
+        return min(CHUNK_SECONDS, self._begun + CHUNK_SECONDS + self._size / SLOWEST_BYTES - now)
 
 
 def _check_type(headers: Headers, expected: str) -> None:

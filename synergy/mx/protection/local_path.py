@@ -1,4 +1,4 @@
-"""The target of the redirect after a login: a path of MX, never another site."""
+"""The target of the redirect after a login, which is always a page of MX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NEVER = ("/login", "/logout", "/api/")
 
 
 def local_path(text: str) -> str:
-    """A path of this site, with its query; "/" for everything else."""
+    """The text if it is a path of MX, with its query; "/" otherwise."""
     if len(text) <= 2000 and _PATH.fullmatch(text) and not text.startswith(_NEVER):
         return text
     return "/"

@@ -1,6 +1,6 @@
-"""The log of requests that change something or fail, a line each.
+"""The log of requests that change something or fail, one line for each.
 
-It holds no query, header or body, since these may hold secrets.
+A line holds no query, header or body, because these may hold secrets.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from synergy.mx.access import person_of
 from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.protection.csrf import SAFE
 
-PATH = 300  # characters of a path
+LONGEST_PATH = 300  # characters
 
 log = logging.getLogger(__name__)
 
 
 class RequestLog(HttpMiddleware):
-    """Logs requests when they are answered."""
+    """Logs requests when their responses end."""
 
     def __init__(self, app: ASGIApp, clock: Clock) -> None:
         super().__init__(app)
@@ -47,7 +47,7 @@ class RequestLog(HttpMiddleware):
 def _log(scope: Scope, status: int, seconds: float) -> None:
     """Logs a request; the status is 0 if the client left before the response."""
     person = person_of(HTTPConnection(scope))
-    path = scope["path"][:PATH]
+    path = scope["path"][:LONGEST_PATH]
     log.info(
         "%s %s: %s",
         scope["method"],

@@ -1,4 +1,4 @@
-"""The end of responses that never end by themselves: event streams."""
+"""Ends responses that never end by themselves: event streams."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _STREAM = "text/event-stream"
 
 
 class ShutdownSignal:
-    """Tells all responses under way that MX stops. For the thread of the event loop only."""
+    """Signals to all running responses that MX stops; for the event loop's thread only."""
 
     def __init__(self) -> None:
         self._is_set = False
         self._responses: set[anyio.Event] = set()
 
     def set(self) -> None:
-        """Ends all responses that are open now, and all that will be."""
+        """Ends all running responses, and all later ones."""
         self._is_set = True
         for ended in self._responses:
             ended.set()
@@ -37,9 +37,9 @@ class ShutdownSignal:
 
 
 class StreamShutdown(HttpMiddleware):
-    """Shows responses a disconnected client when MX stops.
+    """Makes handlers see a disconnected client when MX stops.
 
-    An event stream also ends when its client is no longer authenticated, by logout or by a change
+    An event stream also ends when its client is no longer authenticated, after a logout or a change
     of the account. So the code that writes a stream handles neither.
     """
 
@@ -58,7 +58,7 @@ class StreamShutdown(HttpMiddleware):
 
 
 class _Response:
-    """A response under way, which `ended` cuts short."""
+    """A running response, which `ended` cuts short."""
 
     def __init__(self, request: HTTPConnection, receive: Receive, send: Send) -> None:
         self.ended = anyio.Event()
@@ -67,10 +67,10 @@ class _Response:
         self._send = send
         self._is_received = False
         self._is_stream = False
-        self._is_under_way = False
+        self._is_running = False
 
     async def receive(self) -> Message:
-        """The body of the request, then a disconnect: by the client, or by `ended`."""
+        """The body of the request, then a disconnect, of the client or by `ended`."""
         if not self._is_received:
             message = await self._receive()
             self._is_received = not message.get("more_body", False)
@@ -90,11 +90,11 @@ class _Response:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._is_under_way = True
+            self._is_running = True
             kind = Headers(raw=message["headers"]).get("content-type", "")
             self._is_stream = kind.startswith(_STREAM)
         elif not message.get("more_body", False):
-            self._is_under_way = False
+            self._is_running = False
         elif self._is_stream and not is_still_authenticated(self._request):
             self.ended.set()
             return
@@ -102,5 +102,5 @@ class _Response:
 
     async def finish(self) -> None:
         """Ends the body of a response that was cut short."""
-        if self._is_under_way and self.ended.is_set():
+        if self._is_running and self.ended.is_set():
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -8,15 +8,15 @@ from typing import Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_SECONDS: Final = 10.0  # that a client has to send the head of a request
-READ_SECONDS: Final = 30.0  # that a client may read nothing of a response
+HEAD_SECONDS: Final = 10.0  # in which the head of a request has to arrive
+READ_SECONDS: Final = 30.0  # without reading, after which a client is disconnected
 
 
 class ConnectionTimeouts(H11Protocol):
-    """HTTP that closes connections on which the head of a request does not arrive in time.
+    """HTTP that closes connections of clients that send the head or read the response too slowly.
 
-    Otherwise many connections that send a byte now and then would keep all others out (slowloris).
-    The same goes for clients that do not read a large response or the stream.
+    Otherwise many connections that send single bytes (slowloris), or that do not read a large
+    response or the stream, would block all other clients.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
