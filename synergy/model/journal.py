@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import NamedTuple, Self
 
 from synergy.model.collector_counts import CollectorCounts
 from synergy.model.job import JobState
@@ -16,8 +15,7 @@ from synergy.model.unit_of_work import UnitState
 COLLECTOR = "collector"  # who changes units when the collector does
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(NamedTuple):
     """When, what, from, to, why, who.
 
     Functions of this module make the entries that services and commands append; `storage.entries`
@@ -103,19 +101,28 @@ class JournalEntry:
         )  # fmt: skip
 
 
+_JOB_EVENTS: dict[JobState, JournalEvent] = {
+    state: JournalEvent(f"{Noun.JOB}.{state.word}")
+    for state in JobState
+    if state is not JobState.EMBRYO
+}
+_UNIT_EVENTS = {state: JournalEvent(f"{Noun.UNIT}.{state.value}") for state in UnitState}
+_RUN_EVENTS = {state: JournalEvent(f"{Noun.RUN}.{state.value}") for state in RunState}
+
+
 def job_event(state: JobState) -> JournalEvent:
     """The event of a job that goes to this state; there is none of EMBRYO."""
-    return JournalEvent(f"{Noun.JOB}.{state.word}")
+    return _JOB_EVENTS[state]
 
 
 def unit_event(state: UnitState) -> JournalEvent:
     """The event of a unit that goes to this state."""
-    return JournalEvent(f"{Noun.UNIT}.{state.value}")
+    return _UNIT_EVENTS[state]
 
 
 def run_event(state: RunState) -> JournalEvent:
     """The event of a run that goes to this state."""
-    return JournalEvent(f"{Noun.RUN}.{state.value}")
+    return _RUN_EVENTS[state]
 
 
 def look_requested(process: str, who: str, why: str, now: datetime) -> JournalEntry:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
@@ -116,96 +116,112 @@ NUMBER = Kind(document=Form(missing=int))
 
 
 class Codec(Generic[Value]):
-    """The fields of a dataclass, and the kinds of those that are not stored as they are."""
+    """The fields of a dataclass or named tuple, and the kinds of those not stored as they are.
+
+    An engine calls the functions for each row or document, so each is compiled from one
+    expression, as `dataclasses` compiles `__init__`: a value is converted without a loop over
+    its fields.
+    """
 
     def __init__(self, type_: type[Value], /, **kinds: Kind) -> None:
-        own = fields(type_)  # type: ignore[arg-type]
-        self.names = tuple(field.name for field in own)
+        self.names: Sequence[str] = tuple(type_.__annotations__)
         self.kinds: Mapping[str, Kind] = kinds
         self._type = type_
-        self._is_keyword_only = own[0].kw_only
 
     def reads_row(self, columns: str) -> Callable[[Sequence[Any]], Value]:
         """A function that makes a value of a row; columns that are no fields are passed over."""
         order = columns.split()
-        names = [name for name in self.names if name in order]
-        pick = itemgetter(*map(order.index, names))
-        return self._reader(names, lambda kind: kind.row, pick)
+        places = {name: f"stored[{order.index(name)}]" for name in self.names if name in order}
+        return self._reader(places, lambda kind: kind.row)
 
     def writes_row(self, columns: str) -> Callable[[Value], tuple[Any, ...]]:
         """A function that gives these columns of a value; raises InvalidValue if JSON cannot."""
-        return self._writer(columns.split(), lambda kind: kind.row.put, tuple)
+        names = columns.split()
+        return self._writer(names, lambda kind: kind.row, lambda parts: f"({', '.join(parts)},)")
 
     def reads_document(self, **stored: str) -> Callable[[Mapping[str, Any]], Value]:
         """A function that makes a value of a document; `stored` are fields of other names there."""
-        names = [stored.get(name, name) for name in self.names]
-
-        def pick(document: Mapping[str, Any]) -> Iterable[Any]:
-            return map(document.get, names)
-
-        return self._reader(self.names, lambda kind: kind.document, pick)
+        places = {name: f"stored.get({stored.get(name, name)!r})" for name in self.names}
+        return self._reader(places, lambda kind: kind.document)
 
     def writes_document(self, names: str = "", **stored: str) -> Callable[[Value], dict[str, Any]]:
         """A function that gives these fields of a value; raises InvalidValue if JSON cannot."""
         some = names.split() or list(self.names)
         keys = [stored.get(name, name) for name in some]
 
-        def finish(values: Sequence[Any]) -> dict[str, Any]:
-            return dict(zip(keys, values, strict=True))
+        def mapping(parts: Sequence[str]) -> str:
+            items = zip(keys, parts, strict=True)
+            return f"{{{', '.join(f'{key!r}: {part}' for key, part in items)}}}"
 
-        return self._writer(some, lambda kind: kind.document.put, finish)
+        return self._writer(some, lambda kind: kind.document, mapping)
 
     def _reader(
-        self,
-        names: Sequence[str],
-        form_of: Callable[[Kind], Form],
-        pick: Callable[[Stored], Iterable[Any]],
+        self, places: Mapping[str, str], form_of: Callable[[Kind], Form]
     ) -> Callable[[Stored], Value]:
-        steps = self._steps(names, lambda kind: form_of(kind).take)
-        missing = self._steps(names, lambda kind: form_of(kind).missing)
-        make = self._maker(names)
-
-        def read(stored: Stored) -> Value:
-            values = list(pick(stored))
-            for at, take in steps:
-                if (value := values[at]) is not None:
-                    values[at] = take(value)
-            for at, fill in missing:
-                if values[at] is None:
-                    values[at] = fill()
-            return make(*values)
-
-        return read
+        expression = _Expression(make=self._type)
+        parts = []
+        for name, place in places.items():
+            form = form_of(self.kinds.get(name, AS_IS))
+            parts.append(f"{name}={expression.converted(name, place, form.take, form.missing)}")
+        return expression.function("stored", f"make({', '.join(parts)})")
 
     def _writer(
         self,
         names: Sequence[str],
-        put_of: Callable[[Kind], Convert | None],
-        finish: Callable[[Sequence[Any]], Stored],
-    ) -> Callable[[Value], Stored]:
-        pick = attrgetter(*names)
-        steps = self._steps(names, put_of)
+        form_of: Callable[[Kind], Form],
+        join: Callable[[Sequence[str]], str],
+    ) -> Callable[[Value], Any]:
+        expression = _Expression()
+        puts = {name: form_of(self.kinds.get(name, AS_IS)).put for name in names}
+        parts = [expression.converted(name, f"value.{name}", put) for name, put in puts.items()]
+        write = expression.function("value", join(parts))
+        if not any(self.kinds.get(name, AS_IS).what for name in names):
+            return write
 
-        def write(value: Value) -> Stored:
-            values = list(pick(value))
+        def checked(value: Value) -> Any:
             try:
-                for at, put in steps:
-                    if (field := values[at]) is not None:
-                        values[at] = put(field)
+                return write(value)
+            except orjson.JSONEncodeError:
+                self._refuse(value, puts)
+                raise
+
+        return checked
+
+    def _refuse(self, value: Value, puts: Mapping[str, Convert | None]) -> None:
+        for name, put in puts.items():
+            try:
+                if put and (field := getattr(value, name)) is not None:
+                    put(field)
             except orjson.JSONEncodeError as error:
-                what = self.kinds[names[at]].what.format(value)
+                what = self.kinds[name].what.format(value)
                 raise InvalidValue(f"{what} cannot be stored: {error}") from error
-            return finish(values)
 
-        return write
 
-    def _steps(self, names: Sequence[str], of: Callable[[Kind], Convert | None]) -> Steps:
-        return steps_of(of(self.kinds.get(name, AS_IS)) for name in names)
+class _Expression:
+    """Source of an expression, and the functions that it names."""
 
-    def _maker(self, names: Sequence[str]) -> Callable[..., Value]:
-        if tuple(names) == self.names and not self._is_keyword_only:
-            return self._type
-        return lambda *values: self._type(**dict(zip(names, values, strict=True)))
+    def __init__(self, **scope: Convert) -> None:
+        self._scope = scope
+
+    def converted(
+        self, name: str, source: str, convert: Convert | None, missing: Convert | None = None
+    ) -> str:
+        """The source of a value as `convert` makes it; None stays None, or becomes `missing()`."""
+        if convert is None and missing is None:
+            return source
+        present, absent = f"_{name}", "None"
+        if convert:
+            self._scope[f"convert_{name}"] = convert
+            present = f"convert_{name}({present})"
+        if missing:
+            self._scope[f"missing_{name}"] = missing
+            absent = f"missing_{name}()"
+        return f"({absent} if (_{name} := {source}) is None else {present})"
+
+    def function(self, parameter: str, source: str) -> Callable[..., Any]:
+        """The function of one parameter that gives this."""
+        compiled: Callable[..., Any] = eval(f"lambda {parameter}: {source}", self._scope)
+        return compiled
 
 
 class RecordFields:

@@ -95,19 +95,20 @@ def unit_extended(unit: AnyUnit, state: UnitState, end_id: int, now: datetime) -
 def _of_unit(
     unit: AnyUnit, event: JournalEvent, before: str, after: str, why: str, who: str, now: datetime
 ) -> JournalEntry:
-    return JournalEntry(
-        at=now,
-        event=event,
-        process=unit.process,
-        first=unit.timeperiod,
-        last=unit.timeperiod,
-        before=before,
-        after=after,
-        generation=unit.generation,
-        why=why,
-        who=who,
-        unit=unit.id,
-        attempt=unit.attempt,
+    period = unit.timeperiod
+    return JournalEntry(  # by position: three for each unit, and names would double the time
+        now,
+        event,
+        unit.process,
+        period,
+        period,
+        before,
+        after,
+        unit.generation,
+        why,
+        who,
+        unit.id,
+        unit.attempt,
     )
 
 

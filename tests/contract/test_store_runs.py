@@ -123,7 +123,7 @@ def test_the_journal_says_what_was_made_and_why(store: Store) -> None:
     run = a_run(state=RunState.SKIPPED, reason="a holiday", created_at=NOW, finished_at=LATER)
     create(store, run)
     (entry,) = store.journal.since(0, 10)
-    assert replace(entry, seq=0) == JournalEntry(
+    assert entry._replace(seq=0) == JournalEntry(
         LATER, "run.skipped", "nightly", "", "", "", "skipped", 0, "a holiday", "agent", run.id
     )
 
@@ -216,7 +216,7 @@ def test_the_journal_is_told_of_states_only(store: Store) -> None:
     store.runs.change([launched])
     store.runs.change([a_run_change(the_run(store, run), owner="agent-1", attempt=2)])
     (entry,) = store.journal.since(1, 10)
-    assert replace(entry, seq=0) == JournalEntry(
+    assert entry._replace(seq=0) == JournalEntry(
         LATER, "run.launched", "nightly", "", "", "pending_constraint", "launched", 0, "so it is",
         "an agent", run.id, 1,
     )  # fmt: skip

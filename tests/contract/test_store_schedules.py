@@ -74,7 +74,7 @@ def test_a_name_is_given_once(store: Store) -> None:
 def test_the_journal_says_who_created_it(store: Store) -> None:
     create(store, a_schedule(version=4, created_at=LATER))
     (entry,) = store.journal.since(0, 10)
-    assert replace(entry, seq=0) == JournalEntry(
+    assert entry._replace(seq=0) == JournalEntry(
         LATER, "schedule.created", "nightly", "", "", "", "4", 0, "", "me"
     )
 
@@ -178,7 +178,7 @@ def test_the_journal_is_told_of_a_change_that_has_a_name(store: Store) -> None:
     off = a_change(the_schedule(store), event="schedule.disabled", who="me", is_enabled=False)
     store.schedules.change([off])
     entries = store.journal.since(1, 10)
-    assert [replace(entry, seq=0) for entry in entries] == [
+    assert [entry._replace(seq=0) for entry in entries] == [
         JournalEntry(
             LATER, "schedule.changed", "nightly", "", "", "1", "2", 0, "so it is", "you"
         ),
@@ -298,7 +298,7 @@ def test_a_removed_schedule_is_gone_but_not_its_runs(store: Store) -> None:
     assert store.schedules.count() == 0
     assert len(store.runs.find("nightly")[0]) == 1
     entry = store.journal.find("nightly")[0]
-    assert replace(entry, seq=0) == JournalEntry(
+    assert entry._replace(seq=0) == JournalEntry(
         LATER, "schedule.removed", "nightly", "", "", "2", "", 0, "obsolete", "me"
     )
 
