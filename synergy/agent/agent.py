@@ -1,6 +1,6 @@
-"""The agent: one loop decides if this agent holds the decider's lease, another delivers runs.
+"""The agent: one loop decides while this agent holds the decider's lease, another delivers runs.
 
-Any number of agents on any boxes share the work. One holds the lease of the decider (see
+Any number of agents on any boxes share the work. One of them holds the decider's lease (see
 `membership`); all of them deliver launched runs. The loops share the store, the bus and the
 counters; everything else passes between them as rows.
 
@@ -35,7 +35,7 @@ from synergy.runtime.workplace import Daemon, Workplace
 JOBS_WAKE_SECONDS = 0.2  # at least this long between two wake-ups by finished jobs
 FAILURES_TO_STEP_DOWN = 3  # in a row, before another agent is to decide
 STEP_DOWN_SECONDS = 60.0  # for which this agent then leaves deciding to others
-COUNTS_EVERY = 10.0  # seconds between two writes of the counters
+COUNTS_EVERY_SECONDS = 10.0  # between two writes of the counters
 RULE = RetryRule(waiting="agent.waits", failing="agent.failed")
 
 log = logging.getLogger(__name__)
@@ -47,13 +47,13 @@ class Agent(Daemon):
     def __init__(self, workplace: Workplace, sender: Sends | None = None) -> None:
         super().__init__(workplace)
         place = workplace
-        self._who = f"agent {place.owner}"
+        self._name = f"agent {place.owner}"
         self._meter = Meter()
         self._members = Membership(place.store.leases, place.clock, place.owner)
         self._context = AgentContext(
-            place.store, place.bus, place.clock, place.deployment, self._meter, self._who
+            place.store, place.bus, place.clock, place.deployment, self._meter, self._name
         )
-        self._guard = ClockGuard(place.store, place.clock, place.box, self._who)
+        self._guard = ClockGuard(place.store, place.clock, place.box, self._name)
         self._decider: AgentDecider | None = None
         options = Options(secrets=place.webhook_secrets, allowed_networks=place.webhook_networks)
         self._sender: Sends = sender or Sender(options, place.clock)
@@ -132,19 +132,19 @@ class Agent(Daemon):
         for done in sync_declared(place.store, place.deployment, place.schedules_update, now):
             log.info("Declared schedule %s", done, extra={"event": "schedule.declared"})
         term = self._members.term
-        place.store.journal.append([journal.agent_decides(term, self._who, now)])
+        place.store.journal.append([journal.agent_decides(term, self._name, now)])
         event = JournalEvent.AGENT_DECIDES
         log.info("This agent decides, term %d", term, extra={"event": event})
         return AgentDecider(self._context, self._members, self._guard, self.deliverer)
 
     def forget(self) -> None:
-        """Drops all state about schedules: the rows are the truth."""
+        """Drops all state about schedules; it is rebuilt from the rows."""
         self._decider = None
 
     def _store_counts(self) -> None:
         """Adds the counts since the last write to the counters in the store."""
         number, now = self._members.number, self.workplace.clock.monotonic()
-        if not number or self._meter.is_empty or now - self._counted_at < COUNTS_EVERY:
+        if not number or self._meter.is_empty or now - self._counted_at < COUNTS_EVERY_SECONDS:
             return
         self._counted_at = now
         facts = self.workplace.store.facts
@@ -168,9 +168,9 @@ class Agent(Daemon):
                     break
             else:
                 self.deliverer.flush()  # the runs that the last turn launched
-            self._counted_at -= COUNTS_EVERY
+            self._counted_at -= COUNTS_EVERY_SECONDS
             self._store_counts()
             self._members.resign()
             place.bus.notify(AGENT_TOPIC)
         except (StorageUnavailable, MessagingUnavailable) as error:
-            log.warning("Leases are left behind: %s", error, extra={"event": "agent.leaves"})
+            log.warning("Leases were not released: %s", error, extra={"event": "agent.leaves"})

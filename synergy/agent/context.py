@@ -13,11 +13,11 @@ from synergy.storage.protocol import Store
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """`who` is the agent's name in the journal."""
+    """`name` is the agent's in the journal."""
 
     store: Store
     bus: Bus
     clock: Clock
     deployment: Deployment
     meter: Meter
-    who: str
+    name: str

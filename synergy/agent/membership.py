@@ -1,8 +1,8 @@
 """Which agents are running, and which one of them decides.
 
-Each running agent holds a member's lease, with the first number that is free; one of them holds
-the decider's lease. An agent's claims carry the name of its incarnation, which is the holder of
-its member's lease: without that lease the agent is gone.
+Each running agent holds a member's lease, with the first free number; one of them also holds the
+decider's lease. An agent's claims carry the name of its incarnation, which is the holder of its
+member's lease: without that lease the agent is gone.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ class Membership:
     def __init__(self, leases: Leases, clock: Clock, owner: str) -> None:
         self._leases = leases
         self._clock = clock
-        self._unwilling_until = 0.0
+        self._stands_back_until = 0.0  # monotonic; does not take the decider's lease before it
         self._owner = owner
         self._leadership = Leadership(leases, clock, FAMILY, owner)
         self._number = 0
-        self.joined = 0  # how often its membership began
+        self.joined = 0  # how often this agent became a member
         self._known: frozenset[str] = frozenset()  # the owners that were running at the last look
         self.is_changed = False  # whether a member was lost since the flag was last cleared
 
     @property
     def number(self) -> int:
-        """Its number among the members; 0 while it is not a member."""
+        """The number of this agent among the members; 0 while it is not a member."""
         return self._number if self.is_member else 0
 
     @property
     def is_member(self) -> bool:
-        """Whether it may claim runs at this moment."""
+        """Whether this agent may claim runs now."""
         return self._number > 0 and self._leadership.is_held(_member(self._number))
 
     @property
@@ -48,11 +48,11 @@ class Membership:
 
     @property
     def decides(self) -> bool:
-        """Whether it may decide at this moment."""
+        """Whether this agent may decide now."""
         return self._leadership.is_held(DECIDER)
 
     def assert_decides(self) -> None:
-        """Raises LostLease if another agent may decide by now; call it within each batch."""
+        """Raises LostLease if another agent may decide; call it within each batch."""
         self._leadership.assert_ours(DECIDER)
 
     @property
@@ -65,7 +65,7 @@ class Membership:
         return self._leadership.due_in()
 
     def renew(self) -> None:
-        """Renews its leases and reads those of the others."""
+        """Renews the leases of this agent and reads those of the others."""
         was_member = self.is_member
         self._leadership.tick()
         self.joined += self.is_member and not was_member  # others may have thought it gone
@@ -78,8 +78,8 @@ class Membership:
         self.renew()
         if not self.is_member:
             self._join()
-        is_willing = self._clock.monotonic() >= self._unwilling_until
-        if is_willing and not self.decides and self._leadership.is_free(DECIDER):
+        may_take = self._clock.monotonic() >= self._stands_back_until
+        if may_take and not self.decides and self._leadership.is_free(DECIDER):
             self._leadership.take(DECIDER)
 
     def live(self) -> frozenset[str]:
@@ -91,17 +91,14 @@ class Membership:
         """
         leases = self._leases.all(AGENTS)
         self.renew()
-        return (
-            frozenset(
-                lease.holder
-                for lease in leases
-                if not lease.released and not self._leadership.is_free(lease.name)
-            )
-            | self._own()
-        )
-
-    def _own(self) -> frozenset[str]:
-        return frozenset([self._owner]) if self.is_member else frozenset()
+        live = {
+            lease.holder
+            for lease in leases
+            if not lease.released and not self._leadership.is_free(lease.name)
+        }
+        if self.is_member:
+            live.add(self._owner)
+        return frozenset(live)
 
     def _members(self) -> frozenset[str]:
         """The owners that are running, this one included.
@@ -118,7 +115,7 @@ class Membership:
 
     def stop_deciding(self, seconds: float = 0.0) -> None:
         """Releases the decider's lease, and does not take it again for so many seconds."""
-        self._unwilling_until = self._clock.monotonic() + seconds
+        self._stands_back_until = self._clock.monotonic() + seconds
         self._leadership.release(DECIDER)
 
     def resign(self) -> None:

@@ -196,15 +196,15 @@ def test_an_agent_may_be_stopped_before_it_began(place):
     agent.start()
 
 
-def test_who_cannot_decide_leaves_it_to_others(place, server, monkeypatch):
-    """Whatever the reason is: a turn that fails over and over is somebody else's."""
+def test_an_agent_that_keeps_failing_lets_another_decide(place, server, monkeypatch):
+    """After several failures in a row, whatever their cause, the lease is released."""
     turn = AgentDecider.turn
     decided: list[object] = []
 
     def failing(self: AgentDecider) -> float:
-        if not decided or self._context.who == decided[0]:
-            decided.append(self._context.who)
-            raise RuntimeError("nobody foresaw this")
+        if not decided or self._context.name == decided[0]:
+            decided.append(self._context.name)
+            raise RuntimeError("an unexpected error")
         return turn(self)
 
     monkeypatch.setattr(AgentDecider, "turn", failing)

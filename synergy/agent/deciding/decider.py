@@ -1,7 +1,7 @@
 """The state of the agent that decides, and what it does in a turn.
 
-The state is a cache of unfinished runs, dropped with the lease or when the store fails. Schedules
-are not in it: the store finds them by when they are due and what they listen to.
+The state is a cache of unfinished runs, dropped when the lease is lost or the store fails.
+Schedules are not cached: the store finds them by when they are due and what they listen to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import datetime
 
 from synergy.agent.context import AgentContext
 from synergy.agent.deciding.clock_guard import ClockGuard
+from synergy.agent.deciding.decision_batch import decision_batch
 from synergy.agent.deciding.decisions import WrittenDecisions
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.feed import Feed
@@ -24,7 +25,7 @@ from synergy.agent.delivering.outbox import Outbox
 from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_rows import superseded
-from synergy.errors import MessagingUnavailable, StorageUnavailable
+from synergy.errors import MessagingUnavailable
 from synergy.lifecycle.moves import advance
 from synergy.lifecycle.transitions import RunMove
 from synergy.model.journal import JournalEntry
@@ -36,7 +37,7 @@ from synergy.runtime.agent_counters import standing
 DUE_AT_ONCE = 500  # schedules decided about in one batch
 GROUPS = 4  # of these in one turn
 JUDGED_AT_ONCE = 500
-COUNTS_EVERY = 10.0  # seconds
+COUNTS_EVERY_SECONDS = 10.0  # between two writes of the numbers of runs
 LONGEST_WAIT_SECONDS = 3600.0  # where nothing is due
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class AgentDecider:
         self._context = context
         self._store = context.store
         self._clock = context.clock
-        self._who = context.who
+        self._name = context.name
         self._members = members
         self._guard = guard
         self._freerun = context.deployment.freerun()
@@ -88,7 +89,7 @@ class AgentDecider:
 
         Each part does a limited amount; a part that has more to do makes the next turn come at
         once. Raises MessagingUnavailable at the end if messages were not sent: their runs are
-        durable, and are announced again. Raises LostLease if another agent decides by now.
+        durable, and are announced again. Raises LostLease if another agent may decide meanwhile.
         """
         now = self._clock.now()
         may_fire = self._guard.observe()
@@ -153,45 +154,34 @@ class AgentDecider:
 
     def _write(self, judged: Judged, now: datetime) -> None:
         """Writes the decisions about pending runs, then reads the rows of all of them again."""
-        deliverer, durable = self._launcher.deliverer, list[bool]()
-        launched: list[Run] = []
-        try:
-            with self._store.batch() as batch:
-                batch.after_commit(lambda: durable.append(True))
-                self._members.assert_decides()
-                changes = self._changes(judged, now)
-                launched = [c.run for c in changes if c.run.state is RunState.LAUNCHED]
-                refused = {change.run.id for change in self._store.runs.change(changes)}
-                launched = [run for run in launched if run.id not in refused]
-                self._launcher.hand_out(launched, now, batch, self._outbox.announced)
-        except MessagingUnavailable as error:
-            if not durable:
-                deliverer.mark_uncertain(launched)
-                raise
-            self._failure = error
-        except StorageUnavailable:
-            deliverer.mark_uncertain(launched)
-            raise
-        deliverer.accept(launched)
+        deliverer = self._launcher.deliverer
+        with decision_batch(self._store, self._members, deliverer) as (batch, written):
+            changes = self._changes(judged, now)
+            launched = [c.run for c in changes if c.run.state is RunState.LAUNCHED]
+            written.claimed = launched
+            refused = {change.run.id for change in self._store.runs.change(changes)}
+            written.claimed = [run for run in launched if run.id not in refused]
+            self._launcher.hand_out(written.claimed, now, batch, self._outbox.announced)
+        self._failure = self._failure or written.failure
         self._reload([change.run.id for change in changes])
 
     def _changes(self, judged: Judged, now: datetime) -> list[RunChange]:
         names = sorted({run.schedule for run, _ in judged.launch})
         rows = {row.name: row for row in self._store.schedules.get(names)} if names else {}
-        changes = [RunChange(run, "", self._who) for run in judged.explained]
+        changes = [RunChange(run, "", self._name) for run in judged.explained]
         for run, reason in judged.abort:
-            changes.append(_ended(run, RunMove.ABORT, reason, now, self._who))
+            changes.append(_ended(run, RunMove.ABORT, reason, now, self._name))
         for run, reason in judged.skip:
-            changes.append(_ended(run, RunMove.SKIP, reason, now, self._who))
+            changes.append(_ended(run, RunMove.SKIP, reason, now, self._name))
         launched: list[Run] = []
         for run, definition in judged.launch:
             row = rows.get(run.schedule)
             if row is None or not row.is_enabled or row.version != run.version:
-                changes.append(_ended(run, RunMove.ABORT, _why_not(row), now, self._who))
+                changes.append(_ended(run, RunMove.ABORT, _why_not(row), now, self._name))
             else:
                 launched.append(self._launcher.launched(run, definition, now))
         claimed = self._launcher.deliverer.claim_locally(launched)
-        return [*changes, *(RunChange(run, run.reason, self._who) for run in claimed)]
+        return [*changes, *(RunChange(run, run.reason, self._name) for run in claimed)]
 
     def _reload(self, ids: list[str]) -> None:
         rows = self._store.runs.get(ids)
@@ -224,7 +214,7 @@ class AgentDecider:
             return
         text = standing(len(self._unfinished.pending), len(self._unfinished.launched))
         if text != self._stored_counts:
-            self._count_due_at = self._clock.monotonic() + COUNTS_EVERY
+            self._count_due_at = self._clock.monotonic() + COUNTS_EVERY_SECONDS
             self._stored_counts = text
             self._store.facts.set(RUN_COUNTS, text)
 
@@ -242,8 +232,8 @@ class AgentDecider:
         return max(0.0, min(wait for wait in waits if wait is not None))
 
 
-def _ended(run: Run, move: RunMove, reason: str, now: datetime, who: str) -> RunChange:
-    return RunChange(advance(run, move, now, reason), reason, who)
+def _ended(run: Run, move: RunMove, reason: str, now: datetime, agent: str) -> RunChange:
+    return RunChange(advance(run, move, now, reason), reason, agent)
 
 
 def _why_not(row: Schedule | None) -> str:

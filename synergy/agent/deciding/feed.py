@@ -1,10 +1,11 @@
-"""What happened since the last turn: the journal, and events from outside.
+"""Reads what happened since the last turn: journal entries, and events from outside.
 
-The journal tells of runs and schedules that others changed, of the ends of units that carry out
-runs, and of ended jobs and runs that schedules listen to. An entry that does not say what is
-known has the row read, because rows are the truth; reading entries again does no harm, since
-each schedule remembers the numbers of what counted. So how far it has read is kept now and then
-only; events are waited for by those who sent them, so there it is kept at once.
+The journal records runs and schedules that other processes changed, ends of the units that carry
+out runs, and ends of the jobs and runs that schedules listen to. Rows are the truth: a run that
+another process changed is read from the store. Reading an entry twice does no harm, because each
+schedule stores the numbers of the occurrences that counted. So the position in the journal is
+stored only now and then. The position among events is stored with each decision, because their
+senders may wait for them.
 """
 
 from __future__ import annotations
@@ -36,65 +37,63 @@ from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.transitions import Occurrence
 
 EVENTS = "agent.events"  # the fact: the number of the newest event that was decided about
-JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all was taken in
+JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all were handled
 EVENTS_PAGE = 1000
 JOURNAL_PAGE = 2000
-KEPT_EVERY = 30.0  # seconds after which the place in the journal is kept in any case
+STORE_SECONDS = 30.0  # the longest time until the position in the journal is stored
 _UNIT_ENDS = frozenset(unit_event(state) for state in UnitState if state.is_finished)
 
 
 @dataclass(slots=True)
 class _Page:
-    """What a page of the journal tells."""
+    """The entries of a page of the journal that matter, by kind."""
 
-    unknown: set[str] = field(default_factory=set)  # runs whose rows are to be read
-    ended: list[JournalEntry] = field(default_factory=list)  # of runs
-    units: list[str] = field(default_factory=list)  # that ended
-    jobs: list[JournalEntry] = field(default_factory=list)  # that ended
-    schedules: set[str] = field(default_factory=set)  # that were changed
-    is_switched: bool = False  # a process was switched on or off
+    changed: set[str] = field(default_factory=set)  # runs whose rows are to be read
+    ended: list[JournalEntry] = field(default_factory=list)  # ends of runs
+    units: list[str] = field(default_factory=list)  # ended units
+    jobs: list[JournalEntry] = field(default_factory=list)  # ends of jobs
+    schedules: set[str] = field(default_factory=set)  # changed schedules
+    is_switched: bool = False  # whether a process was switched on or off
 
 
 class Feed:
-    """Follows what happens, for the agent that decides."""
+    """Reads the journal and events, for the agent that decides."""
 
     def __init__(
         self,
         context: AgentContext,
         unfinished: UnfinishedRuns,
-        deciding: ScheduleDecisions,
-        ending: UnitEnds,
+        decisions: ScheduleDecisions,
+        unit_ends: UnitEnds,
         learn: Callable[[Iterable[Run]], object],
         forget: Callable[[Iterable[str]], object],
         end: Callable[[Iterable[JournalEntry]], object],
     ) -> None:
-        """`learn` takes in runs as they are stored by now, `forget` those that are no more.
+        """`learn` is called with runs as stored, `forget` with the ids of runs that are gone.
 
-        `end` takes in that runs have ended.
+        `end` is called with the entries of ended runs.
         """
         self._store = context.store
         self._clock = context.clock
-        self._who = context.who
+        self._name = context.name
         self._managed = context.deployment.managed()
         self._freerun = context.deployment.freerun()
         self._unfinished = unfinished
-        self._deciding = deciding
-        self._ending = ending
+        self._decisions = decisions
+        self._unit_ends = unit_ends
         self._learn = learn
         self._forget = forget
         self._end = end
-        self._built_at = (
-            context.store.journal.last_seq()
-        )  # rows read from here on are as new as that
-        self._events = int(context.store.facts.get(EVENTS) or 0)
+        self._built_at = self._store.journal.last_seq()  # all rows are read later than this entry
+        self._events = int(self._store.facts.get(EVENTS) or 0)
         self._journal = self._first_entry()
-        self._kept_at = context.clock.monotonic()
-        self._kept = self._journal
-        self.schedules: set[str] = set()  # that were changed since somebody looked
-        self.is_switched = True  # whether a process may have been switched since then
+        self._stored_at = self._clock.monotonic()
+        self._stored = self._journal
+        self.schedules: set[str] = set()  # changed since the set was last taken
+        self.is_switched = True  # whether a process may have been switched since it was cleared
 
     def events(self, now: datetime) -> tuple[bool, WrittenDecisions]:
-        """Decides about new events; whether there may be more."""
+        """Decides about new events; the first result is whether there may be more."""
         events = self._store.events.since(self._events, EVENTS_PAGE)
         if not events:
             return False, WrittenDecisions()
@@ -104,13 +103,13 @@ class Feed:
             for key in keys:
                 found[key].append(occurrence)
         newest = events[-1].seq
-        written = self._deciding.happened(found, {EVENTS: str(newest)}, now)
+        written = self._decisions.happened(found, {EVENTS: str(newest)}, now)
         self._events = newest
         self._learn(written.runs)
         return len(events) == EVENTS_PAGE, written
 
     def journal(self, now: datetime) -> tuple[bool, WrittenDecisions]:
-        """Takes in new entries; whether there may be more."""
+        """Handles new entries; the first result is whether there may be more."""
         entries = self._store.journal.since(self._journal, JOURNAL_PAGE)
         if not entries:
             return False, WrittenDecisions()
@@ -121,12 +120,12 @@ class Feed:
         newest = entries[-1].seq
         written = WrittenDecisions()
         if found:
-            written = self._deciding.happened(found, {JOURNAL: str(newest)}, now)
-            self._kept = newest
-        self._take_in(page, now)
+            written = self._decisions.happened(found, {JOURNAL: str(newest)}, now)
+            self._stored = newest
+        self._handle(page, now)
         self._learn(written.runs)
         self._journal = newest
-        self._keep()
+        self._store_position()
         return len(entries) == JOURNAL_PAGE, written
 
     def _sort(self, entry: JournalEntry, page: _Page) -> None:
@@ -148,9 +147,9 @@ class Feed:
         run = entry.run
         if entry.event in RUN_ENDS:
             page.ended.append(entry)
-            page.unknown.discard(run)
-        elif entry.who != self._who:
-            page.unknown.add(run)
+            page.changed.discard(run)
+        elif entry.who != self._name:
+            page.changed.add(run)
 
     def _happened(self, page: _Page) -> dict[str, list[Occurrence | Ended]]:
         """What ended, by the keys by which schedules listen to it."""
@@ -164,26 +163,26 @@ class Feed:
         return found
 
     def _of_runs(self, ended: list[JournalEntry]) -> list[Occurrence]:
-        """The ends of runs that workers carried out, or were to."""
-        telling = [entry for entry in ended if entry.after in OF_RUNS]
-        strange = [e.run for e in telling if e.run and not self._unfinished.program_of(e.run)]
-        programs = {row.id: row.program for row in self._store.runs.get(strange)} if strange else {}
+        """The ends of runs of free-run processes."""
+        ended = [entry for entry in ended if entry.after in OF_RUNS]
+        unknown = [e.run for e in ended if e.run and not self._unfinished.program_of(e.run)]
+        programs = {row.id: row.program for row in self._store.runs.get(unknown)} if unknown else {}
         found = []
-        for entry in telling:
+        for entry in ended:
             run = entry.run
             program = self._unfinished.program_of(run) or programs.get(run, "")
             if program in self._freerun:
                 found.append(of_run(entry, program))
         return found
 
-    def _take_in(self, page: _Page, now: datetime) -> None:
+    def _handle(self, page: _Page, now: datetime) -> None:
         if page.units:
-            self._ending.of_units(list(dict.fromkeys(page.units)), now)
+            self._unit_ends.of_units(list(dict.fromkeys(page.units)), now)
         ended = {entry.run: entry for entry in page.ended if entry.run}
-        # An entry from before the rows were read may be of a run that was launched again since.
+        # A run whose end was recorded before the rows were read may have been launched again since.
         old = {run for run, entry in ended.items() if entry.seq <= self._built_at}
         self._end(entry for run, entry in ended.items() if run not in old)
-        reread = page.unknown | {run for run in old if self._unfinished.state_of(run) is not None}
+        reread = page.changed | {run for run in old if self._unfinished.state_of(run) is not None}
         if reread:
             rows = self._store.runs.get(sorted(reread))
             self._learn(rows)
@@ -191,19 +190,19 @@ class Feed:
         self.schedules |= page.schedules
         self.is_switched |= page.is_switched
 
-    def _keep(self) -> None:
-        """Keeps how far it has read, for whoever goes on."""
-        if self._clock.monotonic() - self._kept_at >= KEPT_EVERY:
-            self._kept_at = self._clock.monotonic()
-            if self._kept != self._journal:
-                self._kept = self._journal
+    def _store_position(self) -> None:
+        """Stores the position in the journal at intervals, for the next deciding agent."""
+        if self._clock.monotonic() - self._stored_at >= STORE_SECONDS:
+            self._stored_at = self._clock.monotonic()
+            if self._stored != self._journal:
+                self._stored = self._journal
                 self._store.facts.set(JOURNAL, str(self._journal))
 
     def _first_entry(self) -> int:
-        """Where to begin: before the first agent, at what the schedules had seen by then."""
-        kept = self._store.facts.get(JOURNAL)
-        if kept is not None:
-            return int(kept)
+        """The stored position; for the first agent, the oldest entry that a schedule has seen."""
+        stored = self._store.facts.get(JOURNAL)
+        if stored is not None:
+            return int(stored)
         first, cursor = self._store.journal.last_seq(), None
         while True:
             rows, cursor = self._store.schedules.find(1000, cursor)

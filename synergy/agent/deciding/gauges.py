@@ -1,4 +1,4 @@
-"""The measures of load constraints, read at most every few seconds and only if a run waits."""
+"""The measures of load constraints, read every few seconds at most, and only if a run waits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from synergy.clock import Clock
 from synergy.messaging.protocol import Bus
 
-EVERY = 5.0  # seconds
+READ_EVERY_SECONDS = 5.0
 
 
 def box_load() -> float:
@@ -23,29 +23,29 @@ class Gauges:
         self._bus = bus
         self._clock = clock
         self._load = load
-        self._looked_at = -EVERY
+        self._read_at = -READ_EVERY_SECONDS
         self._box = 0.0
         self._depths: dict[str, int] = {}
 
     def due_in(self) -> float:
         """Seconds until the next reading is due."""
-        return max(0.0, self._looked_at + EVERY - self._clock.monotonic())
+        return max(0.0, self._read_at + READ_EVERY_SECONDS - self._clock.monotonic())
 
     def load(self) -> float:
         """The load of the box, per core."""
-        self._look()
+        self._read_if_due()
         return self._box
 
     def depth(self, queue: str) -> int:
         """How many messages wait in the queue."""
-        self._look()
+        self._read_if_due()
         if queue not in self._depths:
             self._depths[queue] = self._bus.depths([queue]).get(queue, 0)
         return self._depths[queue]
 
-    def _look(self) -> None:
+    def _read_if_due(self) -> None:
         if self.due_in() > 0:
             return
-        self._looked_at = self._clock.monotonic()
+        self._read_at = self._clock.monotonic()
         self._box = self._load()
         self._depths.clear()

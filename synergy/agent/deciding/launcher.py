@@ -1,7 +1,7 @@
-"""From decisions to runs, and from launched runs to the queues of workers and deliverers.
+"""Makes runs from decisions, and puts launched runs into the queues of workers and deliverers.
 
 The request of a run is fixed when it is launched: its template is filled with the values of its
-due time, and later changes do not touch it.
+due time, and later changes of the schedule do not affect it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from synergy.storage.protocol import Batch
 
 DELIVERIES = "deliveries"  # the queue of runs that agents send
 
-Announced = Callable[[Sequence[str]], object]  # called with the runs that messages were sent for
+Announced = Callable[[Sequence[str]], object]  # called with the ids of runs with sent messages
 
 
 class LocalDeliverer(Protocol):
@@ -42,8 +42,8 @@ class LocalDeliverer(Protocol):
 class Launcher:
     """Makes runs, and publishes messages for those that are launched.
 
-    Runs that this agent can send at once are launched and claimed in one step, without a message:
-    a thousand may be due together. `off` are the free-run processes that are switched off.
+    Runs that this agent can send at once are launched and claimed in one step, without a message,
+    because a thousand may be due together. `off` are the free-run processes that are switched off.
     """
 
     def __init__(self, context: AgentContext, deliverer: LocalDeliverer) -> None:
@@ -100,7 +100,7 @@ class Launcher:
         context = self._context
         for process, some in workers.items():
             launch_worker(
-                context.store, context.bus, some, self._processes[process], now, context.who, batch
+                context.store, context.bus, some, self._processes[process], now, context.name, batch
             )
         if deliveries:
             ids = [run.id for run in deliveries]

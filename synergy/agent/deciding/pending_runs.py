@@ -1,8 +1,8 @@
 """Pending runs and their run constraints.
 
-`judge` evaluates only the runs whose answer may have changed: because a run that counts for them
-was launched or ended, because their time has come, because their schedule was changed, or because
-they are new. The decider writes what it decides.
+`judge` evaluates only the runs whose verdict may have changed: new runs, runs whose time has come
+or whose schedule was changed, and runs for which another run that was launched or ended counts.
+The decider writes what it decides.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from synergy.schedule.definition import (
 )
 
 LOAD = "load"
-GRACE = timedelta(minutes=1)  # how long a run may exist before its schedule's new version is seen
+VERSION_LAG = timedelta(minutes=1)  # a run may be seen this long before its schedule's new version
 PAGE = 100
 SCHEDULES_KEPT = 10_000
 _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
@@ -87,7 +87,7 @@ class PendingRuns:
         self._successes: dict[str, datetime | None] = {}
 
     def learn(self, run: Run) -> None:
-        """Takes in a run as it is stored, pending or not."""
+        """Updates the queues with a run as stored, pending or not."""
         if run.state.is_pending:
             self._queues.add(run)
         else:
@@ -155,7 +155,7 @@ class PendingRuns:
     def _judge(self, run: Run, now: datetime, judged: Judged) -> None:
         current = self._of(run.schedule)
         definition = current.definition
-        until = run.created_at + GRACE
+        until = run.created_at + VERSION_LAG
         if current.version < run.version and now < until:
             self._queues.enqueue(run, run.id, frozenset(), until)
         elif definition is None:
@@ -166,7 +166,7 @@ class PendingRuns:
             self._decide(run, definition, now, judged)
 
     def _decide(self, run: Run, definition: Definition, now: datetime, judged: Judged) -> None:
-        found = self._verdict(run, definition, now)
+        found = self._judgement(run, definition, now)
         match found.verdict:
             case Verdict.MET:
                 judged.launch.append((run, definition))
@@ -181,7 +181,7 @@ class PendingRuns:
                 self._queues.enqueue(run, queue, found.awaits, found.again_at)
                 self._explain(run, found.reasons, judged)
 
-    def _verdict(self, run: Run, definition: Definition, now: datetime) -> Judgement:
+    def _judgement(self, run: Run, definition: Definition, now: datetime) -> Judgement:
         if run.state is RunState.PENDING_LAUNCH:
             return Judgement(Verdict.MET, (), None, frozenset())
         before = self._unfinished.before(run) if run.detail.in_turn else None
@@ -201,7 +201,7 @@ class PendingRuns:
         if reasons != run.detail.waits:
             judged.explained.append(replace(run, detail=replace(run.detail, waits=reasons)))
 
-    # What constraints look at
+    # The facts that constraints depend on
 
     def _facts(self, run: Run, definition: Definition, now: datetime) -> Facts:
         active = self._unfinished.active
@@ -274,7 +274,7 @@ class PendingRuns:
 
 
 def _queue_key(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
-    """Whoever waits for a enqueue under the same rules as others waits behind them."""
+    """The name of the queue of a waiting run; alike runs that await the same keys share one."""
     alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
     if alike and not run.detail.in_turn:
         return (definition.constraints, run.program, run.group, awaits)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.agent.context import AgentContext
+from synergy.agent.deciding.decision_batch import decision_batch
 from synergy.agent.deciding.decisions import ScheduleDecision, WrittenDecisions
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.launcher import Announced, Launcher
@@ -44,6 +45,7 @@ _UNAVAILABLE = (StorageUnavailable, MessagingUnavailable)
 log = logging.getLogger(__name__)
 
 _Decide = Callable[[Definition, ProgressState], Step]
+_DecideRow = Callable[[Schedule], ScheduleDecision]
 
 
 class ScheduleDecisions:
@@ -62,7 +64,7 @@ class ScheduleDecisions:
         self._store = context.store
         self._clock = context.clock
         self._meter = context.meter
-        self._who = context.who
+        self._name = context.name
         self._definitions = definitions
         self._launcher = launcher
         self._announced = announced
@@ -102,7 +104,7 @@ class ScheduleDecisions:
         self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 
     def _pass_time(self, row: Schedule, now: datetime) -> ScheduleDecision:
-        """Decides about passed due times; behind runs that wait for their turn they wait too."""
+        """Decides about passed due times; their runs queue behind those that wait for a turn."""
 
         def decide(definition: Definition, progress: ProgressState) -> Step:
             step = pass_time(definition, progress, now)
@@ -129,10 +131,10 @@ class ScheduleDecisions:
             self._leased("event", len(rows), began)
 
         def decide(row: Schedule) -> ScheduleDecision:
-            heard = {one.seq: one for key in row.keys for one in found.get(key, ())}
-            if not heard:
-                return ScheduleDecision()  # it does not listen any more
-            some = [heard[seq] for seq in sorted(heard)]
+            by_seq = {one.seq: one for key in row.keys for one in found.get(key, ())}
+            if not by_seq:
+                return ScheduleDecision()  # it was changed and no longer listens to them
+            some = [by_seq[seq] for seq in sorted(by_seq)]
             return self._decide(row, now, lambda d, progress: take_all(d, progress, some, now))
 
         written = self._write(rows, decide, facts, now)
@@ -161,7 +163,7 @@ class ScheduleDecisions:
                 log.error("Schedule %s stays due", row.name, extra={"event": "schedule.stuck"})
                 wakes = now + STUCK_RETRY
             new = replace(row, progress=step.progress.to_json(), wake_at=wakes)
-            return ScheduleDecision([ScheduleChange(new, who=self._who)], runs)
+            return ScheduleDecision([ScheduleChange(new, who=self._name)], runs)
         except _UNAVAILABLE:
             raise
         except Exception as error:  # noqa: BLE001 - it is the reason for disabling the schedule
@@ -169,21 +171,16 @@ class ScheduleDecisions:
 
     def _disable(self, row: Schedule, error: Exception, now: datetime) -> ScheduleDecision:
         reason = f"it cannot be decided about: {error or type(error).__name__}"
-        log.warning(
-            "Schedule %s is disabled: %s", row.name, reason,
-            extra={"event": JournalEvent.SCHEDULE_DISABLED}, exc_info=True,
-        )  # fmt: skip
+        extra = {"event": JournalEvent.SCHEDULE_DISABLED}
+        log.warning("Schedule %s is disabled: %s", row.name, reason, extra=extra, exc_info=True)
         self._meter.count("error_total", "schedule")
-        change, gone = disabling(row, reason, self._who, now)
+        change, gone = disabling(row, reason, self._name, now)
         return ScheduleDecision([change], gone)
 
     def _write(
-        self,
-        rows: Sequence[Schedule],
-        decide: Callable[[Schedule], ScheduleDecision],
-        facts: Mapping[str, str],
-        now: datetime,
+        self, rows: Sequence[Schedule], decide: _DecideRow, facts: Mapping[str, str], now: datetime
     ) -> WrittenDecisions:
+        """Writes the decisions about a group; if that fails, each on its own."""
         decided = ScheduleDecision()
         for row in rows:
             decided.add(decide(row))
@@ -193,27 +190,21 @@ class ScheduleDecisions:
             raise
         except Exception:
             log.exception("A group of decisions fails", extra={"event": "schedule.group_failed"})
-        return self._one_by_one(rows, decide, facts, now)
-
-    def _one_by_one(
-        self,
-        rows: Sequence[Schedule],
-        decide: Callable[[Schedule], ScheduleDecision],
-        facts: Mapping[str, str],
-        now: datetime,
-    ) -> WrittenDecisions:
-        """Writes a group that failed one by one, and disables the schedules that fail again."""
         written = WrittenDecisions()
         for row in rows:
-            try:
-                written.add(self._commit(decide(row), {}, now))
-            except _UNAVAILABLE:
-                raise
-            except Exception as error:  # noqa: BLE001 - as in `_decide`
-                written.add(self._commit(self._disable(row, error, now), {}, now))
+            written.add(self._write_one(row, decide, now))
         if not written.refused:
             self._commit(ScheduleDecision(), facts, now)
         return written
+
+    def _write_one(self, row: Schedule, decide: _DecideRow, now: datetime) -> WrittenDecisions:
+        """Writes the decision about one schedule, which is disabled if that fails."""
+        try:
+            return self._commit(decide(row), {}, now)
+        except _UNAVAILABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `_decide`
+            return self._commit(self._disable(row, error, now), {}, now)
 
     def _commit(
         self, decided: ScheduleDecision, facts: Mapping[str, str], now: datetime
@@ -222,30 +213,20 @@ class ScheduleDecisions:
         if not (decided.changes or decided.runs or facts):
             return written
         began = self._clock.monotonic()
-        durable: list[bool] = []
-        runs = self._launcher.deliverer.claim_locally(decided.runs)
-        try:
-            with self._store.batch() as batch:
-                batch.after_commit(lambda: durable.append(True))
-                self._members.assert_decides()
-                if runs:
-                    written.runs = self._store.runs.create(runs, self._who)
-                    self._launcher.hand_out(written.runs, now, batch, self._announced)
-                if decided.changes:
-                    refused = self._store.schedules.change(decided.changes)
-                    written.refused = [change.schedule.name for change in refused]
-                if not written.refused:
-                    for name, value in facts.items():
-                        self._store.facts.set(name, value)
-        except MessagingUnavailable as error:
-            if not durable:
-                self._launcher.deliverer.mark_uncertain(runs)
-                raise
-            written.failure = error
-        except StorageUnavailable:
-            self._launcher.deliverer.mark_uncertain(runs)
-            raise
-        self._launcher.deliverer.accept(written.runs)
+        deliverer = self._launcher.deliverer
+        runs = deliverer.claim_locally(decided.runs)
+        with decision_batch(self._store, self._members, deliverer) as (batch, commit):
+            commit.claimed = runs
+            if runs:
+                commit.claimed = written.runs = self._store.runs.create(runs, self._name)
+                self._launcher.hand_out(written.runs, now, batch, self._announced)
+            if decided.changes:
+                refused = self._store.schedules.change(decided.changes)
+                written.refused = [change.schedule.name for change in refused]
+            if not written.refused:
+                for name, value in facts.items():
+                    self._store.facts.set(name, value)
+        written.failure = commit.failure
         self._count(decided, written, began)
         return written
 
@@ -267,12 +248,12 @@ class ScheduleDecisions:
 
 
 def disabling(
-    row: Schedule, reason: str, who: str, now: datetime
+    row: Schedule, reason: str, agent: str, now: datetime
 ) -> tuple[ScheduleChange, list[Run]]:
     """The change that disables a schedule, and the records of the occurrences it collected."""
     stop = stopped(row, reason, now)
     change = ScheduleChange(
-        stop.schedule, event=JournalEvent.SCHEDULE_DISABLED, why=reason, who=who
+        stop.schedule, event=JournalEvent.SCHEDULE_DISABLED, why=reason, who=agent
     )
     return change, list(stop.gone)
 

@@ -38,7 +38,7 @@ class UnfinishedRuns:
         self._of_schedule: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
 
     def learn(self, run: Run) -> None:
-        """Takes in a run as it is stored."""
+        """Adds or updates a run as stored."""
         self.forget(run.id)
         if run.state.is_pending:
             self.pending[run.id] = run

@@ -152,7 +152,7 @@ class WaitQueues:
         if queue is not None and run in queue:
             yield run
             if run in queue:
-                self._dirty_queues.discard(name)  # it must wait, so all must
+                self._dirty_queues.discard(name)  # the first must wait, so all must
                 return
         first = queue.first() if queue is not None and name in self._dirty_queues else None
         if first is not None:

@@ -5,8 +5,8 @@ one commit claims a group and takes its messages, another writes all outcomes th
 The claims of an agent that is killed are sent again by another one, with the same key. The state
 here may be lost: runs are rows, and the deciding agent sends messages for them again.
 
-The deciding half of the same agent claims the runs there is room for in the step that launches
-them, and passes them to this half.
+The deciding half of the same agent claims runs in the step that launches them, as far as there is
+room, and passes them to this half.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from synergy.storage.protocol import Batch
 GROUP = 500  # runs claimed in one commit
 MOST_IN_FLIGHT = 1000  # runs claimed with their launch; more are left to other agents
 BEGUN = 10_000  # attempts that are remembered, so that none is sent twice
-LONGEST_WAIT = 60.0  # seconds
+LONGEST_WAIT_SECONDS = 60.0
 GATHER_SECONDS = 0.05  # for which outcomes wait for each other
 RECHECK_SECONDS = 1.0  # between two reads of uncertain claims
 
@@ -123,11 +123,11 @@ class Deliverer:
             self._resolve_uncertain()
         wrote = self._conclude()
         if not is_member:
-            return 0.0 if wrote else LONGEST_WAIT
+            return 0.0 if wrote else LONGEST_WAIT_SECONDS
         is_more = self._claim(consumer)
         if wrote or is_more:
             return 0.0
-        longest = RECHECK_SECONDS if self._uncertain else LONGEST_WAIT
+        longest = RECHECK_SECONDS if self._uncertain else LONGEST_WAIT_SECONDS
         return min([longest, *self._deferred.due_in()])
 
     def gather(self) -> None:
@@ -169,7 +169,7 @@ class Deliverer:
             with self._store.batch() as batch:
                 announced = self._messages(consumer, batch)
                 claims = self._claims([*wanted, *announced], set(again), batch)
-                changes = [RunChange(run, "", self._context.who) for run in claims]
+                changes = [RunChange(run, "", self._context.name) for run in claims]
                 lost = {c.run.id for c in self._store.runs.change(changes)} if changes else lost
         except (StorageUnavailable, MessagingUnavailable):
             self._uncertain.add(run.id for run in claims)
@@ -233,7 +233,7 @@ class Deliverer:
         self._send(list(accepted.values()))
 
     def _resolve_uncertain(self) -> None:
-        """Sends the uncertain claims that the store has; it may write one after our deadline."""
+        """Sends the uncertain claims that the store has; it may have written one late."""
         while self._newly_uncertain:
             self._uncertain.add([self._newly_uncertain.popleft()])
         self._send(self._uncertain.confirmed(self._in_flight))

@@ -1,9 +1,9 @@
 """Launched runs that have not ended: announced again, and freed from agents that are gone.
 
-A run is in the outbox from its launch to its end, whatever happens to messages. A sweep reads the
-rows, because agents claim and release runs without a journal entry. It is due at intervals while
-the outbox is not empty, earlier when an agent was lost, or when a run that is due was not claimed.
-Runs of workers end with their units; a missing unit is created.
+A run is in the outbox from its launch to its end, whether or not its message is lost. A sweep reads
+the rows, because agents claim and release runs without a journal entry. It is due at intervals
+while the outbox is not empty, and earlier if an agent is lost or a due run is not claimed. Runs of
+workers end with their units; a missing unit is created.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from synergy.agent.membership import Membership
 from synergy.errors import MessagingUnavailable
 from synergy.model.schedule import Run, RunChange, RunState
 
-EVERY = 20.0  # seconds between two sweeps
+SWEEP_SECONDS = 20.0  # between two sweeps
 UNIT_CHECK_SECONDS = 60.0  # between two checks of the runs that workers carry out
 SETTLE_SECONDS = 5.0  # for which an agent may hold a message while the queue is empty
 CLAIM_SECONDS = 1800.0  # the longest that a claim lasts
 MOST_ANNOUNCED = 5000  # runs of one destination that are announced again in one sweep
 GROUP = 500
-_LATE = timedelta(seconds=2)  # after which a due attempt is left to any agent, not only its last
+_LATE = timedelta(seconds=2)  # after which any agent may make a due attempt, not only the last one
 
 
 class Outbox:
@@ -45,7 +45,7 @@ class Outbox:
         self._bus = context.bus
         self._clock = context.clock
         self._meter = context.meter
-        self._who = context.who
+        self._name = context.name
         self._unfinished = unfinished
         self._launcher = launcher
         self._unit_ends = unit_ends
@@ -63,11 +63,11 @@ class Outbox:
         self._announced_at.update(dict.fromkeys(runs, now))
 
     def learn(self, run: Run) -> None:
-        """Takes in a run as it is stored."""
+        """Adds or updates a run as stored."""
         if run.state is not RunState.LAUNCHED:
             self.forget(run.id)
         else:
-            self._sweep_within(EVERY)
+            self._sweep_within(SWEEP_SECONDS)
             is_waiting = run.owner is None and run.not_before is None
             if is_waiting and run.id not in self._announced_at and run.is_delivery:
                 self._unsent[run.id] = None
@@ -87,7 +87,7 @@ class Outbox:
         return max(0.0, self._sweep_at - self._clock.monotonic())
 
     def work(self, now: datetime) -> None:
-        """Announces the runs that were not announced yet, and sweeps if that is due."""
+        """Announces runs that have not been announced, and sweeps if that is due."""
         if self._unsent:
             self._announce_unsent(now)
         now_at = self._clock.monotonic()
@@ -95,7 +95,7 @@ class Outbox:
             return
         if self._is_new or self._members.is_changed or now_at >= self._sweep_at:
             self._is_new = self._members.is_changed = False
-            self._sweep_at = now_at + EVERY
+            self._sweep_at = now_at + SWEEP_SECONDS
             self._sweep(now)
             if now_at >= self._units_at:
                 self._units_at = now_at + UNIT_CHECK_SECONDS
@@ -151,10 +151,10 @@ class Outbox:
         lost = [row for row in rows if row.owner is not None and self._is_lost(row, live)]
         if not lost:
             return list(rows)
-        changes = [
-            RunChange(replace(row, owner=None, not_before=None), f"{row.owner} was lost", self._who)
-            for row in lost
-        ]
+        changes: list[RunChange] = []
+        for row in lost:
+            free = replace(row, owner=None, not_before=None)
+            changes.append(RunChange(free, f"{row.owner} was lost", self._name))
         refused = {change.run.id for change in self._store.runs.change(changes)}
         self._meter.count("job_leased_total", "taken over", len(lost) - len(refused))
         freed = {row.id: row for row in self._store.runs.get([row.id for row in lost])}
@@ -177,10 +177,12 @@ class Outbox:
             self._sweep_within((row.not_before + _LATE - now).total_seconds())
             return False
         announced_at = self._announced_at.get(row.id)
-        waited = self._clock.monotonic() - announced_at if announced_at is not None else EVERY
-        if waited >= EVERY or (is_empty and waited >= SETTLE_SECONDS):
+        if announced_at is None:
             return True
-        self._sweep_within(SETTLE_SECONDS if is_empty else EVERY)
+        waited = self._clock.monotonic() - announced_at
+        if waited >= SWEEP_SECONDS or (is_empty and waited >= SETTLE_SECONDS):
+            return True
+        self._sweep_within(SETTLE_SECONDS if is_empty else SWEEP_SECONDS)
         return False
 
     def _check_units(self, now: datetime) -> None:

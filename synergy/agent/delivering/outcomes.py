@@ -78,7 +78,7 @@ class Outcomes:
             if row is None or not self._is_ours(row, sent.run.attempt):
                 continue
             after = answered(row, sent.answer, now, self._random)
-            changes.append(RunChange(after, after.reason, self._context.who))
+            changes.append(RunChange(after, after.reason, self._context.name))
         refused = {c.run.id for c in self._store.runs.change(changes)} if changes else set()
         if gone:
             self._disable(gone, now)
@@ -89,15 +89,15 @@ class Outcomes:
         return present == (RunState.LAUNCHED, self._owner, attempt)
 
     def _disable(self, gone: dict[str, Sent], now: datetime) -> None:
-        """Disables the schedules whose receivers asked for nothing more.
+        """Disables the schedules whose receivers want no more requests.
 
-        A schedule that was edited or made anew since the run was decided may have another receiver.
+        A schedule that was edited or created again since the run may have another receiver.
         """
-        who = self._context.who
+        agent = self._context.name
         for _ in range(MOST_ATTEMPTS):
             rows = self._store.schedules.get(sorted(gone))
             pairs = [
-                disabling(row, f"the receiver wants no more: {sent.answer.error}", who, now)
+                disabling(row, f"the receiver wants no more: {sent.answer.error}", agent, now)
                 for row, sent in ((row, gone[row.name]) for row in rows)
                 if row.is_enabled and _is_of(sent.run, row)
             ]
@@ -105,7 +105,7 @@ class Outcomes:
             refused = self._store.schedules.change(changes) if changes else []
             records = [run for change, some in pairs if change not in refused for run in some]
             if records:
-                self._store.runs.create(records, who)
+                self._store.runs.create(records, agent)
             if not refused:
                 return
 

@@ -1,4 +1,4 @@
-"""From a claimed run to the request to send, and from the answer to the run's next state."""
+"""Makes the request of a claimed run, and the run's next state from the answer."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _body(asked: Mapping[str, object], payloads: Payloads) -> bytes:
         return str(asked.get("body", "")).encode()
     content = payloads.get(str(name))
     if content is None:
-        raise InvalidValue(f"its payload {name} is in the store no more")
+        raise InvalidValue(f"its payload {name} is no longer in the store")
     known = asked.get("values")
     if not isinstance(known, Mapping):
         return content

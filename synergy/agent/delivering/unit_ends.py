@@ -1,4 +1,4 @@
-"""Ends the runs that workers carry out, as their units ended."""
+"""Ends the runs that workers carry out, with the outcomes of their units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UnitEnds:
     def __init__(self, context: AgentContext) -> None:
         self._store = context.store
         self._meter = context.meter
-        self._who = context.who
+        self._name = context.name
         self.has_ended_runs = False
 
     def of_units(self, ids: Sequence[str], now: datetime) -> list[str]:
@@ -36,7 +36,7 @@ class UnitEnds:
             return
         rows = self._store.runs.get(list(units))
         changes = [
-            _ended(row, units[row.id], now, self._who)
+            _ended(row, units[row.id], now, self._name)
             for row in rows
             if row.state is RunState.LAUNCHED
         ]
@@ -56,11 +56,11 @@ def count_end(meter: Meter, run: Run) -> None:
         meter.observe("job_completed_duration_seconds", run.state.value, seconds)
 
 
-def _ended(run: Run, unit: UnitOfWork, now: datetime, who: str) -> RunChange:
+def _ended(run: Run, unit: UnitOfWork, now: datetime, agent: str) -> RunChange:
     outcome = outcome_of(unit)
     assert outcome is not None
     move, reason = outcome
-    # Canceling a unit raises its attempt, to fence its worker off; that attempt never began.
+    # Canceling a unit raises its attempt, so that its worker loses it; that attempt never began.
     handed_out = unit.attempt - (unit.state is UnitState.CANCELED)
     ended = advance(run, move, unit.finished_at or now, reason)
-    return RunChange(replace(ended, attempt=handed_out), reason, who)
+    return RunChange(replace(ended, attempt=handed_out), reason, agent)
