@@ -29,6 +29,7 @@ from tests.contract.engines import (
     STORED,
     beyond_mongomock,
 )
+from tests.contract.mongodb_deaths import Place
 from tests.servers import rabbitmq
 
 # A busy machine is no error here; tests of deadlines have addresses of their own.
@@ -140,3 +141,10 @@ def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[
         return lambda body: store.messages.put("q", [body])
     url: str = request.getfixturevalue("rabbitmq_url")
     return lambda body: rabbitmq.put(url, "q", [body], store.facts.get(DEPLOYMENT) or "")
+
+
+@pytest.fixture(params=[MONGOMOCK, "mongodb"])
+def mongodb_place(request: pytest.FixtureRequest) -> Place:
+    """A MongoDB in memory, and a server."""
+    in_memory = request.param == MONGOMOCK
+    return Place(None if in_memory else request.getfixturevalue("mongodb"))

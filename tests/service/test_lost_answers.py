@@ -1,6 +1,9 @@
-"""Answers of the store that are lost: what was claimed or concluded stays so."""
+"""A unit is claimed or concluded although the answer of the store was lost."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -10,42 +13,45 @@ from tests.service.hour_and_day import hour_and_day
 from tests.service.piecemeal import PiecemealStore
 from tests.service.scheduler_harness import SchedulerHarness
 
+HOUR = "2015052010"
 
-def test_a_worker_carries_out_what_it_claimed_although_the_answer_was_lost():
-    store = PiecemealStore(lambda _is_write: None)
-    system, hour = SchedulerHarness(hour_and_day(), store=store), "2015052010"
-    system.write("raw", hour, 1)
+
+@pytest.fixture
+def requested() -> SchedulerHarness:
+    """A system with a requested unit, whose store takes one operation at a time."""
+    system = SchedulerHarness(hour_and_day(), store=PiecemealStore(lambda _is_write: None))
+    system.write("raw", HOUR, 1)
     system.schedule()
-    real = store.units.claim
+    return system
 
-    def claim(*arguments: object) -> object:
+
+@contextmanager
+def lost_answers(system: SchedulerHarness, method: str) -> Iterator[None]:
+    """The store does what it is asked, and the answer does not arrive."""
+    units = system.store.units
+    real = getattr(units, method)
+
+    def answer_nothing(*arguments: object) -> object:
         real(*arguments)
-        raise StorageUnavailable("nobody knows")
+        raise StorageUnavailable("the answer was lost")
 
-    store.units.claim = claim
+    setattr(units, method, answer_nothing)
     with pytest.raises(StorageUnavailable):
-        system.round("Hour")
-    del store.units.claim
-    assert system.round("Hour")
-    (unit,) = system.units("Hour", hour)
+        yield
+    delattr(units, method)
+
+
+def test_a_claimed_unit_is_carried_out_although_the_answer_was_lost(requested):
+    with lost_answers(requested, "claim"):
+        requested.round("Hour")
+    assert requested.round("Hour")
+    (unit,) = requested.units("Hour", HOUR)
     assert (unit.state, unit.attempt, unit.failures) == (UnitState.PROCESSED, 1, 0)
 
 
-def test_a_conclusion_that_was_written_although_the_answer_was_lost_is_not_told_as_refused(caplog):
-    store = PiecemealStore(lambda _is_write: None)
-    system, hour = SchedulerHarness(hour_and_day(), store=store), "2015052010"
-    system.write("raw", hour, 1)
-    system.schedule()
-    real = store.units.conclude
-
-    def conclude(*arguments: object) -> object:
-        real(*arguments)
-        raise StorageUnavailable("nobody knows")
-
-    store.units.conclude = conclude
-    with pytest.raises(StorageUnavailable):
-        system.round("Hour")
-    del store.units.conclude
-    system.round("Hour")
-    assert system.unit_states("Hour", hour) == [UnitState.PROCESSED]
+def test_a_written_conclusion_whose_answer_was_lost_is_not_logged_as_refused(requested, caplog):
+    with lost_answers(requested, "conclude"):
+        requested.round("Hour")
+    requested.round("Hour")
+    assert requested.unit_states("Hour", HOUR) == [UnitState.PROCESSED]
     assert "refused" not in caplog.text

@@ -89,7 +89,9 @@ def test_what_is_finished_is_written_before_the_process_ends_however_long_that_t
     assert the_unit(system, THIRD).state is UnitState.REQUESTED
 
 
-def test_a_timeout_that_cannot_be_written_at_once_is_written_later(monkeypatch):
+@pytest.fixture
+def unwritten(monkeypatch):
+    """The claims of a worker, and the unit whose timeout the store did not take."""
     system = a_system()
     claimed, (first, *_) = claims_of_the_units(system)
     claimed.next()
@@ -98,21 +100,18 @@ def test_a_timeout_that_cannot_be_written_at_once_is_written_later(monkeypatch):
         system.clock.advance(20)
         with pytest.raises(StorageUnavailable):
             claimed.time_out(20.0)
+    return system, claimed, first
+
+
+def test_a_timeout_that_cannot_be_written_at_once_is_written_later(unwritten):
+    system, claimed, first = unwritten
     claimed.conclude(Conclusion(first.id, 1, "worker", UnitState.PROCESSED), flush_after=0.0)
-    assert (the_unit(system, FIRST).state, the_unit(system, FIRST).reason) == (
-        UnitState.INVALID, "timed out after 20 s",
-    )  # fmt: skip
+    unit = the_unit(system, FIRST)
+    assert (unit.state, unit.reason) == (UnitState.INVALID, "timed out after 20 s")
 
 
-def test_nor_is_one_forgotten_whose_work_fails_for_want_of_the_store(monkeypatch):
-    system = a_system()
-    claimed, (first, *_) = claims_of_the_units(system)
-    claimed.next()
-    with monkeypatch.context() as away:
-        away.setattr(system.store.units, "conclude", refuse)
-        system.clock.advance(20)
-        with pytest.raises(StorageUnavailable):
-            claimed.time_out(20.0)
+def test_an_unwritten_timeout_is_kept_when_the_work_fails_for_want_of_the_store(unwritten):
+    system, claimed, first = unwritten
     claimed.requeue(first)
     claimed.flush()
     assert the_unit(system, FIRST).reason == "timed out after 20 s"

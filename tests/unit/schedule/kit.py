@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from synergy.schedule.definition import Definition, Times, WorkerProgram
+from hypothesis import strategies as st
+
+from synergy.schedule.definition import AllOf, AnyOf, Definition, Times, Trigger, WorkerProgram
 from synergy.schedule.progress.transitions import (
     Made,
     Occurrence,
@@ -30,6 +32,19 @@ def at(clock: str, day: datetime = DAY) -> datetime:
 
 def times(text: str) -> Times:
     return Times(parse(text))
+
+
+def trees(leaves: st.SearchStrategy[Trigger], max_leaves: int) -> st.SearchStrategy[Trigger]:
+    """These triggers, and combinations of them with `all of` and `any of`."""
+    return st.recursive(
+        leaves,
+        lambda legs: st.builds(
+            lambda kind, some: kind(tuple(some)),
+            st.sampled_from([AllOf, AnyOf]),
+            st.lists(legs, min_size=1, max_size=3),
+        ),
+        max_leaves=max_leaves,
+    )
 
 
 def a_schedule(trigger, **fields) -> Definition:

@@ -24,7 +24,7 @@ from synergy.schedule.definition import (
     PeriodFinished,
     ProgramEnded,
 )
-from tests.unit.schedule.kit import DAY, Life, a_schedule, ended, partitions, runs, times
+from tests.unit.schedule.kit import DAY, Life, a_schedule, ended, partitions, runs, times, trees
 
 SECONDS = st.one_of(st.integers(-7200, 7200), st.integers(0, 100), st.integers(-86_400, 400_000))
 SPACINGS = st.lists(st.sampled_from([60, 90, 420, 1800, 3600]), min_size=1, max_size=3)
@@ -130,15 +130,7 @@ LEAVES = st.one_of(
         PeriodFinished, st.sampled_from("PQ"), st.sampled_from([("processed",), ("failed",)])
     ),
 )
-TREES = st.recursive(
-    LEAVES,
-    lambda legs: st.builds(
-        lambda kind, some: kind(tuple(some)),
-        st.sampled_from([AllOf, AnyOf]),
-        st.lists(legs, min_size=1, max_size=3),
-    ),
-    max_leaves=6,
-)
+TREES = trees(LEAVES, max_leaves=6)
 HAPPENINGS = st.lists(
     st.one_of(
         st.tuples(st.just("partition"), st.sampled_from("def"), st.integers(1, 3)),

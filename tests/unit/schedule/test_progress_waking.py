@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from synergy.schedule.definition import (
     AllOf,
-    AnyOf,
     CatchUp,
     Elapsed,
     EventTrigger,
@@ -33,6 +32,7 @@ from tests.unit.schedule.kit import (
     ended,
     partitions,
     times,
+    trees,
 )
 
 SOON = st.integers(-90, 300).map(lambda minutes: DAY + minutes * MINUTE)
@@ -46,15 +46,7 @@ LEAVES = st.one_of(
         EventTrigger, st.just(EventType.FILE), st.just("/a"), st.sampled_from([0 * HOUR, HOUR])
     ),
 )
-TREES = st.recursive(
-    LEAVES,
-    lambda legs: st.builds(
-        lambda kind, some: kind(tuple(some)),
-        st.sampled_from([AllOf, AnyOf]),
-        st.lists(legs, min_size=1, max_size=3),
-    ),
-    max_leaves=5,
-)
+TREES = trees(LEAVES, max_leaves=5)
 SCHEDULES = st.builds(
     a_schedule, TREES, timeout=st.sampled_from([50 * MINUTE, 24 * HOUR]),
     timeout_policy=st.sampled_from(TimeoutPolicy), catchup=st.sampled_from(CatchUp),

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from synergy.schedule import trigger
 from synergy.schedule.definition import (
-    AllOf,
-    AnyOf,
     AtMost,
     CatchUp,
     Concurrency,
@@ -46,6 +44,7 @@ from synergy.schedule.format.read import (
 )
 from synergy.schedule.format.summary import summarize
 from synergy.schedule.known import OF_JOBS, OF_RUNS
+from tests.unit.schedule.kit import trees
 
 ANY = Known()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,15 +79,7 @@ leaf = st.one_of(
     st.builds(EventTrigger, st.just(EventType.FILE), folders, lives),
     st.builds(EventTrigger, st.sampled_from([EventType.TABLE, EventType.TIME_BASED]), lines, lives),
 )
-triggers = st.recursive(
-    leaf,
-    lambda inner: st.builds(
-        lambda kind, legs: kind(tuple(legs)),
-        st.sampled_from([AllOf, AnyOf]),
-        st.lists(inner, min_size=1, max_size=3),
-    ),
-    max_leaves=8,
-)
+triggers = trees(leaf, max_leaves=8)
 clocks = st.builds(time, st.integers(0, 23), st.integers(0, 59))
 constraints = st.one_of(
     st.builds(Concurrency, counts, st.just(Scope.PROGRAM), unmet),
