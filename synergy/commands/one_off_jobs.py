@@ -8,7 +8,8 @@ from synergy.commands.schedule_rows import run_of
 from synergy.lifecycle.transitions import RunMove
 from synergy.model.schedule import Run, RunKind, Schedule, run_id
 from synergy.schedule.definition import Definition
-from synergy.schedule.progress.transitions import Made, once_key, once_keys
+from synergy.schedule.progress.due_times import once_key, once_keys
+from synergy.schedule.progress.state import Made
 from synergy.storage.protocol import Store
 
 

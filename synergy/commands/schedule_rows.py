@@ -25,8 +25,8 @@ from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
 from synergy.schedule.format.read import InvalidDefinition, Known, StoredDelivery, read, write
-from synergy.schedule.progress import transitions
-from synergy.schedule.progress.transitions import Made, ProgressState
+from synergy.schedule.progress import event_matching, transitions
+from synergy.schedule.progress.state import Made, ProgressState
 from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
 from synergy.storage.protocol import Store
@@ -170,8 +170,8 @@ def begun(
         is_enabled=True,
         reason="",
         progress=step.progress.to_json(),
-        wake_at=transitions.wake_at(definition, step.progress, now),
-        keys=transitions.keys(definition),
+        wake_at=transitions.wake_at(definition, step.progress),
+        keys=event_matching.keys(definition.trigger),
         changed_at=now,
     )
     return Row(row, tuple(run_of(row, definition, made, now) for made in step.made))

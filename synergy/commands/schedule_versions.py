@@ -17,7 +17,7 @@ from synergy.errors import InvalidValue
 from synergy.model.schedule import Schedule, ScheduleChange, run_id
 from synergy.schedule.definition import Definition, Elapsed, leaves
 from synergy.schedule.format.read import Known, read
-from synergy.schedule.progress import transitions
+from synergy.schedule.progress import due_times, transitions
 from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import Store
 
@@ -30,7 +30,7 @@ def first_versions(store: Store, definitions: Sequence[Definition]) -> dict[str,
         ids = [
             run_id(definition.name, key)
             for definition in unsure
-            for key in transitions.lasting_keys(definition, versions[definition.name])
+            for key in due_times.lasting_keys(definition, versions[definition.name])
         ]
         taken = {run.schedule: run for run in (store.runs.get(ids) if ids else ())}
         for name, run in taken.items():
@@ -57,7 +57,7 @@ def begun_again(
 
 def _was_dropped(store: Store, row: Schedule, definition: Definition) -> bool:
     """Whether a `once` of this version ended before it was launched."""
-    keys = transitions.once_keys(definition, row.version)
+    keys = due_times.once_keys(definition, row.version)
     runs = store.runs.get([run_id(row.name, key) for key in keys])
     return any(run.state.is_finished and run.launched_at is None for run in runs)
 
@@ -68,10 +68,10 @@ def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple
         before, came = read(present.definition, Known()), ProgressState.from_json(present.progress)
     except (InvalidValue, KeyError, TypeError, ValueError):  # it was never valid
         return ()
-    keys = transitions.once_keys(before, present.version)
+    keys = due_times.once_keys(before, present.version)
     runs = store.runs.get([run_id(present.name, key) for key in keys])
     dropped = {run.due_at for run in runs if run.launched_at is None}
-    return transitions.turns_had(before, came, definition, dropped)
+    return due_times.turns_had(before, came, definition, dropped)
 
 
 def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
@@ -88,6 +88,6 @@ def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
         return
     if any(isinstance(leaf, Elapsed) for _, leaf in leaves(definition.trigger)):
         came = replace(came, last_run_at=max(came.last_run_at or now, now))
-        wakes = transitions.wake_at(definition, came, now)
+        wakes = transitions.wake_at(definition, came)
         row = replace(schedule, progress=came.to_json(), wake_at=wakes)
         store.schedules.change([ScheduleChange(row)])

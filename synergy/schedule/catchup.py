@@ -1,18 +1,17 @@
-"""The due times of a window that are run, and the reasons for skipping others (semantics, C4).
+"""The due times of a window that are run, and the reasons for skipping others.
 
 The window is `(last processed, now]`. Each due time in it is decided once, oldest first:
 
-- `all`: the newest `catchup_max` are run. Where there are several, each waits its turn.
+- `all`: the newest `catchup_max` are run; if there are several, one after the other.
 - `latest`: the newest is run.
 - `none`: the newest is run if it is decided within `GRACE`; all others were missed. An agent that
   is a little late misses no due time; one that is later than the next due time does.
 - A due time without a local time is skipped, and is not counted among the newest.
 
-At most `STEP` due times (and one) are decided at a time, so that a decision stays small; the next
-window begins where that ended. A window of more than twice `EACH` due times, such as a year of
-`every 1`, would need too many records: its oldest due times get one record together, with the first
-of them and the instant up to which it stands for all. The rest, between `EACH` and twice as many,
-get one each.
+At most `STEP + 1` due times are decided at a time, so that a decision stays small; the next window
+begins where that ended. A window of more than twice `EACH` due times, such as a year of `every 1`,
+would need too many records: its oldest due times share one record, with the first of them and the
+instant up to which it stands for all. The rest, between `EACH` and twice as many, get one each.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Run constraints: whether a pending job may be launched now, and if not, why.
 
-Semantics C3 and C5. A job is judged in this order:
+A job is judged in this order:
 
 1. A run that a person triggered is launched now, regardless of timeout and constraints.
-2. The timeout: a job of that age is aborted, or launched, according to the policy.
-3. Its turn: each run of a catch-up waits for the end of the one before it; constraints are
-   checked only after that.
-4. All constraints. The job is aborted if any unmet one aborts, and waits if any unmet one waits.
+2. A job that has reached its timeout is aborted, or launched, according to the policy.
+3. Each run of a catch-up waits for the end of the one before it; constraints are checked only
+   after that.
+4. The job is aborted if any unmet constraint aborts, and waits if any unmet constraint waits.
 
 Without a `concurrency` a worker program runs once at a time for each schedule. A due time during
 a run is then skipped (`UNDER_WAY`); a run that events triggered waits for its end, because the
@@ -162,14 +162,13 @@ def _check(constraint: Constraint, run: Run, facts: Facts, now: datetime) -> _Un
 
 def _concurrency(constraint: Concurrency, run: Run, facts: Facts) -> _Unmet | None:
     if constraint.scope is Scope.GROUP:
-        active, whose = facts.active_of_group, f"group:{run.group}"
+        active, kind, name = facts.active_of_group, "group", run.group
     else:
-        active, whose = facts.active_of_program, f"program:{run.program}"
+        active, kind, name = facts.active_of_program, "program", run.program
     if active < constraint.n:
         return None
-    word, _, name = whose.partition(":")
-    reason = f"{active} of at most {constraint.n} runs of {word} {name} are active"
-    return _Unmet(constraint.when_unmet, reason, awaits=frozenset({whose}))
+    reason = f"{active} of at most {constraint.n} runs of {kind} {name} are active"
+    return _Unmet(constraint.when_unmet, reason, awaits=frozenset({f"{kind}:{name}"}))
 
 
 def _delay(constraint: Delay, run: Run, now: datetime) -> _Unmet | None:

@@ -70,7 +70,7 @@ class PeriodFinished:
 
 
 class EventType(Enum):
-    """The types of events with a lifetime (semantics, part F)."""
+    """The types of events with a lifetime."""
 
     FILE = "FILE"
     TABLE = "TABLE"
@@ -79,7 +79,7 @@ class EventType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EventTrigger:
-    """A dependency on an event that stays alive for `life` (semantics, part F)."""
+    """A dependency on an event that stays alive for `life`; see `progress.event_lifetime`."""
 
     type: EventType
     resource: str
@@ -205,7 +205,7 @@ class WorkerProgram:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryProgram:
-    """A request that is sent to a target (semantics, part E); `payload` may be a template."""
+    """A request that is sent to a target; `payload` may be a template."""
 
     target: str
     payload: str = ""
@@ -244,7 +244,7 @@ class Definition:
 
     Nothing is due before `start`. A higher `priority` is launched first. `zone` is the trigger's,
     `template_zone` the template's. `budget` is how long sending is retried. `external_id` and `by`
-    are free texts of the user.
+    are texts of the user's own.
     """
 
     name: str

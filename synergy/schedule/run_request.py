@@ -35,9 +35,8 @@ def values_of(run: Run, definition: Definition) -> dict[str, str]:
 
 
 def _body(program: DeliveryProgram, run: Run, definition: Definition) -> dict[str, object]:
-    if (
-        isinstance(program, StoredDelivery) and program.stored
-    ):  # the template is filled in when it is sent
+    if isinstance(program, StoredDelivery) and program.stored:
+        # The payload is read, and its template filled in, when it is sent.
         return {"payload": program.stored, "values": values_of(run, definition)}
     if "${" not in program.payload:  # thousands may be due in the same second
         return {"body": program.payload}

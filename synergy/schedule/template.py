@@ -1,4 +1,4 @@
-"""Request templates (semantics, part D): plain text with `${name}`, filled in for a due time.
+"""Request templates: plain text with `${name}`, filled in for a due time.
 
 All values come from the due time, not from the time of sending, and follow the calendar of the
 template's zone: a day may have 23 or 25 hours, or begin at 01:00. The text is not a language: an

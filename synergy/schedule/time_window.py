@@ -1,7 +1,7 @@
 """Windows of local time, `[start, end)` on the clock of a zone, across midnight or not.
 
-A window follows what the clock shows: it is open twice if its time comes twice, and if its time is
-skipped it opens at the end of the gap, or not at all that day.
+A window follows what the clock shows. If its time comes twice, it is open twice; if its time is
+skipped, it opens at the end of the gap, or not at all that day.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from synergy.schedule.definition import TimeWindow
 from synergy.schedule.zones import zone
 
 _DAY = timedelta(days=1)
-_DAYS = 4  # a country may skip a day; then the window may open as late as two days on
+_DAYS = 4  # a country may skip a day, and then the window may open as late as two days later
 _SECOND = timedelta(seconds=1)
 
 

@@ -1,9 +1,9 @@
 """Triggers as text: `every`, `at` and `cron`.
 
-`every N` is due at the multiples of N seconds since the Unix epoch, so that it needs no
-memory: any process computes the same instants, and a restart shifts nothing. `at [D-]HH:MM,
-...` is due each week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes both
-dialects of `synergy.schedule.cron.line`.
+`every N` is due at the multiples of N seconds since the Unix epoch, so it needs no state: all
+processes compute the same instants, and a restart shifts nothing. `at [D-]HH:MM, ...` is due each
+week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes both dialects of
+`synergy.schedule.cron.line`.
 
 A trigger is a value: equal triggers are due at the same instants, `str` writes the one
 canonical form, and `parse` reads it back to an equal value. It does not know its zone. Managed

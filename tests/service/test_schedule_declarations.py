@@ -14,7 +14,8 @@ from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, RunState, ScheduleChange
 from synergy.schedule.format.read import read, write
 from synergy.schedule.known import Known
-from synergy.schedule.progress.transitions import Occurrence, ProgressState, take
+from synergy.schedule.progress.state import Occurrence, ProgressState
+from synergy.schedule.progress.transitions import take
 from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 

@@ -34,7 +34,7 @@ from synergy.model.schedule import Run
 from synergy.model.unit_of_work import UnitState
 from synergy.schedule.known import OF_RUNS
 from synergy.schedule.progress.ended_periods import Ended
-from synergy.schedule.progress.transitions import Occurrence
+from synergy.schedule.progress.state import Occurrence
 
 EVENTS = "agent.events"  # the fact: the number of the newest event that was decided about
 JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all were handled

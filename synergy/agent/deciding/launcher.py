@@ -20,7 +20,7 @@ from synergy.lifecycle.transitions import RunMove
 from synergy.messaging.message import UnitMessage
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.schedule.definition import Definition, WorkerProgram
-from synergy.schedule.progress.transitions import Made
+from synergy.schedule.progress.state import Made
 from synergy.schedule.run_request import request_of
 from synergy.storage.protocol import Batch
 

@@ -29,13 +29,8 @@ from synergy.model.schedule import Run, Schedule, ScheduleChange
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.old_periods import take_all
-from synergy.schedule.progress.transitions import (
-    Occurrence,
-    ProgressState,
-    Step,
-    pass_time,
-    wake_at,
-)
+from synergy.schedule.progress.state import Occurrence, ProgressState, Step
+from synergy.schedule.progress.transitions import pass_time, wake_at
 
 STUCK_RETRY = timedelta(minutes=1)  # until a schedule that stays due is decided about again
 MOST_ATTEMPTS = 10
@@ -158,7 +153,7 @@ class ScheduleDecisions:
                 self._launcher.made(row, definition, made, now, is_free=is_free)
                 for made in step.made
             ]
-            wakes = wake_at(definition, step.progress, now)
+            wakes = wake_at(definition, step.progress)
             if wakes is not None and wakes <= now and step.progress == progress:
                 log.error("Schedule %s stays due", row.name, extra={"event": "schedule.stuck"})
                 wakes = now + STUCK_RETRY

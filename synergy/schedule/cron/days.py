@@ -1,8 +1,8 @@
-"""Which days of a month a cron line means.
+"""The days of a month that a cron line matches.
 
-A month has one of 28 shapes (its length, and the weekday of its first day), so that the days of
-a line are worked out once for each shape and remembered, whatever the year. Sets of numbers are
-bit masks: bit n stands for n. Weekdays are counted from Sunday, 0, as both dialects do.
+A month has one of 28 shapes: its length, and the weekday of its first day. The days of a line are
+computed once for each shape and cached. Sets of numbers are bit masks: bit n stands for n. Weekdays
+are counted from Sunday, 0, as in both dialects.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class NthWeekday(NamedTuple):
         return f"{self.weekday + 1}#{self.nth}"
 
     def day(self, month: Month) -> int:
-        """The day, or 0 when this month has no such one."""
+        """The day, or 0 when this month has none."""
         day = 1 + (self.weekday - month.first) % 7 + 7 * (self.nth - 1)
         return day if day <= month.length else 0
 
@@ -110,7 +110,7 @@ def months_of(month: int) -> list[Month]:
 
 @lru_cache(maxsize=65_536)
 def days(day: Field, weekday: Field, is_either: bool, month: Month) -> int:
-    """The days of such a month that are meant; with `is_either` one matching field is enough."""
+    """The days of such a month that match; with `is_either` one matching field is enough."""
     by_day = day.numbers & (1 << month.length + 1) - 1
     by_weekday = 0
     for number in range(1, month.length + 1):

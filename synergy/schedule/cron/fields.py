@@ -63,12 +63,12 @@ QUARTZ = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A field that was understood.
+    """A parsed field.
 
-    `text` is the canonical spelling; bit n of `numbers` is set when n is meant, for weekdays
-    counted from Sunday, 0; `specials` are the days that depend on the month. `is_rhythm` says
-    that it begins with `*`, or with a step from a start (`a/n`), and so is about spacing and
-    not about a time on the clock.
+    `text` is the canonical spelling; bit n of `numbers` is set when n matches, for weekdays
+    counted from Sunday, 0; `specials` are the days that depend on the month. `is_rhythm` is whether
+    it begins with `*`, or with a step from a start (`a/n`), which means a spacing instead of a time
+    on the clock.
     """
 
     text: str
@@ -86,7 +86,7 @@ class _Part(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def parse(kind: Kind, word: str) -> Field:
-    """The field that `word` writes; the same object each time, so that many lines share it.
+    """The parsed field; the same object each time, so that many lines share it.
 
     Raises ValueError with the reason.
     """
@@ -192,7 +192,7 @@ def _bad_step(kind: Kind, word: str) -> str:
 
 
 def _misplaced(kind: Kind, word: str) -> str:
-    """Why something that is fine elsewhere is refused here."""
+    """The mistake of a word that is valid in another field or dialect."""
     if not kind.is_quartz:
         return f"{word!r} in the {kind.label} is Quartz: that takes six or seven fields"
     if not kind.is_day:

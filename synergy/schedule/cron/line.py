@@ -3,8 +3,8 @@
 Five fields are *Unix* cron: 0 and 7 are Sunday, and a day is due when *either* day field
 matches, unless one of the two begins with `*`. Six or seven fields are *Quartz*: seconds come
 first, exactly one of day of month and day of week is `?`, 1 is Sunday, and the last field is
-the year. What Quartz leaves open is fixed here: `31W` does not come in a month of 30 days, a
-range may pass the end of its field (`FRI-MON`), `L` and its kin may stand in lists.
+the year. Where Quartz leaves the meaning open: `31W` matches no day in a month of 30 days, a range
+may pass the end of its field (`FRI-MON`), and `L`, `W` and `#` may be items of lists.
 
 APScheduler's cron trigger is not used: it follows the rules of neither dialect, and runs at times
 that do not exist or twice where clocks are set; `docs/decisions/0005-dependencies.md` has the list.
@@ -38,7 +38,7 @@ _TICK = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cron:
-    """Due at the local times that its fields name; `year` is None when each year is meant."""
+    """Due at the local times that its fields match; `year` is None if every year matches."""
 
     dialect: Literal["unix", "quartz"]
     second: Field
@@ -50,7 +50,7 @@ class Cron:
     year: Field | None = None
 
     def __str__(self) -> str:
-        """The canonical form: numbers, no blanks but one, no year that says nothing."""
+        """The canonical form: numbers, single blanks, and a year only if it is restricted."""
         first = () if self.dialect == "unix" else (self.second,)
         last = () if self.year is None else (self.year,)
         fields = (*first, self.minute, self.hour, self.day, self.month, self.weekday, *last)
@@ -66,8 +66,8 @@ class Cron:
     def is_rhythm(self) -> bool:
         """Whether it follows elapsed time, and not the clock.
 
-        That is so when its second, minute or hour begins with `*` or, in Quartz, with a step
-        from a start: `0/15` is how Quartz users write `*/15`, and has to mean the same.
+        It does if its second, minute or hour begins with `*` or, in Quartz, with a step from a
+        start: Quartz users write `*/15` as `0/15`, which has to mean the same.
         """
         return self.minute.is_rhythm or self.hour.is_rhythm or self.second.is_rhythm
 
@@ -85,13 +85,15 @@ class Cron:
         if self._has_month(start) and self._days(start.year, start.month) >> start.day & 1:
             time = self._time(start.hour, start.minute, start.second)
             if time is not None:
-                return datetime(start.year, start.month, start.day, *time)  # noqa: DTZ001
+                hour, minute, second = time
+                return start.replace(hour=hour, minute=minute, second=second)
         found = self._date(start.year, start.month, start.day + 1, min(last_year, 9998))
         if found is None:
             return None
         fields = (self.hour, self.minute, self.second)
         hour, minute, second = (_first(field.numbers, 0) for field in fields)
-        return datetime(*found, hour, minute, second)  # noqa: DTZ001
+        year, month, day = found
+        return start.replace(year, month, day, hour, minute, second)
 
     def has_days(self) -> bool:
         """Whether any day ever matches."""
@@ -131,7 +133,7 @@ class Cron:
         return found, _first(self.minute.numbers, 0), _first(self.second.numbers, 0)
 
     def _date(self, year: int, month: int, day: int, last_year: int) -> tuple[int, int, int] | None:
-        """The first matching date that is not before this one; `day` may be one too many."""
+        """The first matching date that is not before this one; `day` may be past the month."""
         while year <= last_year:
             if self.year is None or self.year.numbers >> year & 1:
                 at = _first(self.month.numbers, month)
@@ -147,7 +149,7 @@ class Cron:
 
 
 def parse(text: str) -> Cron:
-    """Raises ValueError, with the reason, for anything but a line that some day matches."""
+    """The parsed line; raises ValueError, with the reason, also if no day ever matches it."""
     words = text.split()
     if len(words) == 1 and words[0].startswith("@"):
         words = _macro(words[0]).split()
@@ -219,6 +221,6 @@ def _never(cron: Cron) -> str:
 
 
 def _first(numbers: int, low: int) -> int:
-    """The least of `numbers`, a bit mask, that is not below `low`; -1 if there is none."""
+    """The smallest of `numbers`, a bit mask, that is not below `low`; -1 if there is none."""
     rest = numbers >> low
     return low + (rest & -rest).bit_length() - 1 if rest else -1

@@ -267,7 +267,7 @@ def checked_text(value: object, location: Location, most: int, default: str) -> 
     elif len(value) > most:
         location.mistake(f"{len(value):,} characters: the most is {most:,}")
     elif found := _UNWRITABLE.search(value):  # not quoted: it may be a secret
-        location.mistake(f"character {found.start() + 1} is none that a text can hold")
+        location.mistake(f"character {found.start() + 1} is not allowed in a text")
     else:
         return value
     return default

@@ -123,7 +123,7 @@ def _plain(value: object, location: Location, depth: int = 0) -> object:
         case str():
             if _is_writable(value):
                 return value
-            location.mistake("expected a text of whole characters, which this is not")
+            location.mistake("the text has half of a character, which cannot be stored")
         case int() if -_LARGEST_NUMBER <= value < _LARGEST_NUMBER:
             return value
         case float() if math.isfinite(value):

@@ -123,7 +123,7 @@ def _name(fields: FieldReader, trigger: Trigger | None) -> str:
     """The name; "" for a one-off job without one."""
     names = [name for name in ("name", "schedule_name") if fields.has(name)]
     if len(names) == 2 and fields.get("name") != fields.get("schedule_name"):
-        fields.mistake("schedule_name", "it is another word for name, which says something else")
+        fields.mistake("schedule_name", "it means the same as name, but their values differ")
     if not names:
         if not isinstance(trigger, Once) and not fields.has("when"):
             fields.location.mistake("name is missing: only a one-off job can do without")
@@ -149,12 +149,10 @@ def _generated_name(definition: Definition) -> str:
 def _check_queue(
     constraints: tuple[Constraint, ...], program: Program | None, fields: FieldReader
 ) -> None:
+    if not isinstance(program, DeliveryProgram):
+        return
     for one in constraints:
-        if (
-            isinstance(one, Load)
-            and one.of is LoadOf.QUEUE
-            and isinstance(program, DeliveryProgram)
-        ):
+        if isinstance(one, Load) and one.of is LoadOf.QUEUE:
             fields.mistake("constraints", "load of queue: a target has no queue here, use box")
 
 

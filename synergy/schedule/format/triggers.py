@@ -116,7 +116,7 @@ class _Triggers:
         return legs[0] if len(legs) == 1 else AnyOf(legs)
 
     def dependencies(self, value: object, location: Location) -> Trigger | None:
-        """Reads events with lifetimes that must all be alive (semantics, part F)."""
+        """Reads events with lifetimes that must all be alive."""
         items = value if isinstance(value, Sequence) and not isinstance(value, str) else None
         if items is None:
             location.mistake(

@@ -7,6 +7,7 @@ fields with their defaults are left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import assert_never
@@ -38,23 +39,14 @@ from synergy.schedule.format.literals import spelled_duration, spelled_instant
 from synergy.schedule.format.programs import StoredDelivery
 from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger
 
-OPTIONAL = {
-    "timeout": "timeout",
-    "timeout_policy": "timeout_policy",
-    "priority": "priority",
-    "group": "group",
-    "properties": "properties",
-    "zone": "zone",
-    "template_zone": "template_zone",
-    "catchup": "catchup",
-    "catchup_max": "catchup_max",
-    "first_run": "first_run",
-    "start": "from",
-    "budget": "budget",
-    "external_id": "external_id",
-    "by": "by",
-}
 _BARE = Definition(name="", program=WorkerProgram(""), trigger=PeriodFinished(""))
+_REQUIRED = ("name", "program", "trigger", "constraints")  # written apart from the others
+OPTIONAL = {
+    field.name: "from" if field.name == "start" else field.name
+    for field in fields(Definition)
+    if field.name not in _REQUIRED
+}
+"""The names in a file of the fields that are left out if they have their defaults."""
 
 
 def write(definition: Definition) -> dict[str, object]:

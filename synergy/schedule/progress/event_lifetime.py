@@ -1,10 +1,14 @@
-"""Dependencies on events with a lifetime: semantics, part F, rules 1 to 6.
+"""Dependencies on events with a lifetime.
 
-A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, follows exactly these
-rules. In other triggers an `EventTrigger` leg follows those of matching, keeping and being alive
-(rules 2, 4 and 5), judged at the instant of the decision: an arriving event's timestamp, or a due
-time. Rule 3, about the last execution, does not apply there: in `any_of` an event must be able to
-run the schedule whatever ran it last.
+- Matching: an event concerns a dependency if type and resource match.
+- Newest: of the matching events the newest by timestamp is kept, and is not consumed by runs.
+- Alive: a kept event is alive up to `life` after its timestamp; with life 0 at its arrival only.
+- Last execution: an event that is not later than the one that last ran the schedule has no effect.
+
+A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, follows all four rules. In
+other triggers an `EventTrigger` leg follows the first three, judged at the instant of the decision:
+an arriving event's timestamp, or a due time. The last rule does not apply there: in `any_of` an
+event must be able to run the schedule whatever ran it last.
 """
 
 from __future__ import annotations
@@ -16,17 +20,17 @@ from synergy.schedule.definition import AllOf, EventTrigger, EventType, Trigger
 from synergy.schedule.progress.state import Met, Occurrence
 
 
-def keeps_the_rules(trigger: Trigger) -> bool:
-    """Whether all of a trigger is dependencies with a lifetime, alone or under `all_of`."""
+def has_lifetimes_only(trigger: Trigger) -> bool:
+    """Whether all leaves of a trigger have lifetimes, alone or under `all_of`."""
     if isinstance(trigger, AllOf):
-        return all(keeps_the_rules(leg) for leg in trigger.legs)
+        return all(has_lifetimes_only(leg) for leg in trigger.legs)
     return isinstance(trigger, EventTrigger)
 
 
 def event_keys(event_type: str, resource: str) -> tuple[str, ...]:
     """The keys that an arriving event is looked up by.
 
-    Those of a file are its path and all folders above it (rule 2), the nearest first.
+    Those of a file are its path and all folders above it, the nearest first.
     """
     if event_type == EventType.FILE.value:
         return tuple(f"FILE|{path}" for path in _and_above(resource))
@@ -50,14 +54,14 @@ def _and_above(resource: str) -> Iterator[str]:
 
 
 def concerns(dependency: EventTrigger, occurrence: Occurrence) -> bool:
-    """Whether type and resource match (rule 2)."""
+    """Whether type and resource match."""
     if occurrence.stream != "events":
         return False
     return listening_key(dependency) in event_keys(occurrence.type, occurrence.resource)
 
 
 def newest(stored: Met | None, arriving: Occurrence) -> Met:
-    """The newest event: one that is older but arrives later does not replace it (rule 4)."""
+    """The newest event: one that is older but arrives later does not replace it."""
     if stored is not None and stored.at > arriving.at:
         return stored
     return Met(arriving.at, event=arriving.id)
@@ -66,7 +70,7 @@ def newest(stored: Met | None, arriving: Occurrence) -> Met:
 def is_alive(
     dependency: EventTrigger, stored: Met | None, at: datetime, *, has_just_come: bool
 ) -> bool:
-    """Whether a dependency is alive at `at` (rule 5); with life 0 only if it just arrived."""
+    """Whether a dependency is alive at `at`; with life 0 only if its event just arrived."""
     if stored is None:
         return False
     if dependency.life <= timedelta(0):

@@ -101,9 +101,10 @@ class ProgressState:
     `begun`; it never goes back. `met` is the state of the trigger's leaves by path, and
     `emptied_at` when that was last cleared: by a run, by a timeout, or at the beginning. `done` are
     the paths of one-off legs that were due. `last_execution` is the timestamp of the event that
-    last ran a schedule of part F; `last_run_at` is when a run was last made. `seen_events` and
-    `seen_journal` are the numbers of the newest occurrences that counted; `seen_part` is the part
-    of that journal entry, None for all of it. `old` counts ends of old periods.
+    last ran a schedule of events with lifetimes; `last_run_at` is when a run was last made.
+    `seen_events` and `seen_journal` are the numbers of the newest occurrences that counted;
+    `seen_part` is the part of that journal entry, None for all of it. `old` counts ends of old
+    periods.
     """
 
     begun: datetime

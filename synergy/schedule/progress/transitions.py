@@ -1,9 +1,9 @@
 """The transitions of a schedule: pure functions of its progress, an occurrence, and the time.
 
 A decision is a `Step`: the new progress, and the runs that it makes. Both are written together, by
-one compare-and-set on the schedule's row, so each due time and each event is accounted for once
-(design, promise 9). Where a store cannot write them together the runs are written first: their keys
-depend on their cause alone, so a decision that is repeated finds the runs that it made before.
+one compare-and-set on the schedule's row, so each due time and each event is accounted for once.
+Where a store cannot write them together the runs are written first: their keys depend on their
+cause alone, so a decision that is repeated finds the runs that it made before.
 
 - `due:<instant>` is the run, or the record, of a due time. A version of a schedule above the
   first has `due:<instant>/<version>` for a `once`, which runs once a version, past or not.
@@ -13,9 +13,9 @@ depend on their cause alone, so a decision that is repeated finds the runs that 
   occurrence that opened the job (`Collecting`), and is never used again.
 
 Time. A leg that meets the trigger alone (a lone one, or one of `any_of`) has due times of its own:
-each is run or recorded as skipped (`catchup`), and is one with those of other lines and of `once`
-at the same instant. Within `all_of` a time leg is met once it is due, and only the newest of its
-due times matters; it is no due time of the schedule, and has no record.
+each is run or recorded as skipped (`catchup`); due times of several legs at the same instant are
+one. Within `all_of` a time leg is met once it is due, and only the newest of its due times matters;
+it is no due time of the schedule, and has no record.
 
 Events. The first that concerns a leg opens the collecting job, the others extend it; when the
 trigger is met, the job becomes a run, and everything collected is consumed, surplus included. A run
@@ -34,16 +34,8 @@ from datetime import datetime
 
 from synergy.schedule.definition import Definition, EventTrigger, Leaf, leaves
 from synergy.schedule.progress import due_times, event_lifetime, event_matching
-from synergy.schedule.progress.due_times import lasting_keys, once_key, once_keys, turns_had
-from synergy.schedule.progress.event_lifetime import event_keys
 from synergy.schedule.progress.run_building import extended, run_if_met, time_out
-from synergy.schedule.progress.state import Collecting, Made, Met, Occurrence, ProgressState, Step
-
-__all__ = [
-    "Collecting", "Made", "Met", "Occurrence", "ProgressState", "Step",
-    "begin", "event_keys", "keys", "lasting_keys", "once_key", "once_keys", "pass_time", "take",
-    "turns_had", "wake_at",
-]  # fmt: skip
+from synergy.schedule.progress.state import Collecting, Made, Occurrence, ProgressState, Step
 
 _BY_TIME = (
     time_out,
@@ -53,11 +45,6 @@ _BY_TIME = (
     due_times.run_elapsed,
     due_times.latch,
 )
-
-
-def keys(definition: Definition) -> tuple[str, ...]:
-    """The event keys that the schedule listens to."""
-    return event_matching.keys(definition.trigger)
 
 
 def begin(
@@ -118,10 +105,10 @@ def take(
     return Step(step.progress, (*timed_out.made, *step.made))
 
 
-def wake_at(definition: Definition, progress: ProgressState, now: datetime) -> datetime | None:
+def wake_at(definition: Definition, progress: ProgressState) -> datetime | None:
     """The next instant at which time alone has an effect; past if there is more to do; None: never.
 
-    It does not depend on `now`: the clock may be wrong, the progress is not.
+    It does not depend on the clock, which may be wrong.
     """
     return min(due_times.instants(definition, progress), default=None)
 
@@ -134,10 +121,10 @@ def _count(
     now: datetime,
 ) -> Step:
     """The effects of an occurrence on the legs that it concerns, and on the collecting job."""
-    if not event_lifetime.keeps_the_rules(definition.trigger):
+    if not event_lifetime.has_lifetimes_only(definition.trigger):
         return _collect(definition, progress, occurrence, concerned, now, due_at=now)
     if progress.last_execution is not None and occurrence.at <= progress.last_execution:
-        return Step(progress)  # it has no effect (part F, rule 3)
+        return Step(progress)  # not later than the last execution: no effect
     step = _collect(definition, progress, occurrence, concerned, now, due_at=occurrence.at)
     if not step.made:
         return step

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+<<<<<<< Updated upstream
 from hypothesis import strategies as st
 
 from synergy.schedule.definition import AllOf, AnyOf, Definition, Times, Trigger, WorkerProgram
@@ -18,6 +19,11 @@ from synergy.schedule.progress.transitions import (
     take,
     wake_at,
 )
+=======
+from synergy.schedule.definition import Definition, Times, WorkerProgram
+from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
+from synergy.schedule.progress.transitions import begin, pass_time, take, wake_at
+>>>>>>> Stashed changes
 from synergy.schedule.trigger import parse
 
 DAY = datetime(2026, 3, 10, tzinfo=UTC)
@@ -86,7 +92,7 @@ class Life:
     def catch_up(self, now: datetime) -> list[Made]:
         """Passes time until nothing is left to do by now."""
         made = self.pass_time(now)
-        while (wakes := self.wake_at(now)) is not None and wakes <= now:
+        while (wakes := self.wake_at()) is not None and wakes <= now:
             before = self.progress
             made += self.pass_time(now)
             assert self.progress != before, "it stays due and does nothing"
@@ -96,8 +102,8 @@ class Life:
         now = now or occurrence.at
         return self._new(take(self.definition, self._stored(), occurrence, now))
 
-    def wake_at(self, now: datetime = DAY) -> datetime | None:
-        return wake_at(self.definition, self.progress, now)
+    def wake_at(self) -> datetime | None:
+        return wake_at(self.definition, self.progress)
 
     def _stored(self) -> ProgressState:
         stored = json.loads(json.dumps(self.progress.to_json()))

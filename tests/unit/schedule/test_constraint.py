@@ -1,4 +1,4 @@
-"""Run constraints at their boundaries (semantics C3 and C5)."""
+"""Run constraints at their boundaries."""
 
 from __future__ import annotations
 

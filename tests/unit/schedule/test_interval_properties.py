@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from synergy.schedule.due import dues, next_due
 from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger
-from synergy.schedule.progress.transitions import Made
+from synergy.schedule.progress.state import Made
 from tests.unit.schedule.due_reference import MINUTE, ZONES, Expected, Line, changes, walk
 from tests.unit.schedule.kit import Life, Times, a_schedule, runs
 

@@ -1,4 +1,4 @@
-"""Event dependencies with a lifetime: part F, rule by rule, and against a literal reference."""
+"""Event dependencies with a lifetime: rule by rule, and against a literal reference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.schedule.definition import AllOf, AnyOf, EventTrigger, EventType, ProgramEnded
-from synergy.schedule.progress.event_lifetime import keeps_the_rules
+from synergy.schedule.progress.event_lifetime import has_lifetimes_only
 from tests.unit.schedule.kit import DAY, HOUR, Life, a_schedule, an_event, at, times
 
 FILE, TABLE, TIME = EventType.FILE, EventType.TABLE, EventType.TIME_BASED
@@ -175,7 +175,7 @@ LEG = EventTrigger(FILE, "/a", HOUR)
     ],
 )
 def test_which_triggers_keep_these_rules(trigger, keeps):
-    assert keeps_the_rules(trigger) is keeps
+    assert has_lifetimes_only(trigger) is keeps
 
 
 # Against a literal reading of the rules

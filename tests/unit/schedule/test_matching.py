@@ -19,9 +19,9 @@ from synergy.schedule.definition import (
     ProgramEnded,
 )
 from synergy.schedule.known import OF_JOBS
-from synergy.schedule.progress.event_matching import alone, concerns
-from synergy.schedule.progress.transitions import event_keys, keys
-from tests.unit.schedule.kit import DAY, HOUR, a_schedule, an_event, ended, partitions, times
+from synergy.schedule.progress.event_lifetime import event_keys
+from synergy.schedule.progress.event_matching import alone, concerns, keys
+from tests.unit.schedule.kit import DAY, HOUR, an_event, ended, partitions, times
 
 P = ProgramEnded("P", ("processed",))
 
@@ -59,14 +59,14 @@ def test_the_keys_of_a_schedule():
             Elapsed(HOUR),
         )
     )
-    assert keys(a_schedule(trigger)) == (
+    assert keys(trigger) == (
         "FILE|", "FILE|/dir/path", "PARTITION|d", "TABLE|t/", "TIME BASED|cron", "program|P",
         "timetable|P",
     )  # fmt: skip
 
 
 def test_time_listens_to_nothing():
-    assert keys(a_schedule(times("every 60"))) == ()
+    assert keys(times("every 60")) == ()
 
 
 PATHS = st.text("/ab", min_size=1, max_size=6)
@@ -77,7 +77,7 @@ def test_an_event_finds_those_it_concerns_and_no_others(wanted, resource):
     leaf = EventTrigger(EventType.FILE, wanted, HOUR)
     below = wanted.rstrip("/") + "/"
     is_meant = resource.rstrip("/") + "/" == below or resource.startswith(below)
-    found = set(keys(a_schedule(leaf))) & set(event_keys("FILE", resource))
+    found = set(keys(leaf)) & set(event_keys("FILE", resource))
     assert bool(found) is is_meant
     assert concerns(leaf, an_event(1, "FILE", resource)) is is_meant
 

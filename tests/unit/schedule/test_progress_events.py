@@ -1,4 +1,4 @@
-"""Events, composite triggers and the job that collects (semantics C2 and C3)."""
+"""Events, composite triggers and the job that collects."""
 
 from __future__ import annotations
 

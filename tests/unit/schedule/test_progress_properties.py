@@ -1,6 +1,6 @@
-"""Promise 9 for any course of time, and latches for any order of events, against plain references.
+"""Due times for any course of time, and legs for any order of events, against plain references.
 
-The reference for due times knows multiples of seconds only, and the policies as C4 says them;
+The reference for due times knows multiples of seconds only and the catch-up policies;
 the one for triggers keeps all events since the last run, and asks the whole trigger each time.
 """
 

@@ -1,4 +1,4 @@
-"""Due times: each is run or recorded, once (semantics C4 and E)."""
+"""Due times: each is run or recorded, once."""
 
 from __future__ import annotations
 

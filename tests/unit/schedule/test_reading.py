@@ -166,7 +166,7 @@ def test_schedule_name_is_another_word_for_name() -> None:
     data = {"process": "P", "trigger": "every 60"}
     assert read({**data, "schedule_name": "s"}, ANY).name == "s"
     assert read({**data, "schedule_name": "s", "name": "s"}, ANY).name == "s"
-    with pytest.raises(InvalidDefinition, match="which says something else"):
+    with pytest.raises(InvalidDefinition, match="their values differ"):
         read({**data, "schedule_name": "s", "name": "t"}, ANY)
 
 

@@ -119,7 +119,7 @@ EVENTS = [
     (after(FILE, {**FILE, "lifeDuration": None}), "dependencies 2: lifeDuration is missing"),
     (after({**FILE, "lifeDuration": "soon"}), "lifeDuration: expected a duration such as '60s'"),
     (after({**FILE, "lifeDuration": -1}), "lifeDuration: expected at least 0 and at most ten"),
-    (after({**FILE, "resourceId": "a\nb"}), "resourceId: character 2 is none that a text can hold"),
+    (after({**FILE, "resourceId": "a\nb"}), "resourceId: character 2 is not allowed in a text"),
     (after({**FILE, "resourceID": "/in"}), "unknown field resourceID: did you mean resourceId?"),
     (after("FILE /in"), "dependencies 1: expected a mapping, not 'FILE /in'"),
     (after(*[FILE] * 101), "too many: a trigger has at most 100 legs in all"),
