@@ -5,25 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-<<<<<<< Updated upstream
 from hypothesis import strategies as st
 
 from synergy.schedule.definition import AllOf, AnyOf, Definition, Times, Trigger, WorkerProgram
-from synergy.schedule.progress.transitions import (
-    Made,
-    Occurrence,
-    ProgressState,
-    Step,
-    begin,
-    pass_time,
-    take,
-    wake_at,
-)
-=======
-from synergy.schedule.definition import Definition, Times, WorkerProgram
 from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
 from synergy.schedule.progress.transitions import begin, pass_time, take, wake_at
->>>>>>> Stashed changes
 from synergy.schedule.trigger import parse
 
 DAY = datetime(2026, 3, 10, tzinfo=UTC)
