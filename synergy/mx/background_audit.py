@@ -22,6 +22,7 @@ from synergy.runtime.service import RetryRule, Service
 
 FAILED = "audit.failed"
 INTERRUPTED = "it was interrupted"
+SHORT_SECONDS = 1.0  # that a response waits for a running audit
 RULE = RetryRule(waiting=FAILED, failing=FAILED)
 
 Progress = Callable[[int, int], None]
@@ -99,6 +100,13 @@ class BackgroundAudit(Service):
             if has_ended and self._standing.is_running:  # it was requested and never began
                 self._standing = AuditStanding(False, 0, 0, INTERRUPTED, self._standing.result)
         return has_ended
+
+    def newest(self, *, fresh: bool) -> AuditStanding:
+        """The standing, with `fresh` of a new audit; waits a moment for a result it would lack."""
+        standing = self.begin() if fresh else self.standing()
+        if standing.is_running and (fresh or standing.result is None):
+            self.wait_for_result(SHORT_SECONDS)
+        return self._standing
 
     def wait_for_result(self, seconds: float) -> bool:
         """Waits for the running audit; returns whether none is running."""

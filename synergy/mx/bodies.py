@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -15,10 +15,13 @@ Item = TypeVar("Item")
 TIMEPERIOD = r"^[0-9]{10}$"
 _MONTH, _DAY, _HOUR = "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3])"
 _YEAR = "(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])"
-SPELLED: dict[str, Any] = {"pattern": f"^{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))$"}
+TIMEPERIOD_SCHEMA: dict[str, Any] = {"pattern": f"^{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))$"}
 """The exact OpenAPI pattern of a timeperiod; requests are parsed, which gives better messages."""
 
-MOST = 1000  # items of a page; the default for lists that are short by nature
+MOST = 1000  # items of a page; the default limit of short lists
+HIGHEST_LINE = 1 << 53  # the number of a log line; the largest exact integer in JavaScript
+
+LogLevel = Literal["", "debug", "info", "warning", "error", "critical"]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="how many at most")]
 
 
@@ -35,7 +38,7 @@ Cursor = Annotated[str | None, _cursor(pattern="^[0-9]+$")]
 StagedCursor = Annotated[str | None, _cursor(pattern="^[0-2][.][0-9]*$")]
 NamedCursor = Annotated[str | None, _cursor()]
 Timeperiod = Annotated[
-    str, Path(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=SPELLED)
+    str, Path(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=TIMEPERIOD_SCHEMA)
 ]
 From = Annotated[
     str | None,
@@ -43,7 +46,7 @@ From = Annotated[
         alias="from",
         pattern=TIMEPERIOD,
         description="first timeperiod",
-        json_schema_extra=SPELLED,
+        json_schema_extra=TIMEPERIOD_SCHEMA,
     ),
 ]
 To = Annotated[
@@ -51,7 +54,7 @@ To = Annotated[
     Query(
         pattern=TIMEPERIOD,
         description="end of the range, not included",
-        json_schema_extra=SPELLED,
+        json_schema_extra=TIMEPERIOD_SCHEMA,
     ),
 ]
 
@@ -87,7 +90,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Asked(Body):
+class Action(Body):
     """The fields of every action: the reason, for the journal, and whether it is a dry run."""
 
     reason: str = Field("", max_length=1000)

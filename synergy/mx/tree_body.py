@@ -7,40 +7,40 @@ from __future__ import annotations
 
 import orjson
 
-from synergy.queries.timetable.tree_states import Lane, TreeRuns
+from synergy.queries.timetable.tree_states import ProcessStates, TreeStates
 
 
-def lanes_of(found: TreeRuns) -> bytes:
+def processes_of(found: TreeStates) -> bytes:
     """The processes of a tree, the part that changes."""
-    return orjson.dumps([_lane(lane) for lane in found.processes])
+    return orjson.dumps([_process(process) for process in found.processes])
 
 
-def body_of(found: TreeRuns, lanes: bytes) -> bytes:
-    """The whole tree; `lanes` is the result of `lanes_of`."""
+def body_of(found: TreeStates, processes: bytes) -> bytes:
+    """The whole tree; `processes` is the result of `processes_of`."""
     body = {
         "name": found.name,
         "mx_name": found.mx_name,
         "mx_page": found.mx_page,
         "dependent_on": found.dependent_on,
         "now": found.now,
-        "processes": orjson.Fragment(lanes),
+        "processes": orjson.Fragment(processes),
     }
     return orjson.dumps(body, option=orjson.OPT_UTC_Z)
 
 
-def _lane(lane: Lane) -> dict[str, object]:
+def _process(process: ProcessStates) -> dict[str, object]:
     return {
-        "name": lane.name,
-        "qualifier": lane.qualifier,
-        "time_grouping": lane.time_grouping,
-        "first": lane.first,
-        "last": lane.last,
-        "frontier": lane.frontier,
-        "counts": lane.counts,
-        "late": lane.late,
-        "unseen": lane.unseen,
-        "closed": lane.closed,
-        "late_before": lane.late_before,
-        "from": lane.begin,
-        "runs": lane.runs,
+        "name": process.name,
+        "qualifier": process.qualifier,
+        "time_grouping": process.time_grouping,
+        "first": process.first,
+        "last": process.last,
+        "frontier": process.frontier,
+        "counts": process.counts,
+        "late": process.late,
+        "unseen": process.unseen,
+        "closed": process.closed,
+        "late_before": process.late_before,
+        "from": process.begin,
+        "runs": process.runs,
     }

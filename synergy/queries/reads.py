@@ -31,7 +31,12 @@ from synergy.queries.timetable.job_detail import JobDetail, job_detail
 from synergy.queries.timetable.job_list import JobList, JobPage, Wanted
 from synergy.queries.timetable.load import load_timetable
 from synergy.queries.timetable.standing import job_standing
-from synergy.queries.timetable.tree_states import TreeProgress, TreeRuns, tree_progress, tree_runs
+from synergy.queries.timetable.tree_states import (
+    TreeProgress,
+    TreeStates,
+    tree_progress,
+    tree_states,
+)
 from synergy.queries.timetable.why import Why
 from synergy.queries.timetable.window import tree_views
 from synergy.queries.views import (
@@ -109,12 +114,12 @@ class Reads:
         timetable, now = self.timetable(), self._clock.now()
         return [tree_progress(tree, timetable, now) for tree in self._deployment.trees.values()]
 
-    def tree_runs(self, name: str, window: Window) -> TreeRuns:
+    def tree_states(self, name: str, window: Window) -> TreeStates:
         """The states of a window of a tree, run-length encoded; raises NotFound."""
         tree = self._deployment.trees.get(name)
         if tree is None:
             raise NotFound("tree", name, f"there are: {', '.join(self._deployment.trees)}")
-        return tree_runs(tree, self.timetable(), window, self._clock.now())
+        return tree_states(tree, self.timetable(), window, self._clock.now())
 
     def jobs(self, wanted: Wanted, limit: int = 100, cursor: str | None = None) -> JobPage:
         """A page of jobs; raises NotFound, and InvalidValue for an invalid cursor."""

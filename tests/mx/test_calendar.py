@@ -99,8 +99,8 @@ def test_cells_tell_each_state_and_what_is_unseen(tree):
     ):
         move(world, f"20150519{hour:02}", f"20150519{hour:02}", state, **fields)
     (row,) = calendar(places(), NOON, at="2015051900", rows=1).rows
-    told = [cell.told.partition(": ")[2] for cell in row.cells[:5]]
-    assert told == ["failed", "failed, stale", "given up", "skipped", "skipped, unseen"]
+    summaries = [cell.summary.partition(": ")[2] for cell in row.cells[:5]]
+    assert summaries == ["failed", "failed, stale", "given up", "skipped", "skipped, unseen"]
 
 
 def test_the_overview_shows_the_worst_of_each_month_and_counts(tree):

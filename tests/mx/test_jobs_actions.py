@@ -79,7 +79,7 @@ def test_a_skip_takes_what_is_unfinished(world, client):
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_of_many_jobs_the_first_are_named_and_all_are_counted(done, client, monkeypatch, dry_run):
-    monkeypatch.setattr(module, "NAMED", 2)
+    monkeypatch.setattr(module, "MOST_LISTED", 2)
     body = {"process": "Hour", "from": DAY, "to": "2015051800", "dry_run": dry_run}
     answer = client.act("jobs/reprocess", body)
     assert (answer["count"], len(answer["touched"])) == (26, 2)

@@ -145,11 +145,11 @@ def test_without_respond_async_the_answer_waits(world, client, prefer):
 
 
 def test_a_large_request_becomes_an_operation(world, ended, client, monkeypatch):
-    monkeypatch.setattr(jobs, "LONG", TOUCHED)
+    monkeypatch.setattr(jobs, "LONG_JOBS", TOUCHED)
     first = client.post("/api/v1/jobs/reprocess", json=body())
     assert first.status_code == 200
     finish(world, generation=2)
-    monkeypatch.setattr(jobs, "LONG", TOUCHED - 1)
+    monkeypatch.setattr(jobs, "LONG_JOBS", TOUCHED - 1)
     dry = client.post("/api/v1/jobs/reprocess", json=body(dry_run=True))
     assert (dry.status_code, dry.json()["count"]) == (200, TOUCHED)
     assert client.post("/api/v1/jobs/reprocess", json=body()).status_code == 202

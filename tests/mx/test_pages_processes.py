@@ -19,8 +19,8 @@ def world(worlds):
 
 def test_processes_are_grouped_by_tree_and_kind(client):
     text = get(client, "/processes?part=1").text
-    order = ["site", "Siteyearly", "Sitehourly", "client", "Clientdaily", "By schedule,", "Report",
-             "Always", "Listener"]  # fmt: skip
+    order = ["site", "Siteyearly", "Sitehourly", "client", "Clientdaily", "By schedule", "Report",
+             "Always running", "Listener"]  # fmt: skip
     places = [text.index(f" {word} ") for word in order]
     assert places == sorted(places)
 

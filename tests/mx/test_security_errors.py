@@ -15,7 +15,7 @@ from synergy.errors import (
     StorageUnavailable,
 )
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.bodies import Asked
+from synergy.mx.bodies import Action
 
 SECRET = "amqp://me:hunter2@bus/v"
 INSIDE = "/srv/synergy/var/synergy.db"
@@ -42,7 +42,7 @@ def _routes(client):
     def fail(kind: str, _: Viewer) -> None:
         raise ERRORS[kind][0]
 
-    def take(body: Asked, _: Operator) -> str:
+    def take(body: Action, _: Operator) -> str:
         return body.reason
 
     client.app.add_api_route("/api/v1/fail/{kind}", fail)

@@ -136,7 +136,7 @@ def test_the_answer_is_what_openapi_says_of_it(world, client):
     move(world, 2, 2, JobState.PROCESSED, before=JobState.PROCESSED, stale=True)
     answer = client.read("trees/site")
     assert Tree.model_validate(answer).model_dump(mode="json", by_alias=True) == answer
-    properties = client.get("/api/openapi.json").json()["components"]["schemas"]["LaneRuns"]
+    properties = client.get("/api/openapi.json").json()["components"]["schemas"]["ProcessStates"]
     assert set(properties["required"]) == answer["processes"][0].keys()
 
 

@@ -12,8 +12,6 @@ from synergy.queries.timetable.audit_standing import AuditStanding
 
 router = APIRouter(tags=["audit"])
 
-SHORTLY = 1.0  # seconds that a response waits for a running audit
-
 Fresh = Annotated[bool, Query(description="start a new audit, unless one is running")]
 
 
@@ -22,17 +20,13 @@ Fresh = Annotated[bool, Query(description="start a new audit, unless one is runn
     response_model=AuditStanding,
     responses={202: {"model": AuditStanding, "description": "An audit is running"}},
 )
-def show_audit(at: ServicesDep, _: Viewer, response: Response, fresh: Fresh = False) -> Any:
+def show_audit(services: ServicesDep, _: Viewer, response: Response, fresh: Fresh = False) -> Any:
     """The newest audit, made by this process of MX.
 
     Audits run in the background. A new one starts if the newest is ten minutes old, if there is
     none, or with `fresh`. Responds 202 while the requested audit is running: ask again.
     """
-    audits = at.audits
-    standing = audits.begin() if fresh else audits.standing()
+    standing = services.audits.newest(fresh=fresh)
     if standing.is_running and (fresh or standing.result is None):
-        audits.wait_for_result(SHORTLY)
-        standing = audits.standing()
-        if standing.is_running:
-            response.status_code = 202
+        response.status_code = 202
     return standing

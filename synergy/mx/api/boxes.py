@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from synergy.errors import NotFound
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
+from synergy.mx.bodies import MOST, Action, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView
@@ -84,7 +84,7 @@ class Box(BaseModel):
         )
 
 
-class Switch(Asked):
+class Switch(Action):
     """The state that the process shall have on the box."""
 
     is_on: bool
@@ -99,15 +99,15 @@ class Switched(BaseModel):
 
 
 @router.get("/boxes", response_model=Page[Box])
-def list_boxes(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_boxes(services: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
     """All boxes that ever reported or have something assigned, and what runs there."""
-    return page_of([Box.of(view) for view in at.reads.boxes()], limit, cursor)
+    return page_of([Box.of(view) for view in services.reads.boxes()], limit, cursor)
 
 
 @router.get("/boxes/{box}/processes/{name}", response_model=ProcessOnBox, responses=errors(404))
-def show_process_on_box(at: ServicesDep, _: Viewer, box: BoxId, name: Name) -> Any:
+def show_process_on_box(services: ServicesDep, _: Viewer, box: BoxId, name: Name) -> Any:
     """A process on a box."""
-    return _of(at, box, name)
+    return _of(services, box, name)
 
 
 @router.put(
@@ -116,23 +116,23 @@ def show_process_on_box(at: ServicesDep, _: Viewer, box: BoxId, name: Name) -> A
     responses=errors(404),
 )
 def switch_process_on_box(
-    at: ServicesDep, person: Operator, box: BoxId, name: Name, body: Switch
+    services: ServicesDep, person: Operator, box: BoxId, name: Name, body: Switch
 ) -> Any:
     """Starts or stops a process on a box, until it is switched again.
 
     Nothing is touched if it is in that state already.
     """
-    at.maintenance.refuse_if_unknown_box(box)
-    is_change = at.maintenance.switch_on_box(
-        box, name, body.is_on, person.actor(body.reason), at.now, dry_run=body.dry_run
+    services.maintenance.refuse_if_unknown_box(box)
+    is_change = services.maintenance.switch_on_box(
+        box, name, body.is_on, person.actor(body.reason), services.now, dry_run=body.dry_run
     )
     switched = Switched(box=box, process=name, is_on=body.is_on)
     return Touched(dry_run=body.dry_run, touched=[switched] if is_change else [])
 
 
-def _of(at: Services, box: str, name: str) -> ProcessOnBox:
-    at.maintenance.refuse_if_unknown_box(box)
-    for view in at.reads.boxes():
+def _of(services: Services, box: str, name: str) -> ProcessOnBox:
+    services.maintenance.refuse_if_unknown_box(box)
+    for view in services.reads.boxes():
         for process in view.processes:
             if (view.id, process.process) == (box, name):
                 return ProcessOnBox.of(process)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from fastapi import Path
 from pydantic import ConfigDict
 
-from synergy.mx.bodies import Asked, Body
+from synergy.mx.bodies import Action, Body
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 
@@ -89,7 +89,7 @@ def _described(schema: dict[str, Any]) -> None:
     schema["allOf"] = [{"oneOf": [{"required": [name]} for name in names]} for names in ONE_OF]
 
 
-class Written(Body):
+class Definition(Body):
     """A schedule, as docs/schedule-files.md describes it."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_described)
@@ -100,7 +100,7 @@ class Written(Body):
         return self.model_extra or {}
 
 
-class WrittenDown(Written, Asked):
+class NewDefinition(Definition, Action):
     """A schedule to store, with the fields of every action."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_described)

@@ -14,7 +14,7 @@ from synergy.commands.events import LONGEST_ID, LONGEST_RESOURCE, MOST_PARTITION
 from synergy.model.schedule import Event
 from synergy.mx.access import EventPublisher, Viewer
 from synergy.mx.api.runs import TouchedRun
-from synergy.mx.bodies import WHOLE, Asked, Cursor, Limit, Page
+from synergy.mx.bodies import WHOLE, Action, Cursor, Limit, Page
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent
@@ -25,7 +25,7 @@ Type = Literal["FILE", "TABLE", "TIME BASED", "TIME_BASED", "TIME_BASED_CRON", "
 Partitions = Annotated[int, Field(ge=1, le=MOST_PARTITIONS), WHOLE]
 
 
-class Told(Asked):
+class NewEvent(Action):
     """An event. A second one with the same `id` does nothing."""
 
     type: Type = Field(alias="eventType")
@@ -77,7 +77,7 @@ class EventView(BaseModel):
         )
 
 
-class CameOf(BaseModel):
+class EventResult(BaseModel):
     """A received event and its effects.
 
     `touched` are the runs that it caused, or helped to cause; more may follow until an agent has
@@ -94,23 +94,25 @@ class CameOf(BaseModel):
 
 
 @router.get("/events", response_model=Page[EventView], responses=errors(422))
-def list_events(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_events(services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Events, newest first."""
-    events, following = at.schedules.events(limit, cursor)
+    events, following = services.schedules.events(limit, cursor)
     return {"items": list(map(EventView.of, events)), "next": following}
 
 
-@router.post("/events", status_code=202, response_model=CameOf, responses=errors(415, 422))
-def tell_event(at: ServicesDep, person: EventPublisher, body: Told) -> Any:
+@router.post("/events", status_code=202, response_model=EventResult, responses=errors(415, 422))
+def publish_event(services: ServicesDep, person: EventPublisher, body: NewEvent) -> Any:
     """Stores an event, and waits a moment for its effects."""
     who = person.actor(body.reason)
-    taken = at.schedule_commands.record_event(body.item(), who, at.now, dry_run=body.dry_run)
-    effects = at.schedules.effects_of([taken], threading.Event().wait)
-    return _told(taken, effects, dry_run=body.dry_run)
+    taken = services.schedule_commands.record_event(
+        body.item(), who, services.now, dry_run=body.dry_run
+    )
+    effects = services.schedules.effects_of([taken], threading.Event().wait)
+    return _result(taken, effects, dry_run=body.dry_run)
 
 
-def _told(taken: RecordedEvent, effects: Effects, *, dry_run: bool) -> CameOf:
-    return CameOf(
+def _result(taken: RecordedEvent, effects: Effects, *, dry_run: bool) -> EventResult:
+    return EventResult(
         dry_run=dry_run,
         touched=list(map(TouchedRun.of, effects.runs)),
         event=EventView.of(taken.event),

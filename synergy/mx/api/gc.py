@@ -9,7 +9,7 @@ from pydantic import Field
 
 from synergy.errors import Unreachable
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.bodies import Asked, Touched
+from synergy.mx.bodies import Action, Touched
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.views import CollectorView, PlannedMove
@@ -17,7 +17,7 @@ from synergy.queries.views import CollectorView, PlannedMove
 router = APIRouter(tags=["gc"])
 
 
-class Run(Asked):
+class Run(Action):
     """The units that the collector shall check, and whether it ignores waiting times."""
 
     process: str = Field("", max_length=200, description="only its units; empty for all")
@@ -25,22 +25,22 @@ class Run(Asked):
 
 
 @router.get("/gc", response_model=CollectorView)
-def show_collector(at: ServicesDep, _: Viewer) -> Any:
+def show_collector(services: ServicesDep, _: Viewer) -> Any:
     """Whether a scheduler runs the collector, its last runs, and the unfinished units."""
-    return at.reads.collector()
+    return services.reads.collector()
 
 
 @router.post("/gc/run", response_model=Touched[PlannedMove], responses=errors(404, 409))
-def run_collector(at: ServicesDep, person: Operator, body: Run) -> Any:
+def run_collector(services: ServicesDep, person: Operator, body: Run) -> Any:
     """Has the scheduler run the collector now.
 
     The response predicts what it will do, as far as one look allows: a stopped heartbeat shows only
     with time. The result is an entry `gc.run` of the journal.
     """
-    planned = at.reads.collection_plan(body.process, flush=body.flush)
+    planned = services.reads.collection_plan(body.process, flush=body.flush)
     if not body.dry_run:
-        if not at.reads.is_collected():
+        if not services.reads.is_collected():
             raise Unreachable("no scheduler is running that could run the collector: start one")
         who = person.actor(body.reason)
-        at.maintenance.request_collection(body.process, body.flush, who, at.now)
+        services.maintenance.request_collection(body.process, body.flush, who, services.now)
     return Touched(dry_run=body.dry_run, touched=planned)

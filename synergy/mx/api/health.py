@@ -40,9 +40,9 @@ async def tell_alive(_: Viewer) -> Any:
     response_model=Readiness,
     responses={503: {**errors(503)[503], "model": Readiness, "description": _NOT_WELL}},
 )
-async def tell_ready(at: ServicesDep, _: Viewer, response: Response) -> Any:
+async def tell_ready(services: ServicesDep, _: Viewer, response: Response) -> Any:
     """Whether store and bus respond within 2 s, and schedulers and agents are running."""
-    found = await anyio.to_thread.run_sync(at.health.look, limiter=CapacityLimiter(1))
+    found = await anyio.to_thread.run_sync(services.health.look, limiter=CapacityLimiter(1))
     if not found.ready:
         response.status_code = 503
     return found

@@ -14,12 +14,12 @@ from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.errors import InvalidValue
 from synergy.model.job import JobState
 from synergy.mx.access import Operator, Person, Viewer
-from synergy.mx.api.operations import ACCEPTED, LONG, Prefer, accepted, is_to_be_async
+from synergy.mx.api.operations import ACCEPTED, LONG_JOBS, Prefer, accepted, is_to_be_async
 from synergy.mx.api.trees import Word
 from synergy.mx.bodies import (
-    SPELLED,
     TIMEPERIOD,
-    Asked,
+    TIMEPERIOD_SCHEMA,
+    Action,
     Body,
     From,
     Limit,
@@ -37,7 +37,7 @@ from synergy.queries.timetable.job_list import JobPage, ListedJob, Wanted
 from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.views import Window
 
-NAMED = 1000  # jobs that a body, or the response to an action, lists at most
+MOST_LISTED = 1000  # jobs in a request, or in the response to an action
 
 router = APIRouter(tags=["jobs"])
 
@@ -49,18 +49,18 @@ InState = Annotated[
 ]
 Name = Annotated[str, Field(max_length=200, description="the name of a managed process")]
 Period = Annotated[
-    str, Field(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=SPELLED)
+    str, Field(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=TIMEPERIOD_SCHEMA)
 ]
 
 
 State = Literal[
     "embryo", "in_progress", "final_run", "processed", "noop", "skipped", "failed"
 ]  # fmt: skip
-"""A state of a job; a given-up job is skipped, with that cause."""
+"""A state of a job; a given-up job is skipped and has the cause `given_up`."""
 
 
 class Why(BaseModel):
-    """Why a job is in its state, its remedies, and the causes behind it."""
+    """The reason for the state of a job, the remedies, and the causes behind it."""
 
     kind: Kind
     process: str
@@ -86,7 +86,7 @@ class Why(BaseModel):
 
 
 class TouchedJob(BaseModel):
-    """A job that was, or would be, changed; `given_up` differs from other skipped ones."""
+    """A job that was or would be changed; states distinguish given-up from other skipped jobs."""
 
     process: str
     timeperiod: str
@@ -108,7 +108,7 @@ class TouchedJob(BaseModel):
 
 
 class TouchedJobs(Touched[TouchedJob]):
-    """The jobs that an action touched, or would touch; `processes` counts them by process.
+    """The jobs that an action changed or would change; `processes` counts them by process.
 
     `touched` lists at most 1,000 of them.
     """
@@ -125,7 +125,7 @@ class TouchedJobs(Touched[TouchedJob]):
         )
 
 
-class JobsInRange(Asked):
+class JobsInRange(Action):
     """The jobs of a process from `from` to before `to`; without `to`, the one at `from`."""
 
     process: Name
@@ -143,10 +143,10 @@ class NamedJob(Body):
     timeperiod: Period
 
 
-class NamedJobs(Asked):
+class NamedJobs(Action):
     """Jobs by name."""
 
-    jobs: list[NamedJob] = Field(min_length=1, max_length=NAMED)
+    jobs: list[NamedJob] = Field(min_length=1, max_length=MOST_LISTED)
 
     def request(self, verb: BulkVerb, _services: Services) -> BulkRequest:
         ranges = (Range(job.process, job.timeperiod, job.timeperiod) for job in self.jobs)
@@ -174,6 +174,10 @@ def _wanted(
 
 
 WantedJobs = Annotated[Wanted, Depends(_wanted)]
+_ACTION: Any = {
+    "response_model": TouchedJobs,
+    "responses": {**ACCEPTED, **errors(404, 409, 422)},
+}
 
 
 @router.get("/jobs", response_model=Page[ListedJob], responses=errors(404, 409, 422))
@@ -200,60 +204,44 @@ def show_job(
 
 @router.get("/jobs/{process}/{timeperiod}/why", response_model=Why, responses=errors(404, 409, 422))
 def explain_job(services: ServicesDep, _: Viewer, process: Process, timeperiod: Timeperiod) -> Why:
-    """Why a job is in its state, down to the leaf causes, each with its remedies.
+    """Explains the state of a job, down to the leaf causes, each with its remedies.
 
     A remedy is a command and, if the API offers it, the request that does the same.
     """
     return Why.of(services.reads.why(process, timeperiod))
 
 
-@router.post(
-    "/jobs/reprocess",
-    response_model=TouchedJobs,
-    responses={**ACCEPTED, **errors(404, 409, 422)},
-)
+@router.post("/jobs/reprocess", **_ACTION)
 def reprocess_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Starts jobs over, with all jobs made from them; jobs that have not begun are ignored."""
+    """Reprocesses jobs and all jobs made from them; ignores jobs that have not begun."""
     return _act(services, person, body, BulkVerb.REPROCESS, prefer)
 
 
-@router.post(
-    "/jobs/skip",
-    response_model=TouchedJobs,
-    responses={**ACCEPTED, **errors(404, 409, 422)},
-)
+@router.post("/jobs/skip", **_ACTION)
 def skip_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Skips unfinished jobs, with all jobs that would have been made from them."""
+    """Skips unfinished jobs and all jobs that would be made from them."""
     return _act(services, person, body, BulkVerb.SKIP, prefer)
 
 
-@router.post(
-    "/jobs/retry",
-    response_model=TouchedJobs,
-    responses={**ACCEPTED, **errors(404, 409, 422)},
-)
+@router.post("/jobs/retry", **_ACTION)
 def retry_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
-    """Retries failed jobs with a fresh budget of attempts; other jobs are ignored."""
+    """Retries failed jobs with a new budget of attempts; ignores other jobs."""
     return _act(services, person, body, BulkVerb.RETRY, prefer)
 
 
-@router.post(
-    "/jobs/acknowledge",
-    response_model=TouchedJobs,
-    responses={**ACCEPTED, **errors(404, 409, 422)},
-)
+@router.post("/jobs/acknowledge", **_ACTION)
 def acknowledge_jobs(
     services: ServicesDep, person: Operator, body: SomeJobs, prefer: Prefer = None
 ) -> Any:
     """Acknowledges given-up jobs, which are then skipped like others.
 
-    The reason is required, except for a dry run: it says why these periods are not needed.
+    The reason is required, except for a dry run; it says why these periods are not needed.
     """
     if not body.reason.strip(". ") and not body.dry_run:
         raise InvalidValue("reason is missing: say why these periods are not needed")
@@ -265,10 +253,10 @@ def _act(
 ) -> Any:
     request, actor = body.request(verb, services), person.actor(body.reason)
     if body.dry_run:
-        seen = services.bulk.preview(request, NAMED)
+        seen = services.bulk.preview(request, MOST_LISTED)
         return TouchedJobs.of(seen.counts, seen.first, dry_run=True)
-    if is_to_be_async(prefer) or services.bulk.plan(request) > LONG:
+    if is_to_be_async(prefer) or services.bulk.plan(request) > LONG_JOBS:
         return accepted(services.operations.accept(request, actor, services.now))
     touched = services.bulk.act(request, actor, services.now)
     counts = Counter(job.process for job in touched)
-    return TouchedJobs.of(counts, touched[:NAMED], dry_run=False)
+    return TouchedJobs.of(counts, touched[:MOST_LISTED], dry_run=False)

@@ -31,7 +31,7 @@ Who = Annotated[
 
 @router.get("/journal", response_model=Page[JournalEntry])
 def list_entries(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     process: Process = None,
     timeperiod: Timeperiod = None,
@@ -44,4 +44,4 @@ def list_entries(
 
     A page of a rare event may be short or empty, and still have a next one.
     """
-    return at.reads.journal(process, timeperiod, event, limit, cursor, who)
+    return services.reads.journal(process, timeperiod, event, limit, cursor, who)

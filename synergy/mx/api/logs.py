@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from synergy.errors import InvalidValue
 from synergy.mx.access import Viewer
-from synergy.mx.bodies import MOST, Cursor, Limit, Page, page_of
+from synergy.mx.bodies import HIGHEST_LINE, MOST, Cursor, Limit, LogLevel, Page, page_of
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.logs import lines
@@ -21,8 +21,6 @@ router = APIRouter(tags=["logs"])
 
 Raw = TypeVar("Raw")
 
-HIGHEST = 1 << 53  # number of a line; what JavaScript counts to
-
 Name = Annotated[
     str, Path(min_length=1, max_length=300, description="a process, or process.instance")
 ]
@@ -32,9 +30,7 @@ class Looking(BaseModel):
     """The filter of lines, and the log that their numbers refer to."""
 
     q: str = Field("", max_length=200, description="text in the lines, in any case")
-    level: Literal["", "debug", "info", "warning", "error", "critical"] = Field(
-        "", description="only lines of at least this level"
-    )
+    level: LogLevel = Field("", description="only lines of at least this level")
     start: str = Field(
         "",
         max_length=40,
@@ -51,10 +47,10 @@ class Reading(Looking):
     """The lines to return; the newest without `after` and `before`."""
 
     after: int | None = Field(
-        None, ge=0, le=HIGHEST, description="lines after the one with this number"
+        None, ge=0, le=HIGHEST_LINE, description="lines after the one with this number"
     )
     before: int | None = Field(
-        None, ge=1, le=HIGHEST, description="lines before the one with this number"
+        None, ge=1, le=HIGHEST_LINE, description="lines before the one with this number"
     )
     limit: int = Field(100, ge=1, le=1000, description="how many lines at most")
     format: Literal["json", "text"] = Field(
@@ -65,7 +61,7 @@ class Reading(Looking):
 class Finding(Looking):
     """The lines whose numbers to return."""
 
-    after: int = Field(0, ge=0, le=HIGHEST, description="lines after the one with this number")
+    after: int = Field(0, ge=0, le=HIGHEST_LINE, description="lines after the one with this number")
     limit: int = Field(10_000, ge=1, le=50_000, description="how many numbers at most")
 
 
@@ -80,31 +76,31 @@ READ: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/logs", response_model=Page[LogFileView])
-def list_logs(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_logs(services: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
     """The log files on the box of this MX."""
-    return page_of(at.logs.all(), limit, cursor)
+    return page_of(services.logs.all(), limit, cursor)
 
 
 @router.get("/logs/{name}", response_model=LogSlice, responses=READ | errors(404, 409, 422))
-def read_log(at: ServicesDep, _: Viewer, name: Name, ask: ToRead) -> Any:
+def read_log(services: ServicesDep, _: Viewer, name: Name, ask: ToRead) -> Any:
     """Lines of a log, including its rotated parts."""
     if ask.format == "text":
-        return as_text(at.logs.download(name), name)
-    with at.logs.open(name, ask.start) as log:
+        return as_text(services.logs.download(name), name)
+    with services.logs.open(name, ask.start) as log:
         return read(log, ask)
 
 
 @router.get("/logs/{name}/matches", response_model=Matches, responses=errors(404, 409, 422))
-def find_in_log(at: ServicesDep, _: Viewer, name: Name, ask: ToFind) -> Any:
+def find_in_log(services: ServicesDep, _: Viewer, name: Name, ask: ToFind) -> Any:
     """The numbers of the lines with a text or level."""
-    with at.logs.open(name, ask.start) as log:
+    with services.logs.open(name, ask.start) as log:
         return lines.matches(log, ask.after, ask.limit, ask.wanted)
 
 
 def read(log: Log[Raw], ask: Reading) -> LogSlice:
     """Lines after or before a number; raises InvalidValue if both are given."""
     if ask.after is None:
-        return lines.before(log, ask.before or HIGHEST, ask.limit, ask.wanted)
+        return lines.before(log, ask.before or HIGHEST_LINE, ask.limit, ask.wanted)
     if ask.before is not None:
         raise InvalidValue("after and before exclude each other; omit both for the newest lines")
     return lines.after(log, ask.after, ask.limit, ask.wanted)

@@ -19,6 +19,6 @@ class Metrics(PlainTextResponse):
 
 
 @router.get("/metrics", response_class=Metrics)
-def tell_metrics(at: ServicesDep, _: Viewer) -> Metrics:
+def tell_metrics(services: ServicesDep, _: Viewer) -> Metrics:
     """All metrics; docs/operations.md says which one answers which question."""
-    return Metrics(generate_latest(at.metrics))
+    return Metrics(generate_latest(services.metrics))

@@ -16,7 +16,7 @@ from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 
 PLACE = "/api/v1/operations/"  # followed by the id of an operation
-LONG = 2000  # jobs; a change of more of them becomes an operation
+LONG_JOBS = 2000  # a change of more jobs becomes an operation
 
 router = APIRouter(tags=["operations"])
 
@@ -24,7 +24,8 @@ Prefer = Annotated[
     str | None,
     Header(
         max_length=200,
-        description=f"`respond-async`: respond 202 at once, as always for more than {LONG:,} jobs",
+        description=f"`respond-async`: respond 202 at once, as for any change of more than "
+        f"{LONG_JOBS:,} jobs",
     ),
 ]
 Id = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$", description="the id of an operation")]
@@ -77,14 +78,14 @@ def is_to_be_async(prefer: str | None) -> bool:
 
 @router.get("/operations")
 def operations(
-    at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
+    services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[OperationView]:
-    """Operations, newest first; finished ones are kept for 30 days."""
-    found, following = at.operations.find(limit, cursor)
+    """Operations, newest first; `retention` says how long finished ones are kept."""
+    found, following = services.operations.find(limit, cursor)
     return Page(items=[OperationView.of(one) for one in found], next=following)
 
 
 @router.get("/operations/{id}", responses=errors(404))
-def operation(at: ServicesDep, _: Viewer, id: Id) -> OperationView:
+def operation(services: ServicesDep, _: Viewer, id: Id) -> OperationView:
     """An operation and its progress."""
-    return OperationView.of(at.operations.get(id))
+    return OperationView.of(services.operations.get(id))

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from synergy.commands.processes import ProcessChange, Triggered
 from synergy.errors import InvalidValue
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.bodies import MOST, Asked, Cursor, Limit, Page, Touched, page_of
+from synergy.mx.bodies import MOST, Action, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.views import ProcessView
@@ -20,7 +20,7 @@ router = APIRouter(tags=["processes"])
 Name = Annotated[str, Path(max_length=200, description="the name of a process")]
 
 
-class Change(Asked):
+class Change(Action):
     """Changes of a process; null changes nothing."""
 
     model_config = ConfigDict(
@@ -41,21 +41,23 @@ class Change(Asked):
 
 
 @router.get("/processes", response_model=Page[ProcessView])
-def list_processes(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_processes(
+    services: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None
+) -> Any:
     """All processes that are declared, in the order of their declaration."""
-    return page_of(at.reads.processes(), limit, cursor)
+    return page_of(services.reads.processes(), limit, cursor)
 
 
 @router.get("/processes/{name}", response_model=ProcessView, responses=errors(404))
-def show_process(at: ServicesDep, _: Viewer, name: Name) -> Any:
+def show_process(services: ServicesDep, _: Viewer, name: Name) -> Any:
     """The state of a process."""
-    return at.reads.process(name)
+    return services.reads.process(name)
 
 
 @router.patch(
     "/processes/{name}", response_model=Touched[ProcessChange], responses=errors(404, 409)
 )
-def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) -> Any:
+def change_process(services: ServicesDep, person: Operator, name: Name, body: Change) -> Any:
     """Switches a process on or off everywhere, or changes its trigger.
 
     Running work continues to its end. Nothing is touched that has that value already.
@@ -65,12 +67,12 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
     who = person.actor(body.reason)
 
     def changes(*, dry_run: bool) -> list[ProcessChange]:
-        act, made = at.process_commands, []
+        act, made = services.process_commands, []
         if body.trigger_frequency is not None:
             text = body.trigger_frequency
-            made.append(act.set_trigger(name, text, who, at.now, dry_run=dry_run))
+            made.append(act.set_trigger(name, text, who, services.now, dry_run=dry_run))
         if body.is_on is not None:
-            made.append(act.switch(name, body.is_on, who, at.now, dry_run=dry_run))
+            made.append(act.switch(name, body.is_on, who, services.now, dry_run=dry_run))
         return [change for change in made if change is not None]
 
     touched = changes(dry_run=True)  # either all changes are possible, or none is made
@@ -82,8 +84,8 @@ def change_process(at: ServicesDep, person: Operator, name: Name, body: Change) 
 @router.post(
     "/processes/{name}/trigger", response_model=Touched[Triggered], responses=errors(404, 409)
 )
-def trigger_process(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
+def trigger_process(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
     """Triggers a managed process now; runs a free-run process now."""
     who = person.actor(body.reason)
-    done = at.process_commands.trigger(name, who, at.now, dry_run=body.dry_run)
+    done = services.process_commands.trigger(name, who, services.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[done])

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from synergy.mx.access import Admin, Operator, Viewer
-from synergy.mx.bodies import MOST, WHOLE, Asked, Cursor, Limit, Page, Touched, page_of
+from synergy.mx.bodies import MOST, WHOLE, Action, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.dead_letters import DeadLetter
@@ -24,7 +24,7 @@ LONGEST = 10_000  # characters of a message that are shown
 QUARANTINE = "quarantine"
 
 
-class Replay(Asked):
+class Replay(Action):
     """The messages to send again; null for all."""
 
     seqs: list[Seq] | None = Field(None, min_length=1, max_length=1000)
@@ -38,39 +38,47 @@ class Moved(BaseModel):
 
 
 @router.get("/queues", response_model=Page[QueueView])
-def list_queues(at: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
+def list_queues(
+    services: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None
+) -> Any:
     """The queue of each process, and any other that holds messages."""
-    return page_of(at.reads.queues(), limit, cursor)
+    return page_of(services.reads.queues(), limit, cursor)
 
 
 @router.get("/queues/dead", response_model=Page[DeadLetter])
-def list_dead_letters(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_dead_letters(
+    services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
+) -> Any:
     """Messages in quarantine, newest first."""
-    return at.reads.dead_letters(limit, cursor, LONGEST)
+    return services.reads.dead_letters(limit, cursor, LONGEST)
 
 
 @router.post("/queues/dead/replay", response_model=Touched[Moved], responses=errors(404, 409))
-def replay_dead_letters(at: ServicesDep, person: Operator, body: Replay) -> Any:
+def replay_dead_letters(services: ServicesDep, person: Operator, body: Replay) -> Any:
     """Sends messages in quarantine to their queues again: all of them, or none."""
     who = person.actor(body.reason)
-    counts = at.maintenance.replay(body.seqs, who, at.now, dry_run=body.dry_run)
+    counts = services.maintenance.replay(body.seqs, who, services.now, dry_run=body.dry_run)
     return _touched(counts, dry_run=body.dry_run)
 
 
 @router.post("/queues/dead/purge", response_model=Touched[Moved], responses=errors(409))
-def purge_dead_letters(at: ServicesDep, person: Admin, body: Asked) -> Any:
+def purge_dead_letters(services: ServicesDep, person: Admin, body: Action) -> Any:
     """Drops all messages in quarantine."""
-    dropped = at.maintenance.purge_dead(person.actor(body.reason), at.now, dry_run=body.dry_run)
+    dropped = services.maintenance.purge_dead(
+        person.actor(body.reason), services.now, dry_run=body.dry_run
+    )
     return _touched({QUARANTINE: dropped}, dry_run=body.dry_run)
 
 
 @router.post("/queues/{name}/purge", response_model=Touched[Moved], responses=errors(404, 409))
-def purge_queue(at: ServicesDep, person: Admin, name: Name, body: Asked) -> Any:
+def purge_queue(services: ServicesDep, person: Admin, name: Name, body: Action) -> Any:
     """Drops all messages that wait in a queue.
 
     Messages for workers are hints, which the collector sends again; events are lost.
     """
-    dropped = at.maintenance.purge(name, person.actor(body.reason), at.now, dry_run=body.dry_run)
+    dropped = services.maintenance.purge(
+        name, person.actor(body.reason), services.now, dry_run=body.dry_run
+    )
     return _touched({name: dropped}, dry_run=body.dry_run)
 
 

@@ -11,7 +11,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from synergy.model.schedule import Run, RunState
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import NAME
-from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
+from synergy.mx.bodies import Action, Cursor, Limit, Page, Touched
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.views import RunDetail, RunView
@@ -19,13 +19,13 @@ from synergy.queries.schedules.views import RunDetail, RunView
 router = APIRouter(tags=["runs"])
 
 
-class _NoWord(StringConvertor):
-    """The id of a run; not the word of an action, so that GET /runs/replay is not a run."""
+class _RunIdConvertor(StringConvertor):
+    """The id of a run, but not a word of the API, such as `replay` in /runs/replay."""
 
     regex = r"(?!(?:dead|replay)(?:/|\Z))[^/]+"
 
 
-register_url_convertor("run", _NoWord())
+register_url_convertor("run", _RunIdConvertor())
 
 RunId = Annotated[str, Path(min_length=1, max_length=100, description="the id of a run")]
 State = Annotated[RunState | None, Query(description="only those in this state")]
@@ -35,7 +35,7 @@ OfSchedule = Annotated[
 
 
 class TouchedRun(BaseModel):
-    """A run as it is after a change; `id` is None for one that a dry run would make."""
+    """A run after a change; `id` is null for a run that only a dry run would create."""
 
     id: str | None
     schedule: str
@@ -46,7 +46,7 @@ class TouchedRun(BaseModel):
         return TouchedRun(id=run.id, schedule=run.schedule, state=run.state.value)
 
 
-class Replay(Asked):
+class Replay(Action):
     """The failed runs to launch again: all, or those of one schedule."""
 
     name: str | None = Field(None, alias="schedule", pattern=NAME)
@@ -54,7 +54,7 @@ class Replay(Asked):
 
 @router.get("/runs", response_model=Page[RunView], responses=errors(404, 422))
 def list_runs(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     schedule: OfSchedule = None,
     state: State = None,
@@ -62,48 +62,50 @@ def list_runs(
     cursor: Cursor = None,
 ) -> Any:
     """Runs of all schedules, newest first."""
-    return at.schedules.runs(schedule, state, limit, cursor)
+    return services.schedules.runs(schedule, state, limit, cursor)
 
 
 @router.get("/runs/dead", response_model=Page[RunView], responses=errors(422))
-def list_dead_runs(at: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_dead_runs(
+    services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
+) -> Any:
     """Runs that have failed and were not launched again, newest first.
 
     A page may be shorter than `limit` and have a next one.
     """
-    return at.schedules.dead_page(limit, cursor)
+    return services.schedules.dead_page(limit, cursor)
 
 
 @router.post("/runs/replay", response_model=Touched[TouchedRun], responses=errors(404, 422))
-def replay(at: ServicesDep, person: Operator, body: Replay) -> Any:
-    """Launches all failed runs again that were not launched again yet."""
-    runs = at.schedule_commands.replay(
-        body.name, person.actor(body.reason), at.now, dry_run=body.dry_run
+def replay(services: ServicesDep, person: Operator, body: Replay) -> Any:
+    """Launches all dead runs again: failed ones that were not launched again yet."""
+    runs = services.schedule_commands.replay(
+        body.name, person.actor(body.reason), services.now, dry_run=body.dry_run
     )
     return Touched(dry_run=body.dry_run, touched=list(map(TouchedRun.of, runs)))
 
 
 @router.get("/runs/{id:run}", response_model=RunDetail, responses=errors(404, 422))
-def show_run(at: ServicesDep, _: Viewer, id: RunId) -> Any:
+def show_run(services: ServicesDep, _: Viewer, id: RunId) -> Any:
     """A run with its request and responses, without their secrets."""
-    return at.schedules.run(id)
+    return services.schedules.run(id)
 
 
 @router.post(
     "/runs/{id}/retry", response_model=Touched[TouchedRun], responses=errors(404, 409, 422)
 )
-def retry_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
-    """Launches a failed run again, with a fresh budget."""
+def retry_run(services: ServicesDep, person: Operator, id: RunId, body: Action) -> Any:
+    """Launches a failed run again, with a new budget."""
     who = person.actor(body.reason)
-    run = at.schedule_commands.retry(id, who, at.now, dry_run=body.dry_run)
+    run = services.schedule_commands.retry(id, who, services.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
 @router.post(
     "/runs/{id}/cancel", response_model=Touched[TouchedRun], responses=errors(404, 409, 422)
 )
-def cancel_run(at: ServicesDep, person: Operator, id: RunId, body: Asked) -> Any:
+def cancel_run(services: ServicesDep, person: Operator, id: RunId, body: Action) -> Any:
     """Cancels a run that is pending, or launched and not begun."""
     who = person.actor(body.reason)
-    run = at.schedule_commands.cancel(id, who, at.now, dry_run=body.dry_run)
+    run = services.schedule_commands.cancel(id, who, services.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])

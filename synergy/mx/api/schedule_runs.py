@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 
 from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.api.definitions import Name, Written
-from synergy.mx.api.runs import RunId, State, TouchedRun
-from synergy.mx.bodies import Asked, Cursor, Limit, Page, StagedCursor, Touched
+from synergy.mx.api.definitions import Definition, Name
+from synergy.mx.api.runs import RunId, State, TouchedRun, cancel_run, retry_run
+from synergy.mx.bodies import Action, Cursor, Limit, Page, StagedCursor, Touched
 from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView
@@ -32,7 +32,7 @@ _RUN = Touched[TouchedRun]
 
 @router.get("/schedules/{name}/runs", response_model=Page[RunView], responses=errors(404, 422))
 def list_runs_of_schedule(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     name: Name,
     state: State = None,
@@ -40,55 +40,60 @@ def list_runs_of_schedule(
     cursor: Cursor = None,
 ) -> Any:
     """The runs of a schedule, newest first; a removed schedule may still have some."""
-    return at.schedules.runs(name, state, limit, cursor)
+    return services.schedules.runs(name, state, limit, cursor)
 
 
 @router.get("/schedules/{name}/pending", response_model=Page[RunView], responses=errors(404, 422))
 def list_pending_of_schedule(
-    at: ServicesDep, _: Viewer, name: Name, limit: Limit = 100, cursor: StagedCursor = None
+    services: ServicesDep, _: Viewer, name: Name, limit: Limit = 100, cursor: StagedCursor = None
 ) -> Any:
     """Pending runs, and what they wait for.
 
     The job that collects events is in the state `pending_trigger`, and has no id.
     """
-    return at.schedules.pending_page(name, limit, cursor)
+    return services.schedules.pending_page(name, limit, cursor)
 
 
 @router.get("/schedules/{name}/preview", response_model=Preview, responses=errors(404, 422))
 def preview_schedule(
-    at: ServicesDep, _: Viewer, name: Name, start: Start = None, end: End = None, limit: Few = 10
-) -> Any:
-    """The next due times, and what would be sent."""
-    return at.schedules.preview(name, *_range(start, end), limit)
-
-
-@router.post("/schedules/preview", response_model=Preview, responses=errors(422))
-def preview_definition(
-    at: ServicesDep,
-    _: Operator,
-    body: Written,
+    services: ServicesDep,
+    _: Viewer,
+    name: Name,
     start: Start = None,
     end: End = None,
     limit: Few = 10,
 ) -> Any:
-    """The same for a definition that is not stored."""
-    return at.schedules.preview(body.definition, *_range(start, end), limit)
+    """The next due times, and what would be sent."""
+    return services.schedules.preview(name, *_range(start, end), limit)
+
+
+@router.post("/schedules/preview", response_model=Preview, responses=errors(422))
+def preview_definition(
+    services: ServicesDep,
+    _: Operator,
+    body: Definition,
+    start: Start = None,
+    end: End = None,
+    limit: Few = 10,
+) -> Any:
+    """The next due times of a definition that is not stored, and what would be sent."""
+    return services.schedules.preview(body.definition, *_range(start, end), limit)
 
 
 @router.post("/schedules/{name}/trigger", response_model=_RUN, responses=errors(404, 409, 422))
-def trigger_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
-    """Runs a schedule now, enabled or not, without regard to its constraints."""
+def trigger_schedule(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
+    """Runs a schedule now, enabled or not, and ignores its constraints."""
     who = person.actor(body.reason)
-    id_ = at.schedule_commands.trigger(name, who, at.now, dry_run=body.dry_run)
+    id_ = services.schedule_commands.trigger(name, who, services.now, dry_run=body.dry_run)
     run = TouchedRun(id=None if body.dry_run else id_, schedule=name, state="launched")
     return Touched(dry_run=body.dry_run, touched=[run])
 
 
 @router.post("/schedules/{name}/cancel", response_model=_RUN, responses=errors(404, 409, 422))
-def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
+def cancel_job(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
     """Cancels a one-off job that has not begun."""
     who = person.actor(body.reason)
-    run = at.schedule_commands.cancel_job(name, who, at.now, dry_run=body.dry_run)
+    run = services.schedule_commands.cancel_job(name, who, services.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
 
 
@@ -96,36 +101,34 @@ def cancel_job(at: ServicesDep, person: Operator, name: Name, body: Asked) -> An
     "/schedules/{name}/runs/{id}/retry", response_model=_RUN, responses=errors(404, 409, 422)
 )
 def retry_run_of_schedule(
-    at: ServicesDep, person: Operator, name: Name, id: RunId, body: Asked
+    services: ServicesDep, person: Operator, name: Name, id: RunId, body: Action
 ) -> Any:
-    """Launches a failed run again, with a fresh budget."""
-    _require(at, name, id)
-    run = at.schedule_commands.retry(id, person.actor(body.reason), at.now, dry_run=body.dry_run)
-    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
+    """Launches a failed run again, with a new budget."""
+    _require(services, name, id)
+    return retry_run(services, person, id, body)
 
 
 @router.post(
     "/schedules/{name}/runs/{id}/cancel", response_model=_RUN, responses=errors(404, 409, 422)
 )
 def cancel_run_of_schedule(
-    at: ServicesDep, person: Operator, name: Name, id: RunId, body: Asked
+    services: ServicesDep, person: Operator, name: Name, id: RunId, body: Action
 ) -> Any:
-    """Cancels a run that waits, or that was launched and has not begun."""
-    _require(at, name, id)
-    run = at.schedule_commands.cancel(id, person.actor(body.reason), at.now, dry_run=body.dry_run)
-    return Touched(dry_run=body.dry_run, touched=[TouchedRun.of(run)])
+    """Cancels a run that is pending, or launched and not begun."""
+    _require(services, name, id)
+    return cancel_run(services, person, id, body)
 
 
-def _require(at: Services, schedule: str, id_: str) -> None:
-    """Raises NotFound for a run that is not of this schedule."""
-    if at.schedule_commands.run(id_).schedule != schedule:
+def _require(services: Services, schedule: str, id_: str) -> None:
+    """Raises NotFound for a run of another schedule."""
+    if services.schedule_commands.run(id_).schedule != schedule:
         raise NotFound("run", id_, f"no run of {schedule} has this id")
 
 
 def _range(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
     since, until = _instant(start, "from"), _instant(end, "to")
     if since is not None and until is not None and until < since:
-        raise InvalidValue("from comes after to: nothing can be due in between")
+        raise InvalidValue("from is after to")
     return since, until
 
 

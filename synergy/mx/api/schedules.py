@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from synergy.model.schedule import Schedule
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.api.definitions import Name, WrittenDown
-from synergy.mx.bodies import Asked, Limit, NamedCursor, Page, Touched
+from synergy.mx.api.definitions import Name, NewDefinition
+from synergy.mx.bodies import Action, Limit, NamedCursor, Page, Touched
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.reads import touched_schedule
@@ -35,7 +35,7 @@ _CREATED: dict[int | str, dict[str, Any]] = {
 
 @router.get("/schedules", response_model=Page[ScheduleView], responses=errors(422))
 def list_schedules(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     q: Prefix = "",
     enabled: Enabled = None,
@@ -43,21 +43,23 @@ def list_schedules(
     cursor: NamedCursor = None,
 ) -> Any:
     """Schedules by name."""
-    return at.schedules.list_schedules(limit, cursor, q, enabled)
+    return services.schedules.list_schedules(limit, cursor, q, enabled)
 
 
 @router.post(
     "/schedules", status_code=201, response_model=TOUCHED, responses=_CREATED | errors(409, 422)
 )
 def create_schedule(
-    at: ServicesDep, person: Operator, body: WrittenDown, response: Response
+    services: ServicesDep, person: Operator, body: NewDefinition, response: Response
 ) -> Any:
     """Stores a schedule; disabled, unless it says `enabled`, or is a one-off job.
 
     The body is the schedule as a file has it, and `reason` and `dry_run` if wanted.
     """
     who = person.actor(body.reason)
-    schedule = at.schedule_commands.create(body.definition, who, at.now, dry_run=body.dry_run)
+    schedule = services.schedule_commands.create(
+        body.definition, who, services.now, dry_run=body.dry_run
+    )
     is_there = schedule.rev > 0
     if body.dry_run or is_there:
         response.status_code = 200
@@ -67,44 +69,54 @@ def create_schedule(
 
 
 @router.get("/schedules/{name}", response_model=ScheduleDetail, responses=errors(404, 422))
-def show_schedule(at: ServicesDep, _: Viewer, name: Name) -> Any:
+def show_schedule(services: ServicesDep, _: Viewer, name: Name) -> Any:
     """A schedule, without the secrets in its definition."""
-    return at.schedules.show_schedule(name)
+    return services.schedules.show_schedule(name)
 
 
 @router.put("/schedules/{name}", response_model=TOUCHED, responses=errors(404, 409, 422))
-def replace_schedule(at: ServicesDep, person: Operator, name: Name, body: WrittenDown) -> Any:
+def replace_schedule(
+    services: ServicesDep, person: Operator, name: Name, body: NewDefinition
+) -> Any:
     """Replaces the definition of a schedule; past runs are kept, pending ones dropped.
 
     `***` in a definition keeps the current value. An enabled schedule stays enabled.
     """
     who, what = person.actor(body.reason), body.definition
-    schedule = at.schedule_commands.replace(name, what, who, at.now, dry_run=body.dry_run)
+    schedule = services.schedule_commands.replace(
+        name, what, who, services.now, dry_run=body.dry_run
+    )
     return _touched(schedule, dry_run=body.dry_run)
 
 
 @router.delete("/schedules/{name}", response_model=TOUCHED, responses=errors(404, 409, 422))
 def remove_schedule(
-    at: ServicesDep, person: Operator, name: Name, reason: Reason = "", dry_run: DryRun = False
+    services: ServicesDep,
+    person: Operator,
+    name: Name,
+    reason: Reason = "",
+    dry_run: DryRun = False,
 ) -> Any:
     """Removes a schedule; past runs are kept, pending ones dropped."""
-    schedule = at.schedule_commands.remove(name, person.actor(reason), at.now, dry_run=dry_run)
+    schedule = services.schedule_commands.remove(
+        name, person.actor(reason), services.now, dry_run=dry_run
+    )
     return _touched(schedule, dry_run=dry_run)
 
 
 @router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=errors(404, 409, 422))
-def enable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
+def enable_schedule(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
     """Enables a schedule; its constraints start from zero."""
     who = person.actor(body.reason)
-    schedule = at.schedule_commands.enable(name, who, at.now, dry_run=body.dry_run)
+    schedule = services.schedule_commands.enable(name, who, services.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 
 @router.post("/schedules/{name}/disable", response_model=TOUCHED, responses=errors(404, 409, 422))
-def disable_schedule(at: ServicesDep, person: Operator, name: Name, body: Asked) -> Any:
+def disable_schedule(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
     """Disables a schedule and drops pending runs; launched ones continue to their end."""
     who = person.actor(body.reason)
-    schedule = at.schedule_commands.disable(name, who, at.now, dry_run=body.dry_run)
+    schedule = services.schedule_commands.disable(name, who, services.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)
 
 

@@ -29,9 +29,9 @@ class StoreView(BaseModel):
 
 
 @router.get("/store", response_model=StoreView)
-def show_store(at: ServicesDep, _: Viewer) -> Any:
+def show_store(services: ServicesDep, _: Viewer) -> Any:
     """The state of the store."""
-    found = at.reads.store_status()
+    found = services.reads.store_status()
     return StoreView(
         engine=found.engine,
         version=found.version,

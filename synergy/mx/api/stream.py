@@ -19,7 +19,7 @@ LastSeen = Annotated[
     str | None, Header(alias="Last-Event-ID", pattern=NUMBER, description="as browsers send it")
 ]
 Since = Annotated[
-    str | None, Query(pattern=NUMBER, description="`seq` of the last entry that was seen")
+    str | None, Query(pattern=NUMBER, description="`seq` of the last entry that was received")
 ]
 Process = Annotated[str, Query(max_length=200, description="only entries of this process")]
 Nouns = Annotated[
@@ -39,22 +39,22 @@ class EventStream(StreamingResponse):
     responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
 )
 async def stream(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     last_seen: LastSeen = None,
     since: Since = None,
     process: Process = "",
     nouns: Nouns = "",
 ) -> EventStream:
-    """The journal from now on, or from after the entry that was seen last.
+    """The journal from now on, or after the last entry that the client received.
 
     A message has the `seq` of the entry as id, the part of its `event` before the dot as event
     (`job`, `unit`, ...), and the entry as data. `behind` replaces more than 500 entries at once:
-    reload what you show. A comment is sent every 15 s. Slow clients are disconnected, and may
-    reconnect with `Last-Event-ID`.
+    reload what you show. A comment follows 15 s without a message. Slow clients are disconnected;
+    they may reconnect with `Last-Event-ID`.
     """
-    at.stream.refuse_if_full()
+    services.stream.refuse_if_full()
     begin = last_seen or since
     chosen = frozenset(filter(None, nouns.split(",")))
-    told = at.stream.listen(None if begin is None else int(begin), process, chosen)
-    return EventStream(told, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    messages = services.stream.listen(None if begin is None else int(begin), process, chosen)
+    return EventStream(messages, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from synergy.mx.access import Admin, Viewer
 from synergy.mx.bodies import (
     MOST,
-    SPELLED,
     TIMEPERIOD,
-    Asked,
+    TIMEPERIOD_SCHEMA,
+    Action,
     Cursor,
     From,
     Limit,
@@ -25,7 +25,7 @@ from synergy.mx.bodies import (
 from synergy.mx.conditional import IfNoneMatch, conditional
 from synergy.mx.problems import errors
 from synergy.mx.services import ServicesDep
-from synergy.mx.tree_body import body_of, lanes_of
+from synergy.mx.tree_body import body_of, processes_of
 from synergy.queries.timetable.tree_states import TreeProgress
 from synergy.queries.views import Window
 
@@ -44,7 +44,7 @@ Word = Literal[
 """A state in counts and colours, which distinguish given-up jobs from other skipped ones."""
 
 
-class LaneRuns(BaseModel):
+class ProcessStates(BaseModel):
     """A process of a tree, and the states of its jobs from `from` on.
 
     Each of `runs` is a state, the number of consecutive jobs in it, and "stale" if their source
@@ -79,7 +79,7 @@ class Tree(BaseModel):
     mx_page: str
     dependent_on: list[str]
     now: datetime
-    processes: list[LaneRuns]
+    processes: list[ProcessStates]
 
 
 @router.get("/trees", response_model=Page[TreeProgress], responses=errors(409))
@@ -107,8 +107,8 @@ def tree(
 
     The ETag changes when anything but `now` does.
     """
-    found = services.reads.tree_runs(tree, Window.between(from_ or "", to or ""))
-    processes = lanes_of(found)
+    found = services.reads.tree_states(tree, Window.between(from_ or "", to or ""))
+    processes = processes_of(found)
     return conditional(if_none_match, processes, lambda: body_of(found, processes))
 
 
@@ -119,14 +119,14 @@ class Extended(BaseModel):
     after: str
 
 
-class Extend(Asked):
+class Extend(Action):
     """The new first hour."""
 
     from_: str = Field(
         alias="from",
         pattern=TIMEPERIOD,
         description="YYYYMMDDHH, an hour",
-        json_schema_extra=SPELLED,
+        json_schema_extra=TIMEPERIOD_SCHEMA,
     )
 
 

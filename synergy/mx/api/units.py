@@ -13,7 +13,7 @@ from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.logs import READ, ToFind, ToRead, as_text, read
-from synergy.mx.bodies import Asked, Cursor, Limit, Page, Touched
+from synergy.mx.bodies import Action, Cursor, Limit, Page, Touched
 from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
@@ -86,7 +86,7 @@ class TouchedUnit(BaseModel):
 
 @router.get("/units", response_model=Page[UnitView], responses=errors(422))
 def list_units(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     process: OfProcess = None,
     state: State = None,
@@ -94,53 +94,57 @@ def list_units(
     cursor: Cursor = None,
 ) -> Any:
     """Units, newest first."""
-    page = at.reads.units(process, state, limit, cursor)
+    page = services.reads.units(process, state, limit, cursor)
     return {"items": list(map(UnitView.of, page.items)), "next": page.next}
 
 
 @router.get("/units/{id}", response_model=UnitDetail, responses=errors(404, 422))
-def show_unit(at: ServicesDep, _: Viewer, id: Id) -> Any:
+def show_unit(services: ServicesDep, _: Viewer, id: Id) -> Any:
     """A unit, with the journal of its attempts."""
-    unit = at.reads.unit(id)
-    story, lines = at.reads.unit_journal(unit), at.reads.unit_lines(id).total
+    unit = services.reads.unit(id)
+    story, lines = services.reads.unit_journal(unit), services.reads.unit_lines(id).total
     return UnitDetail.of(unit, story=story, log_lines=lines)
 
 
 @router.get("/units/{id}/log", response_model=LogSlice, responses=READ | errors(404, 422))
-def read_unit_log(at: ServicesDep, _: Viewer, id: Id, ask: ToRead) -> Any:
+def read_unit_log(services: ServicesDep, _: Viewer, id: Id, ask: ToRead) -> Any:
     """The log of a unit; `event` is the attempt."""
-    log = at.reads.unit_lines(id)
+    log = services.reads.unit_lines(id)
     return as_text(_text(log), f"unit-{id}") if ask.format == "text" else read(log, ask)
 
 
 @router.get("/units/{id}/log/matches", response_model=Matches, responses=errors(404, 422))
-def find_in_unit_log(at: ServicesDep, _: Viewer, id: Id, ask: ToFind) -> Any:
+def find_in_unit_log(services: ServicesDep, _: Viewer, id: Id, ask: ToFind) -> Any:
     """The numbers of the lines with a text or level."""
-    return lines.matches(at.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
+    return lines.matches(services.reads.unit_lines(id), ask.after, ask.limit, ask.wanted)
 
 
 @router.post(
     "/units/{id}/cancel", response_model=Touched[TouchedUnit], responses=errors(404, 409, 422)
 )
-def cancel_unit(at: ServicesDep, person: Operator, id: Id, body: Asked) -> Any:
+def cancel_unit(services: ServicesDep, person: Operator, id: Id, body: Action) -> Any:
     """Cancels an unfinished unit; its job will be skipped, its run canceled."""
-    return _move(at, person, id, body, UnitState.CANCELED)
+    return _move(services, person, id, body, UnitState.CANCELED)
 
 
 @router.post(
     "/units/{id}/retry", response_model=Touched[TouchedUnit], responses=errors(404, 409, 422)
 )
-def retry_unit(at: ServicesDep, person: Operator, id: Id, body: Asked) -> Any:
+def retry_unit(services: ServicesDep, person: Operator, id: Id, body: Action) -> Any:
     """Hands out a failed unit again at once, and resets its failures."""
-    return _move(at, person, id, body, UnitState.REQUESTED)
+    return _move(services, person, id, body, UnitState.REQUESTED)
 
 
 def _move(
-    at: Services, person: Person, id_: str, body: Asked, after: UnitState
+    services: Services, person: Person, id_: str, body: Action, after: UnitState
 ) -> Touched[TouchedUnit]:
-    unit = at.reads.unit(id_)
-    act = at.unit_commands.cancel if after is UnitState.CANCELED else at.unit_commands.retry
-    act(unit, person.actor(body.reason), at.now, dry_run=body.dry_run)
+    unit = services.reads.unit(id_)
+    act = (
+        services.unit_commands.cancel
+        if after is UnitState.CANCELED
+        else services.unit_commands.retry
+    )
+    act(unit, person.actor(body.reason), services.now, dry_run=body.dry_run)
     touched = TouchedUnit(
         id=unit.id,
         process=unit.process,

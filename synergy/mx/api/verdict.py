@@ -21,7 +21,7 @@ _VERDICT = TypeAdapter(Verdict)
     responses={304: {"description": "not modified"}},
 )
 def show_verdict(
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
@@ -30,6 +30,6 @@ def show_verdict(
     `is_well` is null while there is no timetable yet. `findings` lists everything that is not well,
     causes first; `notes` is further information. The ETag changes when anything but `at` does.
     """
-    found = at.verdict()
+    found = services.verdict()
     tagged = _VERDICT.dump_json(found, exclude={"at"})
     return conditional(if_none_match, tagged, lambda: _VERDICT.dump_json(found))

@@ -13,12 +13,14 @@ router = APIRouter()
 
 
 @router.get("/boxes")
-def show_boxes(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
+def show_boxes(
+    request: Request, services: ServicesDep, _: Viewer, part: bool = False
+) -> HTMLResponse:
     """All boxes; `part`: only the list, to update a page."""
     return page(
         request,
         "_boxes.html" if part else "boxes.html",
-        boxes=at.reads.boxes(),
-        declared=at.deployment.processes,
-        here=at.box,
+        boxes=services.reads.boxes(),
+        declared=services.deployment.processes,
+        here=services.box,
     )

@@ -11,12 +11,11 @@ from fastapi.responses import HTMLResponse
 from synergy.model.schedule import Event, Run
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.pages.addresses import address
+from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.event_effects import RecordedEvent, causes
 from synergy.queries.schedules.events import matching
-from synergy.runtime.identity import short_name
 
 router = APIRouter()
 
@@ -30,15 +29,15 @@ Text = Annotated[str, Query(alias="q", max_length=200)]
 @router.get("/events")
 def show_events(
     request: Request,
-    at: ServicesDep,
+    services: ServicesDep,
     person: Viewer,
     kind: Kind = "",
     text: Text = "",
     cursor: Cursor = None,
 ) -> HTMLResponse:
     """Events, newest first, each with the runs that it caused."""
-    events, following = matching(at.schedules.events, kind, text, PAGE, cursor or None)
-    runs, is_decided = _effects(at, events)
+    events, following = matching(services.schedules.events, kind, text, PAGE, cursor or None)
+    runs, is_decided = _effects(services, events)
     filters = {"type": kind, "q": text}
     return page(
         request,
@@ -48,18 +47,14 @@ def show_events(
         is_decided=is_decided,
         filters=filters,
         types=TYPES,
-        short_name=short_name,
         may=person.role.may(Role.EVENTS),
-        here=address("/events", **filters, cursor=cursor),
-        first=address("/events", **filters),
-        following=address("/events", **filters, cursor=following) if following else "",
-        cursor=cursor,
+        **list_links("/events", cursor, following, **filters),
     )
 
 
-def _effects(at: Services, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
+def _effects(services: Services, events: Sequence[Event]) -> tuple[dict[str, list[Run]], bool]:
     """The runs of each event by its id, and whether an agent has processed all of them."""
-    came = at.schedules.effects_of(
+    came = services.schedules.effects_of(
         [RecordedEvent(event, False) for event in events], lambda seconds: None
     )
     runs: dict[str, list[Run]] = {event.id: [] for event in events}

@@ -1,6 +1,6 @@
-"""The page of a job: state, why, units, journal, inputs and outputs.
+"""The page of a job: state, causes, units, journal, inputs and outputs.
 
-It is also a panel beside the calendar.
+The same content is the panel beside the calendar.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from synergy.mx.bodies import Timeperiod
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.job_detail import JobDetail
-from synergy.runtime.identity import short_name
 
 router = APIRouter()
 
@@ -66,7 +65,6 @@ def job(
         took=_took,
         canceled=_canceled(detail),
         changed=_newest(detail, JournalEvent.JOB_STALE),
-        short_name=short_name,
     )
 
 
@@ -103,7 +101,7 @@ def _tail(services: Services, detail: JobDetail) -> list[tuple[datetime, str]]:
 
 
 def _canceled(detail: JobDetail) -> JournalEntry | None:
-    """The cancellation that made a job fail or be given up."""
+    """The cancellation of a unit by which its job failed or was given up."""
     if detail.job.word not in ("failed", "given_up"):
         return None
     return _newest(detail, JournalEvent.UNIT_CANCELED)
@@ -114,7 +112,7 @@ def _newest(detail: JobDetail, event: JournalEvent) -> JournalEntry | None:
 
 
 def _took(unit: UnitOfWork, now: datetime) -> float | None:
-    """Seconds that a worker has had a unit; None if none had it."""
+    """The seconds that a worker has spent on a unit; None if it was not started."""
     if unit.started_at is None:
         return None
     return ((unit.finished_at or now) - unit.started_at).total_seconds()

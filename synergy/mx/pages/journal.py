@@ -7,10 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.model.journal_event import Noun
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.pages.addresses import address
+from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import ServicesDep
@@ -27,7 +26,7 @@ Period = Annotated[str, Query(pattern="^([0-9]{10}|[0-9]{14})?$")]
 @router.get("/journal")
 def show_journal(
     request: Request,
-    at: ServicesDep,
+    services: ServicesDep,
     _: Viewer,
     process: Name = "",
     timeperiod: Period = "",
@@ -39,18 +38,14 @@ def show_journal(
     filters = {"process": process, "timeperiod": timeperiod, "event": event, "who": who}
     found = JournalPage((), None)
     if process or not timeperiod:
-        found = at.reads.journal(
+        found = services.reads.journal(
             process or None, timeperiod or None, event or None, PAGE, cursor or None, who or None
         )
     return page(
         request,
         "journal.html",
         filters=filters,
-        here=address("/journal", **filters, cursor=cursor),
-        first=address("/journal", **filters),
-        following=address("/journal", **filters, cursor=found.next) if found.next else "",
-        cursor=cursor,
-        tales=journal_rows(found.items, at.deployment),
-        processes=list(at.deployment.processes),
-        nouns=list(Noun),
+        **list_links("/journal", cursor, found.next, **filters),
+        rows=journal_rows(found.items, services.deployment),
+        processes=list(services.deployment.processes),
     )

@@ -9,12 +9,11 @@ from urllib.parse import quote
 from synergy.model.journal import JournalEntry
 from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.process import Deployment, ManagedProcess
-from synergy.runtime.identity import short_name
 
 _JOB, _RUN = 10, 14  # digits of the timeperiod of a job, and of the second of a run
 
 _WORDS: Mapping[str, str] = {
-    JournalEvent.AGENT_DECIDES: "an agent took over deciding about schedules",
+    JournalEvent.AGENT_DECIDES: "an agent became the one that decides about schedules",
     JournalEvent.BOX_PROCESS_OFF: "was switched off on a box",
     JournalEvent.BOX_PROCESS_ON: "was switched on on a box",
     JournalEvent.BOX_SYNCED: "processes were assigned to a box",
@@ -28,7 +27,7 @@ _WORDS: Mapping[str, str] = {
     JournalEvent.JOB_IN_PROGRESS: "was started",
     JournalEvent.JOB_NOOP: "had nothing to do",
     JournalEvent.JOB_PROCESSED: "is done",
-    JournalEvent.JOB_RETRIED: "is tried again",
+    JournalEvent.JOB_RETRIED: "is retried",
     JournalEvent.JOB_SKIPPED: "was skipped",
     JournalEvent.JOB_STALE: "its source changed after it was done",
     JournalEvent.JOB_STARTED_OVER: "was started over",
@@ -47,11 +46,11 @@ _WORDS: Mapping[str, str] = {
     JournalEvent.SCHEDULE_DISABLED: "was disabled",
     JournalEvent.SCHEDULE_ENABLED: "was enabled",
     JournalEvent.SCHEDULE_REMOVED: "was removed",
-    JournalEvent.SCHEDULER_LEADS: "a scheduler took the lead",
-    JournalEvent.SCHEDULER_RELEASED: "a scheduler gave up the lead",
+    JournalEvent.SCHEDULER_LEADS: "a scheduler became the leader",
+    JournalEvent.SCHEDULER_RELEASED: "a scheduler stopped leading",
     JournalEvent.TIMETABLE_EXTENDED: "the timetable begins earlier now",
     JournalEvent.UNIT_CANCELED: "was canceled",
-    JournalEvent.UNIT_EXTENDED: "covers more of its source",
+    JournalEvent.UNIT_EXTENDED: "covers more rows of its source",
     JournalEvent.UNIT_IN_PROGRESS: "a worker took it",
     JournalEvent.UNIT_INVALID: "an attempt failed",
     JournalEvent.UNIT_NOOP: "had nothing to do",
@@ -62,7 +61,7 @@ _WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class JournalRow:
-    """An entry, its meaning, the short name of its actor, and links.
+    """An entry, its meaning in words, and links.
 
     `about` is the page of its process or schedule, `jobs` the address of a job without the
     timeperiod; `unit` and `run` are pages. "" means none.
@@ -70,7 +69,6 @@ class JournalRow:
 
     entry: JournalEntry
     words: str
-    by: str
     about: str
     jobs: str
     unit: str
@@ -96,4 +94,4 @@ def _row(entry: JournalEntry, deployment: Deployment) -> JournalRow:
     if entry.unit and (entry.noun == Noun.RUN or len(entry.first) == _RUN):
         run = f"/runs/{quote(entry.unit, safe='')}"
     words = _WORDS.get(entry.event, "")
-    return JournalRow(entry, words, short_name(entry.who), about, jobs, unit, run)
+    return JournalRow(entry, words, about, jobs, unit, run)

@@ -61,22 +61,22 @@ def login(request: Request, form: LoginForm) -> Response:
         return _form(request, next_, 401, name=name, wrong=WRONG)
     accounts.throttle.succeeded(*attempt)
     _log(request, "login.done", name)
-    answer = RedirectResponse(local_path(next_), 303)
-    cookies.put(request, answer, cookies.LOGIN, "", 0)
-    _begin(request, answer, accounts, name)
-    return answer
+    response = RedirectResponse(local_path(next_), 303)
+    cookies.put(request, response, cookies.LOGIN, "", 0)
+    _begin(request, response, accounts, name)
+    return response
 
 
 @router.post("/logout")
 def logout(request: Request, person: Viewer, _: Form) -> Response:
     """Ends the session."""
-    answer = RedirectResponse("/login", 303)
+    response = RedirectResponse("/login", 303)
     accounts = _accounts(request)
     if accounts is not None:
         accounts.end_session(cookies.read(request, cookies.SESSION) or "")
-        cookies.put(request, answer, cookies.SESSION, "", 0)
+        cookies.put(request, response, cookies.SESSION, "", 0)
         _log(request, "login.ended", person.name)
-    return answer
+    return response
 
 
 @router.get("/account")
@@ -104,9 +104,9 @@ def change_password(request: Request, person: Viewer, form: Form) -> Response:
     except InvalidValue as error:
         return _account(request, person, 422, wrong=str(error))
     _log(request, "password.changed", person.name)
-    answer = RedirectResponse("/account", 303)
-    _begin(request, answer, accounts, person.name)
-    return answer
+    response = RedirectResponse("/account", 303)
+    _begin(request, response, accounts, person.name)
+    return response
 
 
 @router.post("/account/tokens/{token}/revoke")
@@ -129,27 +129,27 @@ def _device(request: Request, accounts: Accounts, name: str) -> str:
     return accounts.device_of(name, cookies.read(request, cookies.DEVICE) or "")
 
 
-def _begin(request: Request, answer: Response, accounts: Accounts, name: str) -> None:
+def _begin(request: Request, response: Response, accounts: Accounts, name: str) -> None:
     """Replaces the session of the browser by a new one, and sets the device cookie."""
     accounts.end_session(cookies.read(request, cookies.SESSION) or "")
     secret = accounts.open_session(name)
-    cookies.put(request, answer, cookies.SESSION, secret, round(LIFE.total_seconds()))
-    cookies.put(request, answer, cookies.DEVICE, accounts.device_cookie(name), _DEVICE_LIFE)
+    cookies.put(request, response, cookies.SESSION, secret, round(LIFE.total_seconds()))
+    cookies.put(request, response, cookies.DEVICE, accounts.device_cookie(name), _DEVICE_LIFE)
 
 
 def _form(request: Request, next_: str, status: int = 200, **shown: str) -> HTMLResponse:
     secret = cookies.read(request, cookies.LOGIN) or secrets.token_urlsafe(32)
     values = {"name": "", "wrong": "", **shown}
-    answer = page(request, "login.html", status, csrf=secret, next=local_path(next_), **values)
-    cookies.put(request, answer, cookies.LOGIN, secret, _FORM_LIFE)
-    return answer
+    response = page(request, "login.html", status, csrf=secret, next=local_path(next_), **values)
+    cookies.put(request, response, cookies.LOGIN, secret, _FORM_LIFE)
+    return response
 
 
 def _refuse_early(request: Request, next_: str, wait: float) -> HTMLResponse:
     _log(request, "login.put_off", "")
-    answer = _form(request, next_, 429, wrong=_wait_message(wait))
-    answer.headers["Retry-After"] = str(math.ceil(wait))
-    return answer
+    response = _form(request, next_, 429, wrong=_wait_message(wait))
+    response.headers["Retry-After"] = str(math.ceil(wait))
+    return response
 
 
 def _wait_message(wait: float) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from synergy.mx.access import Viewer
+from synergy.mx.bodies import HIGHEST_LINE, LogLevel
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page, segment
 from synergy.mx.services import ServicesDep
@@ -20,38 +21,38 @@ router = APIRouter()
 Raw = TypeVar("Raw")
 
 PAGE = 500  # lines on a page for reading without script
-HIGHEST = 1 << 53  # number of a line; what JavaScript counts to
-
-Number = Annotated[int | None, Field(ge=1, le=HIGHEST)]
+Number = Annotated[int | None, Field(ge=1, le=HIGHEST_LINE)]
 
 
 class Look(BaseModel):
-    """The part of a log to show: at, before or after a line; the newest without these.
+    """The part of a log to show: from, before or after a line; by default the newest lines.
 
-    `all` keeps the lines that are not wanted; only the script can.
+    `all` also shows lines that do not match; only the script supports it.
     """
 
     q: str = Field("", max_length=200)
-    level: Literal["", "debug", "info", "warning", "error", "critical"] = ""
+    level: LogLevel = ""
     all: bool = False
     line: Number = None
     before: Number = None
-    after: Annotated[int | None, Field(ge=0, le=HIGHEST)] = None
+    after: Annotated[int | None, Field(ge=0, le=HIGHEST_LINE)] = None
 
 
 ToLook = Annotated[Look, Query()]
 
 
 @router.get("/logs")
-def list_logs(request: Request, at: ServicesDep, _: Viewer) -> HTMLResponse:
+def list_logs(request: Request, services: ServicesDep, _: Viewer) -> HTMLResponse:
     """The log files of this box."""
-    return page(request, "logs.html", logs=at.logs.all(), box=at.box)
+    return page(request, "logs.html", logs=services.logs.all(), box=services.box)
 
 
 @router.get("/logs/{name}")
-def show_log(request: Request, at: ServicesDep, _: Viewer, name: str, look: ToLook) -> HTMLResponse:
+def show_log(
+    request: Request, services: ServicesDep, _: Viewer, name: str, look: ToLook
+) -> HTMLResponse:
     """A log file."""
-    with at.logs.open(name) as log:
+    with services.logs.open(name) as log:
         return log_page(
             request,
             log,
@@ -97,7 +98,7 @@ def _slice(log: Log[Raw], look: Look) -> LogSlice:
     after = look.after if look.line is None else look.line - 1
     if after is not None:
         return lines.after(log, after, PAGE, wanted)
-    return lines.before(log, look.before or HIGHEST, PAGE, wanted)
+    return lines.before(log, look.before or HIGHEST_LINE, PAGE, wanted)
 
 
 def _side(place: str, filters: dict[str, str], side: str, number: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The first page: the state of everything, with links to the details."""
+"""The first page: the state of the deployment, with links to details."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from synergy.queries.views import BoxProcess, BoxView, ProcessView
 
 router = APIRouter()
 
-SHOWN = 6  # items of a list, with a link to all
-FINDINGS = 20  # of the verdict
-AHEAD = 8  # processes that a new deployment shows with their start
+SHOWN = 6  # items of a list, which has a link to all
+FINDINGS = 20  # of the verdict that are shown
+AHEAD = 8  # processes of a new deployment whose first start is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +46,30 @@ class Beginning:
 
 
 @router.get("/")
-def show_overview(request: Request, at: ServicesDep, _: Viewer, part: bool = False) -> HTMLResponse:
+def show_overview(
+    request: Request, services: ServicesDep, _: Viewer, part: bool = False
+) -> HTMLResponse:
     """The overview; `part`: only what changes, to update a page."""
-    throughput, boxes = at.activity.throughput(), at.reads.boxes()
-    seen = overview(at.reads, at.schedules, at.audits.standing(), throughput, at.now)
+    throughput, boxes = services.activity.throughput(), services.reads.boxes()
+    seen = overview(
+        services.reads, services.schedules, services.audits.standing(), throughput, services.now
+    )
     return page(
         request,
         "_glance.html" if part else "overview.html",
         seen=seen,
-        verdict=at.verdict(),
+        verdict=services.verdict(),
         findings_shown=FINDINGS,
         late=sum(one.count for one in seen.late),
         waiting=sum(one.count for one in seen.waiting),
         behind={one.process: one.count for one in seen.late},
         messages=sum(queue.waiting for queue in seen.queues),
         columns=columns(seen),
-        beginning=beginning(at, seen),
-        progress=progress(at),
+        beginning=beginning(services, seen),
+        progress=progress(services),
         boxes=boxes,
-        matrix=matrix(boxes, list(at.deployment.processes)),
-        declared=at.deployment.processes,
+        matrix=matrix(boxes, list(services.deployment.processes)),
+        declared=services.deployment.processes,
         most=MOST,
         shown=SHOWN,
     )
@@ -93,25 +97,25 @@ def matrix(boxes: Sequence[BoxView], declared: Iterable[str]) -> list[Row]:
     return [Row(name, tuple(places.get((box.id, name)) for box in boxes)) for name in names]
 
 
-def beginning(at: Services, seen: Overview) -> Beginning | None:
+def beginning(services: Services, seen: Overview) -> Beginning | None:
     """The first steps of a new deployment; None once something has happened."""
     if any(seen.units.values()) or any(seen.throughput.jobs):
         return None
     try:
-        timetable = at.reads.timetable()
+        timetable = services.reads.timetable()
     except Refused:
         return Beginning(None, ())
     levels = [place.level for place in timetable.places.values()]
     if any(sum(level.counts[JobState.IN_PROGRESS :]) for level in levels):
         return None
-    due = [process for process in at.reads.processes() if process.next_due is not None]
+    due = [process for process in services.reads.processes() if process.next_due is not None]
     return Beginning(timetable.start, tuple(sorted(due, key=_next_due)[:AHEAD]))
 
 
-def progress(at: Services) -> list[TreeProgress]:
+def progress(services: Services) -> list[TreeProgress]:
     """The progress of all trees; empty while there is no timetable."""
     try:
-        return at.reads.progress()
+        return services.reads.progress()
     except Refused:
         return []
 

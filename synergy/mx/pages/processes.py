@@ -20,7 +20,7 @@ from synergy.model.process import (
     StateMachine,
     WorkingProcess,
 )
-from synergy.mx.access import Role, Viewer
+from synergy.mx.access import Viewer
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
@@ -31,8 +31,8 @@ router = APIRouter()
 
 ENTRIES = 12  # of the journal that are shown with a process
 _ON_FAILURE = {
-    OnFailure.BLOCK: "holds back what is made from it (on_failure: block)",
-    OnFailure.SKIP: "is given up; what is made from it goes on (on_failure: skip)",
+    OnFailure.BLOCK: "blocks what is made from it (on_failure: block)",
+    OnFailure.SKIP: "is given up; what is made from it continues (on_failure: skip)",
 }
 
 
@@ -47,32 +47,31 @@ class Group:
 
 @router.get("/processes")
 def show_processes(
-    request: Request, at: ServicesDep, _: Viewer, part: bool = False
+    request: Request, services: ServicesDep, _: Viewer, part: bool = False
 ) -> HTMLResponse:
     """All processes; `part`: only the list, to update a page."""
     template = "_processes.html" if part else "processes.html"
-    return page(request, template, groups=grouped(at.reads.processes(), at.deployment))
+    return page(request, template, groups=grouped(services.reads.processes(), services.deployment))
 
 
 @router.get("/processes/{name}")
 def show_process(
-    request: Request, at: ServicesDep, person: Viewer, name: str, part: bool = False
+    request: Request, services: ServicesDep, _: Viewer, name: str, part: bool = False
 ) -> HTMLResponse:
     """The page of a process."""
-    view = at.reads.process(name)
-    declared = at.deployment.processes[name]
+    view = services.reads.process(name)
+    declared = services.deployment.processes[name]
     return page(
         request,
         "_process_part.html" if part else "process.html",
         is_part=part,
-        has_log=not part and any(log.name == name for log in at.logs.all()),
+        has_log=not part and any(log.name == name for log in services.logs.all()),
         process=view,
-        may=person.role.may(Role.OPERATOR),
         command=_command(declared),
         facts=facts(declared),
-        level=_level(at, view),
-        boxes=_placed(at.reads.boxes(), name),
-        tales=journal_rows(at.reads.journal(name, limit=ENTRIES).items, at.deployment),
+        level=_level(services, view),
+        boxes=_placed(services.reads.boxes(), name),
+        rows=journal_rows(services.reads.journal(name, limit=ENTRIES).items, services.deployment),
     )
 
 
@@ -83,14 +82,14 @@ def grouped(views: Iterable[ProcessView], deployment: Deployment) -> list[Group]
         Group(tree.mx_name or tree.name, tree.name, tuple(named[name] for name in tree.processes))
         for tree in deployment.trees.values()
     ]
-    for kind, title in (("freerun", "By schedule, or when asked"), ("daemon", "Always")):
+    for kind, title in (("freerun", "By schedule or on request"), ("daemon", "Always running")):
         some = tuple(view for view in named.values() if view.kind == kind)
         groups.append(Group(title, None, some))
     return [group for group in groups if group.processes]
 
 
 def facts(process: Process) -> list[tuple[str, str]]:
-    """What `context.py` declares of a process, in words."""
+    """The declaration of a process in `context.py`, in words."""
     found = [("Instances on a box", str(process.instances))]
     if process.classname:
         found.append(("Program", process.classname))
@@ -145,12 +144,12 @@ def _duration(seconds: float) -> str:
     return readable_duration(timedelta(seconds=seconds))
 
 
-def _level(at: Services, view: ProcessView) -> LevelView | None:
+def _level(services: Services, view: ProcessView) -> LevelView | None:
     """The jobs of a managed process; None while there is no timetable."""
     if view.tree is None:
         return None
     try:
-        trees = at.reads.trees(view.tree)
+        trees = services.reads.trees(view.tree)
     except Refused:
         return None
     return next(level for tree in trees for level in tree.processes if level.name == view.name)

@@ -11,7 +11,7 @@ from synergy.errors import Refused
 from synergy.model.process import DaemonProcess
 from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.pages.addresses import address
+from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
@@ -27,36 +27,35 @@ MOST_RUNS = 100  # dead runs that are counted
 
 @router.get("/queues")
 def show_queues(
-    request: Request, at: ServicesDep, person: Viewer, cursor: Cursor = None
+    request: Request, services: ServicesDep, person: Viewer, cursor: Cursor = None
 ) -> HTMLResponse:
     """The page; `cursor` is that of the quarantine."""
-    dead = at.reads.dead_letters(DEAD, cursor or None, LONGEST)
-    collector = at.reads.collector()
-    plan, trouble = _plan(at)
+    dead = services.reads.dead_letters(DEAD, cursor or None, LONGEST)
+    collector = services.reads.collector()
+    plan, trouble = _plan(services)
     return page(
         request,
         "queues.html",
-        queues=at.reads.queues(),
-        daemons={p.name for p in at.deployment.processes.values() if isinstance(p, DaemonProcess)},
+        queues=services.reads.queues(),
+        daemons={
+            p.name for p in services.deployment.processes.values() if isinstance(p, DaemonProcess)
+        },
         letters=dead.items,
-        here=address("/queues", cursor=cursor),
-        following=address("/queues", cursor=dead.next) if dead.next else "",
-        cursor=cursor,
-        dead_runs=len(at.schedules.dead(MOST_RUNS)),
+        **list_links("/queues", cursor, dead.next),
+        dead_runs=len(services.schedules.dead(MOST_RUNS)),
         most_runs=MOST_RUNS,
         collector=collector,
-        runs=journal_rows(collector.runs, at.deployment),
+        rows=journal_rows(collector.runs, services.deployment),
         plan=plan,
         most=PLANNED,
         trouble=trouble,
-        may=person.role.may(Role.OPERATOR),
         may_drop=person.role.may(Role.ADMIN),
     )
 
 
-def _plan(at: Services) -> tuple[Sequence[PlannedMove], str]:
+def _plan(services: Services) -> tuple[Sequence[PlannedMove], str]:
     """What the collector would do now, or why that is unknown."""
     try:
-        return at.reads.collection_plan(), ""
+        return services.reads.collection_plan(), ""
     except Refused as error:
         return (), str(error)

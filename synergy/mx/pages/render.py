@@ -14,10 +14,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from synergy.errors import StorageUnavailable
+from synergy.model.journal_event import Noun
 from synergy.mx import assets
-from synergy.mx.access import person_of
+from synergy.mx.access import Role, person_of
 from synergy.mx.pages.addresses import page_of
 from synergy.mx.services import Services, ServicesDep
+from synergy.runtime.identity import short_name
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -46,10 +48,10 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 def ago(at: datetime, now: datetime) -> str:
     """The distance of an instant from now: "3 min ago", "in 2 h"; worded as in `times.js`."""
     seconds = (now - at).total_seconds()
-    told = duration(abs(seconds))
+    distance = duration(abs(seconds))
     if abs(seconds) < 1:
         return "now"
-    return f"{told} ago" if seconds > 0 else f"in {told}"
+    return f"{distance} ago" if seconds > 0 else f"in {distance}"
 
 
 def duration(seconds: float) -> str:
@@ -59,7 +61,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes, in the unit that keeps it short."""
+    """A number of bytes in a readable unit."""
     for unit in _UNITS:
         if count < 1000 or unit == _UNITS[-1]:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
@@ -73,12 +75,12 @@ def number(count: float) -> str:
 
 
 def segment(text: str) -> str:
-    """A name as one segment of an address, whatever is in it."""
+    """A name as one segment of an address, whatever its characters."""
     return quote(text, safe="")
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters."""
+    """The text, cut to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -101,10 +103,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for each in (ago, duration, size, number, segment, shortened, page_of):
+    for each in (ago, duration, size, number, segment, shortened, short_name, page_of):
         made.filters[each.__name__] = each
     made.globals["pages"] = PAGES
     made.globals["static"] = assets.ADDRESS
+    made.globals["nouns"] = tuple(Noun)
     return made
 
 
@@ -112,7 +115,7 @@ _templates = _environment()
 
 
 def note_present(request: Request, services: ServicesDep) -> None:
-    """Notes the newest journal entry before a page is rendered: its stream starts there."""
+    """Notes the newest journal entry before a page is rendered: the page's stream starts there."""
     with suppress(StorageUnavailable):
         request.state.seq = services.reads.last_entry()
 
@@ -120,16 +123,18 @@ def note_present(request: Request, services: ServicesDep) -> None:
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A rendered template, with these values and those of `common`.
 
-    A part of a page, whose template begins with an underscore, does not show failed health checks.
+    `may` is whether the person is an operator. A part of a page, whose template begins with an
+    underscore, does not show failed health checks.
     """
     services: Services = request.app.state.services
     person = person_of(request)
-    is_told = person is not None and not template.startswith("_")
+    shows_health = person is not None and not template.startswith("_")
     common = {
         "person": person,
+        "may": person is not None and person.role.may(Role.OPERATOR),
         "now": services.now,
         "section": section(request.url.path),
         "seq": getattr(request.state, "seq", None),
-        "troubles": request.app.state.health.problems() if is_told else (),
+        "troubles": request.app.state.health.problems() if shows_health else (),
     }
     return HTMLResponse(_templates.get_template(template).render({**common, **values}), status)

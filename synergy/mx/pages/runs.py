@@ -1,4 +1,4 @@
-"""The pages of runs: the list, and request and responses of one."""
+"""The pages of runs: the list, and one run with its request and responses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from synergy.errors import NotFound
 from synergy.model.schedule import RunState
-from synergy.mx.access import Role, Viewer
+from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.pages.addresses import address
+from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import DEAD as COUNTED
 from synergy.mx.services import Services, ServicesDep
@@ -34,59 +34,56 @@ State = Annotated[str, Query(pattern=f"^({'|'.join(STATES)})?$")]
 @router.get("/runs")
 def list_runs(
     request: Request,
-    at: ServicesDep,
-    person: Viewer,
+    services: ServicesDep,
+    _: Viewer,
     schedule: OfSchedule = "",
     state: State = "",
     cursor: Cursor = None,
 ) -> Response:
     """Runs, newest first; `dead` are failed runs that were not launched again."""
-    runs, following = _runs(at, schedule, state, cursor)
+    runs, following = _runs(services, schedule, state, cursor)
     return page(
         request,
         "runs.html",
         runs=runs,
-        here=address("/runs", schedule=schedule, state=state, cursor=cursor),
-        following=following and address("/runs", schedule=schedule, state=state, cursor=following),
+        **list_links("/runs", cursor, following, schedule=schedule, state=state),
         of=schedule,
         state=state,
         states=STATES,
-        dead=len(at.schedules.dead(COUNTED)),
-        may=person.role.may(Role.OPERATOR),
+        dead=len(services.schedules.dead(COUNTED)),
     )
 
 
 @router.get("/runs/{id}")
-def show_run(request: Request, at: ServicesDep, person: Viewer, id: str) -> Response:
+def show_run(request: Request, services: ServicesDep, _: Viewer, id: str) -> Response:
     """The page of a run."""
-    run = at.schedules.run(id)
+    run = services.schedules.run(id)
     return page(
         request,
         "run.html",
         run=run,
         request_of=_request(run),
         cause=_cause(run),
-        answers=[_answer(answer) for answer in reversed(run.answers)],
-        may=person.role.may(Role.OPERATOR),
+        responses=[_response(answer) for answer in reversed(run.answers)],
     )
 
 
 def _runs(
-    at: Services, schedule: str, state: str, cursor: str | None
+    services: Services, schedule: str, state: str, cursor: str | None
 ) -> tuple[list[RunView], str | None]:
     of = schedule or None
     if state == DEAD:
-        dead = at.schedules.dead_page(PAGE, cursor, of)
+        dead = services.schedules.dead_page(PAGE, cursor, of)
         return list(dead.items), dead.next
     try:
-        found = at.schedules.runs(of, RunState(state) if state else None, PAGE, cursor)
+        found = services.schedules.runs(of, RunState(state) if state else None, PAGE, cursor)
     except NotFound:  # nothing matches an unknown schedule
         return [], None
     return list(found.items), found.next
 
 
 def _request(run: RunDetail) -> Mapping[str, str]:
-    """The fields of the request as texts, shortened."""
+    """The fields of the request as shortened texts."""
     given = run.request if isinstance(run.request, Mapping) else {}
     return {str(name): _text(value) for name, value in given.items() if value not in ("", {}, None)}
 
@@ -109,7 +106,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def _answer(answer: Mapping[str, object]) -> dict[str, object]:
+def _response(answer: Mapping[str, object]) -> dict[str, object]:
     """A response, with `at` as a datetime."""
     at = answer.get("at")
     return {

@@ -1,4 +1,4 @@
-"""The form for schedules: fields for common settings, JSON for all."""
+"""The form for schedules: fields for common settings, JSON for all others."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ router = APIRouter()
 
 
 @router.get("/schedules/new")
-def new_schedule(request: Request, at: ServicesDep, _: Operator) -> Response:
+def new_schedule(request: Request, services: ServicesDep, _: Operator) -> Response:
     """An empty form."""
-    return _form(request, at, "", {})
+    return _form(request, services, "", {})
 
 
 @router.get("/schedules/{name}/edit")
-def edit_schedule(request: Request, at: ServicesDep, _: Operator, name: str) -> Response:
+def edit_schedule(request: Request, services: ServicesDep, _: Operator, name: str) -> Response:
     """The form with the current definition, without its secrets."""
-    seen = at.schedules.show_schedule(name_of(name))
-    return _form(request, at, seen.name, dict(seen.definition))
+    seen = services.schedules.show_schedule(name_of(name))
+    return _form(request, services, seen.name, dict(seen.definition))
 
 
-def _form(request: Request, at: Services, name: str, definition: dict[str, object]) -> Response:
+def _form(
+    request: Request, services: Services, name: str, definition: dict[str, object]
+) -> Response:
     return page(
         request,
         "schedule_form.html",
         name=name,
         definition=definition,
-        free=sorted(at.deployment.freerun()),
-        managed=sorted(at.deployment.managed()),
+        free=sorted(services.deployment.freerun()),
+        managed=sorted(services.deployment.managed()),
         statuses=OF_JOBS,
         zones=names(),
     )

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from synergy.errors import NotFound
 from synergy.model.schedule import RunState
-from synergy.mx.access import Role, Viewer
+from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.pages.addresses import address
+from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView, ScheduleDetail
@@ -23,9 +23,9 @@ router = APIRouter()
 
 PAGE = 50  # schedules on a page
 DEAD = 100  # dead runs that are counted
-MOST_PENDING = 20  # that are shown with a schedule
+MOST_PENDING = 20  # runs that are shown with a schedule
 LAST_RUNS = 10
-LOOKED_AT = 100  # newest runs among which those are looked for
+SEARCHED = 100  # newest runs that are searched for them
 
 Prefix = Annotated[str, Query(max_length=100)]
 Shown = Annotated[Literal["all", "enabled", "disabled", "failing"], Query()]
@@ -34,21 +34,21 @@ Shown = Annotated[Literal["all", "enabled", "disabled", "failing"], Query()]
 @router.get("/schedules")
 def list_schedules(
     request: Request,
-    at: ServicesDep,
-    person: Viewer,
+    services: ServicesDep,
+    _: Viewer,
     q: Prefix = "",
     show: Shown = "all",
     cursor: Cursor = None,
 ) -> Response:
     """Schedules by name; failing ones come first, on the first page."""
     is_first = cursor is None and not q and show == "all"
-    failing = at.schedules.failing(PAGE) if is_first or show == "failing" else []
+    failing = services.schedules.failing(PAGE) if is_first or show == "failing" else []
     following = None
     if show == "failing":
         schedules = [one for one in failing if one.name.startswith(q)]
     else:
         is_enabled = None if show == "all" else show == "enabled"
-        found = at.schedules.list_schedules(PAGE, cursor, q, is_enabled)
+        found = services.schedules.list_schedules(PAGE, cursor, q, is_enabled)
         following = found.next
         failed = {one.name for one in failing}
         schedules = [*failing, *(one for one in found.items if one.name not in failed)]
@@ -57,37 +57,34 @@ def list_schedules(
         "schedules.html",
         schedules=schedules,
         failing=len(failing) if is_first else 0,
-        here=address("/schedules", q=q, show=show, cursor=cursor),
-        following=following and address("/schedules", q=q, show=show, cursor=following),
+        **list_links("/schedules", cursor, following, q=q, show=show),
         q=q,
         show=show,
-        dead=len(at.schedules.dead(DEAD)),
+        dead=len(services.schedules.dead(DEAD)),
         local=local,
-        may=person.role.may(Role.OPERATOR),
     )
 
 
 @router.get("/schedules/{name}")
-def show_schedule(request: Request, at: ServicesDep, person: Viewer, name: str) -> Response:
+def show_schedule(request: Request, services: ServicesDep, _: Viewer, name: str) -> Response:
     """The page of a schedule."""
-    seen = at.schedules.show_schedule(name_of(name))
-    preview, why_none = _preview(at, seen)
+    seen = services.schedules.show_schedule(name_of(name))
+    preview, why_none = _preview(services, seen)
     return page(
         request,
         "schedule.html",
         schedule=seen,
         preview=preview,
         why_none=why_none,
-        runs=_last_runs(at, seen.name),
+        runs=_last_runs(services, seen.name),
         most=MOST_PENDING,
         definition=json.dumps(seen.definition, indent=2, ensure_ascii=False),
         local=local,
-        may=person.role.may(Role.OPERATOR),
     )
 
 
 def name_of(place: str) -> str:
-    """The name in an address; a leading `~` tells it from pages such as `new`."""
+    """The schedule in an address; a leading `~` distinguishes it from pages such as `new`."""
     return place.removeprefix("~")
 
 
@@ -96,17 +93,17 @@ def local(at: datetime, zone: str) -> str:
     return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %z}"
 
 
-def _last_runs(at: Services, name: str) -> list[RunView]:
+def _last_runs(services: Services, name: str) -> list[RunView]:
     """The newest runs, without pending ones."""
-    newest = at.schedules.runs(name, limit=LOOKED_AT).items
+    newest = services.schedules.runs(name, limit=SEARCHED).items
     return [run for run in newest if not RunState(run.state).is_pending][:LAST_RUNS]
 
 
-def _preview(at: Services, seen: ScheduleDetail) -> tuple[Preview | None, str]:
-    """The next due times; for a definition that is no longer valid none, and why."""
+def _preview(services: Services, seen: ScheduleDetail) -> tuple[Preview | None, str]:
+    """The next due times; None and the reason for a definition that is no longer valid."""
     try:
-        return at.schedules.preview(seen.name), ""
+        return services.schedules.preview(seen.name), ""
     except InvalidDefinition as error:
         return None, str(error)
     except NotFound:  # it was removed just now
-        return None, "it was removed"
+        return None, "The schedule was removed."

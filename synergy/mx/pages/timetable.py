@@ -15,10 +15,10 @@ from synergy.model.process import Tree
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import island, page
 from synergy.mx.services import Services, ServicesDep
-from synergy.mx.tree_body import body_of, lanes_of
+from synergy.mx.tree_body import body_of, processes_of
 from synergy.queries.timetable.calendar import calendar
 from synergy.queries.timetable.tree_overview import overview
-from synergy.queries.timetable.tree_states import TreeProgress, tree_runs
+from synergy.queries.timetable.tree_states import TreeProgress, tree_states
 from synergy.queries.views import Window
 from synergy.timeperiod import Qualifier
 
@@ -44,11 +44,11 @@ MODULES = (
     "glue", "keys", "parts", "timetable_live", "timetable_panel", "timetable_selection",
     "timetable_tip",
 )  # fmt: skip
-"""Scripts that are needed later."""
+"""Scripts that are loaded after the calendar is drawn."""
 
 At = Annotated[
     str | None,
-    Query(max_length=16, description="where to begin: 2026, 2026-11, 2026112103"),
+    Query(max_length=16, description="the first period: 2026, 2026-11, 2026112103"),
 ]
 AsTable = Annotated[bool, Query(description="as a table, which needs no script")]
 
@@ -96,7 +96,7 @@ def tree(
     now = services.now
     places = [timetable.places[process] for process in declared.processes]
     totals = {state.word: sum(place.level.counts[state] for place in places) for state in JobState}
-    runs = tree_runs(declared, timetable, Window.between("", ""), now)
+    states = tree_states(declared, timetable, Window.between("", ""), now)
     return page(
         request,
         "timetable.html",
@@ -105,7 +105,7 @@ def tree(
         waits_for=_named(services, declared.dependent_on),
         awaited_by=_named(services, _dependants(services, name)),
         calendar=calendar(places, now, begin) if table else None,
-        jobs=None if table else island(body_of(runs, lanes_of(runs))),
+        jobs=None if table else island(body_of(states, processes_of(states))),
         overview=overview(places, now),
         totals=totals,
         marks=MARKS,
@@ -119,10 +119,10 @@ def tree(
 @router.get("/timetable/{name}/overview")
 def strip(request: Request, services: ServicesDep, _person: Viewer, name: str) -> HTMLResponse:
     """The overview above the calendar, to update a page."""
-    timetable = services.reads.timetable()
-    places = [timetable.places[process] for process in _declared(services, name).processes]
+    declared, timetable = _declared(services, name), services.reads.timetable()
+    places = [timetable.places[process] for process in declared.processes]
     found = overview(places, services.now)
-    return page(request, "_overview.html", tree=_declared(services, name), overview=found)
+    return page(request, "_overview.html", tree=declared, overview=found)
 
 
 def _declared(services: Services, name: str) -> Tree:
@@ -132,7 +132,7 @@ def _declared(services: Services, name: str) -> Tree:
     return found
 
 
-def _label(tree: Tree) -> str:
+def _label(tree: Tree | TreeProgress) -> str:
     return tree.mx_name or tree.name
 
 
@@ -147,7 +147,7 @@ def _dependants(services: Services, name: str) -> list[str]:
 
 
 def _row(services: Services, tree: TreeProgress) -> TreeRow:
-    return TreeRow(tree, tree.mx_name or tree.name, _named(services, tree.dependent_on))
+    return TreeRow(tree, _label(tree), _named(services, tree.dependent_on))
 
 
 def _timeperiod(typed: str | None) -> str | None:

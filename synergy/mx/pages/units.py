@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.model.process import ManagedProcess, WorkingProcess
 from synergy.model.unit_of_work import UnitOfWork, UnitState
-from synergy.mx.access import Person, Role, Viewer
+from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
-from synergy.mx.pages.addresses import address
+from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.logs import ToLook, log_page
 from synergy.mx.pages.render import page, segment
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
-from synergy.runtime.identity import short_name
 
 router = APIRouter()
 
@@ -32,8 +32,8 @@ State = Annotated[str, Query(pattern=f"^({'|'.join(STATES)})?$")]
 @router.get("/units")
 def list_units(
     request: Request,
-    at: ServicesDep,
-    person: Viewer,
+    services: ServicesDep,
+    _: Viewer,
     process: Process = "",
     state: State = "",
     cursor: Cursor = None,
@@ -41,8 +41,8 @@ def list_units(
     """Units, newest first."""
     filters = {"process": process, "state": state}
     wanted = UnitState(state) if state else None
-    found = at.reads.units(process or None, wanted, PAGE, cursor or None)
-    declared = at.deployment.processes
+    found = services.reads.units(process or None, wanted, PAGE, cursor or None)
+    declared = services.deployment.processes
     return page(
         request,
         "units.html",
@@ -50,39 +50,36 @@ def list_units(
         filters=filters,
         states=STATES,
         processes=[name for name, one in declared.items() if isinstance(one, WorkingProcess)],
-        here=address("/units", **filters, cursor=cursor),
-        first=address("/units", **filters),
-        following=address("/units", **filters, cursor=found.next) if found.next else "",
-        cursor=cursor,
-        **_shared(at, person),
+        **list_links("/units", cursor, found.next, **filters),
+        is_job=partial(_is_job, services),
     )
 
 
 @router.get("/units/{id}")
-def show_unit(request: Request, at: ServicesDep, person: Viewer, id: str) -> HTMLResponse:
+def show_unit(request: Request, services: ServicesDep, _: Viewer, id: str) -> HTMLResponse:
     """The page of a unit."""
-    unit = at.reads.unit(id)
-    log = at.reads.unit_lines(id)
+    unit = services.reads.unit(id)
+    log = services.reads.unit_lines(id)
     return page(
         request,
         "unit.html",
         unit=unit,
-        tales=journal_rows(at.reads.unit_journal(unit), at.deployment),
+        rows=journal_rows(services.reads.unit_journal(unit), services.deployment),
         tail=lines.before(log, log.total + 1, TAIL),
-        **_shared(at, person),
+        is_job=partial(_is_job, services),
     )
 
 
 @router.get("/units/{id}/log")
 def show_unit_log(
-    request: Request, at: ServicesDep, _: Viewer, id: str, look: ToLook
+    request: Request, services: ServicesDep, _: Viewer, id: str, look: ToLook
 ) -> HTMLResponse:
     """The log of a unit."""
-    unit = at.reads.unit(id)
+    unit = services.reads.unit(id)
     place = f"/units/{segment(id)}"
     return log_page(
         request,
-        at.reads.unit_lines(id),
+        services.reads.unit_lines(id),
         look,
         place=f"{place}/log",
         title=f"Log of {unit.process} {unit.timeperiod}",
@@ -91,15 +88,7 @@ def show_unit_log(
     )
 
 
-def _shared(at: Services, person: Person) -> dict[str, Any]:
-    return {
-        "may": person.role.may(Role.OPERATOR),
-        "short_name": short_name,
-        "is_job": lambda unit: _is_job(at, unit),
-    }
-
-
-def _is_job(at: Services, unit: UnitOfWork) -> bool:
-    """Whether the job of a unit has a page: its process is still in the timetable."""
-    declared = at.deployment.processes.get(unit.process)
+def _is_job(services: Services, unit: UnitOfWork) -> bool:
+    """Whether a unit has a job whose process is still in the timetable."""
+    declared = services.deployment.processes.get(unit.process)
     return isinstance(declared, ManagedProcess) and not unit.is_of_run

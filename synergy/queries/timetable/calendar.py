@@ -41,8 +41,8 @@ class Cell:
     marks: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
-        """The job in one line, as the calendar's script words it too."""
+    def summary(self) -> str:
+        """The job in one line, worded as in `timetable_cells.js`."""
         words = ", ".join((self.state.replace("_", " "), *self.marks))
         return f"{self.process} {self.timeperiod}: {words}"
 

@@ -23,7 +23,7 @@ Run = tuple[str, int] | tuple[str, int, str]
 """A state, how many neighbours are in it, and STALE where they carry that mark."""
 
 _BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
-_ALIKE = [bytes(b for b, told in _BYTES.items() if told == one) for one in set(_BYTES.values())]
+_ALIKE = [bytes(byte for byte, run in _BYTES.items() if run == one) for one in set(_BYTES.values())]
 _RUN = re.compile(b"|".join(b"[" + re.escape(some) + b"]+" for some in _ALIKE))
 _UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG)
 
@@ -61,7 +61,7 @@ class TreeProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane(Progress):
+class ProcessStates(Progress):
     """A process of a tree with the states of the window, whose first job is that of `begin`.
 
     `closed` is the first timeperiod that has not closed. Jobs before `late_before` that are
@@ -76,7 +76,7 @@ class Lane(Progress):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeRuns:
+class TreeStates:
     """A tree with the states of a window; its processes from coarse to fine."""
 
     name: str
@@ -84,7 +84,7 @@ class TreeRuns:
     mx_page: str
     dependent_on: tuple[str, ...]
     now: datetime
-    processes: tuple[Lane, ...]
+    processes: tuple[ProcessStates, ...]
 
 
 def late_count(level: Level, now: datetime) -> int:
@@ -101,10 +101,11 @@ def tree_progress(tree: Tree, timetable: Timetable, now: datetime) -> TreeProgre
     return TreeProgress(tree.name, tree.mx_name, tree.mx_page, tree.dependent_on, tuple(processes))
 
 
-def tree_runs(tree: Tree, timetable: Timetable, window: Window, now: datetime) -> TreeRuns:
+def tree_states(tree: Tree, timetable: Timetable, window: Window, now: datetime) -> TreeStates:
     """The states of the periods that overlap a window."""
-    lanes = (_lane(timetable.places[name].level, window, now) for name in tree.processes)
-    return TreeRuns(tree.name, tree.mx_name, tree.mx_page, tree.dependent_on, now, tuple(lanes))
+    levels = (timetable.places[name].level for name in tree.processes)
+    processes = tuple(_process_states(level, window, now) for level in levels)
+    return TreeStates(tree.name, tree.mx_name, tree.mx_page, tree.dependent_on, now, processes)
 
 
 def runs_of(states: bytes | bytearray) -> Iterable[Run]:
@@ -128,13 +129,13 @@ def _progress(level: Level, now: datetime) -> Progress:
     )
 
 
-def _lane(level: Level, window: Window, now: datetime) -> Lane:
+def _process_states(level: Level, window: Window, now: datetime) -> ProcessStates:
     process, name, progress = level.process, level.timeperiod, _progress(level, now)
     first, end = window.ordinals(process.qualifier)
     begin = level.start if first is None else max(first, level.start)
     stop = level.end if end is None else min(end, level.end)
     states = level.states[begin - level.start : max(stop, begin) - level.start]
-    return Lane(
+    return ProcessStates(
         name=progress.name,
         qualifier=progress.qualifier,
         counts=progress.counts,
