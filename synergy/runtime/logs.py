@@ -95,15 +95,17 @@ class JsonLines(logging.Formatter):
         }
         line |= {k: _clean(v) for k, v in vars(record).items() if k not in _STANDARD}
         line["process"] = line.pop("process_name", self._base["process"])
-        line["message"] = _clean(record.getMessage())
+        line["message"] = _clean_text(record.getMessage())
         if record.exc_info:
-            line["traceback"] = _clean(self.formatException(record.exc_info))
+            line["traceback"] = _clean_text(self.formatException(record.exc_info))
         return orjson.dumps(line).decode()
 
 
 def _clean(value: object) -> object:
     """What JSON can hold, bounded, without secrets; anything unusual as text."""
     match value:
+        case str():  # nearly all of what is logged
+            return _clean_text(value)
         case None | bool() | float():
             return value
         case int() if abs(value) < 1 << 63:
@@ -113,7 +115,11 @@ def _clean(value: object) -> object:
         case Mapping():
             return {str(key): _clean(item) for key, item in islice(value.items(), MOST)}
         case _:
-            return _bounded(mask(str(value))).encode(errors="replace").decode()
+            return _clean_text(str(value))
+
+
+def _clean_text(text: str) -> str:
+    return _bounded(mask(text)).encode(errors="replace").decode()
 
 
 def _bounded(text: str) -> str:

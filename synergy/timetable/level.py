@@ -25,6 +25,7 @@ from synergy.model.job import (
 from synergy.model.process import ManagedProcess
 from synergy.timeperiod import checkpoint, covered
 
+_STATES = tuple(JobState)  # by number; quicker than to call the enum
 _PENDING = (JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN)
 
 
@@ -144,7 +145,7 @@ class Level:
 
     def state(self, ordinal: int) -> JobState:
         """The state of the job."""
-        return JobState(self.states[ordinal - self.start] & STATE_MASK)
+        return _STATES[self.states[ordinal - self.start] & STATE_MASK]
 
     def is_stale(self, ordinal: int) -> bool:
         """Whether its rows, or the lack of them, are not of what its source holds by now."""
