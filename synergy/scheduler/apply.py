@@ -3,7 +3,7 @@
 A batch of decisions is written together: units first, then job states, then messages, so that each
 prefix is a legal state on an engine without transactions too. A unit without its job's move is
 found again by its key; a job's move without a message is repaired by the collector. Messages that
-the bus did not take after the batch was durable are sent again with the next one.
+the bus did not take after the batch was durable are sent again with the next batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FINISHES = {
 }
 
 
-# The states of a job that has come as far already as a further unit would bring it.
+# The states of a job that a further unit does not move.
 _AT_LEAST = {
     JobMove.REQUEST: (JobState.IN_PROGRESS, JobState.FINAL_RUN),
     JobMove.FINALISE: (JobState.FINAL_RUN,),
@@ -81,12 +81,12 @@ class _Plan:
 
 
 class Applier:
-    """Writes batches of decisions as `who`."""
+    """Writes batches of decisions; `name` is the scheduler's in the journal."""
 
-    def __init__(self, store: Store, bus: Bus, who: str) -> None:
+    def __init__(self, store: Store, bus: Bus, name: str) -> None:
         self._store = store
         self._bus = bus
-        self._who = who
+        self._name = name
 
     def apply(
         self, batch: Sequence[JobDecision], hints: dict[str, list[Hint]], now: datetime
@@ -120,12 +120,12 @@ class Applier:
         match decided.decision:
             case Request() as request:
                 plan.requests.append((decided, request))
-                plan.moves += self._job_move(decided, _target(request.is_final), "")
+                plan.moves += self._job_move(decided, _target(request.is_final))
             case Extend() as extend:
                 plan.extends.append((decided, extend))
-                plan.moves += self._job_move(decided, _target(extend.is_final), "")
+                plan.moves += self._job_move(decided, _target(extend.is_final))
             case Finalise():
-                plan.moves += self._job_move(decided, JobMove.FINALISE, "")
+                plan.moves += self._job_move(decided, JobMove.FINALISE)
             case Finish() as finish:
                 move = _FINISHES[finish.state]
                 self._end(plan, decided, move, finish.why, finish.unit, finish.is_derived)
@@ -137,9 +137,14 @@ class Applier:
                 assert_never(other)
 
     def _end(
-        self, plan: _Plan, decided: JobDecision, move: JobMove, why: str, unit: str | None,
+        self,
+        plan: _Plan,
+        decided: JobDecision,
+        move: JobMove,
+        why: str,
+        unit: str | None,
         is_derived: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Finishes or fails the job, and cancels its other units."""
         plan.moves += self._job_move(decided, move, why, unit, is_derived=is_derived)
         job = (decided.state.process.name, decided.ordinal)
@@ -193,7 +198,7 @@ class Applier:
         publish: defaultdict[str, list[Hint]],
         now: datetime,
     ) -> list[tuple[ProcessState, int, UnitOfWork]]:
-        stored = create_units(self._store.units, requests, self._who, now)
+        stored = create_units(self._store.units, requests, self._name, now)
         for (decided, request), unit in zip(requests, stored, strict=True):
             if unit.state is UnitState.REQUESTED and not request.behind:
                 publish[decided.state.process.queue].append(Hint(unit.id, unit.attempt))
@@ -203,24 +208,36 @@ class Applier:
         ]
 
     def _job_move(
-        self, decided: JobDecision, move: JobMove, why: str, unit: str | None = None, *,
+        self,
+        decided: JobDecision,
+        move: JobMove,
+        why: str = "",
+        unit: str | None = None,
+        *,
         is_derived: bool = False,
-    ) -> list[JobChange]:  # fmt: skip
+    ) -> list[JobChange]:
+        """The job's change; none if a further unit of a job in progress does not move it."""
         level, ordinal = decided.state.level, decided.ordinal
         before = level.state(ordinal)
         if move in (JobMove.REQUEST, JobMove.FINALISE) and before in _AT_LEAST[move]:
-            return []  # a further unit of a job that is in progress
+            return []
         covered = decided.covered if move in (JobMove.SKIP, JobMove.GIVE_UP) else 0
         return [
             move_job(
-                decided.state.place, ordinal, move, why, self._who,
-                unit=unit, covered=covered, is_derived=is_derived,
+                decided.state.place,
+                ordinal,
+                move,
+                why,
+                self._name,
+                unit=unit,
+                covered=covered,
+                is_derived=is_derived,
             )
-        ]  # fmt: skip
+        ]
 
     def _cancels(self, decided: JobDecision, why: str) -> list[UnitChange]:
         return [
-            move_unit(unit, UnitMove.CANCEL, why, self._who)
+            move_unit(unit, UnitMove.CANCEL, why, self._name)
             for unit in decided.units
             if not unit.state.is_finished
         ]
@@ -236,7 +253,7 @@ class Applier:
             return []
         runs = list(self._store.jobs.load(sorted({unit.process for _, unit in units})))
         return [
-            move_unit(unit, UnitMove.CANCEL, "its job was changed meanwhile", self._who)
+            move_unit(unit, UnitMove.CANCEL, "its job was changed meanwhile", self._name)
             for ordinal, unit in units
             if not unit.state.is_finished and _is_void(unit, ordinal, runs)
         ]

@@ -1,7 +1,7 @@
 """A circuit breaker for each part of the work (a tree, or the collector).
 
 A part that fails is paused and tried again. After `MOST_FAILURES` failures within a short time it
-is left to other schedulers for a longer pause. Failures of one part do not affect the others.
+is paused for longer, and left to other schedulers. Failures of one part do not affect the others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CircuitBreaker:
         except (StorageUnavailable, MessagingUnavailable):
             raise
         except Exception:
-            log.exception("%s cannot be worked on", part, extra={"event": "scheduler.trouble"})
+            log.exception("%s fails and is paused", part, extra={"event": "scheduler.trouble"})
             self._failed(part)
 
     def has_failed(self, tree: str) -> bool:

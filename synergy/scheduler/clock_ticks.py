@@ -1,4 +1,4 @@
-"""What the clock changes: periods begin and close, triggers and interim runs come due."""
+"""The effects of time alone: periods begin and close, triggers and interim runs come due."""
 
 from __future__ import annotations
 

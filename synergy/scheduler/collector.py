@@ -1,9 +1,9 @@
 """The garbage collector: no unit stays unfinished for ever.
 
 A run has six steps: finish incomplete writes, read all unfinished units of the processes that are
-switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete what
-is past its retention (`pruner`). A unit that changed meanwhile keeps its change, and a unit that
-cannot be judged does not stop the run for the others.
+switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete rows
+past their retention (`pruner`). A unit that changed meanwhile keeps its change, and a unit that
+cannot be judged does not affect the others.
 
 Units of free-run processes belong to no job: the agent follows them in the journal, and is woken
 when one of them is canceled.
@@ -36,7 +36,7 @@ from synergy.runtime import identity
 from synergy.scheduler.pruner import Pruner
 from synergy.storage.protocol import Store
 
-EVERY = 60.0  # seconds between two runs
+EVERY_SECONDS = 60.0  # between two runs
 
 _Beat = tuple[int, int, str | None]
 """Attempt, heartbeat and owner of a unit, as last read."""
@@ -53,7 +53,7 @@ class Collected:
 
 
 class Collector:
-    """The collector of one scheduler; it keeps between runs when heartbeats were last seen."""
+    """The collector of one scheduler; it remembers when each heartbeat was first seen."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Collector:
     def run_once(self, *, flush: bool = False, only: str = "") -> Collected:
         """Does one run; `flush` ignores waiting times, `only` limits it to one process."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY:
-            self._beats.clear()  # while the store was away, no heartbeat was written or seen
+        if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY_SECONDS:
+            self._beats.clear()  # the store was unavailable: no heartbeat was written or seen
             self._running.clear()
         self._ran_at = monotonic
         recovered = self._store.recover()
@@ -106,8 +106,8 @@ class Collector:
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
         return Collected(counts_of(done, recovered, forgotten), min(dues, default=None))
 
-    def note(self, collected: Collected, process: str) -> None:
-        """Writes a journal entry for a run that was asked for, or that changed something."""
+    def record(self, collected: Collected, process: str) -> None:
+        """Writes a journal entry for a run that was requested, or that changed something."""
         entry = journal.collection_ran(process, collected.counts, self._clock.now())
         self._store.journal.append([entry])
 
@@ -118,7 +118,7 @@ class Collector:
         flush: bool,
         monotonic: float,
     ) -> Observed:
-        # The owner is part of it, so that silence counts from the claim, not from before.
+        # With the owner, so that silence is measured from the claim on.
         beat = (unit.attempt, unit.heartbeat, unit.owner)
         known, since = self._beats.get(unit.id, (None, 0.0))
         if known != beat:

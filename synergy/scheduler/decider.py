@@ -34,7 +34,7 @@ from synergy.timetable.readiness import Blocker
 
 BATCH = 4096  # periods considered in a turn, shared by all processes that have work
 LEAST = 64  # the least share of a process, however many there are
-JOURNAL_LOOK = 20  # entries of a skipped job that are searched for its skip
+ENTRIES_SEARCHED = 20  # entries of a skipped job that are searched for its skip
 
 
 class JobDecider:
@@ -96,8 +96,8 @@ class JobDecider:
         """The reason of a skip that another skipped job causes, with that job's own reason."""
         key = (skipped.process, skipped.timeperiod)
         if self._reason is None or self._reason[0] != key:
-            story = self._store.journal.of_job(*key, limit=JOURNAL_LOOK)
-            found = next((e.why for e in story if e.event in SKIPS and e.why), "")
+            entries = self._store.journal.of_job(*key, limit=ENTRIES_SEARCHED)
+            found = next((e.why for e in entries if e.event in SKIPS and e.why), "")
             self._reason = (key, found)
         return f"{why}: {self._reason[1]}" if self._reason[1] else why
 
@@ -109,7 +109,7 @@ class JobDecider:
         last: UnitView | None,
         now: datetime,
     ) -> None:
-        """Has a job considered again whose reason for waiting ends without an event."""
+        """Schedules the next look at a job whose reason for waiting ends without an event."""
         if reason is Reason.NO_SLOT:
             state.postpone(ordinal)
         elif reason is Reason.FAILED and last is not None:
@@ -120,7 +120,7 @@ class JobDecider:
 
     def _units(self, state: ProcessState, ordinal: int) -> list[UnitView]:
         if ordinal not in state.units and state.level.state(ordinal) is not JobState.EMBRYO:
-            self._known.know(state, state.level.timeperiod(ordinal))
+            self._known.read_units(state, state.level.timeperiod(ordinal))
         return state.units.get(ordinal, [])
 
 
@@ -149,9 +149,14 @@ def _due(state: ProcessState, limit: int) -> Iterator[tuple[int, bool, int]]:
 
 
 def _situation(
-    state: ProcessState, ordinal: int, units: Sequence[UnitView], bounds: SourceBounds | None,
-    now: datetime, *, refresh: bool,
-) -> Situation:  # fmt: skip
+    state: ProcessState,
+    ordinal: int,
+    units: Sequence[UnitView],
+    bounds: SourceBounds | None,
+    now: datetime,
+    *,
+    refresh: bool,
+) -> Situation:
     return situation(
         state.place,
         ordinal,

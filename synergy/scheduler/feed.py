@@ -1,8 +1,8 @@
-"""Follows the journal: the changes that others made since the last turn.
+"""Follows the journal: the changes that other processes made since the last turn.
 
 An entry that does not follow from the known state is no error: newer rows were read, or entries
-were written late, or an own write of unknown outcome took effect. Then the rows are read again,
-because rows are the truth.
+were written late, or an own write of unknown outcome took effect. Then the rows, which are the
+truth, are read again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ PAGE = 5000  # entries read at a time
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionAsked:
-    """A request to run the collector now, for all processes or one, with or without waiting."""
+class CollectionRequest:
+    """A request to run the collector now, for all processes or one; `flush` skips waiting times."""
 
     flush: bool = False
     process: str = ""
@@ -35,44 +35,44 @@ class CollectionAsked:
 
 
 class Feed:
-    """Follows the journal entries of all authors except `who`.
+    """Follows the journal entries of all authors except `name`.
 
     `collections` are requested runs of the collector; `is_released` is whether another scheduler
     released a part of the work.
     """
 
     def __init__(
-        self, store: Store, known_state: KnownState, breaker: CircuitBreaker, who: str, seq: int
+        self, store: Store, known_state: KnownState, breaker: CircuitBreaker, name: str, seq: int
     ) -> None:
         """`seq` is the number of the newest entry before the known state was read."""
         self._store = store
         self._known = known_state
         self._breaker = breaker
-        self._who = who
+        self._name = name
         self._seq = seq
-        self._surprises: defaultdict[ProcessState, set[int]] = defaultdict(set)
-        self.collections: list[CollectionAsked] = []
+        self._unexpected: defaultdict[ProcessState, set[int]] = defaultdict(set)
+        self.collections: list[CollectionRequest] = []
         self.is_released = False
 
     def follow(self, now: datetime) -> None:
         """Applies all new entries."""
         for entries in self._pages():
             for entry in entries:
-                self._take(entry, now)
-            self._look_up()
+                self._handle(entry, now)
+            self._reread()
 
     def _pages(self) -> Iterator[Sequence[JournalEntry]]:
         is_more = True
         while is_more:
             newest = self._store.journal.last_seq()
-            entries = self._store.journal.since(self._seq, PAGE, besides=self._who)
+            entries = self._store.journal.since(self._seq, PAGE, besides=self._name)
             is_more = len(entries) == PAGE
             # Own entries are left out, and must be skipped, or they would be read again each time.
             read = entries[-1].seq if entries else 0
             self._seq = read if is_more else max(read, newest)
             yield entries
 
-    def _take(self, entry: JournalEntry, now: datetime) -> None:
+    def _handle(self, entry: JournalEntry, now: datetime) -> None:
         state = self._known.processes.get(entry.process)
         if entry.noun not in (Noun.UNIT, Noun.JOB):
             self._other_event(entry, now)
@@ -82,20 +82,20 @@ class Feed:
                     self._unit_event(state, entry)
                 else:
                     self._job_event(state, entry)
-        elif entry.event == JournalEvent.UNIT_INVALID and entry.process in self._known.free:
+        elif entry.event == JournalEvent.UNIT_INVALID and entry.process in self._known.freerun:
             self._ask_collector()
 
     def _ask_collector(self) -> None:
         """Requests a run of the collector, which decides when and whether to retry units."""
         if not self.collections:
-            self.collections.append(CollectionAsked())
+            self.collections.append(CollectionRequest())
 
-    def _look_up(self) -> None:
-        """Reads the rows of jobs whose entries did not follow from the known state."""
-        surprises, self._surprises = self._surprises, defaultdict(set)
-        for state, ordinals in surprises.items():
+    def _reread(self) -> None:
+        """Reads the jobs whose entries did not follow from the known state."""
+        unexpected, self._unexpected = self._unexpected, defaultdict(set)
+        for state, ordinals in unexpected.items():
             with self._breaker.of_tree(state.place.tree):
-                self._known.learn(state, ordinals)
+                self._known.reread(state, ordinals)
 
     # Units
 
@@ -124,7 +124,7 @@ class Feed:
     def _unexpected_unit(self, state: ProcessState, ordinal: int, entry: JournalEntry) -> None:
         """Reads the units of a job again: a unit is unknown, or not in the entry's state."""
         if entry.generation == state.level.generation(ordinal):
-            self._known.know(state, entry.first)
+            self._known.read_units(state, entry.first)
             state.wake(ordinal)
 
     # Jobs
@@ -133,16 +133,16 @@ class Feed:
         level, change = state.level, Change.of(entry, state.level)
         if change is None:
             return
-        first, last, after = change.first, change.last, change.after
+        ordinals = range(change.first, change.last + 1)
         if change.is_started_over:
-            self._known.started_over += [(state.place, at) for at in range(first, last + 1)]
-        if change.follows(level) and state not in self._surprises:
-            self._known.take(state, first, last, after, change.generation, flags=change.flags)
-            if after in (JobState.PROCESSED, JobState.NOOP):
-                # Another scheduler finished it, perhaps knowing less of the source.
-                self._known.to_recheck += [(state, at) for at in range(first, last + 1)]
+            self._known.started_over += [(state.place, at) for at in ordinals]
+        if change.follows(level) and state not in self._unexpected:
+            self._known.apply_change(state, change)
+            if change.after in (JobState.PROCESSED, JobState.NOOP):
+                # Another scheduler finished it, perhaps before it saw all writes to the source.
+                self._known.to_recheck += [(state, at) for at in ordinals]
         elif not change.is_known(level):
-            self._surprises[state].update(range(first, last + 1))
+            self._unexpected[state].update(ordinals)
 
     # Everything else
 
@@ -154,12 +154,12 @@ class Feed:
                 | JournalEvent.PROCESS_OFF
                 | JournalEvent.PROCESS_TRIGGER_FREQUENCY
             ):
-                known_state.control(now)
+                known_state.apply_controls(now)
             case JournalEvent.PROCESS_TRIGGERED if entry.process in known_state.processes:
                 known_state.processes[entry.process].fire(now)
             case JournalEvent.COLLECTION_REQUESTED | JournalEvent.COLLECTION_FLUSHED:
                 is_flush = entry.event == JournalEvent.COLLECTION_FLUSHED
-                asked = CollectionAsked(is_flush, entry.process, by_operator=True)
+                asked = CollectionRequest(is_flush, entry.process, by_operator=True)
                 self.collections.append(asked)
             case JournalEvent.PROCESS_STARTED:  # it may replace one that died with claimed units
                 self._ask_collector()

@@ -24,6 +24,7 @@ from synergy.scheduler.job_moves import jobs_of
 from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node
+from synergy.timetable.change import Change
 from synergy.timetable.timetable import Timetable
 
 
@@ -34,7 +35,7 @@ class KnownState:
     `started_over` are the jobs that were started over, and `widened` those that cover more than
     before, since the jobs made from them were last checked. `unsent` are units, by queue, that are
     not published yet. `time_due` is the next time at which the clock alone changes something.
-    `free` are the free-run processes that are switched on: only the collector handles their units.
+    `freerun` are the free-run processes that are switched on; the collector handles their units.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class KnownState:
         self.started_over: list[Node] = []
         self.widened: list[Node] = []
         self.unsent: list[tuple[str, Hint]] = []
-        self.free: dict[str, FreerunProcess] = {}
-        self._freerun = deployment.freerun()
+        self.freerun: dict[str, FreerunProcess] = {}
+        self._declared_freerun = deployment.freerun()
         self._to_load = set(self.trees)
         for tree in self.trees:
             self._load(tree)
-        self.control(now)
+        self.apply_controls(now)
 
     # Which trees are held
 
@@ -82,7 +83,7 @@ class KnownState:
                 self._load(tree)
             if tree not in self._to_load:
                 self._hold(tree)
-        # The previous holder may have ended before it checked the jobs made from these.
+        # The previous holder may have ended before it checked the jobs made from started-over ones.
         for state in self.processes.values():
             with self._breaker.of_tree(state.place.tree):
                 self.started_over += [
@@ -97,7 +98,7 @@ class KnownState:
             if own is None or own.place.tree not in trees or not own.is_held:
                 continue
             with self._breaker.of_tree(own.place.tree):
-                self.know(own, unit.timeperiod)
+                self.read_units(own, unit.timeperiod)
                 if _is_unsent(unit) and unit.id not in behind and not self.is_superseded(unit):
                     self.unsent.append((own.process.queue, Hint(unit.id, unit.attempt)))
 
@@ -130,7 +131,7 @@ class KnownState:
     def switched_on(self) -> dict[str, WorkingProcess]:
         """The managed and free-run processes that are switched on."""
         on = {name: state.process for name, state in self.processes.items() if state.is_on}
-        return {**on, **self.free}
+        return {**on, **self.freerun}
 
     def is_superseded(self, unit: UnitOfWork) -> bool:
         """Whether a unit's job is finished, or was started over since the unit was made."""
@@ -138,17 +139,14 @@ class KnownState:
 
     # Events
 
-    def take(
-        self, state: ProcessState, first: int, last: int, after: JobState, generation: int, *,
-        flags: int = 0,
-    ) -> None:  # fmt: skip
+    def apply_change(self, state: ProcessState, change: Change | JobChange) -> None:
         """Applies a change of jobs, and wakes the jobs that may have waited for it."""
-        level = state.level
+        level, first, last, after = state.level, change.first, change.last, change.after
         is_over = after.is_finished or after is JobState.EMBRYO
         for ordinal in range(first, last + 1) if state.units else ():
-            if is_over or level.generation(ordinal) != generation:
+            if is_over or level.generation(ordinal) != change.generation:
                 state.forget(ordinal)
-        level.set(first, last, after, generation, flags=flags)
+        level.set(first, last, after, change.generation, flags=change.flags)
         if after is JobState.FAILED:
             for ordinal in range(first, last + 1) if state.units else ():
                 state.cancel_units(ordinal)
@@ -177,18 +175,18 @@ class KnownState:
         if state.is_strict:
             state.wake(state.level.frontier)
 
-    def refuse(self, refused: Sequence[JobChange]) -> None:
+    def reread_refused(self, refused: Sequence[JobChange]) -> None:
         """Reads the jobs again whose moves the store refused."""
         by_process: defaultdict[str, set[int]] = defaultdict(set)
         for process, ordinal in jobs_of(refused):
             by_process[process].add(ordinal)
         for process, ordinals in by_process.items():
-            self.learn(self.processes[process], ordinals)
+            self.reread(self.processes[process], ordinals)
 
-    def learn(self, state: ProcessState, surprising: set[int]) -> None:
-        """Reads the jobs of a process; these, and all that changed, are considered again.
+    def reread(self, state: ProcessState, unexpected: set[int]) -> None:
+        """Reads the jobs of a process; those unexpected or changed are considered again.
 
-        This also finds the jobs that were closed by a clock that ran ahead and was set back.
+        This also finds jobs that were closed while a clock was ahead, before it was set back.
         """
         level = state.level
         before = bytes(level.states)
@@ -196,18 +194,18 @@ class KnownState:
             level.load(run)
         level.loaded()
         changed = (level.start + n for n, after in enumerate(level.states) if after != before[n])
-        for ordinal in sorted(surprising.union(changed)):
+        for ordinal in sorted(unexpected.union(changed)):
             state.forget(ordinal)
             self.to_recheck.append((state, ordinal))
             self.wake_neighbours(state, ordinal, ordinal)
 
-    def know(self, state: ProcessState, timeperiod: str) -> None:
-        """Reads the units of a job that is under way."""
+    def read_units(self, state: ProcessState, timeperiod: str) -> None:
+        """Reads the units of a job that is in progress."""
         ordinal = state.level.find(timeperiod)
         if ordinal is None:
             return
-        # Units of an embryo are left from a crash before its job was moved; they are found by
-        # their key when they are requested again.
+        # Units of an embryo were left by a crash before the job was moved; they are found by their
+        # key when they are requested again.
         job_state = state.level.state(ordinal)
         if job_state.is_active and job_state is not JobState.EMBRYO:
             generation = state.level.generation(ordinal)
@@ -246,16 +244,16 @@ class KnownState:
         for state in self.processes.values():
             state.tick()
 
-    def control(self, now: datetime) -> None:
+    def apply_controls(self, now: datetime) -> None:
         """Reads and applies the operators' settings."""
         self.time_due = now
         controls = self._store.controls.all()
         for name, state in self.processes.items():
             with self._breaker.of_tree(state.place.tree):
-                state.control(controls.get(name), now)
-        self.free = {
+                state.apply_control(controls.get(name), now)
+        self.freerun = {
             name: process
-            for name, process in self._freerun.items()
+            for name, process in self._declared_freerun.items()
             if is_switched_on(process, controls.get(name))
         }
 

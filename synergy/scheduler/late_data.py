@@ -2,8 +2,8 @@
 
 Every change of a source has a number in the store's own order. The scheduler reads changes in that
 order and stores its position. A change of a finished period is late if its number is above what
-the job's last unit covered. The comparison decides, not the notice: reading a change twice does no
-harm, and a change whose notice was missed is still found.
+the job's last unit covered. Only that comparison decides: reading a change twice does no harm, and
+a change that was missed is found when the job is compared with its source again.
 
 After a quiet time the job is started over with its cascade, as by an operator, or only marked as
 stale, or left alone, as the process declares. A job that an operator skipped is only marked, until
@@ -36,13 +36,13 @@ from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import SourceChange, Store
 from synergy.timetable.cascade import Node, late_cascade
 
-QUIET = 10.0  # seconds without further writes before a job is started over
-LONGEST = 300.0  # seconds after which it is started over even if writes go on
-TOGETHER = 2.0  # seconds: jobs whose quiet time ends in the same interval share one cascade
+QUIET_SECONDS = 10.0  # without further writes, before a job is started over
+LONGEST_SECONDS = 300.0  # after which it is started over even if writes go on
+TOGETHER_SECONDS = 2.0  # jobs whose quiet time ends in the same interval share one cascade
 SAVE_SECONDS = 5.0  # between two writes of the positions
 PAGE = 5000  # changes read at a time
 _POSITIONS = "late_data.places"
-_WHO = "late data"
+_ACTOR = Actor("late data", "its source changed after it was finished")
 
 
 @dataclass(slots=True)
@@ -68,13 +68,13 @@ class LateData:
         self._saved_at = clock.monotonic()
         self._suspects: dict[Node, _Suspect] = {}
 
-    # What was written
+    # Changes of sources
 
     def follow(self) -> bool:
         """Reads a page of changes; returns whether there may be more."""
         changes = self._store.documents.changed_since(self._seen, PAGE)
         if changes:
-            self._take(changes, self._known.held)
+            self._handle(changes, self._known.held)
             self._seen = changes[-1].seq
         return len(changes) == PAGE
 
@@ -100,10 +100,10 @@ class LateData:
     def _catch_up(self, position: int, trees: set[str]) -> None:
         while position < self._seen:
             changes = self._store.documents.changed_since(position, PAGE)
-            self._take(changes, trees)
+            self._handle(changes, trees)
             position = changes[-1].seq if changes else self._seen
 
-    def _take(self, changes: Sequence[SourceChange], trees: set[str]) -> None:
+    def _handle(self, changes: Sequence[SourceChange], trees: set[str]) -> None:
         for change in changes:
             for state in self._known.by_source.get(change.collection, ()):
                 if not state.is_held or state.place.tree not in trees:
@@ -141,23 +141,22 @@ class LateData:
             for node, known in self._suspects.items()
             if node[0].tree in trees and _due(known) <= monotonic
         ]
-        actor = Actor(_WHO, "its source changed after it was finished")
-        moves = self._moves([node for node in due if self._is_late(node)], actor)
-        refused = make_moves(self._store, self._bus, moves, actor, now)[1] if moves else []
+        moves = self._moves([node for node in due if self._is_late(node)])
+        refused = make_moves(self._store, self._bus, moves, _ACTOR, now)[1] if moves else []
         for node in due:
             if not any((m.process, m.first) == (node[0].process.name, node[1]) for m in refused):
                 del self._suspects[node]
             else:  # another process moved it: checked again after its journal entry was read
                 self._suspects[node].newest = monotonic
 
-    def _moves(self, late: Sequence[Node], actor: Actor) -> list[JobChange]:
+    def _moves(self, late: Sequence[Node]) -> list[JobChange]:
         again = [node for node in late if not _is_only_marked(node)]
         marks = [
-            move_job(place, ordinal, JobMove.MARK, actor.why, actor.who)
+            move_job(place, ordinal, JobMove.MARK, _ACTOR.why, _ACTOR.who)
             for place, ordinal in late
             if _is_only_marked((place, ordinal)) and not place.level.is_stale(ordinal)
         ]
-        return [*start_over_moves(late_cascade(again), actor), *marks]
+        return [*start_over_moves(late_cascade(again), _ACTOR), *marks]
 
     def due_in(self) -> float:
         """Seconds until something is due."""
@@ -213,4 +212,5 @@ def _is_only_marked(node: Node) -> bool:
 
 def _due(known: _Suspect) -> float:
     """When the quiet time is over, rounded up so that a common ancestor is started over once."""
-    return math.ceil(min(known.newest + QUIET, known.first + LONGEST) / TOGETHER) * TOGETHER
+    ends_at = min(known.newest + QUIET_SECONDS, known.first + LONGEST_SECONDS)
+    return math.ceil(ends_at / TOGETHER_SECONDS) * TOGETHER_SECONDS

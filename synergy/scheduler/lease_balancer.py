@@ -1,12 +1,12 @@
-"""How several schedulers share the work: each tree, and the collector, has one leader.
+"""Shares the work between schedulers: each tree, and the collector, has one leader.
 
 Every running scheduler holds the lease of a member; the number of those leases is the number of
 schedulers. Each aims at an equal share of the parts, rounded up: it takes free parts up to that
 share, and releases those beyond it for others to take. A part that stays free for some ticks is
 taken by any scheduler, whatever its share.
 
-Schedulers compare no clocks and send each other nothing: all knowledge comes from reading the
-leases (see `runtime.leadership`). A wrong view of the others only makes shares unequal for a while.
+Schedulers compare no clocks and exchange no messages: they only read the leases (see
+`runtime.leadership`). A wrong view of the others makes shares unequal for a while, no more.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class LeaseBalancer:
 
     @property
     def mine(self) -> list[str]:
-        """The parts whose leases are held at this moment."""
+        """The parts whose leases are held now."""
         return [part for part in self._parts if self.holds(part)]
 
     def holds(self, part: str) -> bool:
-        """Whether this scheduler may act for the part at this moment."""
+        """Whether this scheduler may act for the part now."""
         return self._leadership.is_held(lease_of(part))
 
     def term(self, part: str) -> int:

@@ -22,7 +22,7 @@ class ProcessState:
     decide; otherwise only its job states are kept. `cursor` is the first period that was not
     considered since the last tick; `closed` the first period that is not closed; `candidates` the
     periods that an event concerns, each with whether an interim run is due; `busy` the periods in
-    flight; `head`, where order is strict, the period whose turn it is after the decisions of this
+    progress; `head`, where order is strict, the period whose turn it is after the decisions of this
     turn; `retries` a heap of the times of automatic retries of failed periods; the backlog holds
     the periods that were ready while all slots were taken.
     """
@@ -69,7 +69,7 @@ class ProcessState:
         self._backlog.clear()
         self._in_backlog.clear()
 
-    def control(self, control: ProcessControl | None, now: datetime) -> None:
+    def apply_control(self, control: ProcessControl | None, now: datetime) -> None:
         """Applies an operator's settings; None: everything as declared."""
         declared = self.process
         was_on = self.is_on
@@ -108,14 +108,14 @@ class ProcessState:
         return self.level.unfinished(max(first, self.level.frontier), self.closed)
 
     def fire(self, now: datetime) -> None:
-        """Acts on the trigger: closes periods, and has everything unfinished considered."""
+        """Acts on the trigger: closes periods, and makes everything unfinished a candidate."""
         closed_before = self.closed
         self.close(now)
         self.wake_failed(closed_before, self.closed)
         self.tick()
 
     def tick(self) -> None:
-        """Has everything unfinished considered again; open periods may have an interim run."""
+        """Considers everything unfinished again; open periods may have an interim run."""
         if not self.is_held:
             return
         self.cursor = self.level.frontier
@@ -142,7 +142,7 @@ class ProcessState:
         """Whether there may be something to decide in another turn."""
         if self.candidates:
             return True
-        # Where periods are carried out strictly in order, only the frontier's turn can come.
+        # If periods are carried out strictly in order, only the frontier can be next.
         end = min(self.scan_end, self.level.frontier + 1) if self.is_strict else self.scan_end
         return self.free > 0 and (bool(self._backlog) or self.cursor < end)
 
@@ -189,7 +189,7 @@ class ProcessState:
         self.count(ordinal)
 
     def count(self, ordinal: int) -> None:
-        """Keeps `busy` in step after a unit of the job changed."""
+        """Updates `busy` after a unit of the job changed."""
         if any(not view.state.is_finished for view in self.units.get(ordinal, ())):
             self.busy.add(ordinal)
         else:

@@ -1,4 +1,4 @@
-"""Deletes what is past its retention: the one place where age deletes anything from the store.
+"""Deletes rows past their retention: the only place where age deletes anything from the store.
 
 Every kind of row has an age in `Retention`. Payloads have none: they are deleted when no schedule
 and no run that may still be sent refers to them.
@@ -71,7 +71,7 @@ class Pruner:
         """Deletes the payloads that no schedule and no run that may still be sent refers to.
 
         The journal names the schedules that were created, and the runs that were sent again, since
-        the sweep began; what is written after it was read waits for the end of the batch.
+        the sweep began; later writes wait for the end of the batch.
         """
         seq = self._store.journal.last_seq()
         kept: set[str] = set()

@@ -18,7 +18,7 @@ Answers = dict[int, Bounds | None]
 class Sources:
     """Reads bounds one period after the other, and ahead where periods are neighbours.
 
-    A long history is considered period by period, and the store may be across a network.
+    So a long history, considered period by period, takes few calls of the store.
     """
 
     def __init__(self, store: Store) -> None:

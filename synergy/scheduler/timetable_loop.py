@@ -1,9 +1,9 @@
 """The timetable's half of the scheduler: listen, decide, apply.
 
-`turn` takes in what changed since the last one (the journal, with the moves of workers, operators,
-the collector and other schedulers; the numbers of source writes; the time), decides about the jobs
+`turn` reads what changed since the last one (the journal, with the moves of workers, operators, the
+collector and other schedulers; the numbers of source writes; the time), decides about the jobs
 concerned, writes the decisions, and returns how long to wait. A finished job wakes its parent and
-its dependants within the same turn. The cost of a turn follows what changed: nothing is polled.
+its dependants within the same turn. The cost of a turn depends only on what changed.
 
 The loop acts for the trees that it holds, and checks its lease right before each write. A move
 that the store refuses means that another process was first; its entry follows in the journal. A
@@ -24,6 +24,7 @@ from synergy.lifecycle.situations import unit_view
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange
+from synergy.model.journal import job_event
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork
 from synergy.names import JOURNAL_TOPIC, SCHEDULER_TOPIC
@@ -41,7 +42,7 @@ from synergy.timetable.cascade import Node, late_cascade
 
 log = logging.getLogger(__name__)
 
-_AGAIN = Actor("scheduler", "its inputs were reprocessed")
+_REPROCESSING = Actor("scheduler", "its inputs were reprocessed")
 
 
 class TimetableLoop:
@@ -54,27 +55,27 @@ class TimetableLoop:
         clock: Clock,
         deployment: Deployment,
         start: str,
-        who: str,
+        name: str,
         breaker: CircuitBreaker,
-        may: Callable[[str], bool],
+        holds_lease: Callable[[str], bool],
     ) -> None:
-        """`may` returns whether the lease of a tree is held at this moment."""
+        """`name` is the scheduler's in the journal; `holds_lease` takes the name of a tree."""
         self._store = store
         self._bus = bus
         self._clock = clock
-        self._may = may
+        self._holds_lease = holds_lease
         self._breaker = breaker
         seq = store.journal.last_seq()
         self.known_state = KnownState(store, clock, deployment, start, breaker)
-        self.feed = Feed(store, self.known_state, breaker, who, seq)
+        self.feed = Feed(store, self.known_state, breaker, name, seq)
         self._ticks = ClockTicks(self.known_state, clock)
         self._late = LateData(store, bus, clock, self.known_state)
         self._decider = JobDecider(store, self.known_state, breaker)
-        self._applier = Applier(store, bus, who)
+        self._applier = Applier(store, bus, name)
 
     @property
     def held(self) -> frozenset[str]:
-        """The trees that it decides about."""
+        """The trees that this loop decides about."""
         return frozenset(self.known_state.held)
 
     def hold(self, trees: Collection[str]) -> None:
@@ -89,7 +90,7 @@ class TimetableLoop:
         self.known_state.drop(tree, must_reload=must_reload)
         self._late.drop(tree)
 
-    def note(self) -> None:
+    def save_positions(self) -> None:
         """Stores how far source changes were read, for the next holder of the trees."""
         self._late.save_positions(at_once=True)
 
@@ -100,7 +101,7 @@ class TimetableLoop:
         is_behind = self._late.follow()
         self._ticks.turn(now)
         self._recheck()
-        self._start_over_what_was_missed(now)
+        self._start_over_missed(now)
         failure = self._work(self._decider.decide(now), now)
         for tree in self._late.due():
             with self._breaker.of_tree(tree):
@@ -112,20 +113,20 @@ class TimetableLoop:
         is_busy = self.known_state.awake or self.known_state.to_recheck or is_behind
         return 0.0 if is_busy else min(self._late.due_in(), self._ticks.idle_for(now))
 
-    # Before it decides
+    # Before the decisions
 
     def _recheck(self) -> None:
-        """Has jobs considered whose state, or whose source, may have changed unnoticed."""
+        """Considers the jobs whose state, or whose source, may have changed unnoticed."""
         to_recheck, self.known_state.to_recheck = self.known_state.to_recheck, []
         for state, ordinal in to_recheck:
             with self._breaker.of_tree(state.place.tree):
                 state.wake(ordinal)
                 self._late.recheck(state, ordinal)
 
-    def _start_over_what_was_missed(self, now: datetime) -> None:
+    def _start_over_missed(self, now: datetime) -> None:
         """Starts over the jobs that finished just as their children were started over.
 
-        That cascade left them out, because they had no result yet. The same goes for jobs that
+        That cascade left them out, because they had no result yet. The same applies to jobs that
         finished just before they came to cover more.
         """
         known_state = self.known_state
@@ -139,17 +140,17 @@ class TimetableLoop:
         for tree, nodes in missed.items():
             with self._breaker.of_tree(tree):
                 if self._may_act(tree):
-                    moves = start_over_moves(late_cascade(nodes), _AGAIN)
-                    make_moves(self._store, self._bus, moves, _AGAIN, now)
+                    moves = start_over_moves(late_cascade(nodes), _REPROCESSING)
+                    make_moves(self._store, self._bus, moves, _REPROCESSING, now)
 
     def _may_act(self, tree: str) -> bool:
-        """Whether the loop may act for the tree at this moment; if not, drops the tree."""
-        in_trouble = self._breaker.has_failed(tree)
-        if tree in self.known_state.held and (in_trouble or not self._may(tree)):
-            self.drop(tree, must_reload=in_trouble)
+        """Whether the loop may act for the tree now; if not, drops the tree."""
+        has_failed = self._breaker.has_failed(tree)
+        if tree in self.known_state.held and (has_failed or not self._holds_lease(tree)):
+            self.drop(tree, must_reload=has_failed)
         return tree in self.known_state.held
 
-    # What it decided
+    # After the decisions
 
     def _work(self, batch: list[JobDecision], now: datetime) -> MessagingUnavailable | None:
         """Writes the decisions for the trees that are still held.
@@ -164,7 +165,7 @@ class TimetableLoop:
         hints = self._take_hints()
         try:
             applied = self._applier.apply(batch, hints, now)
-            self._take_in(applied)
+            self._record(applied)
         except StorageUnavailable:
             raise
         except MessagingUnavailable:
@@ -173,18 +174,18 @@ class TimetableLoop:
             raise
         except Exception:  # one of the trees fails; applying them one by one shows which
             log.exception("A batch fails", extra={"event": "scheduler.batch_failed"})
-            applied = self._apply_apart(batch, held, now)
+            applied = self._apply_by_tree(batch, held, now)
         self.known_state.unsent += applied.unsent
         return applied.failure
 
-    def _apply_apart(self, batch: list[JobDecision], held: set[str], now: datetime) -> Applied:
+    def _apply_by_tree(self, batch: list[JobDecision], held: set[str], now: datetime) -> Applied:
         """Writes each tree's decisions separately; returns the messages that were not sent."""
         left = Applied()
         for tree in sorted(held):
             with self._breaker.of_tree(tree):
                 own = [decided for decided in batch if decided.state.place.tree == tree]
                 applied = self._applier.apply(own, {}, now)
-                self._take_in(applied)
+                self._record(applied)
                 left.unsent += applied.unsent
                 left.failure = left.failure or applied.failure
         return left
@@ -196,26 +197,22 @@ class TimetableLoop:
             hints[queue].append(hint)
         return hints
 
-    def _take_in(self, applied: Applied) -> None:
+    def _record(self, applied: Applied) -> None:
         for state, ordinal, unit in applied.units:
-            self._take_unit(state, ordinal, unit)
+            self._record_unit(state, ordinal, unit)
         for state, ordinal, extend, done in applied.extended:
             if done:
                 extend.unit.end_id = extend.end_id
             else:
-                self.known_state.know(state, state.level.timeperiod(ordinal))
+                self.known_state.read_units(state, state.level.timeperiod(ordinal))
                 state.wake(ordinal)
         finished = [move for move in applied.moved if move.after.is_finished]
         for move in applied.moved:
-            state = self.known_state.processes[move.process]
-            self.known_state.take(
-                state, move.first, move.last, move.after, move.generation,
-                flags=move.flags,
-            )  # fmt: skip
+            self.known_state.apply_change(self.known_state.processes[move.process], move)
         self._announce(finished)
-        self.known_state.refuse(applied.refused)
+        self.known_state.reread_refused(applied.refused)
 
-    def _take_unit(self, state: ProcessState, ordinal: int, unit: UnitOfWork) -> None:
+    def _record_unit(self, state: ProcessState, ordinal: int, unit: UnitOfWork) -> None:
         known = [other for other in state.units.get(ordinal, []) if other.id != unit.id]
         state.set_units(ordinal, [*known[-1:], unit_view(unit)])
         if state.process.stored_source is not None:
@@ -245,7 +242,7 @@ def _log(move: JobChange) -> None:
         first if first == last else f"{first} to {last}",
         move.after.word,
         extra={
-            "event": f"job.{move.after.word}",
+            "event": job_event(move.after),
             "process_name": move.process,
             "timeperiod": first,
             "unit": move.unit,

@@ -13,20 +13,20 @@ from synergy.storage.protocol import Units
 
 
 def create_units(
-    units: Units, requests: Sequence[tuple[JobDecision, Request]], who: str, now: datetime
+    units: Units, requests: Sequence[tuple[JobDecision, Request]], author: str, now: datetime
 ) -> list[UnitOfWork]:
     """The units of the requests, as stored; where a key is taken, the unit that serves instead."""
     new = [_unit(decided, request, now) for decided, request in requests]
-    stored = units.create(new, who) if new else []
+    stored = units.create(new, author) if new else []
     for at, (unit, (decided, _)) in enumerate(zip(new, requests, strict=True)):
         if stored[at].state.is_finished:
             has_source = decided.state.process.stored_source is not None
-            stored[at] = _replacement(units, unit, stored[at], who, has_source=has_source)
+            stored[at] = _replacement(units, unit, stored[at], author, has_source=has_source)
     return stored
 
 
 def _replacement(
-    units: Units, wanted: UnitOfWork, found: UnitOfWork, who: str, *, has_source: bool
+    units: Units, wanted: UnitOfWork, found: UnitOfWork, author: str, *, has_source: bool
 ) -> UnitOfWork:
     """The unit that serves a request whose key belongs to a finished unit.
 
@@ -37,10 +37,10 @@ def _replacement(
     if newest.state is not UnitState.CANCELED:
         return newest if found.state is UnitState.CANCELED else found
     again = _successor(units, wanted, has_source=has_source)
-    (stored,) = units.create([again], who)
+    (stored,) = units.create([again], author)
     if not stored.state.is_finished:
         return stored
-    return _replacement(units, again, stored, who, has_source=has_source)
+    return _replacement(units, again, stored, author, has_source=has_source)
 
 
 def _successor(units: Units, unit: UnitOfWork, *, has_source: bool) -> UnitOfWork:

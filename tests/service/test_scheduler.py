@@ -182,7 +182,7 @@ def test_a_clock_that_is_set_back_does_nothing_twice_and_ticks_go_on(system):
     system.advance(16)
     system.settle()
     assert system.rows("hour") == {"2015052001": 5, "2015052002": 6}
-    hour = system.scheduler._managed.known_state.processes["Hour"]
+    hour = system.scheduler._loop.known_state.processes["Hour"]
     assert (hour.next_tick - system.clock.now()).total_seconds() <= 600
 
 

@@ -16,15 +16,22 @@ from tests.service.hour_and_day import hour_and_day
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
-def a_managed(system: SchedulerHarness, who: str) -> TimetableLoop:
-    """Another scheduler's half, that believes to hold every tree."""
-    place = system.workplace("", who)
-    managed = TimetableLoop(
-        place.store, place.bus, place.clock, place.deployment, system.start, who,
-        CircuitBreaker(place.clock), lambda _tree: True,
-    )  # fmt: skip
-    managed.hold(place.deployment.trees)
-    return managed
+def a_loop(system: SchedulerHarness, name: str) -> TimetableLoop:
+    """The timetable's half of another scheduler, which assumes that it holds every tree."""
+    place = system.workplace("", name)
+    breaker = CircuitBreaker(place.clock)
+    loop = TimetableLoop(
+        place.store,
+        place.bus,
+        place.clock,
+        place.deployment,
+        system.start,
+        name,
+        breaker,
+        lambda _tree: True,
+    )
+    loop.hold(place.deployment.trees)
+    return loop
 
 
 def before_the_first(thing: object, method: str, act: Callable[[], object]) -> None:
@@ -63,7 +70,7 @@ def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(
 def test_a_scheduler_that_lost_the_lease_in_mid_turn_leaves_its_successors_unit_alone():
     system, hour = SchedulerHarness(hour_and_day()), "2015052011"
     system.schedule()
-    successor = a_managed(system, "scheduler-2")
+    successor = a_loop(system, "scheduler-2")
     system.write("raw", hour, 1)
     system.clock.advance(301)
     before_the_first(system.store.units, "create", successor.turn)
@@ -91,7 +98,7 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
     system.clock.advance(3600)
     system.skip("Hour", (hour, hour), OPERATOR, system.clock.now())
     system.schedule()
-    lane = system.scheduler._managed.known_state.processes["Hour"]
+    lane = system.scheduler._loop.known_state.processes["Hour"]
     assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
 
 

@@ -123,10 +123,10 @@ def test_a_scheduler_acts_only_while_its_right_lasts():
     (only,) = several.all
     system.write("one", HOUR, 5)
     system.reprocess("one-hour", (HOUR, HOUR), OPERATOR, system.clock.now())
-    only._managed.feed.follow(system.clock.now())
+    only._loop.feed.follow(system.clock.now())
     before = system.store.journal.last_seq()
     system.clock.advance(VALID)
-    only._managed.turn()  # as if it had been paused since it looked at its leases
+    only._loop.turn()  # as if it had been paused since it looked at its leases
     assert system.store.journal.last_seq() == before
     assert only.leads == frozenset(TREES) - {"one"}
     several.turn()

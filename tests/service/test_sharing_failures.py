@@ -38,7 +38,7 @@ def test_one_trees_odd_rows_stop_no_other_and_are_left_to_a_peer_after_three_tri
     assert several.all[0].leads == frozenset(TREES) - {"two"}
     released = [e.why for e in system.store.journal.find() if e.event == "scheduler.released"]
     assert released == ["tree two"]
-    assert "tree/two cannot be worked on" in caplog.text
+    assert "tree/two fails and is paused" in caplog.text
 
 
 def test_a_tree_that_was_given_up_is_taken_by_a_peer_and_again_later():
@@ -46,14 +46,14 @@ def test_a_tree_that_was_given_up_is_taken_by_a_peer_and_again_later():
     several = Several(system, 2)
     several.until(several.are_shared)
     first = several.leader("one")
-    real, broken = first._managed._decider._of_process, [True]
+    real, broken = first._loop._decider._of_process, [True]
 
     def odd(lane, share):
         if lane.place.tree == "one" and broken:
             raise ValueError("odd")
         return real(lane, share)
 
-    first._managed._decider._of_process = odd
+    first._loop._decider._of_process = odd
     system.write("one", HOUR, 5)
     several.until(lambda: any("one" in o.leads for o in several.all if o is not first), 40)
     several.until(lambda: system.rows("after") == {"2015051700": 5})
@@ -130,11 +130,11 @@ def test_what_the_bus_did_not_take_after_the_commit_is_said_again(monkeypatch):
         away.setattr(system.bus, "publish", publish)
         system.clock.advance(301)
         try_once()
-        managed = only._managed
+        loop = only._loop
         (unit,) = system.units("one-hour", "2015052011")
         assert system.state("one-hour", "2015052011") is JobState.IN_PROGRESS
         try_once()
-        assert only._managed is managed  # nothing was forgotten
+        assert only._loop is loop  # nothing was forgotten
         assert system.store.messages.depths() == {}
     only.run_once()
     assert system.store.messages.depths() == {"one-hour": 1}
