@@ -37,7 +37,7 @@ class Commands:
         self._capsys.readouterr()
         code = main(argv)
         self.out, self.err = self._capsys.readouterr()
-        assert "Traceback" not in self.text
+        assert "Traceback" not in self.text, self.text
         return code
 
     def ok(self, *argv: str) -> str:
