@@ -23,6 +23,8 @@ from synergy.timeperiod import Qualifier
 
 QUARTER = timezone(timedelta(hours=5, minutes=45))
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
+TICK = timedelta(microseconds=1)  # the least difference of two instants
 HOUR = "2026112110"
 NEXT_HOUR = "2026112111"
 TYPED = {

@@ -29,7 +29,7 @@ from tests.contract.engines import (
     STORED,
     beyond_mongomock,
 )
-from tests.contract.mongodb_deaths import Place
+from tests.contract.mongodb.deaths import Place
 from tests.servers import rabbitmq
 
 # A busy machine is no error here; tests of deadlines have addresses of their own.

@@ -1,42 +1,20 @@
-"""Documents: each change numbered, in the order in which it becomes visible."""
+"""Documents are read, merged and stored as they are."""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue
-from synergy.model.unit_of_work import UnitOfWork
 from synergy.storage.mongodb import rows as mongodb_rows
-from synergy.storage.protocol import Bounds, SourceChange, Store
+from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
-from tests.contract.concurrency import in_processes, open_store
-from tests.contract.engines import QUICK
-from tests.factories import HOUR, NEXT_HOUR, NOW, TYPED, a_conclusion, a_hint, a_sink_write, a_unit
-
-SESSIONS = "single_session"
-
-
-def put(store: Store, *places: tuple[str, str], **body: Any) -> int:
-    """Writes documents (key, timeperiod) with this body."""
-    return store.documents.update(SESSIONS, places, lambda key, _: {"key": key, **body})
-
-
-def replace_hour(store: Store, end_id: int, *rows: tuple[str, dict[str, Any]]) -> None:
-    """Makes the rows of an hour exactly these, by way of a unit."""
-    unit: UnitOfWork = a_unit(end_id=end_id)
-    store.units.create([unit], "scheduler")
-    store.units.claim([a_hint(unit)], "worker", NOW)
-    write = a_sink_write(*rows, collection=SESSIONS)
-    assert store.units.conclude([a_conclusion(unit, "worker", writes=(write,))], NOW) == []
+from tests.contract.documents import SESSIONS, put, replace_hour
+from tests.factories import HOUR, NEXT_HOUR, TYPED
 
 
 def test_documents_are_read_by_timeperiod_then_key_within_a_half_open_range(store: Store) -> None:
@@ -172,135 +150,3 @@ def test_a_failing_merge_leaves_everything_as_it_was(store: Store) -> None:
     with pytest.raises(ZeroDivisionError):
         store.documents.update(SESSIONS, [("a", HOUR), ("b", HOUR)], fail)
     assert list(store.documents.read(SESSIONS, "", "")) == [{"key": "a", "x": 1}]
-
-
-# Bounds
-
-
-def test_bounds_say_what_a_range_holds(store: Store) -> None:
-    assert store.documents.bounds(SESSIONS, "", "") is None
-    put(store, ("a", HOUR), ("b", HOUR))
-    put(store, ("a", NEXT_HOUR))
-    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 2, 2)
-    assert store.documents.bounds(SESSIONS, HOUR, "") == Bounds(1, 3, 3)
-    assert store.documents.bounds(SESSIONS, "2026112112", "") is None
-    assert store.documents.bounds("other", "", "") is None
-    assert store.documents.bounds_by_timeperiod(SESSIONS, HOUR, "2026112112") == {
-        HOUR: Bounds(1, 2, 2),
-        NEXT_HOUR: Bounds(3, 3, 1),
-    }
-
-
-def test_a_change_raises_the_upper_bound_and_no_other(store: Store) -> None:
-    put(store, ("a", HOUR), ("b", HOUR), ("a", NEXT_HOUR))
-    put(store, ("a", HOUR), x=2)
-    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 4, 2)
-    assert store.documents.bounds(SESSIONS, NEXT_HOUR, "") == Bounds(3, 3, 1)
-
-
-def test_a_row_taken_away_raises_the_upper_bound_too(store: Store) -> None:
-    replace_hour(store, 1, ("a", {"n": 1}), ("b", {"n": 1}))
-    replace_hour(store, 2)
-    assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 4, 0)
-    assert store.documents.collections() == {SESSIONS: 0}
-
-
-# Changes
-
-
-def test_only_the_newest_change_of_a_timeperiod_is_told(store: Store) -> None:
-    put(store, ("a", HOUR), ("a", NEXT_HOUR))
-    put(store, ("b", HOUR))
-    store.documents.update("other", [("k", HOUR)], lambda *_: {})
-    changes = [
-        SourceChange(SESSIONS, NEXT_HOUR, 2),
-        SourceChange(SESSIONS, HOUR, 3),
-        SourceChange("other", HOUR, 4),
-    ]
-    assert store.documents.changed_since(0, 10) == changes
-    assert store.documents.changed_since(2, 10) == changes[1:]
-    assert store.documents.changed_since(0, 1) == changes[:1]
-    assert store.documents.changed_since(4, 10) == []
-
-
-def test_collections_are_counted(store: Store) -> None:
-    put(store, ("a", HOUR), ("b", HOUR))
-    store.documents.update("other", [("k", HOUR)], lambda *_: {})
-    assert store.documents.collections() == {SESSIONS: 2, "other": 1}
-
-
-HOURS = ["2026112110", "2026112111"]
-ROWS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2), max_size=3)
-
-
-@pytest.mark.parametrize("place", QUICK)
-@settings(max_examples=80, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), ROWS), max_size=12))
-def test_any_writes_leave_what_a_dictionary_would(
-    place: str, steps: list[tuple[bool, dict[str, int]]]
-) -> None:
-    store = open_store(place)
-    model: dict[str, int] = {}
-    high = 0
-    for end_id, (replaces, rows) in enumerate(steps):
-        after = dict(rows) if replaces else {**model, **rows}
-        if replaces:
-            replace_hour(store, end_id, *((key, {"n": n}) for key, n in rows.items()))
-        else:
-            store.documents.update(
-                SESSIONS, [(key, HOUR) for key in rows], lambda key, _, rows=rows: {"n": rows[key]}
-            )
-        high += sum(model.get(key) != after.get(key) for key in model.keys() | after.keys())
-        model = after
-        bounds = store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR)
-        assert bounds == (Bounds(1, high, len(model)) if high else None)
-    found = [body["n"] for body in store.documents.read(SESSIONS, "", "")]
-    assert found == [model[key] for key in sorted(model)]
-    store.close()
-
-
-# At once
-
-
-def _add(store: Store, who: str, count: int) -> None:
-    def note(_key: str, present: Mapping[str, Any] | None) -> dict[str, Any]:
-        return {"by": [*(present["by"] if present else []), who]}
-
-    for number in range(count):
-        store.documents.update(SESSIONS, [("shared", HOUR), (f"{who}-{number}", NEXT_HOUR)], note)
-
-
-def test_updates_of_many_processes_are_all_kept(shared: Store, address: str, much: int) -> None:
-    names = ("one", "two", "three")
-    count = much // len(names)
-    in_processes(address, _add, [(name, count) for name in names])
-    (body,) = shared.documents.read(SESSIONS, HOUR, NEXT_HOUR)
-    assert Counter(body["by"]) == dict.fromkeys(names, count)
-    assert shared.documents.collections() == {SESSIONS: 1 + 3 * count}
-    found = shared.documents.bounds(SESSIONS, "", "")
-    assert found is not None
-    assert found.high == 6 * count
-
-
-def test_who_has_seen_a_number_has_missed_none_below(
-    shared: Store, address: str, much: int
-) -> None:
-    """What changed since n, asked again and again, adds up to everything."""
-    seen: dict[tuple[str, str], int] = {}
-    done = threading.Event()
-
-    def follow() -> None:
-        seq, last = 0, False
-        while not last:
-            last = done.is_set()
-            for change in shared.documents.changed_since(seq, 1_000):
-                assert change.seq > seq
-                seen[change.collection, change.timeperiod] = seq = change.seq
-
-    follower = threading.Thread(target=follow)
-    follower.start()
-    in_processes(address, _add, [("one", much // 4), ("two", much // 4)])
-    done.set()
-    follower.join()
-    marks = shared.documents.bounds_by_timeperiod(SESSIONS, "", "")
-    assert seen == {(SESSIONS, period): bounds.high for period, bounds in marks.items()}

@@ -13,10 +13,7 @@ from synergy.model.schedule import Event
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes, in_threads, open_store
 from tests.contract.scheduled import ODD, an_event
-from tests.factories import NOW
-
-TICK = timedelta(microseconds=1)
-LATER = NOW + timedelta(minutes=1)
+from tests.factories import LATER, NOW, TICK
 
 
 def append(store: Store, *ids: str) -> list[tuple[int, bool]]:

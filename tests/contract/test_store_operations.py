@@ -1,4 +1,4 @@
-"""Operations, moved on by who saw the newest `rev`; answers, begun by one of many."""
+"""Operations are accepted once, changed by writers that saw the newest revision, and pruned."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from synergy.errors import InvalidValue
-from synergy.model.answer import Answer
 from synergy.model.journal import JournalEntry
 from synergy.model.operation import Operation, OperationState
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes, in_threads
-from tests.contract.operated import an_answer, an_operation
+from tests.contract.journal import events
+from tests.contract.operated import an_operation
 from tests.contract.scheduled import ODD
-from tests.factories import NOW
+from tests.factories import LATER, NOW, TICK
 
-TICK = timedelta(microseconds=1)
-LATER = NOW + timedelta(minutes=1)
 RUNNING, DONE, FAILED = OperationState.RUNNING, OperationState.DONE, OperationState.FAILED
 
 
@@ -36,13 +34,6 @@ def finish(store: Store, operation: Operation, **fields: Any) -> Operation:
 
 def ids(operations: Any) -> list[str]:
     return [operation.id for operation in operations]
-
-
-def events(store: Store) -> list[str]:
-    return [entry.event for entry in store.journal.since(0, 10_000)]
-
-
-# Operations
 
 
 def test_every_field_is_kept(store: Store) -> None:
@@ -201,113 +192,3 @@ def test_of_processes_that_saw_the_same_operation_one_takes_it(shared: Store, ad
     assert sorted(taken) == [False] * 3 + [True]
     (found,) = shared.operations.unfinished()
     assert found.owner == str(taken.index(True))
-
-
-# Answers
-
-
-def begin(store: Store, *answers: Answer) -> list[Answer]:
-    begun = [store.answers.begin(answer) for answer in answers]
-    assert all(is_new for _, is_new in begun)
-    return [answer for answer, _ in begun]
-
-
-def stored(store: Store, key: str = "k", person: str = "jo") -> Answer:
-    """What is there; it must be there."""
-    found, is_new = store.answers.begin(an_answer(key, person, fingerprint="look"))
-    assert not is_new
-    return found
-
-
-def test_the_first_one_begins_and_the_next_is_told_what_is_there(store: Store) -> None:
-    first = an_answer(at=NOW + TICK)
-    assert store.answers.begin(first) == (replace(first, rev=1), True)
-    other = an_answer(fingerprint="g", owner="mx-2", at=LATER)
-    assert store.answers.begin(other) == (replace(first, rev=1), False)
-
-
-def test_keys_are_those_of_a_person(store: Store) -> None:
-    pairs = [("jo", "k"), ("mo", "k"), ("", "k"), ("jo", "k|"), ("jo|", "k"), ('jo","k', '"'),
-             ("JO", "k"), ("jo", "K")]  # fmt: skip
-    begin(store, *(an_answer(key, person, fingerprint=f"{person}/{key}") for person, key in pairs))
-    for person, key in pairs:
-        assert stored(store, key, person).fingerprint == f"{person}/{key}"
-
-
-def test_every_field_of_an_answer_is_kept(store: Store) -> None:
-    (begun,) = begin(store, an_answer("k" * 255))
-    finished = replace(
-        begun, status=201, headers={"content-type": "a/b; x=é", "X.$": ""},
-        body=bytes(range(256)) * 4_096,
-    )  # fmt: skip
-    assert store.answers.change(finished) == replace(finished, rev=2)
-    assert stored(store, "k" * 255) == replace(finished, rev=2)
-
-
-@pytest.mark.parametrize("body", [None, b"", b"\0"])
-def test_no_body_is_another_than_an_empty_one(store: Store, body: bytes | None) -> None:
-    (begun,) = begin(store, an_answer())
-    store.answers.change(replace(begun, status=204, body=body))
-    assert stored(store).body == body
-
-
-def test_who_saw_an_older_answer_is_refused(store: Store) -> None:
-    (begun,) = begin(store, an_answer())
-    taken = store.answers.change(replace(begun, owner="mx-2", at=LATER))
-    assert store.answers.change(replace(begun, status=200, body=b"late")) is None
-    assert not store.answers.drop(begun)
-    assert stored(store) == taken
-    assert taken is not None
-    assert (taken.owner, taken.at, taken.rev) == ("mx-2", LATER, 2)
-    assert store.answers.change(an_answer("unknown", rev=1)) is None
-
-
-def test_a_key_that_was_dropped_is_free(store: Store) -> None:
-    begun, other = begin(store, an_answer(), an_answer("other"))
-    assert store.answers.drop(begun)
-    assert not store.answers.drop(begun)
-    begin(store, an_answer(fingerprint="new"))
-    assert stored(store).fingerprint == "new"
-    assert stored(store, "other") == other
-
-
-def test_old_answers_are_forgotten_oldest_first(store: Store) -> None:
-    begun = begin(store, *(an_answer(str(n), at=NOW + n * TICK) for n in (2, 1, 3)))
-    store.answers.change(replace(begun[0], status=200))
-    assert store.answers.prune(NOW + 3 * TICK, 1) == 1
-    assert store.answers.begin(an_answer("1"))[1]
-    assert stored(store, "2").status == 200
-    assert store.answers.prune(NOW + 3 * TICK, 10) == 2
-    assert stored(store, "3") == begun[2]
-
-
-@pytest.mark.parametrize("word", ODD)
-def test_names_and_keys_are_only_words(store: Store, word: str) -> None:
-    begin(store, an_answer(word, word))
-    assert stored(store, word, word).person == word
-
-
-def _begin(store: Store, owner: str) -> tuple[bool, str]:
-    found, is_new = store.answers.begin(an_answer(owner=owner))
-    return is_new, found.owner
-
-
-def test_of_threads_that_begin_the_same_one_is_told_so(store: Store) -> None:
-    begun = in_threads(8, lambda n: _begin(store, str(n)))
-    assert sum(is_new for is_new, _ in begun) == 1
-    assert len({owner for _, owner in begun}) == 1
-
-
-def test_of_processes_that_begin_the_same_one_is_told_so(shared: Store, address: str) -> None:
-    begun = in_processes(address, _begin, [(str(n),) for n in range(4)])
-    assert sum(is_new for is_new, _ in begun) == 1
-    assert {owner for _, owner in begun} == {stored(shared).owner}
-
-
-def _take_over(store: Store, owner: str) -> bool:
-    return store.answers.change(an_answer(owner=owner, rev=1)) is not None
-
-
-def test_of_threads_that_take_an_answer_over_one_does(store: Store) -> None:
-    begin(store, an_answer())
-    assert sorted(in_threads(8, lambda n: _take_over(store, str(n)))) == [False] * 7 + [True]

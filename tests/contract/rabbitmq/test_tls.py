@@ -16,7 +16,7 @@ from synergy.errors import ConfigurationError, MessagingUnavailable
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq import RabbitBus
 from synergy.storage.sqlite import SqliteStore
-from tests.contract.rabbits import ONE, client, undeclared
+from tests.contract.rabbitmq.kit import ONE, client, undeclared
 from tests.servers.certificates import Authority, encrypted
 from tests.servers.ports import free_port
 from tests.servers.rabbitmq import Broker, ill_treated

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 from synergy.clock import SystemClock
@@ -111,3 +112,11 @@ def _tries(act: Callable[[], None]) -> Iterator[str]:
         else:
             yield ""
         pause.wait(0.1)
+
+
+def publish_to(rabbit: Client, queues: list[str], confirmed: list[str]) -> None:
+    """Publishes a message to each queue in one batch that also writes to the store."""
+    with rabbit.store.batch() as batch:
+        rabbit.store.facts.set("written", "yes")
+        for queue in queues:
+            rabbit.bus.publish(queue, [ONE], batch, partial(confirmed.append, queue))

@@ -12,7 +12,7 @@ from synergy.errors import MessagingUnavailable
 from synergy.messaging.message import UnitMessage, encode
 from synergy.messaging.protocol import Consumer, Waiter
 from synergy.messaging.rabbitmq import reconnecting
-from tests.contract.rabbits import LONG, ONE, THREE, TWO, Client, client, undeclared
+from tests.contract.rabbitmq.kit import LONG, ONE, THREE, TWO, Client, client, undeclared
 from tests.servers.rabbitmq import Broker, Node, connect, ill_treated
 
 

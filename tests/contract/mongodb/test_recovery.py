@@ -8,7 +8,7 @@ import pytest
 
 from synergy.model.schedule import RunState
 from synergy.storage.mongodb import journaled, payloads
-from tests.contract.mongodb_deaths import Died, counted, dying_after, opened
+from tests.contract.mongodb.deaths import Died, counted, dying_after, opened
 from tests.contract.scheduled import (
     a_change,
     a_run,

@@ -9,7 +9,7 @@ import pytest
 from synergy.model.operation import OperationState
 from synergy.model.schedule import RunState
 from synergy.storage.mongodb import MongoStore, payloads
-from tests.contract.mongodb_deaths import Place, counted
+from tests.contract.mongodb.deaths import Place, counted
 from tests.contract.operated import an_operation
 from tests.contract.scheduled import (
     a_change,

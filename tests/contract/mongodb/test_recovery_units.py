@@ -9,7 +9,7 @@ import pytest
 from synergy.model.job import JobChange, JobState
 from synergy.model.unit_of_work import Hint, SinkWrite, UnitChange, UnitState
 from synergy.storage.mongodb import MongoStore
-from tests.contract.mongodb_deaths import Place
+from tests.contract.mongodb.deaths import Place
 from tests.factories import HOUR, NEXT_HOUR, NOW, a_conclusion, a_move, a_sink_write, a_unit
 
 FIRST, LAST = 1024 * 488 - 1, 1024 * 488  # neighbours in different blocks

@@ -1,0 +1,160 @@
+"""Queues, exchanges and permissions, also those that were changed or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from uuid import uuid4
+
+import pytest
+
+from synergy.errors import ConfigurationError, MessagingUnavailable
+from synergy.messaging.message import encode
+from tests.contract.rabbitmq.kit import (
+    LONG,
+    ONE,
+    THREE,
+    TWO,
+    Client,
+    client,
+    publish_to,
+    undeclared,
+    until_it_fails,
+    with_user,
+)
+from tests.servers.rabbitmq import Broker
+
+# Topology
+
+
+def test_a_queue_that_was_made_otherwise_is_a_clear_error(rabbitmq_url: str, channel) -> None:
+    channel.queue_declare("synergy.q", durable=False)
+    with undeclared(rabbitmq_url) as rabbit, pytest.raises(ConfigurationError) as raised:
+        rabbit.bus.declare(["q"])
+    said = str(raised.value)
+    assert "'durable' for queue 'synergy.q'" in said
+    assert "delete it, then run launch.py store init" in said
+
+
+def test_an_exchange_that_was_made_otherwise_is_one_too(rabbitmq_url: str, channel) -> None:
+    channel.exchange_declare("synergy.work", "fanout", durable=True)
+    with undeclared(rabbitmq_url) as rabbit, pytest.raises(ConfigurationError) as raised:
+        rabbit.bus.declare(["q"])
+    assert "exchange synergy.work exists with other properties" in str(raised.value)
+
+
+def test_a_quorum_queue_is_as_good(rabbitmq_url: str, channel) -> None:
+    channel.queue_declare("synergy.q", durable=True, arguments={"x-queue-type": "quorum"})
+    with client(rabbitmq_url) as rabbit, closing(rabbit.bus.consumer("q")) as consumer:
+        rabbit.publish(ONE, TWO, THREE)
+        assert rabbit.take(consumer, 2) == [ONE, TWO]
+        assert rabbit.take(consumer, 1) == [THREE]
+
+
+def test_a_queue_that_was_deleted_is_made_again(rabbit: Client, channel) -> None:
+    rabbit.publish(ONE)
+    channel.queue_delete("synergy.q")
+    rabbit.publish(TWO)
+    assert rabbit.bus.depths() == {"q": 1}
+
+
+def test_a_queue_that_lost_its_binding_is_bound_again(rabbit: Client, channel) -> None:
+    channel.queue_unbind("synergy.q", "synergy.work", "synergy.q")
+    rabbit.publish(TWO)
+    assert rabbit.bus.depths() == {"q": 1}
+
+
+def test_a_consumer_survives_that_its_queue_is_deleted(rabbit: Client, channel) -> None:
+    with closing(rabbit.bus.consumer("q")) as consumer:
+        rabbit.publish(ONE)
+        assert rabbit.take(consumer, 1) == [ONE]
+        assert not consumer.wait(0.05)
+        channel.queue_delete("synergy.q")
+        rabbit.publish(TWO)
+        assert rabbit.take(consumer, 1) == [TWO]
+
+
+def test_messages_are_durable_and_say_whose_they_are(rabbit: Client, channel) -> None:
+    rabbit.publish(ONE)
+    _, properties, body = channel.basic_get("synergy.q", auto_ack=True)
+    assert (properties.delivery_mode, properties.app_id) == (2, "ours")
+    assert body == encode(ONE)
+
+
+def test_a_queue_that_refuses_messages_is_named(rabbitmq_url: str, channel) -> None:
+    limited = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    channel.exchange_declare("synergy.work", "direct", durable=True)
+    channel.queue_declare("synergy.full", durable=True, arguments=limited)
+    channel.queue_bind("synergy.full", "synergy.work", "synergy.full")
+    confirmed: list[str] = []
+    try:
+        with client(rabbitmq_url) as rabbit:
+            rabbit.publish(ONE, queue="full")
+            with pytest.raises(MessagingUnavailable, match=r"refuses synergy\.full"):
+                publish_to(rabbit, ["full", "q"], confirmed)
+            assert rabbit.bus.depths() == {"full": 1, "q": 1}
+    finally:
+        channel.queue_delete("synergy.full")
+    assert confirmed == ["q"], "one queue's trouble is no other's"
+
+
+# Permissions
+
+
+@pytest.fixture(scope="module")
+def least(rabbitmq: Broker) -> Iterator[str]:
+    """The URL of a user who may not make queues, but for ears of its own."""
+    if rabbitmq.node is None:
+        pytest.skip("who may do what can be said on a server of our own alone")
+    user = f"least-{uuid4().hex[:8]}"
+    rabbitmq.node.add_user(user, "secret")
+    rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
+    yield with_user(rabbitmq.url, user, "secret")
+    rabbitmq.node.delete_user(user)
+
+
+def test_the_least_privileges_do_for_all_but_making_queues(least: str, rabbit: Client) -> None:
+    rabbit.publish(ONE)
+    with (
+        client(least) as other,
+        closing(other.bus.consumer("q")) as consumer,
+        closing(other.bus.listener("topic")) as listener,
+    ):
+        assert other.take(consumer, 1) == [ONE]
+        other.publish(TWO)
+        assert other.bus.depths() == {"q": 1}
+        assert other.bus.purge("q") == 1
+        rabbit.bus.notify("topic")
+        assert listener.wait(LONG)
+
+
+def test_who_may_not_make_what_is_missing_is_told_who_may(least: str, rabbit: Client) -> None:
+    with undeclared(least) as other, pytest.raises(ConfigurationError) as raised:
+        other.bus.declare(["q", "other"])
+    assert "there is no queue synergy.other" in str(raised.value)
+    assert "run launch.py store init" in str(raised.value)
+
+
+def test_work_goes_on_once_a_permission_that_was_taken_is_given_back(
+    rabbitmq: Broker, least: str, rabbit: Client
+) -> None:
+    assert rabbitmq.node is not None
+    user = least.partition("//")[2].partition(":")[0]
+    with client(least) as other:
+        other.publish(ONE)
+        rabbitmq.node.allow(user, r"^synergy\.bells\.", "^$", r"^synergy\.")
+        rabbitmq.node.close_connections()  # it remembers what one might
+        until_it_fails(lambda: other.publish(TWO), "ACCESS_REFUSED")
+        rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
+        other.insist(THREE)
+    assert rabbit.bus.depths()["q"] >= 2
+
+
+def test_an_exchange_that_was_deleted_is_made_again(rabbit: Client, channel) -> None:
+    """The broker closes the channel of who publishes to it."""
+    rabbit.publish(ONE)
+    channel.exchange_delete("synergy.work")
+    with pytest.raises(MessagingUnavailable, match=r"no exchange 'synergy\.work'"):
+        rabbit.publish(TWO)
+    rabbit.insist(THREE)
+    assert rabbit.bus.depths() == {"q": 2}
