@@ -1,4 +1,4 @@
-// What every page does besides being read: actions with a reason, live parts, times, keys.
+// The script of every page: actions with a reason, live parts, times, keys.
 // Pages' own modules import `ask`, `Problem`, `perform`, `toast` and `listen` from here.
 
 export { ask, explain, Problem } from "./ask.js";

@@ -6,31 +6,31 @@ const csrf = () => document.querySelector("meta[name=csrf]")?.content ?? "";
 
 /** A failed request: `status`, `detail` for people, `errors` [{where, detail}].
  *
- * `isPassing`: the request may be repeated in a moment, with the same key. Otherwise it was refused.
+ * `isTransient`: the same request may succeed in a moment, under the same key; otherwise it was refused.
  */
 export class Problem extends Error {
-  constructor(status, detail, errors = [], isPassing = status === 0 || status >= 500) {
+  constructor(status, detail, errors = [], isTransient = status === 0 || status >= 500) {
     super(detail);
     this.status = status;
     this.detail = detail;
     this.errors = errors;
-    this.isPassing = isPassing;
+    this.isTransient = isTransient;
   }
 
-  get isRefusal() { return !this.isPassing; }
+  get isRefusal() { return !this.isTransient; }
 }
 
 /** An idempotency key: it names one request, however often it is sent. */
 export function newKey() {
-  if (crypto.randomUUID) return crypto.randomUUID(); // only where the page came over TLS or loopback
+  if (crypto.randomUUID) return crypto.randomUUID(); // browsers offer it only over TLS or loopback
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Sends a request and returns {status, data, location}; throws Problem. `dryRun` only asks what would
- * change. A request with the same `key` is carried out once; null is for requests that change
- * nothing, so that no response is kept. GET and DELETE take `body` as query parameters.
+ * Sends a request and returns {status, data, location}; throws Problem. `dryRun` asks only what would
+ * change. A request with the same `key` is carried out once; with null no key is sent, for requests
+ * that change nothing. GET and DELETE take `body` as query parameters.
  */
 export async function ask(method, path, body = undefined, { dryRun = false, key = "" } = {}) {
   const sent = dryRun ? { ...body, dry_run: true } : body;
@@ -47,19 +47,19 @@ export async function ask(method, path, body = undefined, { dryRun = false, key 
   }
   if (method !== "GET") headers["X-CSRF-Token"] = csrf();
   if (method === "POST" && key !== null) headers["Idempotency-Key"] = key || newKey();
-  const answer = await fetch(url, request).catch(() => null);
-  if (answer === null) throw new Problem(0, "MX does not respond: it may be restarting. Try again in a moment.");
-  const data = await answer.json().catch(() => null);
-  if (answer.ok) return { status: answer.status, data, location: answer.headers.get("Location") };
-  throw await problemOf(answer, data);
+  const response = await fetch(url, request).catch(() => null);
+  if (response === null) throw new Problem(0, "MX does not respond: it may be restarting. Try again in a moment.");
+  const data = await response.json().catch(() => null);
+  if (response.ok) return { status: response.status, data, location: response.headers.get("Location") };
+  throw await problemOf(response, data);
 }
 
 /** The problem in a response; 401 leads to the login page. */
-export async function problemOf(answer, data) {
-  if (answer.status === 401) logIn();
-  const detail = data?.detail ?? `MX answered ${answer.status}.`;
-  const isPassing = answer.status >= 500 || answer.headers.has("Retry-After");
-  return new Problem(answer.status, String(detail), Array.isArray(data?.errors) ? data.errors : [], isPassing);
+export async function problemOf(response, data) {
+  if (response.status === 401) logIn();
+  const detail = data?.detail ?? `MX responded with ${response.status}.`;
+  const isTransient = response.status >= 500 || response.headers.has("Retry-After");
+  return new Problem(response.status, String(detail), Array.isArray(data?.errors) ? data.errors : [], isTransient);
 }
 
 export function logIn() {

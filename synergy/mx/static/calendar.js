@@ -77,7 +77,7 @@ export function typed(text) {
   return Number.isNaN(instant) || Number(full.slice(4, 6)) > 12 ? null : full;
 }
 
-// A period in words, unambiguous for its qualifier.
+// A period in words, complete.
 export function words(qualifier, ordinal) {
   const date = new Date(start(qualifier, ordinal));
   const [year, month] = [date.getUTCFullYear(), MONTHS[date.getUTCMonth()]];
@@ -87,7 +87,7 @@ export function words(qualifier, ordinal) {
   return qualifier === "daily" ? day : `${day}, ${two(date.getUTCHours())}:00`;
 }
 
-// Words for a period beside those of the coarser ones that hold it.
+// The short label of a period that stands beside the coarser periods that hold it.
 export function label(qualifier, ordinal) {
   const date = new Date(start(qualifier, ordinal));
   if (qualifier === "decade") return `${ordinal * 10}s`;

@@ -2,8 +2,8 @@
 
 import { ask, explain, newKey } from "./ask.js";
 import { number } from "./dom.js";
-import { followed } from "./operation.js";
-import { preview, told } from "./touched.js";
+import { followOperation } from "./operation.js";
+import { preview, summary } from "./touched.js";
 import { toast } from "./toast.js";
 import { twinOf } from "./twin.js";
 
@@ -28,12 +28,12 @@ export function perform(request) {
     dialog.onclose = () => {
       state.closed = true;
       form.onsubmit = null;
-      giveBackFocus(opener);
+      restoreFocus(opener);
       resolve(state.result);
     };
     dialog.showModal();
     $("ask-reason").focus();
-    if (request.preview) look(state);
+    if (request.preview) showPreview(state);
   });
 }
 
@@ -57,7 +57,7 @@ function fill(dialog, { request }) {
   showProblem(null);
 }
 
-async function look(state) {
+async function showPreview(state) {
   const { method, path, body } = state.request;
   $("ask-preview").textContent = "Checking what this would change…";
   try {
@@ -76,21 +76,21 @@ async function send(dialog, state) {
   const { method, path, body, label } = state.request;
   const full = { ...body, reason: $("ask-reason").value.trim() };
   const text = JSON.stringify(full);
-  if (state.sent && state.sent !== text) state.key = newKey(); // another request needs another key
+  if (state.sent && state.sent !== text) state.key = newKey(); // a changed request needs a new key
   state.sent = text;
   showProblem(null);
   $("ask-go").disabled = true;
   try {
-    const answer = await ask(method, path, full, { key: state.key });
-    if (answer.status === 202 && answer.data?.id && answer.data?.kind) {
-      await follow(dialog, state, answer);
+    const response = await ask(method, path, full, { key: state.key });
+    if (response.status === 202 && response.data?.id && response.data?.kind) {
+      await follow(dialog, state, response);
     } else {
-      state.result = answer.data ?? {};
-      toast(`${label}: ${told(answer.data)}`, "ok");
+      state.result = response.data ?? {};
+      toast(`${label}: ${summary(response.data)}`, "ok");
       finish(dialog, state);
     }
   } catch (problem) {
-    if (problem.isRefusal) state.key = newKey(); // a refused request is not repeated
+    if (problem.isRefusal) state.key = newKey(); // the next attempt is a new request
     if (state.closed) toast(`${label}: ${problem.detail ?? problem}`, "danger");
     else showProblem(problem);
   } finally {
@@ -98,17 +98,17 @@ async function send(dialog, state) {
   }
 }
 
-async function follow(dialog, state, answer) {
+async function follow(dialog, state, response) {
   const { label } = state.request;
   if (!state.closed) showFollowing();
-  state.result = answer.data;
-  const operation = await followed(answer, (at) => state.closed || showProgress(at));
+  state.result = response.data;
+  const operation = await followOperation(response, (at) => state.closed || showProgress(at));
   state.result = operation;
   toast(`${label}: done, ${number(operation.touched)} touched.`, "ok");
   finish(dialog, state);
 }
 
-/** The dialog may have been closed meanwhile, and reopened for another request. */
+/** Closes the dialog, unless it was closed meanwhile: it may be open for another request. */
 function finish(dialog, state) {
   if (state.closed) document.dispatchEvent(new CustomEvent("synergy:behind", { detail: {} }));
   else dialog.close();
@@ -127,7 +127,7 @@ function showProgress({ done, total, detail }) {
     bar.max = total;
     bar.value = done;
   } else bar.removeAttribute("value");
-  $("ask-told").textContent = detail || (total ? `${number(done)} of ${number(total)}` : "Waiting to start…");
+  $("ask-status").textContent = detail || (total ? `${number(done)} of ${number(total)}` : "Waiting to start…");
 }
 
 function showProblem(problem) {
@@ -137,7 +137,7 @@ function showProblem(problem) {
 }
 
 /** Returns the focus to the element that opened the dialog, or to its replacement. */
-function giveBackFocus(opener) {
+function restoreFocus(opener) {
   if (opener?.isConnected) return opener.focus();
   ((opener?.dataset.api && twinOf(opener)) || $("main")).focus();
 }

@@ -1,9 +1,9 @@
-// The wiring of a page: actions, copy buttons, scrolling tables, and the start.
+// Event handlers of all pages: actions, copy buttons, scrolling tables; and the start of other parts.
 
 import { perform } from "./dialog.js";
 import { startKeys } from "./keys.js";
-import { listenIfAsked } from "./live.js";
-import { readAgain } from "./parts.js";
+import { listenIfNeeded } from "./live.js";
+import { reload } from "./parts.js";
 import { startTimes } from "./times.js";
 import { toast } from "./toast.js";
 
@@ -34,13 +34,13 @@ async function act(element, body) {
 function finish(done, result) {
   const at = done.indexOf(":");
   const [what, rest] = at < 0 ? [done, ""] : [done.slice(0, at), done.slice(at + 1)];
-  if (what === "refresh") document.querySelectorAll(rest).forEach(readAgain);
+  if (what === "refresh") document.querySelectorAll(rest).forEach(reload);
   else if (what === "goto") location.assign(rest);
   else if (what === "reload") location.reload();
   document.dispatchEvent(new CustomEvent("synergy:done", { detail: result }));
 }
 
-/** The fields of a form as a body; numbers and ticks as such, and without what is empty. */
+/** The fields of a form as a body: numbers and booleans as such, empty fields left out. */
 function bodyOf(form) {
   const body = JSON.parse(form.dataset.body || "{}");
   for (const field of form.elements) {
@@ -53,12 +53,12 @@ function bodyOf(form) {
 }
 
 document.addEventListener("click", (event) => {
-  const asker = event.target.closest("[data-api]:not(form)");
-  if (asker) act(asker, JSON.parse(asker.dataset.body || "{}"));
-  const copied = event.target.closest("[data-copy]");
-  if (copied) copy(copied);
-  const closer = event.target.closest("[data-close]");
-  if (closer) closer.closest("dialog").close();
+  const { target } = event;
+  const action = target.closest("[data-api]:not(form)");
+  if (action) act(action, JSON.parse(action.dataset.body || "{}"));
+  const copyButton = target.closest("[data-copy]");
+  if (copyButton) copy(copyButton);
+  if (target.closest("[data-close]")) target.closest("dialog").close();
 });
 
 document.addEventListener("submit", (event) => {
@@ -81,7 +81,7 @@ async function copy(button) {
 
 /* Wide tables can be scrolled with the keyboard */
 
-function letScroll() {
+function makeScrollable() {
   for (const wrap of document.querySelectorAll(".table-wrap")) {
     const isWide = wrap.scrollWidth > wrap.clientWidth + 1;
     if (!isWide) {
@@ -93,15 +93,15 @@ function letScroll() {
     if (!wrap.hasAttribute("aria-label")) {
       const name = wrap.querySelector("caption") ?? wrap.closest("section")?.querySelector("h1, h2, h3");
       const words = name?.textContent.trim();
-      wrap.setAttribute("aria-label", words ? `${words}, as a table` : "Table"); // the section has the name itself
+      wrap.setAttribute("aria-label", words ? `${words}, as a table` : "Table"); // the section itself has this name
     }
   }
 }
 
-addEventListener("resize", letScroll);
-document.addEventListener("htmx:afterSwap", letScroll);
+addEventListener("resize", makeScrollable);
+document.addEventListener("htmx:afterSwap", makeScrollable);
 startTimes();
 startKeys();
-letScroll();
-document.addEventListener("DOMContentLoaded", listenIfAsked); // all scripts of the page hear by then
+makeScrollable();
+document.addEventListener("DOMContentLoaded", listenIfNeeded); // all scripts of the page listen by then
 document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });

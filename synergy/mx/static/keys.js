@@ -1,6 +1,6 @@
 // Keys: "?" shows them all, "g" and a letter go to a page, "/" goes to the filters.
 
-const PATIENCE = 1200; // milliseconds between "g" and the letter
+const SEQUENCE_MS = 1200; // between "g" and the letter
 
 let since = -Infinity;
 
@@ -13,7 +13,7 @@ function pageFor(letter) {
 
 function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-  const follows = event.timeStamp - since < PATIENCE;
+  const follows = event.timeStamp - since < SEQUENCE_MS;
   since = -Infinity;
   if (follows) {
     const href = pageFor(event.key);

@@ -1,24 +1,21 @@
-// The event stream: one connection a page, opened when a part of the page needs it, and closed while
-// the page is hidden, because browsers allow few connections to one host.
+// The event stream: one connection for each page, opened when a part of the page needs it, and closed
+// while the page is hidden, because browsers allow few connections to one host.
 // Each message becomes a `synergy:<noun>` event of the document; `synergy:behind` means that events
 // were skipped, so that everything has to be reloaded.
 
-export const NOUNS = [
-  "job", "unit", "run", "schedule", "process", "box", "gc", "queue", "timetable", "event",
-  "delivery", "agent", "scheduler", "supervisor", "store", "clock", "operation", "user", "behind",
-];
-const LEAVE_AFTER = 5000; // milliseconds that a page may be hidden
-const LOOK = 10000; // milliseconds between two checks of the clock
-const ASLEEP = 45000; // milliseconds between them if the machine slept
+export const NOUNS = [...document.body.dataset.nouns.split(" "), "behind"];
+const LEAVE_MS = 5000; // that a page may be hidden, or waits after a refused connection
+const CHECK_MS = 10000; // between two checks of the clock
+const ASLEEP_MS = 45000; // between two checks if the machine slept
 
 let source = null;
 let wanted = false;
 let leaving = 0;
 let missed = false;
 let seen = document.body.dataset.seq ?? ""; // the last journal entry that the page shows
-let looked = Date.now();
+let checkedAt = Date.now();
 
-const say = (noun, detail) => document.dispatchEvent(new CustomEvent(`synergy:${noun}`, { detail }));
+const dispatch = (noun, detail) => document.dispatchEvent(new CustomEvent(`synergy:${noun}`, { detail }));
 
 /** Opens the stream. May be called often. */
 export function listen() {
@@ -29,9 +26,9 @@ export function listen() {
 /** Opens the stream if a part of the page needs it.
  *
  * Events before the first listener are lost. So a page whose own script is loaded later has
- * `data-listens`, and that script opens the stream.
+ * `data-listens`, and leaves it to that script to open the stream.
  */
-export function listenIfAsked() {
+export function listenIfNeeded() {
   if (document.querySelector("[data-listens]")) return;
   if (document.querySelector('[hx-trigger*="synergy:"], [data-live]')) listen();
 }
@@ -42,19 +39,19 @@ function open() {
   source = new EventSource(seen ? `/api/v1/stream?since=${seen}` : "/api/v1/stream");
   source.onopen = () => {
     show("on", "live");
-    if (missed && !seen) say("behind", {});
+    if (missed && !seen) dispatch("behind", {});
     missed = false;
   };
   source.onerror = () => {
     show("away", "reconnecting");
     if (source?.readyState !== EventSource.CLOSED) return;
-    close(); // refused, not lost: the browser does not try again by itself
-    setTimeout(() => wanted && source === null && !document.hidden && open(), LEAVE_AFTER);
+    close(); // refused, not lost: the browser does not reconnect by itself
+    setTimeout(() => wanted && source === null && !document.hidden && open(), LEAVE_MS);
   };
   for (const noun of NOUNS) {
     source.addEventListener(noun, (message) => {
       seen = message.lastEventId || seen;
-      say(noun, parsed(message.data));
+      dispatch(noun, parsed(message.data));
     });
   }
 }
@@ -88,16 +85,16 @@ document.addEventListener("visibilitychange", () => {
     if (source === null) open();
     return;
   }
-  leaving = setTimeout(close, LEAVE_AFTER);
+  leaving = setTimeout(close, LEAVE_MS);
 });
 addEventListener("pagehide", close);
 addEventListener("pageshow", () => wanted && listen());
 
 // After a sleep the connection may be dead without the browser noticing.
 setInterval(() => {
-  const slept = Date.now() - looked > ASLEEP;
-  looked = Date.now();
+  const slept = Date.now() - checkedAt > ASLEEP_MS;
+  checkedAt = Date.now();
   if (!slept || source === null) return;
   close();
   open();
-}, LOOK);
+}, CHECK_MS);

@@ -1,14 +1,14 @@
 // The lines of a log by number, loaded in pages that are cached.
 //
 // Line 1 is the oldest one. When the oldest part of a log file is deleted, all numbers decrease;
-// `shifted` reports it.
+// `shifted` is called with the difference.
 
 import { ask } from "./ask.js";
 
 const PAGE = 200; // lines
-const KEPT = 60; // pages
-const AT_ONCE = 3; // requests
-const PAUSE = 3000; // milliseconds until a failed request is repeated
+const MOST_PAGES = 60; // that are cached
+const MOST_REQUESTS = 3; // at once
+const RETRY_MS = 3000; // until a failed request is repeated
 const NUMBERS = 20000; // of matching lines in one response
 export const MOST = 200000; // matches, after which the search stops
 
@@ -23,12 +23,12 @@ export class LogSource {
     this.parts = [];
     this.filter = { q: "", level: "" };
     this.matches = null; // numbers, null without a search
-    this.lookedTo = 0;
-    this.isLooking = false;
+    this.searchedTo = 0;
+    this.isSearching = false;
     this.only = true;
     this.pages = new Map(); // by index, the last used one at the end
-    this.coming = new Set();
-    this.turn = 0; // rises when pending responses become useless
+    this.loading = new Set();
+    this.turn = 0; // increases when pending requests become obsolete
   }
 
   /** The number of lines to show. */
@@ -70,24 +70,21 @@ export class LogSource {
     const end = Math.min(last, this.count - 1);
     for (let page = Math.floor(Math.max(0, first) / PAGE); page <= Math.floor(end / PAGE); page += 1) {
       const there = this.pages.get(page);
-      if (there) {
-        this.pages.delete(page);
-        this.pages.set(page, there);
-      }
+      if (there) this.keep(page, there);
       const size = Math.min(PAGE, this.count - page * PAGE);
-      if ((there?.length ?? 0) < size && !this.coming.has(page) && this.coming.size < AT_ONCE) this.fetch(page, size);
+      if ((there?.length ?? 0) < size && !this.loading.has(page) && this.loading.size < MOST_REQUESTS) this.fetch(page, size);
     }
   }
 
   async fetch(page, size) {
     const turn = this.turn;
-    this.coming.add(page);
+    this.loading.add(page);
     let lines = this.pages.get(page) ?? [];
     const again = () => setTimeout(() => {
       if (turn !== this.turn) return;
-      this.coming.delete(page);
+      this.loading.delete(page);
       this.changed();
-    }, PAUSE);
+    }, RETRY_MS);
     try {
       while (lines.length < size) {
         const after = this.numberAt(page * PAGE + lines.length) - 1;
@@ -99,7 +96,7 @@ export class LogSource {
       }
       this.keep(page, lines);
       if (lines.length < size) return void again(); // the log has become shorter
-      this.coming.delete(page);
+      this.loading.delete(page);
       this.changed();
     } catch (problem) {
       this.failed(problem);
@@ -110,11 +107,11 @@ export class LogSource {
   keep(page, lines) {
     this.pages.delete(page);
     this.pages.set(page, lines);
-    while (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
+    while (this.pages.size > MOST_PAGES) this.pages.delete(this.pages.keys().next().value);
   }
 
   /** Updates the length of the log. */
-  async look() {
+  async refresh() {
     try {
       const data = await this.get("", { after: this.total, limit: 1 });
       if (data === null) return;
@@ -122,7 +119,7 @@ export class LogSource {
       this.total = data.total;
       if (this.total < was) this.reset();
       if (this.total !== was) {
-        if (this.matches !== null && !this.isLooking) await this.lookOn(this.turn);
+        if (this.matches !== null && !this.isSearching) await this.search(this.turn);
         this.changed();
       }
     } catch (problem) {
@@ -138,7 +135,7 @@ export class LogSource {
     const isAny = !filter.q && !filter.level;
     this.matches = isAny ? null : [];
     this.changed();
-    if (!isAny) await this.lookOn(this.turn);
+    if (!isAny) await this.search(this.turn);
   }
 
   /** Shows only matches, or all lines. */
@@ -148,14 +145,14 @@ export class LogSource {
     this.changed();
   }
 
-  async lookOn(turn) {
-    this.isLooking = true;
+  async search(turn) {
+    this.isSearching = true;
     try {
       while (this.matches.length < MOST) {
-        const data = await this.get("/matches", { after: this.lookedTo, limit: NUMBERS, ...this.filter });
+        const data = await this.get("/matches", { after: this.searchedTo, limit: NUMBERS, ...this.filter });
         if (turn !== this.turn || data === null) return;
         for (const number of data.numbers) this.matches.push(number);
-        this.lookedTo = data.next ?? data.total;
+        this.searchedTo = data.next ?? data.total;
         this.total = Math.max(this.total, data.total);
         this.changed();
         if (data.next === null) break;
@@ -164,28 +161,29 @@ export class LogSource {
       this.failed(problem);
     } finally {
       if (turn === this.turn) {
-        this.isLooking = false;
+        this.isSearching = false;
         this.changed();
       }
     }
   }
 
-  /** Asks MX; null if line numbers have changed, so that the request has to be repeated. */
+  /** The data of a response; null if line numbers have changed, so that the request is to be repeated. */
   async get(path, query) {
     const turn = this.turn;
-    const asked = new URLSearchParams({ ...query, start: this.parts[0]?.id ?? "" });
+    const parameters = new URLSearchParams({ ...query, start: this.parts[0]?.id ?? "" });
     try {
-      const { data } = await ask("GET", `${this.url}${path}?${asked}`);
+      const { data } = await ask("GET", `${this.url}${path}?${parameters}`);
       if (turn === this.turn) this.parts = data.parts;
       return data;
     } catch (problem) {
       if (problem.status !== 409) throw problem;
-      if (turn === this.turn) await this.fall();
+      if (turn === this.turn) await this.renumber();
       return null;
     }
   }
 
-  async fall() {
+  /** Adapts to line numbers that have decreased. */
+  async renumber() {
     const turn = (this.turn += 1);
     const { data } = await ask("GET", `${this.url}?limit=1`);
     if (turn !== this.turn) return;
@@ -195,27 +193,27 @@ export class LogSource {
     this.parts = data.parts;
     this.total = data.total;
     this.forget();
-    this.isLooking = false;
+    this.isSearching = false;
     if (this.matches !== null) {
       this.matches = this.matches.map((number) => number - by).filter((number) => number > 0);
-      this.lookedTo = Math.max(0, this.lookedTo - by);
+      this.searchedTo = Math.max(0, this.searchedTo - by);
     }
     this.shifted(by);
-    if (this.matches !== null) await this.lookOn(this.turn);
+    if (this.matches !== null) await this.search(this.turn);
     this.changed();
   }
 
   reset() {
     this.forget();
-    this.isLooking = false;
+    this.isSearching = false;
     if (this.matches !== null) this.matches = [];
-    this.lookedTo = 0;
+    this.searchedTo = 0;
   }
 
   forget() {
     this.turn += 1;
     this.pages.clear();
-    this.coming.clear();
+    this.loading.clear();
   }
 }
 

@@ -2,12 +2,12 @@
 //
 // `top` is the index of the first visible line, with a fraction for the part of it above the edge. The
 // scroll bar is as long as all lines together, up to what browsers can show, and then scaled. A
-// wrapped line counts as one line there.
+// wrapped line counts as one line for that.
 
 import { element } from "./dom.js";
 import { rowOf } from "./log_row.js";
 
-const TALLEST = 8e6; // pixels; browsers do not scroll more exactly
+const TALLEST = 8e6; // pixels; browsers scroll taller elements imprecisely
 const AHEAD = 100; // lines beyond the edges to load in advance
 
 export class LogView {
@@ -18,11 +18,11 @@ export class LogView {
     this.top = 0;
     this.chosen = null; // number of a line
     this.isWrapped = false;
-    this.set = -1; // where the scroll bar was set, not scrolled to
+    this.set = -1; // the position to which the script moved the scroll bar
     this.rows = new Map();
     this.build(place);
     this.rowHeight = this.measure();
-    this.ask = 0;
+    this.frame = 0; // the request of an animation frame
   }
 
   build(place) {
@@ -64,8 +64,8 @@ export class LogView {
 
   /** Draws the visible lines in the next frame. */
   draw() {
-    if (!this.ask) this.ask = requestAnimationFrame(() => {
-      this.ask = 0;
+    if (!this.frame) this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
       this.drawNow();
     });
   }
@@ -79,7 +79,7 @@ export class LogView {
     this.space.style.height = `${Math.max(this.height, Math.min(TALLEST, extent))}px`;
     this.window.style.height = `${this.height}px`;
     this.place(first, end);
-    this.putBar();
+    this.setScrollBar();
     source.want(first - AHEAD, end + AHEAD);
   }
 
@@ -93,7 +93,7 @@ export class LogView {
       const old = this.rows.get(number);
       const row = old && (old.isFull || !line) ? old.row : rowOf(line ?? { number }, this.source.filter);
       kept.set(number, { row, isFull: Boolean(line) || Boolean(old?.isFull) });
-      this.dress(row, number, index);
+      this.annotate(row, number, index);
       const next = before ? before.nextSibling : this.list.firstChild;
       if (next !== row) this.list.insertBefore(row, next);
       before = row;
@@ -107,7 +107,7 @@ export class LogView {
     this.endIsSeen = end >= this.source.count && last <= edge + 1;
   }
 
-  dress(row, number, index) {
+  annotate(row, number, index) {
     const isChosen = number === this.chosen;
     row.setAttribute("aria-posinset", String(index + 1));
     row.setAttribute("aria-setsize", String(this.source.count));
@@ -121,7 +121,7 @@ export class LogView {
     return Math.max(1, parseFloat(this.space.style.height) - this.height);
   }
 
-  putBar() {
+  setScrollBar() {
     const wanted = this.lastTop ? (this.top / this.lastTop) * this.scrollable : 0;
     if (Math.abs(this.box.scrollTop - wanted) < 1) return;
     this.box.scrollTop = wanted;
@@ -149,7 +149,7 @@ export class LogView {
     this.moved();
   }
 
-  /* Going somewhere */
+  /* Moving */
 
   toEnd() {
     this.top = this.lastTop;

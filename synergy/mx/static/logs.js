@@ -1,4 +1,4 @@
-// The log viewer: its window, and the toolbar above. Without scripts the page has lines page by page.
+// The log viewer: its window, and the toolbar above. Without scripts the lines are on several pages.
 
 import { element, number } from "./dom.js";
 import { LogSource, MOST } from "./log_source.js";
@@ -6,8 +6,8 @@ import { detailsOf } from "./log_row.js";
 import { LogView } from "./log_view.js";
 import { toast } from "./toast.js";
 
-const FOLLOW = 2000; // milliseconds between two checks for new lines
-const WATCH = 15000; // the same while not following
+const FOLLOW_MS = 2000; // between two checks for new lines while following
+const WATCH_MS = 15000; // the same while not following
 
 const $ = (id) => document.getElementById(id);
 const place = $("log");
@@ -45,8 +45,8 @@ function update() {
   const found = source.matches?.length ?? 0;
   $("log-found").hidden = source.matches === null;
   $("log-clear").hidden = source.matches === null;
-  $("log-matches").textContent = source.isLooking
-    ? `${number(found)} so far, ${Math.floor((100 * source.lookedTo) / Math.max(1, source.total))} % searched`
+  $("log-matches").textContent = source.isSearching
+    ? `${number(found)} so far, ${Math.floor((100 * source.searchedTo) / Math.max(1, source.total))} % searched`
     : `${number(found)}${found >= MOST ? "+" : ""} found`;
   $("log-next").disabled = $("log-previous").disabled = !found;
   if (isFollowing) view.toEnd();
@@ -99,24 +99,24 @@ async function watch() {
   clearTimeout(timer);
   if (!follow) return;
   timer = setTimeout(async () => {
-    if (!document.hidden) await source.look();
+    if (!document.hidden) await source.refresh();
     watch();
-  }, isFollowing ? FOLLOW : WATCH);
+  }, isFollowing ? FOLLOW_MS : WATCH_MS);
 }
 
 /* Search */
 
-/** The filter, which is put into the address as well. */
-function wanted() {
+/** Reads the filter, and puts it into the address. */
+function readFilter() {
   const filter = { q: $("log-text").value, level: $("log-level").value };
   const all = $("log-all").checked ? "true" : "";
-  const asked = new URLSearchParams(Object.entries({ ...filter, all }).filter(([, value]) => value));
-  history.replaceState(null, "", asked.size ? `${home}?${asked}` : home);
+  const parameters = new URLSearchParams(Object.entries({ ...filter, all }).filter(([, value]) => value));
+  history.replaceState(null, "", parameters.size ? `${home}?${parameters}` : home);
   return filter;
 }
 
 async function find() {
-  const filter = wanted();
+  const filter = readFilter();
   const only = !$("log-all").checked;
   const was = view.chosen;
   setFollowing(false);
@@ -141,7 +141,7 @@ tools.addEventListener("submit", (event) => {
 $("log-level").addEventListener("change", find);
 $("log-all").addEventListener("change", () => {
   const was = view.chosen;
-  wanted();
+  readFilter();
   view.forget();
   source.setOnly(!$("log-all").checked);
   if (was !== null) view.toLine(was);
@@ -192,4 +192,4 @@ else if (place.dataset.line) view.toLine(Math.min(source.total, Number(place.dat
 else if (follow) setFollowing(true);
 else view.toEnd();
 watch();
-document.addEventListener("visibilitychange", () => document.hidden || source.look());
+document.addEventListener("visibilitychange", () => document.hidden || source.refresh());

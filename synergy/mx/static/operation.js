@@ -1,30 +1,30 @@
-// Work that goes on after the answer: followed until it ends.
+// Operations: work that continues after the response.
 
 import { ask, Problem } from "./ask.js";
 
-const EVERY = 700; // milliseconds
+const POLL_MS = 700;
 
-/** Follows the operation of a 202 to its end and returns it; throws what it failed with.
+/** Waits for the end of the operation in a 202 response and returns it; throws Problem if it failed.
  *
- * It goes on whether or not anybody can look just now.
+ * Failed polls are repeated: the operation continues while MX is unreachable.
  */
-export async function followed({ data, location: place }, onProgress) {
+export async function followOperation({ data, location: place }, onProgress) {
   const path = place ?? `/api/v1/operations/${data.id}`;
   let operation = data;
   while (operation.state === "accepted" || operation.state === "running") {
     onProgress(operation);
-    await new Promise((done) => setTimeout(done, EVERY));
-    operation = await look(path) ?? operation;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+    operation = await poll(path) ?? operation;
   }
   if (operation.state === "failed") throw new Problem(409, operation.detail || "it failed.");
   return operation;
 }
 
-async function look(path) {
+async function poll(path) {
   try {
     return (await ask("GET", path)).data;
   } catch (problem) {
-    if (problem.isRefusal) throw new Error(problem.detail); // of the look, not of what was asked for
+    if (problem.isRefusal) throw new Error(problem.detail); // the poll was refused, not the operation
     return null;
   }
 }

@@ -1,17 +1,17 @@
-// Parts of pages that htmx reloads: after events that they show, after actions, and every few seconds
-// if no event covers them.
+// Parts of pages that htmx reloads: after events that concern them, after actions, and every few
+// seconds where events do not cover them.
 //
 // htmx drops events while it throttles, so the last one would not be shown. This module remembers
 // events and when each part was loaded, and reloads parts that are behind.
 
 import { logIn } from "./ask.js";
-import { listenIfAsked, NOUNS } from "./live.js";
+import { listenIfNeeded, NOUNS } from "./live.js";
 import { refreshTimes } from "./times.js";
 import { toast } from "./toast.js";
 import { twinOf } from "./twin.js";
 
-const LOOK = 500; // milliseconds between two checks of which parts are behind
-const AGAIN = 3000; // milliseconds until a failed part is reloaded
+const CHECK_MS = 500; // between two checks for parts that are behind
+const RETRY_MS = 3000; // until a failed part is reloaded
 const LIVE = '[hx-trigger*="synergy:"]';
 const POLLED = '[hx-trigger*="every "]';
 
@@ -26,7 +26,7 @@ const nounsOf = (part) => [...triggerOf(part).matchAll(/synergy:(\w+)/g)].map((f
 const pauseOf = (part) => Math.max(0, ...[...triggerOf(part).matchAll(/throttle:(\d+)s/g)].map((found) => 1000 * found[1]));
 
 /** Reloads a part: at once, or as soon as htmx allows. */
-export function readAgain(part) {
+export function reload(part) {
   asked.set(part, performance.now());
   htmx.trigger(part, "refresh");
 }
@@ -49,14 +49,14 @@ function catchUp() {
 for (const noun of NOUNS) {
   document.addEventListener(`synergy:${noun}`, () => heard.set(noun, performance.now()));
 }
-document.addEventListener("synergy:behind", () => document.querySelectorAll(LIVE).forEach(readAgain));
+document.addEventListener("synergy:behind", () => document.querySelectorAll(LIVE).forEach(reload));
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   refreshTimes();
-  document.querySelectorAll(POLLED).forEach(readAgain);
+  document.querySelectorAll(POLLED).forEach(reload);
 });
 for (const part of allParts()) read.set(part, 0);
-setInterval(catchUp, LOOK);
+setInterval(catchUp, CHECK_MS);
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   const part = event.target;
@@ -66,8 +66,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   begun.set(event.detail.xhr, performance.now());
 });
 
-/** Notes new parts of a response as loaded when it was requested; one may replace its requester. */
-function welcome({ xhr, requestConfig }) {
+/** Notes when new parts were requested. A part may replace the one that requested it. */
+function noteNewParts({ xhr, requestConfig }) {
   for (const part of allParts()) {
     if (read.has(part)) continue;
     read.set(part, begun.get(xhr));
@@ -101,7 +101,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  welcome(event.detail);
+  noteNewParts(event.detail);
   for (const [id, wasOpen] of openDetails) {
     const again = document.getElementById(id);
     if (again) again.open = wasOpen;
@@ -112,7 +112,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (focused && !focused.isConnected) twinOf(focused)?.focus({ preventScroll: true });
   focused = null;
   refreshTimes();
-  listenIfAsked();
+  listenIfNeeded();
 });
 
 /** The scrolling elements, by section and index in it. */
@@ -137,28 +137,28 @@ function scrollAgain(one, was) {
   one.scrollTo(was.left, was.top);
 }
 
-/** Whether the user selects or presses something there, or is in a field of it. */
+/** Whether the user selects text, presses a button or edits a field in the part. */
 function isInUse(part) {
   const chosen = getSelection();
   if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return true;
-  if (part.querySelector(":active")) return true; // a click is a press and a release on the same
+  if (part.querySelector(":active")) return true; // a swap between press and release would lose the click
   const at = document.activeElement;
   return part.contains(at) && at !== part && at.matches("input, textarea, select");
 }
 
-/* Errors are shown once as long as they last */
+/* An outage is reported once, by its first error */
 
 let isAway = false;
 
 document.addEventListener("htmx:responseError", (event) => {
   const { elt, xhr } = event.detail;
-  if (xhr.status >= 500) asked.set(elt, performance.now() + AGAIN);
+  if (xhr.status >= 500) asked.set(elt, performance.now() + RETRY_MS);
   if (xhr.status === 401) logIn();
   else if (!isAway) toast(detailOf(xhr), "danger");
   isAway = true;
 });
 document.addEventListener("htmx:sendError", (event) => {
-  asked.set(event.detail.elt, performance.now() + AGAIN);
+  asked.set(event.detail.elt, performance.now() + RETRY_MS);
   if (!isAway) toast("MX does not respond. This page may be out of date.", "danger");
   isAway = true;
 });
@@ -170,6 +170,6 @@ function detailOf(xhr) {
   try {
     return JSON.parse(xhr.responseText).detail;
   } catch {
-    return `MX answered ${xhr.status}.`;
+    return `MX responded with ${xhr.status}.`;
   }
 }

@@ -1,8 +1,8 @@
-// Between the fields of the form and a schedule as it is written down. What has no field is
-// carried along as it is.
+// Converts between the fields of the form and the definition of a schedule. What has no field is kept
+// unchanged.
 
 export class Unreadable extends Error {
-  /** `field` is the one whose text is no JSON. */
+  /** `field` is the one whose text cannot be parsed. */
   constructor(field, detail) {
     super(detail);
     this.field = field;
@@ -30,33 +30,33 @@ const text = (id) => $(id).value.trim();
 /** A placeholder for the target of this kind of program. */
 export const example = (program) => EXAMPLES[program] ?? "";
 
-/** The schedule in the fields, over what of `carried` has none; throws Unreadable. */
-export function compose(carried, name) {
-  const made = Object.fromEntries(Object.entries(carried).filter(([field]) => !FIELDS.includes(field)));
+/** The definition in the fields, with those parts of `base` that have no field; throws Unreadable. */
+export function readFields(base, name) {
+  const others = Object.fromEntries(Object.entries(base).filter(([field]) => !FIELDS.includes(field)));
   const called = name || text("name");
   return {
     ...(called ? { name: called } : {}),
-    ...program(carried),
+    ...program(base),
     ...trigger(),
-    ...Object.fromEntries(PLAIN.filter((field) => isMeant(field) && text(field)).map((field) => [field, text(field)])),
+    ...Object.fromEntries(PLAIN.filter((field) => applies(field) && text(field)).map((field) => [field, text(field)])),
     ...($("catchup").value === "all" ? {} : { catchup: $("catchup").value }),
     ...($("first_run").value === "on_schedule" ? {} : { first_run: $("first_run").value }),
     ...constraints(),
     ...(text("priority") ? { priority: Number(text("priority")) } : {}),
-    ...made,
+    ...others,
   };
 }
 
-const isMeant = (field) => !["content_type", "budget"].includes(field) || $("program").value !== "process";
+const applies = (field) => !["content_type", "budget"].includes(field) || $("program").value !== "process";
 
-function program(carried) {
+function program(base) {
   if ($("program").value === "process") {
     const given = json("arguments", null);
     return { process: $("process").value, ...(given === null ? {} : { arguments: given }) };
   }
   const headers = headersOf(text("headers"));
-  const isKept = $("payload").disabled; // one that is stored beside the schedule
-  const payload = isKept ? carried.payload : $("payload").value;
+  const isKept = $("payload").disabled; // it is stored separately
+  const payload = isKept ? base.payload : $("payload").value;
   return {
     target: text("target"),
     ...(payload ? { payload } : {}),
@@ -147,8 +147,8 @@ function json(id, none) {
   }
 }
 
-/** Puts a schedule that was written down into the fields. */
-export function spread(definition) {
+/** Puts a definition into the fields. */
+export function fillFields(definition) {
   const shown = (id, value) => ($(id).value = value ?? "");
   if ($("name")) shown("name", definition.name);
   const target = String(definition.target ?? "");
@@ -157,16 +157,16 @@ export function spread(definition) {
   if (definition.process) choose($("process"), definition.process);
   shown("arguments", definition.arguments && JSON.stringify(definition.arguments, null, 2));
   shown("target", definition.target);
-  spreadPayload(definition.payload);
+  fillPayload(definition.payload);
   shown("headers", Object.entries(definition.headers ?? {}).map(([name, value]) => `${name}: ${value}`).join("\n"));
   for (const field of [...PLAIN, "priority"]) shown(field, definition[field]);
   $("catchup").value = definition.catchup ?? "all";
   $("first_run").value = definition.first_run ?? "on_schedule";
-  spreadTrigger(definition);
-  spreadConstraints(definition.constraints ?? []);
+  fillTrigger(definition);
+  fillConstraints(definition.constraints ?? []);
 }
 
-function spreadPayload(payload) {
+function fillPayload(payload) {
   const field = $("payload");
   const isKept = payload !== null && typeof payload === "object" && Object.keys(payload).join() === "stored";
   field.disabled = isKept;
@@ -174,13 +174,13 @@ function spreadPayload(payload) {
   field.value = isKept ? "" : typeof payload === "string" ? payload : payload === undefined ? "" : JSON.stringify(payload);
 }
 
-/** Picks an option, which is added where it is none of those offered. */
+/** Selects an option, which is added if it is missing. */
 function choose(select, value) {
   if (![...select.options].some((option) => option.value === value)) select.add(new Option(value, value));
   select.value = value;
 }
 
-function spreadTrigger({ trigger, cron, when, dependencies }) {
+function fillTrigger({ trigger, cron, when, dependencies }) {
   const events = eventsIn(trigger, dependencies);
   const lines = cronLines(trigger, cron);
   const once = when ?? trigger?.once;
@@ -193,12 +193,12 @@ function spreadTrigger({ trigger, cron, when, dependencies }) {
   } else if (typeof trigger === "string" && /^(at|every) /.test(trigger)) {
     kind = trigger.split(" ", 1)[0];
     $(kind).value = trigger.slice(kind.length + 1);
-  } else if (spreadCalendar(trigger?.calendar_interval)) {
+  } else if (fillCalendar(trigger?.calendar_interval)) {
     kind = "calendar";
   } else if (typeof once === "string") {
     kind = "once";
     $("once").value = once;
-  } else if (typeof timetable === "string" && spreadPeriods(Object(trigger.timetable))) {
+  } else if (typeof timetable === "string" && fillPeriods(Object(trigger.timetable))) {
     kind = "timetable";
     choose($("managed"), timetable);
   } else if (events) {
@@ -209,8 +209,8 @@ function spreadTrigger({ trigger, cron, when, dependencies }) {
   $("kind").value = kind;
 }
 
-/** False if it is no calendar interval, or one that the fields cannot say. */
-function spreadCalendar(interval) {
+/** False if it is no calendar interval, or one that the fields cannot express. */
+function fillCalendar(interval) {
   const units = [...$("calendar-unit").options].map((option) => option.value);
   const [unit, ...others] = Object.keys(interval ?? {}).filter((field) => !CALENDAR.includes(field));
   if (!units.includes(unit) || others.length) return false;
@@ -220,8 +220,8 @@ function spreadCalendar(interval) {
   return true;
 }
 
-/** False if the fields cannot say it. */
-function spreadPeriods({ statuses = ["processed"], generations = "all" }) {
+/** False if the fields cannot express it. */
+function fillPeriods({ statuses = ["processed"], generations = "all" }) {
   const meant = [statuses].flat();
   const known = boxes().map((box) => box.value);
   if (!meant.every((one) => known.includes(one)) || !["all", "first"].includes(generations)) return false;
@@ -254,16 +254,16 @@ export function addLeg({ type = "FILE", resource = "", life = "" } = {}) {
   $("legs").append(leg);
 }
 
-function spreadConstraints(all) {
+function fillConstraints(all) {
   const others = [];
   for (const id of ["concurrency", "window-start", "window-end", "rate-n", "rate-per"]) $(id).value = "";
-  for (const one of all) if (!spreadConstraint(one)) others.push(one);
+  for (const one of all) if (!fillConstraint(one)) others.push(one);
   $("constraints").value = others.length ? JSON.stringify(others, null, 2) : "";
   $("more-constraints").open = others.length > 0;
 }
 
-/** False if the fields cannot say it, or say another of its kind already. */
-function spreadConstraint(constraint) {
+/** False if the fields cannot express it, or hold another one of its kind. */
+function fillConstraint(constraint) {
   const [[kind, given] = []] = Object.entries(constraint ?? {});
   if (kind === "concurrency" && !text("concurrency")) {
     const { n = given, scope = "program", when_unmet = "abort" } = Object(given);

@@ -1,25 +1,25 @@
-// The form of a schedule: fields or text, with its next due times while it is written.
+// The form of a schedule: fields or JSON, with a preview of its next due times.
 
 import { ask, explain, Problem, toast } from "./app.js";
 import { element, table } from "./dom.js";
-import { addLeg, compose, example, spread, Unreadable } from "./schedule_fields.js";
+import { addLeg, readFields, example, fillFields, Unreadable } from "./schedule_fields.js";
 
-const PAUSE = 300; // milliseconds without a key before the preview is asked for
+const PAUSE_MS = 300; // without a key, after which the preview is requested
 const API = "/api/v1/schedules";
 
 const $ = (id) => document.getElementById(id);
 const form = $("schedule-form");
 const name = form.dataset.name;
-let carried = JSON.parse(form.dataset.definition);
+let base = JSON.parse(form.dataset.definition);
 let isText = false;
-let asked = 0; // previews; an answer to any but the last comes too late
+let requested = 0; // previews; responses to all but the last are obsolete
 let timer = 0;
 const touched = new Set();
 
 /* Fields or text */
 
 function written() {
-  if (!isText) return compose(carried, name);
+  if (!isText) return readFields(base, name);
   try {
     const given = JSON.parse($("text").value);
     if (given !== null && typeof given === "object" && !Array.isArray(given)) return given;
@@ -29,14 +29,14 @@ function written() {
   throw new Unreadable("text", "expected an object with the fields of a schedule");
 }
 
-function turnTo(asText) {
+function switchTo(asText) {
   if (asText === isText) return;
   try {
     const now = written();
     if (asText) $("text").value = JSON.stringify(now, null, 2);
     else {
-      carried = now;
-      spread(now);
+      base = now;
+      fillFields(now);
     }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
@@ -49,12 +49,12 @@ function turnTo(asText) {
     tab.setAttribute("aria-selected", String(isOn));
     tab.tabIndex = isOn ? 0 : -1;
   }
-  settle();
+  showFields();
   preview();
 }
 
-/** Shows the fields that belong to what was chosen. */
-function settle() {
+/** Shows the fields that belong to the selected options. */
+function showFields() {
   for (const part of form.querySelectorAll("[data-when]")) {
     part.hidden = !part.dataset.is.split(" ").includes($(part.dataset.when).value);
   }
@@ -85,14 +85,14 @@ function show(mistakes, all) {
     else if (all || isText || touched.has(place)) {
       error.textContent += `${error.textContent ? "; " : ""}${detail}`;
       error.hidden = false;
-      blame(place);
+      markInvalid(place);
     }
   }
   return others;
 }
 
-/** Marks what was written there: of a trigger, the fields of the kind that is chosen. */
-function blame(place) {
+/** Marks the field of a mistake: for a trigger, the field of the selected kind. */
+function markInvalid(place) {
   const part = place.querySelector("[data-when]:not([hidden])") ?? place;
   if (!place.matches('[data-field~="constraints"]')) {
     part.querySelector("input, select, textarea")?.setAttribute("aria-invalid", "true");
@@ -106,7 +106,7 @@ const mistakesOf = (problem) => (problem.errors?.length ? problem.errors : [{ wh
 function previewSoon() {
   clearTimeout(timer);
   document.querySelector(".preview").classList.add("is-old");
-  timer = setTimeout(preview, PAUSE);
+  timer = setTimeout(preview, PAUSE_MS);
 }
 
 /** A schedule can be previewed before it has a name, or anything to run. */
@@ -125,39 +125,39 @@ const isTriggered = (definition) => ["trigger", "cron"].some((field) => field in
 
 async function preview() {
   clearTimeout(timer);
-  const number = ++asked;
-  let answer = null;
+  const number = ++requested;
+  let found = null;
   let mistakes = [];
   let hasNone = false;
   try {
     const sent = previewable(written());
     if (!isText && !isTriggered(sent.definition)) throw new Problem(0, "trigger is missing");
     hasNone = sent.hasNone;
-    answer = (await ask("POST", `${API}/preview?limit=10`, sent.definition, { key: null })).data;
+    found = (await ask("POST", `${API}/preview?limit=10`, sent.definition, { key: null })).data;
   } catch (problem) {
     mistakes = problem instanceof Unreadable ? [{ where: problem.field, detail: problem.message }] : mistakesOf(problem);
   }
-  if (number !== asked) return;
+  if (number !== requested) return;
   document.querySelector(".preview").classList.remove("is-old");
   show(mistakes, false);
-  $("preview").replaceChildren(...(answer === null ? unclear(mistakes) : explained(answer, hasNone)));
+  $("preview").replaceChildren(...(found === null ? mistakesShown(mistakes) : previewParts(found, hasNone)));
 }
 
 const paragraph = (words, className = "") => element("p", className, {}, words);
 
-function unclear(mistakes) {
+function mistakesShown(mistakes) {
   const isBare = mistakes.every(({ detail }) => / is missing/.test(detail));
   const words = isBare ? "They appear as soon as it has a trigger." : mistakes.map(({ detail }) => detail).join("\n");
   return [paragraph(words, isBare ? "muted" : "pre")];
 }
 
-function explained(seen, hasNone) {
+function previewParts(seen, hasNone) {
   const words = hasNone ? seen.words.slice(0, seen.words.lastIndexOf(": ")) : seen.words;
   const parts = [paragraph(words)];
   if (seen.dues.length) parts.push(tableOf(seen));
   else parts.push(paragraph(seen.why_none, "muted"));
   if (seen.words.startsWith("all of (") && seen.dues.length) {
-    parts.push(paragraph("At these times part of its trigger is met; it runs when all of it is.", "muted small"));
+    parts.push(paragraph("At these times a part of its trigger is met; it runs when all parts are.", "muted small"));
   }
   for (const dialect of seen.dialects) parts.push(paragraph(dialect, "muted small"));
   for (const warning of seen.warnings) parts.push(paragraph(warning, "note note-warn"));
@@ -195,12 +195,12 @@ async function save() {
     const reason = $("reason").value.trim();
     const body = { ...definition, ...(reason && { reason }) };
     if (!name && !isText) body.enabled = $("enabled").checked;
-    const answer = await (name ? ask("PUT", `${API}/${name}`, body) : ask("POST", API, body));
-    const called = answer.data.touched[0].name;
+    const response = await (name ? ask("PUT", `${API}/${name}`, body) : ask("POST", API, body));
+    const called = response.data.touched[0].name;
     location.assign(`/schedules/${called === "new" ? "~" : ""}${called}`);
   } catch (error) {
     const isKnown = error instanceof Unreadable || error.detail !== undefined;
-    if (!isKnown) toast("The form does not work here: use the command line.", "danger");
+    if (!isKnown) toast("The form has failed: use the command line.", "danger");
     refuse(error instanceof Unreadable ? [{ where: error.field, detail: error.message }] : mistakesOf(error));
   } finally {
     $("save").disabled = false;
@@ -211,29 +211,29 @@ function refuse(mistakes) {
   const others = show(mistakes, true);
   const problem = $("form-problem");
   problem.hidden = false;
-  const words = others.length ? others.join("\n") : "Nothing was stored: see what is marked above.";
+  const words = others.length ? others.join("\n") : "Nothing was stored: see the marked fields above.";
   problem.replaceChildren(explain({ detail: words }));
   const first = form.querySelector("[aria-invalid]");
   if (first) first.focus();
   else problem.scrollIntoView({ block: "nearest" });
 }
 
-/* Ties */
+/* Event handlers */
 
 form.addEventListener("input", (event) => {
   for (let at = event.target.closest("[data-field]"); at; at = at.parentElement.closest("[data-field]")) touched.add(at);
-  settle();
+  showFields();
   previewSoon();
 });
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   save();
 });
-$("tab-fields").addEventListener("click", () => turnTo(false));
-$("tab-text").addEventListener("click", () => turnTo(true));
+$("tab-fields").addEventListener("click", () => switchTo(false));
+$("tab-text").addEventListener("click", () => switchTo(true));
 document.querySelector("#schedule-form [role=tablist]").addEventListener("keydown", (event) => {
   if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-  turnTo(!isText);
+  switchTo(!isText);
   $(isText ? "tab-text" : "tab-fields").focus();
 });
 $("add-leg").addEventListener("click", () => {
@@ -246,6 +246,6 @@ $("legs").addEventListener("click", (event) => {
   previewSoon();
 });
 
-spread(carried);
-settle();
+fillFields(base);
+showFields();
 preview();

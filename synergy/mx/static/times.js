@@ -1,4 +1,4 @@
-// Instants: written in UTC; "3 min ago" kept true; the local time on hover.
+// Instants: in UTC; "3 min ago" is kept up to date; the local time is shown on hover.
 
 const UNITS = [
   ["d", 86400],
@@ -6,16 +6,16 @@ const UNITS = [
   ["min", 60],
   ["s", 1],
 ];
-const EVERY = 10000; // milliseconds
+const UPDATE_MS = 10000;
 
 const local = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium", timeStyle: "long",
 });
 
-// What time it is goes by the clock of MX, however this machine's is set.
+// Milliseconds by which the clock of MX is ahead of this machine's: ages are those on MX's clock.
 const ahead = Date.parse(document.body.dataset.now) - Date.now() || 0;
 
-/** "3 min ago", "in 2 h"; as `render.py` words it. */
+/** The distance of an instant from now: "3 min ago", "in 2 h"; worded as in `render.py`. */
 export function relative(seconds) {
   const size = Math.abs(seconds);
   if (size < 1) return "now";
@@ -34,14 +34,14 @@ export function refreshTimes(root = document) {
 
 function explainOnHover(event) {
   const time = event.target.closest?.("time[datetime]");
-  if (!time || time.dataset.told) return;
+  if (!time || time.dataset.explained) return;
   const at = new Date(time.dateTime);
   if (Number.isNaN(at.getTime())) return;
-  time.dataset.told = "yes";
+  time.dataset.explained = "yes";
   time.title = `${at.toISOString().replace("T", " ").replace(/\.\d+Z$/, "")} UTC\n${local.format(at)}`;
 }
 
-function tellOffset() {
+function showOffset() {
   const place = document.getElementById("local-time");
   const minutes = -new Date().getTimezoneOffset();
   if (!place || minutes === 0) return;
@@ -52,8 +52,8 @@ function tellOffset() {
 
 export function startTimes() {
   refreshTimes();
-  tellOffset();
-  setInterval(() => document.hidden || refreshTimes(), EVERY);
+  showOffset();
+  setInterval(() => document.hidden || refreshTimes(), UPDATE_MS);
   document.addEventListener("mouseover", explainOnHover);
   document.addEventListener("focusin", explainOnHover);
 }

@@ -1,5 +1,5 @@
-// The page of a tree, up to where it can be seen: the jobs came with the page, and are painted
-// before anything else is loaded. The rest is in timetable_page.js.
+// The first part of the page of a tree: paints the jobs, which are in the page, before anything else
+// is loaded. The rest is in timetable_page.js.
 
 import { Early } from "./timetable_early.js";
 import { Grid } from "./timetable_grid.js";
@@ -8,19 +8,19 @@ import { pointer } from "./timetable_pointer.js";
 import { TreeModel } from "./tree_model.js";
 
 const page = document.getElementById("timetable");
-const told = JSON.parse(document.getElementById("tree").textContent);
-const tree = new TreeModel(told);
-const ahead = Date.parse(told.now) - Date.now(); // milliseconds of MX's clock before that of this machine
+const data = JSON.parse(document.getElementById("tree").textContent);
+const tree = new TreeModel(data);
+const ahead = Date.parse(data.now) - Date.now(); // milliseconds by which MX's clock is ahead of this machine's
 page.classList.add("is-live");
 const view = document.getElementById("calendar");
-const grid = new Grid(view, tree, Date.parse(told.now));
+const grid = new Grid(view, tree, Date.parse(data.now));
 const early = new Early(page, view);
-keys(grid, early.asks);
-pointer(grid, early.asks);
+keys(grid, early.actions);
+pointer(grid, early.actions);
 if (page.dataset.at) grid.show(page.dataset.at);
 performance.mark("timetable-painted");
 
 requestAnimationFrame(() => setTimeout(async () => {
   const { TimetablePage } = await import("./timetable_page.js");
-  early.end(new TimetablePage(tree, grid, ahead).asks());
+  early.end(new TimetablePage(tree, grid, ahead).actions());
 }));

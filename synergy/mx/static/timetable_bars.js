@@ -1,5 +1,5 @@
-// The coarser processes beside the rows: a lane for each, with a bar for each job that is seen. Bars
-// are used again for other jobs.
+// The coarser processes beside the rows: a lane for each, with a bar for each visible job. Bars are
+// reused for other jobs.
 
 import * as cal from "./calendar.js";
 import { element } from "./dom.js";

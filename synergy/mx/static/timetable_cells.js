@@ -1,4 +1,4 @@
-// The cells of the calendar, and jobs in words.
+// The cells of the calendar, and the text of a job.
 
 import { element } from "./dom.js";
 
@@ -6,8 +6,8 @@ export const GAP = 2; // pixels between cells
 
 // A job in one line.
 export function describe(level, ordinal) {
-  const said = [level.word(ordinal).replace("_", " "), ...level.marks(ordinal)];
-  return `${level.name} ${level.timeperiod(ordinal)}: ${said.join(", ")}`;
+  const words = [level.word(ordinal).replace("_", " "), ...level.marks(ordinal)];
+  return `${level.name} ${level.timeperiod(ordinal)}: ${words.join(", ")}`;
 }
 
 export const newCell = () => element("div", "c none", { role: "gridcell" });
@@ -39,7 +39,7 @@ function empty(cell) {
   cell.removeAttribute("tabindex");
 }
 
-// A name that may be broken where its words meet.
+// Appends a name that may break between its words.
 export function named(head, name) {
   const text = element("span", "cal-name", { title: name });
   name.split(/(?=[A-Z][a-z])|(?<=_)/).forEach((part, n) => text.append(...(n ? [element("wbr", "")] : []), part));

@@ -1,16 +1,15 @@
-// What people ask of the page before its scripts are loaded: it is kept, and done in that order
-// when they are.
+// Actions of the user before all scripts are loaded: they are kept, and done in their order then.
 
-const ASKS = ["open", "choose", "extend", "drag", "clear", "problem", "said"];
+const ACTIONS = ["open", "choose", "extend", "drag", "clear", "problem", "announce"];
 
 export class Early {
-  // `place` is the page, `view` the calendar in it, which has its own listeners from the start.
+  // `place` is the page, `view` the calendar in it, whose listeners exist from the start.
   constructor(place, view) {
     this.place = place;
     this.view = view;
     this.kept = [];
-    this.asks = { hover() {} };
-    for (const name of ASKS) this.asks[name] = (...given) => this.kept.push(() => this.asks[name](...given));
+    this.actions = { hover() {} };
+    for (const name of ACTIONS) this.actions[name] = (...given) => this.kept.push(() => this.actions[name](...given));
     this.keep = (event) => this.keepEvent(event);
     for (const type of ["click", "submit"]) place.addEventListener(type, this.keep);
   }
@@ -23,15 +22,15 @@ export class Early {
     this.kept.push(() => event.target.dispatchEvent(event));
   }
 
-  // From now on these are asked, first for what was kept.
-  end(asks) {
-    Object.assign(this.asks, asks);
-    const stop = (event) => event.stopPropagation(); // what is around the page has heard them already
+  // Uses these actions from now on, first for what was kept.
+  end(actions) {
+    Object.assign(this.actions, actions);
+    const stop = (event) => event.stopPropagation(); // listeners outside the page have handled them already
     for (const type of ["click", "submit"]) {
       this.place.removeEventListener(type, this.keep);
       this.place.addEventListener(type, stop);
     }
-    for (const does of this.kept) does();
+    for (const repeat of this.kept) repeat();
     for (const type of ["click", "submit"]) this.place.removeEventListener(type, stop);
   }
 }

@@ -1,6 +1,6 @@
 // The calendar of one tree: time downwards, a row for each parent of the finest periods, coarser
 // processes as lanes of bars to the left. Only rows that can be seen are in the document; they
-// are used again for others as the calendar scrolls.
+// are reused as the calendar scrolls.
 
 import * as cal from "./calendar.js";
 import { Bars } from "./timetable_bars.js";
@@ -130,13 +130,13 @@ export class Grid {
 
   // Painting
 
-  // Everything that is seen is to be painted again.
+  // Paints all visible cells again.
   changed() {
     this.version += 1;
     this.paint();
   }
 
-  // Paints what is seen and has changed.
+  // Paints visible cells that have changed.
   paint() {
     const height = this.rowCount * this.rowHeight;
     if (this.height !== height) {
@@ -201,7 +201,7 @@ export class Grid {
 
   isFocus(level, ordinal) { return this.focus.level === level && this.focus.ordinal === ordinal; }
 
-  // The browser has given the focus to the cell of a job.
+  // Follows the focus, which the browser moved to the cell of a job.
   follow(period) {
     if (!period || this.isFocus(period.level, period.ordinal)) return;
     this.moveTo(period.level, period.ordinal, { reveal: false, take: false });
@@ -241,7 +241,7 @@ export class Grid {
   // Scrolls to where a timeperiod begins.
   show(timeperiod) { this.reveal(cal.up("hourly", cal.cast("hourly", timeperiod), this.rowQualifier), true); }
 
-  // The focus stays in the calendar, though its cell shows another job now.
+  // Keeps the focus in the calendar, although its cell may show another job now.
   settleFocus(hadFocus) {
     const cell = this.cell(this.focus.level, this.focus.ordinal);
     this.view.tabIndex = cell ? -1 : 0;
@@ -252,7 +252,7 @@ export class Grid {
     }
   }
 
-  // The jobs have changed. If periods were added, what is seen stays where it is.
+  // Repaints after changes; if periods were added, the visible ones keep their place.
   grown() {
     const before = this.height / this.rowHeight;
     this.changed();

@@ -2,29 +2,29 @@
 
 import * as cal from "./calendar.js";
 
-// `ask` offers open(level, ordinal), extend(from, level, ordinal), clear(), problem(step) and said().
-export function keys(grid, ask) {
+// `actions`: open(level, ordinal), extend(from, level, ordinal), clear(), problem(step), announce().
+export function keys(grid, actions) {
   let before = "";
   grid.view.addEventListener("keydown", (event) => {
     if (event.altKey || event.metaKey) return;
     const step = STEPS[event.key];
     if (step) {
       event.preventDefault();
-      go(grid, ask, step(grid, event), event.shiftKey);
+      go(grid, actions, step(grid, event), event.shiftKey);
     } else if (DOES[event.key] && !event.ctrlKey && before !== "g") { // "g p" goes to a page
       event.preventDefault();
-      DOES[event.key](ask, grid.focus);
+      DOES[event.key](actions, grid.focus);
     }
     before = event.key;
   });
 }
 
 const DOES = {
-  Enter: (ask, { level, ordinal }) => ask.open(level, ordinal),
-  " ": (ask, { level, ordinal }) => ask.open(level, ordinal),
-  Escape: (ask) => ask.clear(),
-  n: (ask) => ask.problem(1),
-  p: (ask) => ask.problem(-1),
+  Enter: (actions, { level, ordinal }) => actions.open(level, ordinal),
+  " ": (actions, { level, ordinal }) => actions.open(level, ordinal),
+  Escape: (actions) => actions.clear(),
+  n: (actions) => actions.problem(1),
+  p: (actions) => actions.problem(-1),
 };
 
 const STEPS = {
@@ -38,13 +38,13 @@ const STEPS = {
   End: (grid, event) => edge(grid, event, true),
 };
 
-function go(grid, ask, target, extends_) {
+function go(grid, actions, target, extends_) {
   if (!target) return;
   const from = grid.focus;
   const { level, ordinal, row = null } = target;
   grid.moveTo(level, ordinal, { row });
-  if (extends_ && level === from.level) ask.extend(from.ordinal, level, grid.focus.ordinal);
-  ask.said();
+  if (extends_ && level === from.level) actions.extend(from.ordinal, level, grid.focus.ordinal);
+  actions.announce();
 }
 
 // The neighbour in the same process; past the end of the row that of the next.

@@ -2,8 +2,8 @@
 
 import { ask, listen } from "./app.js";
 
-const TAIL = 60000; // milliseconds between two reloads of the newest periods
-const FLASH = 900; // milliseconds
+const TAIL_MS = 60000; // between two reloads of the newest periods
+const FLASH_MS = 900;
 const MOST_FAILING = 1000; // failed units to load, of each process
 
 export class Live {
@@ -19,9 +19,9 @@ export class Live {
 
   start() {
     for (const noun of ["job", "unit"]) document.addEventListener(`synergy:${noun}`, (event) => this.take(event.detail));
-    for (const noun of ["behind", "timetable"]) document.addEventListener(`synergy:${noun}`, () => this.readAll().catch(unheard));
-    document.addEventListener("visibilitychange", () => this.readTail().catch(unheard));
-    setInterval(() => this.readTail().catch(unheard), TAIL);
+    for (const noun of ["behind", "timetable"]) document.addEventListener(`synergy:${noun}`, () => this.readAll().catch(ignore));
+    document.addEventListener("visibilitychange", () => this.readTail().catch(ignore));
+    setInterval(() => this.readTail().catch(ignore), TAIL_MS);
     listen();
     this.findFailing().catch(() => (this.isBehind = true));
   }
@@ -39,7 +39,7 @@ export class Live {
     const [level, first, last] = changed;
     const known = this.flashes.get(level);
     this.flashes.set(level, known ? [Math.min(known[0], first), Math.max(known[1], last)] : [first, last]);
-    this.calming ??= setTimeout(() => this.calm(), FLASH);
+    this.calming ??= setTimeout(() => this.calm(), FLASH_MS);
     this.changed();
   }
 
@@ -63,7 +63,7 @@ export class Live {
     this.isBehind = false;
   }
 
-  // Reloads the newest periods, and what has become late.
+  // Reloads the newest periods, and the bound of late ones.
   async readTail() {
     if (document.hidden) return;
     if (this.isBehind) return this.readAll();
@@ -105,4 +105,4 @@ export class Live {
 }
 
 // MX does not respond: the indicator in the header shows it, and missed changes are reloaded later.
-function unheard() {}
+function ignore() {}

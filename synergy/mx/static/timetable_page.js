@@ -10,12 +10,12 @@ import { showTip } from "./timetable_tip.js";
 
 const page = document.getElementById("timetable");
 const view = document.getElementById("calendar");
-const live = document.getElementById("calendar-said");
+const live = document.getElementById("calendar-status");
 const strip = document.getElementById("strip");
 const path = `/api/v1/trees/${encodeURIComponent(page.dataset.tree)}`;
 
 export class TimetablePage {
-  // `ahead` is how many milliseconds MX's clock is before that of this machine.
+  // `ahead` is by how many milliseconds MX's clock is ahead of this machine's.
   constructor(tree, grid, ahead) {
     this.tree = tree;
     this.grid = grid;
@@ -41,7 +41,7 @@ export class TimetablePage {
   }
 
   // Actions of mouse, touch and keyboard.
-  asks() {
+  actions() {
     const { grid, selection } = this;
     return {
       open: (level, ordinal) => this.open(level, ordinal),
@@ -56,7 +56,7 @@ export class TimetablePage {
       },
       clear: () => selection.clear() || this.closePanel(),
       problem: (step) => this.toProblem(step),
-      said: () => say(this.wordsFor(grid.focus.level, grid.focus.ordinal)),
+      announce: () => say(this.wordsFor(grid.focus.level, grid.focus.ordinal)),
       hover: (cell) => showTip(cell),
     };
   }
@@ -103,7 +103,7 @@ export class TimetablePage {
     return `${cal.words(level.qualifier, ordinal)}: ${describe(level, ordinal).split(": ")[1]}`;
   }
 
-  // Going there
+  // Moving
 
   open(level, ordinal, focus = false) {
     this.grid.moveTo(level, ordinal, { take: !focus, row: this.grid.isLane(level) ? this.grid.anchorRow : null, reveal: false });
@@ -114,9 +114,9 @@ export class TimetablePage {
 
   // A click or a tap opens a job, or selects from where the focus was; `from` is that job.
   choose(level, ordinal, isExtending, from) {
-    const asks = this.asks();
-    if ((isExtending || this.selecting) && from.level === level) asks.extend(from.ordinal, level, ordinal);
-    else if (this.selecting) asks.drag(level, ordinal, ordinal);
+    const actions = this.actions();
+    if ((isExtending || this.selecting) && from.level === level) actions.extend(from.ordinal, level, ordinal);
+    else if (this.selecting) actions.drag(level, ordinal, ordinal);
     else this.open(level, ordinal);
   }
 
@@ -152,7 +152,7 @@ export class TimetablePage {
   toProblem(step) {
     const { level, ordinal } = this.grid.focus;
     const found = this.tree.nextProblem(level, ordinal, step);
-    if (!found) return toast(step > 0 ? "There are no further problems." : "There is no problem before this one.");
+    if (!found) return toast(step > 0 ? "There are no further problems." : "There are no earlier problems.");
     this.grid.reveal(this.grid.rowOf(found.level, found.ordinal), true);
     this.grid.moveTo(found.level, found.ordinal);
     say(this.wordsFor(found.level, found.ordinal));
@@ -171,7 +171,7 @@ export class TimetablePage {
     say(this.wordsFor(level, this.grid.focus.ordinal));
   }
 
-  // What is seen of all
+  // Overview and legend
 
   // Marks the months of the overview that the calendar shows.
   showPlace(older, newer) {

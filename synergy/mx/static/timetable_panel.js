@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 
 export class Panel {
-  // `closed` is called after the panel was closed by a person.
+  // `closed` is called when the user closes the panel.
   constructor(aside, closed) {
     this.aside = aside;
     this.shown = "";
@@ -25,23 +25,23 @@ export class Panel {
     if (this.aside.hidden) this.aside.replaceChildren(element("p", "muted", {}, "Loading…"));
     this.aside.hidden = false;
     this.aside.parentElement.classList.add("has-panel");
-    this.letGo();
+    this.release();
     const path = `/jobs/${encodeURIComponent(process)}/${timeperiod}`;
-    htmx.trigger(this.aside, "htmx:abort"); // else it would wait for the answer about another job
-    const asked = htmx.ajax("GET", `${path}?panel=1`, { source: this.aside, target: this.aside, swap: "innerHTML" });
-    await asked.catch(() => {}); // parts.js reports it
+    htmx.trigger(this.aside, "htmx:abort"); // otherwise it would wait for the response about another job
+    const request = htmx.ajax("GET", `${path}?panel=1`, { source: this.aside, target: this.aside, swap: "innerHTML" });
+    await request.catch(() => {}); // parts.js reports it
     if (this.shown === name && this.aside.querySelector("h2 a")?.getAttribute("href") !== path) this.showFailure(name);
     if (focus && this.shown === name) this.aside.querySelector("h2")?.focus();
   }
 
-  // A selection or focus in the previous job does not keep the next one from being shown.
-  letGo() {
+  // Drops selection and focus in the previous job: parts.js does not replace what is in use.
+  release() {
     const chosen = getSelection();
     if (this.aside.contains(chosen?.anchorNode ?? null)) chosen.removeAllRanges();
     if (this.aside.contains(document.activeElement)) document.activeElement.blur();
   }
 
-  // The previous job must not stay in place of one that could not be read.
+  // Replaces the previous job, which must not stand for one that could not be loaded.
   showFailure(name) {
     const words = `MX did not respond for ${name}: select it again in a moment.`;
     const close = element("button", "btn btn-small", { type: "button", "data-panel-close": "" }, "Close");

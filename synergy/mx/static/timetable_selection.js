@@ -1,14 +1,14 @@
-// The bar below the calendar: the selection and its actions. Before an action the calendar shows what
-// else it would touch, and the bar counts it.
+// The bar below the calendar: the selection and its actions. Before an action the calendar marks all
+// jobs that it would touch, and the bar counts them.
 
 import { ask, explain, newKey } from "./ask.js";
 import { element, number } from "./dom.js";
-import { followed } from "./operation.js";
+import { followOperation } from "./operation.js";
 import { toast } from "./toast.js";
 
 const ACTIONS = {
   retry: {
-    verb: "Try again", told: "A retry", go: (jobs) => `Try ${jobs} again`, path: "/api/v1/jobs/retry", of: "failed",
+    verb: "Try again", noun: "A retry", go: (jobs) => `Try ${jobs} again`, path: "/api/v1/jobs/retry", of: "failed",
     nothing: "Nothing to try again: none of these periods has failed.",
   },
   acknowledge: {
@@ -20,7 +20,7 @@ const ACTIONS = {
 };
 
 export class Selection {
-  // `changed` is called when the calendar has to be painted again, `say` to have something read out.
+  // `changed` is called to repaint the calendar, `say` to announce a text to screen readers.
   constructor(bar, tree, changed, say) {
     this.bar = bar;
     this.tree = tree;
@@ -58,7 +58,7 @@ export class Selection {
     this.show();
   }
 
-  // From where the selection began, or from `from` if there is none, to another job.
+  // Selects from the first selected job (without a selection from `from`) to another job.
   extend(from, level, ordinal) {
     const anchor = this.range && this.anchor.level === level ? this.anchor.ordinal : from;
     this.select(level, anchor, ordinal);
@@ -87,8 +87,8 @@ export class Selection {
     const many = to - from + 1;
     const span = many === 1 ? level.timeperiod(from) : `${level.timeperiod(from)} to ${level.timeperiod(to)}`;
     const text = `${level.name}, ${span}, ${number(many)} period${many === 1 ? "" : "s"}: ${counts.join(", ")}`;
-    const isNew = this.bar.hidden || this.part("told").textContent !== text;
-    this.part("told").textContent = text;
+    const isNew = this.bar.hidden || this.part("summary").textContent !== text;
+    this.part("summary").textContent = text;
     this.bar.hidden = false;
     const { process, from: first, to: end } = this.periods();
     for (const [name, { of, needsReason }] of Object.entries(ACTIONS)) {
@@ -100,12 +100,12 @@ export class Selection {
     this.changed();
   }
 
-  // The data has changed: what is counted is counted again.
+  // Updates the counts after a change of the data.
   refresh() {
     if (this.range && this.part("form").hidden) this.show();
   }
 
-  // Back to the selection alone.
+  // Leaves the preview of an action; the selection stays.
   forget(paint = true) {
     this.asked = null;
     this.touched = new Map();
@@ -114,7 +114,7 @@ export class Selection {
     if (paint) this.changed();
   }
 
-  // Asks what an action would touch, and shows it.
+  // Requests and shows what an action would touch.
   async look(name) {
     const asked = { name, body: this.periods(), key: newKey() };
     this.asked = asked;
@@ -128,7 +128,7 @@ export class Selection {
   }
 
   preview(data) {
-    const { verb, told = verb, go = (jobs) => `${verb} ${jobs}`, nothing, needsReason } = ACTIONS[this.asked.name];
+    const { verb, noun = verb, go = (jobs) => `${verb} ${jobs}`, nothing, needsReason } = ACTIONS[this.asked.name];
     for (const { process, timeperiod } of data.touched) {
       const level = this.tree.byName.get(process);
       if (!level) continue;
@@ -140,8 +140,8 @@ export class Selection {
     this.part("cascade").replaceChildren(...counts.map(([process, count]) => this.line(process, count)));
     this.part("partly").hidden = data.touched.length === data.count;
     this.part("partly").textContent = `The calendar marks the first ${number(data.touched.length)} of them.`;
-    const said = data.count ? `${told} touches ${jobs(data.count)}` : nothing;
-    this.part("cascade-told").textContent = data.count ? `${said}:` : said;
+    const words = data.count ? `${noun} touches ${jobs(data.count)}` : nothing;
+    this.part("cascade-summary").textContent = data.count ? `${words}:` : words;
     this.part("go").textContent = data.count ? go(jobs(data.count)) : verb;
     this.part("go").disabled = !data.count;
     this.part("go").classList.toggle("btn-danger", this.asked.name === "skip");
@@ -151,7 +151,7 @@ export class Selection {
     this.part("progress").hidden = true;
     this.part("reason").required = Boolean(needsReason);
     this.part("reason").focus();
-    this.say(`${said}. ${counts.map(([process, count]) => `${process} ${number(count)}`).join(", ")}`);
+    this.say(`${words}. ${counts.map(([process, count]) => `${process} ${number(count)}`).join(", ")}`);
     this.changed();
   }
 
@@ -165,23 +165,23 @@ export class Selection {
   async act() {
     const { asked } = this;
     const { name, body, key } = asked;
-    const isShown = () => this.asked === asked; // else the bar is about something else by now
+    const isShown = () => this.asked === asked; // false once the bar shows something else
     const { verb, path } = ACTIONS[name];
     const go = this.part("go");
     go.disabled = true;
     this.part("problem").hidden = true;
     try {
-      const answer = await ask("POST", path, { ...body, reason: this.part("reason").value.trim() }, { key });
-      const count = answer.status === 202
-        ? (await followed(answer, (operation) => isShown() && this.progress(operation))).touched
-        : answer.data.count;
+      const response = await ask("POST", path, { ...body, reason: this.part("reason").value.trim() }, { key });
+      const count = response.status === 202
+        ? (await followOperation(response, (operation) => isShown() && this.progress(operation))).touched
+        : response.data.count;
       toast(`${verb}: ${jobs(count)}.`, "ok");
       if (!isShown()) return;
       this.part("reason").value = "";
       this.forget();
       this.show();
     } catch (problem) {
-      if (problem.isRefusal) asked.key = newKey(); // what was answered is not asked again
+      if (problem.isRefusal) asked.key = newKey(); // the next attempt is a new request
       if (!isShown()) return toast(`${verb}: ${problem.detail ?? problem.message}`, "danger");
       this.fail(problem);
       go.disabled = false;

@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 
-const SHOWN = 6000; // milliseconds
+const SHOWN_MS = 6000;
 
 /** Shows a message in the corner, also for screen readers. `kind`: "ok", "danger" or "". */
 export function toast(text, kind = "") {
@@ -10,6 +10,6 @@ export function toast(text, kind = "") {
   const box = element("div", `toast toast-${kind || "plain"}`, {}, element("p", "", {}, text), close);
   close.addEventListener("click", () => box.remove());
   document.getElementById("toasts").append(box);
-  if (kind !== "danger") setTimeout(() => box.remove(), SHOWN);
+  if (kind !== "danger") setTimeout(() => box.remove(), SHOWN_MS);
   return box;
 }

@@ -1,4 +1,4 @@
-// The result or preview of an action, for people.
+// The result or the preview of an action, in words and as a table.
 
 import { element, number, table } from "./dom.js";
 
@@ -8,8 +8,8 @@ const STATES = new Set([
   "pending_trigger", "pending_constraint", "pending_launch", "launched", "failed", "aborted",
 ]);
 
-/** A summary in one line: "3 touched.", and remarks. */
-export function told(data) {
+/** The result in one line: "3 touched.", and remarks. */
+export function summary(data) {
   const items = itemsOf(data);
   if (items === null) return "done.";
   const total = totalOf(data, items);

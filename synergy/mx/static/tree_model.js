@@ -11,23 +11,23 @@ const AHEAD = 4096; // bytes kept free for periods to come
 
 // The jobs of one process.
 export class Level {
-  constructor(told) {
-    this.name = told.name;
-    this.qualifier = told.qualifier;
-    this.grouping = told.time_grouping;
+  constructor(data) {
+    this.name = data.name;
+    this.qualifier = data.qualifier;
+    this.grouping = data.time_grouping;
     this.failing = new Set();
-    this.first = cal.cast(this.qualifier, told.first);
+    this.first = cal.cast(this.qualifier, data.first);
     this.states = new Uint8Array(0);
-    this.take(told);
+    this.take(data);
   }
 
   // Applies a response; jobs outside of it keep their state.
-  take(told) {
-    this.grow(this.ordinal(told.last) + 1);
-    this.closed = this.ordinal(told.closed);
-    this.lateBefore = this.ordinal(told.late_before);
-    let at = told.from ? this.ordinal(told.from) - this.first : 0;
-    for (const [word, count, mark] of told.runs) {
+  take(data) {
+    this.grow(this.ordinal(data.last) + 1);
+    this.closed = this.ordinal(data.closed);
+    this.lateBefore = this.ordinal(data.late_before);
+    let at = data.from ? this.ordinal(data.from) - this.first : 0;
+    for (const [word, count, mark] of data.runs) {
       this.states.fill(CODE[word] | (mark === "stale" ? STALE : 0), at, at + count);
       at += count;
     }
@@ -57,7 +57,7 @@ export class Level {
   ordinal(timeperiod) { return cal.cast(this.qualifier, timeperiod); }
   timeperiod(ordinal) { return cal.timeperiod(this.qualifier, ordinal); }
 
-  // What is to be said of a job beside its state.
+  // The marks of a job beside its state.
   marks(ordinal) {
     const marks = [];
     if (this.isFailing(ordinal)) marks.push("failing");
@@ -68,7 +68,7 @@ export class Level {
     return marks;
   }
 
-  // The kind of problem that a job is, one of PROBLEMS, or ''.
+  // The problem of a job, one of PROBLEMS, or "".
   problem(ordinal) {
     const word = this.word(ordinal);
     if (word === "failed" || word === "given_up") return word;
@@ -79,7 +79,7 @@ export class Level {
     return word === "skipped" ? word : "";
   }
 
-  // Counts by state of the jobs `first` to `last`, without states that none has.
+  // The jobs `first` to `last` by state, without states of no job.
   counts(first = this.first, last = this.end - 1) {
     const found = new Array(STATES.length).fill(0);
     const end = last + 1 - this.first;
@@ -90,18 +90,18 @@ export class Level {
 
 // All processes of a tree, from coarse to fine.
 export class TreeModel {
-  constructor(told) {
-    this.name = told.name;
-    this.levels = told.processes.map((each) => new Level(each));
+  constructor(data) {
+    this.name = data.name;
+    this.levels = data.processes.map((each) => new Level(each));
     this.byName = new Map(this.levels.map((level) => [level.name, level]));
     this.finest = this.levels.at(-1);
   }
 
-  take(told) {
-    for (const each of told.processes) this.byName.get(each.name)?.take(each);
+  take(data) {
+    for (const each of data.processes) this.byName.get(each.name)?.take(each);
   }
 
-  // What an entry of the journal changes: [level, first, last], or null.
+  // Applies a journal entry; returns what changed as [level, first, last], or null.
   apply(entry) {
     const level = this.byName.get(entry.process);
     if (!level || !entry.first) return null;
@@ -120,7 +120,7 @@ export class TreeModel {
     return [level, first, last];
   }
 
-  // How many jobs there are in each state, and how many with each mark, over all processes.
+  // The number of jobs in each state, and with each mark, over all processes.
   totals() {
     const totals = Object.fromEntries([...STATES, "late", "failing", "stale", "unseen"].map((word) => [word, 0]));
     for (const level of this.levels) {
@@ -137,10 +137,10 @@ export class TreeModel {
     return totals;
   }
 
-  // The problem after (`step` 1) or before (-1) a job: { level, ordinal } or null. The most severe
-  // kind comes first; of a kind the oldest, and of periods that begin together the coarser one.
-  // Neighbours with the same problem are one. From a job without a problem the worst kind is
-  // looked for, in this direction first.
+  // The problem after (`step` 1) or before (-1) a job: { level, ordinal } or null. Problems are ordered
+  // by severity, then by time; of periods that begin together the coarser one is first. Neighbours
+  // with the same problem count as one. From a job without a problem this finds the most severe kind,
+  // in the direction of `step` first.
   nextProblem(level, ordinal, step) {
     const from = [cal.start(level.qualifier, ordinal), this.levels.indexOf(level)];
     const own = PROBLEMS.indexOf(level.problem(ordinal));
@@ -160,7 +160,7 @@ export class TreeModel {
 function isMarked({ event, generation }, before) {
   if (event === "job.stale") return true;
   if (event === "job.acknowledged") return Boolean(before & STALE);
-  return event === "job.failed" && generation > 1; // the rows of the generation before are there
+  return event === "job.failed" && generation > 1; // rows of the previous generation are still there
 }
 
 const farEnd = (step) => [step * Infinity, step * Infinity];

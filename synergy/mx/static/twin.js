@@ -1,12 +1,12 @@
-// The replacement of an element that was swapped out: it has the same action or link. A switch that
-// was turned has the opposite action by then.
+// The replacement of an element that was swapped out: the element with the same action or link. A
+// switch that was used has the opposite action by then.
 
 export function twinOf(gone) {
   const { api, method, body } = gone.dataset;
   const place = api ? `[data-api="${CSS.escape(api)}"]` : `main [href="${CSS.escape(gone.getAttribute("href") ?? "")}"]`;
   const words = gone.textContent.trim();
   const isSwitch = gone.matches("[role=switch]");
-  const asksTheSame = (one) => one.dataset.body === body && one.textContent.trim() === words;
-  const isTwin = (one) => one.dataset.method === method && (isSwitch ? one.matches("[role=switch]") : asksTheSame(one));
+  const isSame = (one) => one.dataset.body === body && one.textContent.trim() === words;
+  const isTwin = (one) => one.dataset.method === method && (isSwitch ? one.matches("[role=switch]") : isSame(one));
   return [...document.querySelectorAll(place)].find(isTwin) ?? null;
 }

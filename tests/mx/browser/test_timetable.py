@@ -167,7 +167,7 @@ def test_the_keyboard_reaches_everything(look, site):
     job(page, "Sitehourly", "2015051805").focus()
     page.keyboard.press("ArrowRight")
     expect(job(page, "Sitehourly", "2015051806")).to_be_focused()
-    expect(page.locator("#calendar-said")).to_have_text("Mon 18 May 2015, 06:00: processed")
+    expect(page.locator("#calendar-status")).to_have_text("Mon 18 May 2015, 06:00: processed")
     page.keyboard.press("ArrowUp")
     expect(job(page, "Sitehourly", "2015051906")).to_be_focused()
     page.keyboard.press("Home")
