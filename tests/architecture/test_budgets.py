@@ -15,7 +15,7 @@ CODE = ("synergy", "workers", "bench", "settings", "context.py", "launch.py")
 MODULE_LINES = 300
 FUNCTION_LINES = 40
 # Numbers of exceptions; a change that removes one lowers its number.
-LARGE_TEST_MODULES = 27
+LARGE_TEST_MODULES = 17
 NOQA = 33
 FORMATTED_BY_HAND = 395
 

@@ -59,6 +59,9 @@ class Services:
         return list(resolve(host, port))
 
 
+MakeServices = Callable[..., Services]
+
+
 def a_request(url: str, **more: Any) -> Request:
     given: dict[str, Any] = {
         "target": parse_target(url),
@@ -74,7 +77,7 @@ def a_request(url: str, **more: Any) -> Request:
 
 
 @pytest.fixture
-def desk_with() -> Iterator[Callable[..., Services]]:
+def services_with() -> Iterator[MakeServices]:
     desks: list[Services] = []
 
     def make(names: Names | None = None, **options: Any) -> Services:
@@ -87,5 +90,5 @@ def desk_with() -> Iterator[Callable[..., Services]]:
 
 
 @pytest.fixture
-def services(desk_with: Callable[..., Services]) -> Services:
-    return desk_with()
+def services(services_with: MakeServices) -> Services:
+    return services_with()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
 
 from synergy.delivery.addresses import refusal
-from tests.delivery.conftest import Services
+from tests.delivery.conftest import MakeServices, Services
 from tests.delivery.receivers import Receiver, answers, receiving, says
 from tests.servers.certificates import Authority
-
-MakeDesk = Callable[..., Services]
 
 
 @pytest.mark.parametrize(
@@ -157,9 +155,9 @@ def receiver() -> Iterator[Receiver]:
     ],
 )
 def test_no_way_of_writing_it_reaches_this_machine(
-    desk_with: MakeDesk, receiver: Receiver, host: str
+    services_with: MakeServices, receiver: Receiver, host: str
 ) -> None:
-    answer = desk_with(allowed_networks=()).send(f"http://{host}:{receiver.port}/")
+    answer = services_with(allowed_networks=()).send(f"http://{host}:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "blocked", False)
     assert "not allowed" in answer.error
     assert receiver.connections == 0
@@ -173,13 +171,13 @@ def test_odd_ways_of_writing_it_are_right_where_it_is_allowed(
     assert receiver.calls[0].headers["host"].endswith(f":{receiver.port}")
 
 
-def test_ipv6(desk_with: MakeDesk) -> None:
+def test_ipv6(services_with: MakeServices) -> None:
     with receiving(answers(), "::1") as receiver:
-        assert desk_with().send(f"http://[::1]:{receiver.port}/").ok
+        assert services_with().send(f"http://[::1]:{receiver.port}/").ok
         assert receiver.calls[0].headers["host"] == f"[::1]:{receiver.port}"
-        named = desk_with({"six.test": ["::1"]})
+        named = services_with({"six.test": ["::1"]})
         assert named.send(f"http://six.test:{receiver.port}/").ok
-        blocked = desk_with(allowed_networks=(ip_network("127.0.0.0/8"),))
+        blocked = services_with(allowed_networks=(ip_network("127.0.0.0/8"),))
         assert blocked.send(f"http://[::1]:{receiver.port}/").outcome == "blocked"
     assert receiver.connections == 2
 
@@ -188,20 +186,22 @@ def test_ipv6(desk_with: MakeDesk) -> None:
     "found", [["127.0.0.1"], ["1.1.1.1", "127.0.0.1"], ["127.0.0.1", "1.1.1.1"]]
 )
 def test_a_name_that_resolves_to_something_private(
-    desk_with: MakeDesk, receiver: Receiver, found: list[str]
+    services_with: MakeServices, receiver: Receiver, found: list[str]
 ) -> None:
-    services = desk_with({"inner.test": found}, allowed_networks=())
+    services = services_with({"inner.test": found}, allowed_networks=())
     answer = services.send(f"http://inner.test:{receiver.port}/")
     assert (answer.outcome, answer.may_retry) == ("blocked", False)
     assert "127.0.0.1 is loopback" in answer.error
     assert receiver.connections == 0
 
 
-def test_a_name_that_changes_after_it_was_judged(desk_with: MakeDesk, receiver: Receiver) -> None:
+def test_a_name_that_changes_after_it_was_judged(
+    services_with: MakeServices, receiver: Receiver
+) -> None:
     """Only 127.0.0.1 is allowed; the second look-up would give another address, where also
     somebody listens."""
     names = {"rebinding.test": ["127.0.0.1"]}
-    services = desk_with(names, allowed_networks=(ip_network("127.0.0.1/32"),))
+    services = services_with(names, allowed_networks=(ip_network("127.0.0.1/32"),))
     looked_up = services.sender._resolve
 
     def once(host: str, port: int) -> object:
@@ -219,8 +219,8 @@ def test_a_name_that_changes_after_it_was_judged(desk_with: MakeDesk, receiver: 
     assert receiver.connections == 1
 
 
-def test_a_name_that_is_not_found(desk_with: MakeDesk) -> None:
-    answer = desk_with({"nowhere.test": []}).send("https://nowhere.test/")
+def test_a_name_that_is_not_found(services_with: MakeServices) -> None:
+    answer = services_with({"nowhere.test": []}).send("https://nowhere.test/")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert answer.error.endswith(": its name is not found: Name or service not known")
 
@@ -250,11 +250,13 @@ def _tls(pair: tuple[Path, Path], names: list[str | None]) -> ssl.SSLContext:
 
 
 @pytest.mark.usefixtures("trusted")
-def test_the_certificate_is_that_of_the_name(desk_with: MakeDesk, authority: Authority) -> None:
+def test_the_certificate_is_that_of_the_name(
+    services_with: MakeServices, authority: Authority
+) -> None:
     names: list[str | None] = []
     tls = _tls(authority.sign("receiver", "subjectAltName=DNS:receiver.test"), names)
     with receiving(answers(), tls=tls) as receiver:
-        services = desk_with({"receiver.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]})
+        services = services_with({"receiver.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]})
         assert services.send(f"https://receiver.test:{receiver.port}/").ok
         assert receiver.calls[0].headers["host"] == f"receiver.test:{receiver.port}"
         other = services.send(f"https://other.test:{receiver.port}/")

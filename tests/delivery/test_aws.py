@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ import pytest
 from synergy.delivery import aws
 from synergy.delivery.aws import BOTO3, check_boto3
 from synergy.errors import ConfigurationError
-from tests.delivery.conftest import Services, a_request
+from tests.delivery.conftest import MakeServices, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving, says
 from tests.servers.ports import free_port
 
-MakeDesk = Callable[..., Services]
 PROJECT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"
 
@@ -261,10 +260,10 @@ def test_a_service_that_says_no(
 
 
 def test_a_service_that_hangs_delays_only_itself(
-    desk_with: MakeDesk, sqs: Any, monkeypatch: pytest.MonkeyPatch
+    services_with: MakeServices, sqs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqs.create_queue(QueueName="jobs")
-    services = desk_with(total=6.0, read=LIMIT, per_destination=2)
+    services = services_with(total=6.0, read=LIMIT, per_destination=2)
 
     def hang(end: object, receiver: Any) -> None:
         receiver.gate.wait(LIMIT)

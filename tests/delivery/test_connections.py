@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
 
 import pytest
 
 from synergy.delivery import connections
-from tests.delivery.conftest import Names, Services, a_request
+from tests.delivery.conftest import MakeServices, Names, Services, a_request
 from tests.delivery.receivers import LIMIT, Receiver, answers, keeps, receiving
-
-MakeDesk = Callable[..., Services]
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -49,10 +46,10 @@ def test_a_connection_carries_one_request_at_a_time(services: Services) -> None:
 
 
 def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
-    desk_with: MakeDesk,
+    services_with: MakeServices,
 ) -> None:
     names: Names = {"moving.test": ["127.0.0.1"]}
-    services = desk_with(names)
+    services = services_with(names)
     with receiving(keeps(*[WHOLE] * 9)) as old:
         url = f"http://moving.test:{old.port}/"
         assert services.send(url).ok
@@ -65,10 +62,10 @@ def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
 
 
 def test_another_name_for_the_same_address_has_a_connection_of_its_own(
-    desk_with: MakeDesk,
+    services_with: MakeServices,
 ) -> None:
     """Its certificate was not looked at."""
-    services = desk_with({"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]})
+    services = services_with({"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]})
     with receiving(keeps(*[WHOLE] * 9)) as receiver:
         for name in ("a.test", "b.test", "a.test", "127.0.0.1", "b.test"):
             assert services.send(f"http://{name}:{receiver.port}/").ok
@@ -122,9 +119,9 @@ def test_what_is_not_read_to_its_end_or_shall_end_is_not_used_again(
         assert receiver.connections == 2
 
 
-def test_what_was_given_up_is_not_used_again(desk_with: MakeDesk) -> None:
+def test_what_was_given_up_is_not_used_again(services_with: MakeServices) -> None:
     """Its answer, when it comes after all, would be taken for that of the next request."""
-    services = desk_with(total=6.0)
+    services = services_with(total=6.0)
     ended = threading.Event()
 
     def late(wire: socket.socket, receiver: Receiver) -> None:
@@ -146,11 +143,11 @@ def test_what_was_given_up_is_not_used_again(desk_with: MakeDesk) -> None:
 
 @pytest.mark.parametrize("ending", ["the time", "the sender"])
 def test_what_is_kept_ends(
-    desk_with: MakeDesk, monkeypatch: pytest.MonkeyPatch, ending: str
+    services_with: MakeServices, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     if ending == "the time":
         monkeypatch.setattr(connections, "KEPT_FOR", 0.01)
-    services = desk_with()
+    services = services_with()
     ended = threading.Event()
 
     def listens(wire: socket.socket, _: Receiver) -> None:

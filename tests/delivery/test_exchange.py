@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -13,13 +13,11 @@ from uuid import uuid4
 import pika
 import pytest
 
-from tests.delivery.conftest import NOW, Services, a_request
+from tests.delivery.conftest import NOW, MakeServices, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving
 from tests.servers.ports import free_port
 from tests.servers.rabbitmq import connect
 from tests.servers.wire import wire
-
-MakeDesk = Callable[..., Services]
 
 
 class Broker:
@@ -129,8 +127,8 @@ def test_a_connection_is_kept_and_made_again(services: Services, broker: Broker)
         assert len(line._ends) == 2
 
 
-def test_a_broker_that_goes_silent(desk_with: MakeDesk, broker: Broker) -> None:
-    services = desk_with(total=8.0)
+def test_a_broker_that_goes_silent(services_with: MakeServices, broker: Broker) -> None:
+    services = services_with(total=8.0)
     with wire(broker.url) as (line, url):
         target = broker.target(url=url)
         assert services.send(target).ok
@@ -154,15 +152,15 @@ def test_a_wrong_password_is_told_without_it(services: Services, broker: Broker)
     assert "s3cret" not in answer.error
 
 
-def test_no_broker_there(desk_with: MakeDesk) -> None:
-    answer = desk_with().send(f"amqp://u:s3cret@127.0.0.1:{free_port()}/?exchange=e")
+def test_no_broker_there(services_with: MakeServices) -> None:
+    answer = services_with().send(f"amqp://u:s3cret@127.0.0.1:{free_port()}/?exchange=e")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert "refuses connections" in answer.error
     assert "s3cret" not in answer.error
 
 
-def test_somebody_who_is_no_broker_and_says_nothing(desk_with: MakeDesk) -> None:
-    services = desk_with(total=LIMIT)
+def test_somebody_who_is_no_broker_and_says_nothing(services_with: MakeServices) -> None:
+    services = services_with(total=LIMIT)
     with (
         receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent,
         receiving(answers()) as good,
@@ -177,9 +175,9 @@ def test_somebody_who_is_no_broker_and_says_nothing(desk_with: MakeDesk) -> None
         assert {(key, answer.ok) for key, answer in told} == {("silent", False)}
 
 
-def test_a_broker_that_is_not_reached_in_time(desk_with: MakeDesk) -> None:
+def test_a_broker_that_is_not_reached_in_time(services_with: MakeServices) -> None:
     with receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent:
-        answer = desk_with(total=0.2).send(f"amqp://127.0.0.1:{silent.port}/?exchange=e")
+        answer = services_with(total=0.2).send(f"amqp://127.0.0.1:{silent.port}/?exchange=e")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
@@ -12,14 +11,12 @@ from synergy.delivery.aws import THREADS
 from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.sender import Response
 from synergy.delivery.target import parse_target
-from tests.delivery.conftest import Services, a_request
+from tests.delivery.conftest import MakeServices, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, hangs, receiving
 
-MakeDesk = Callable[..., Services]
 
-
-def test_others_are_answered_while_one_hangs(desk_with: MakeDesk) -> None:
-    services = desk_with(total=LIMIT, read=LIMIT, per_destination=4)
+def test_others_are_answered_while_one_hangs(services_with: MakeServices) -> None:
+    services = services_with(total=LIMIT, read=LIMIT, per_destination=4)
     with receiving(hangs) as hanging, receiving(answers()) as good:
         for number in range(40):
             services.post(a_request(f"http://127.0.0.1:{hanging.port}/", key=f"hanging {number}"))
@@ -37,9 +34,9 @@ def test_others_are_answered_while_one_hangs(desk_with: MakeDesk) -> None:
         assert all(answer.ok for _, answer in left)
 
 
-def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk) -> None:
+def test_names_that_are_never_answered_delay_only_themselves(services_with: MakeServices) -> None:
     """More of them than there are threads for look-ups, of few names: a name has one look-up."""
-    services = desk_with(total=6.0, per_destination=12)
+    services = services_with(total=6.0, per_destination=12)
     found = services.sender._resolve
     gate, stuck = threading.Event(), Counter[str]()
 
@@ -63,8 +60,8 @@ def test_names_that_are_never_answered_delay_only_themselves(desk_with: MakeDesk
         gate.set()
 
 
-def test_room(desk_with: MakeDesk) -> None:
-    services = desk_with(total=LIMIT, read=LIMIT, per_destination=3, most=4)
+def test_room(services_with: MakeServices) -> None:
+    services = services_with(total=LIMIT, read=LIMIT, per_destination=3, most=4)
     with receiving(hangs) as hanging, receiving(hangs) as other:
         url, elsewhere = f"http://127.0.0.1:{hanging.port}/", f"http://127.0.0.1:{other.port}/"
         at, there = parse_target(url).destination, parse_target(elsewhere).destination
@@ -162,8 +159,8 @@ def test_requests_that_wait_for_a_hanging_destination_take_no_place_of_others() 
     assert queue.room("m", 5.0) == 1
 
 
-def test_closing_waits_for_what_is_under_way(desk_with: MakeDesk) -> None:
-    services = desk_with(total=LIMIT, read=LIMIT)
+def test_closing_waits_for_what_is_under_way(services_with: MakeServices) -> None:
+    services = services_with(total=LIMIT, read=LIMIT)
     with receiving(hangs) as receiver:
         services.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
         receiver.wait_for(1)
@@ -178,8 +175,8 @@ def test_closing_waits_for_what_is_under_way(desk_with: MakeDesk) -> None:
         assert services.next()[1].ok
 
 
-def test_closing_stops_what_does_not_end(desk_with: MakeDesk) -> None:
-    services = desk_with(total=LIMIT, read=LIMIT, per_destination=1)
+def test_closing_stops_what_does_not_end(services_with: MakeServices) -> None:
+    services = services_with(total=LIMIT, read=LIMIT, per_destination=1)
     with receiving(hangs) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
         services.post(a_request(url, key="under way"))

@@ -1,14 +1,11 @@
-"""The state machines as tables: situation in, decision out."""
+"""The decision of each state machine in each situation."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from synergy.errors import IllegalMove
 from synergy.lifecycle.decision import (
     Extend,
     Fail,
@@ -17,74 +14,51 @@ from synergy.lifecycle.decision import (
     Gate,
     Reason,
     Request,
-    Situation,
-    SourceBounds,
-    UnitView,
     Wait,
 )
 from synergy.lifecycle.machines import decide, waits_for
-from synergy.lifecycle.transitions import (
-    JOB_MOVES,
-    UNIT_MOVES,
-    JobMove,
-    UnitMove,
-    after,
-    unit_after,
-)
 from synergy.model.job import JobState
-from synergy.model.process import OnFailure, StateMachine
-from synergy.model.unit_of_work import UnitState
+from synergy.model.process import OnFailure
 from synergy.timetable.readiness import Blocker, Readiness, Relation
-
-DISCRETE, CONTINUOUS = StateMachine.DISCRETE, StateMachine.CONTINUOUS
-READY = Readiness(True, True, False, None)
-RUN_ONLY = Readiness(True, False, False, None)
-BLOCKED_ALL = Readiness(False, False, False, None)
-CHILDREN_SKIPPED = Readiness(True, True, True, None)
-BY_SKIP = Readiness(
-    False, True, False, Blocker(Relation.COUNTERPART, "A", 1, "2015052000", JobState.SKIPPED)
+from tests.unit.machine_situations import (
+    BLOCKED_ALL,
+    BY_SKIP,
+    CANCELED,
+    CHILDREN_SKIPPED,
+    CONTINUOUS,
+    DISCRETE,
+    DONE,
+    NOOP,
+    RUN,
+    RUN_ONLY,
+    F,
+    P,
+    R,
+    V,
+    X,
+    job,
+    unit,
 )
+
 UNDER_SKIP = Readiness(
     True, True, False, Blocker(Relation.PARENT, "D", 1, "2015052000", JobState.SKIPPED)
 )
-E, P, F, X = JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN, JobState.FAILED
-R, RUN, V = UnitState.REQUESTED, UnitState.IN_PROGRESS, UnitState.INVALID
-DONE, NOOP, CANCELED = UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED
-
 
 OPEN, BLOCKED, UNIT_ACTIVE = map(Wait, (Reason.OPEN, Reason.BLOCKED, Reason.UNIT_ACTIVE))
 NOTHING_NEW, FAILED = Wait(Reason.NOTHING_NEW), Wait(Reason.FAILED)
 OFF, NOT_LED = Gate(is_on=False), Gate(is_led=False)
 LATER, FULL = Gate(is_its_turn=False), Gate(has_slot=False)
 SHUT = Gate(is_on=False, is_led=False, is_its_turn=False, has_slot=False)
-
-
-def unit(state, end_id=10, start_id=1, reason=""):
-    return UnitView("u", state, 1, start_id, end_id, reason)
-
-
-def job(state=E, *, closed=True, ready=READY, bounds=(1, 10), units=(), **more):
-    fields = {"is_checkpoint": True, "is_measured": True, "may_refresh": True, **more}
-    return Situation(
-        state=state,
-        is_closed=closed,
-        readiness=ready,
-        bounds=SourceBounds(*bounds) if bounds else None,
-        units=tuple(units),
-        **fields,
-    )
-
-
 EXTERNAL = {"bounds": None, "is_measured": False}
 SKIPS = {"on_failure": OnFailure.SKIP}
 WITH_IT = Finish(
     JobState.SKIPPED, "A 2015052000 is skipped", with_=BY_SKIP.skipped_by, is_derived=True
 )
+
 UNDER_IT = Finish(JobState.SKIPPED, "D 2015052000 is skipped", with_=UNDER_SKIP.skipped_by)
 WITH_CHILDREN = Finish(JobState.SKIPPED, "all its children are skipped", is_derived=True)
 GIVES_UP = Finish(JobState.GIVEN_UP, "x", "u")
 LAST_RUN = Request(1, 10, is_final=True)
-
 TABLE = [
     # discrete: one unit, strictly after the period has ended and settled
     (DISCRETE, job(closed=False), OPEN),
@@ -196,7 +170,6 @@ TABLE = [
     ),
 ]  # fmt: skip
 
-
 # what the process allows: a closed gate holds back new units, and without a leader everything
 GATED = [
     (DISCRETE, job(gate=OFF), Wait(Reason.SWITCHED_OFF)),
@@ -271,112 +244,3 @@ UNFINISHED = [
 @pytest.mark.parametrize(("machine", "situation", "expected"), UNFINISHED)
 def test_why_a_job_is_not_finished(machine, situation, expected):
     assert waits_for(situation, decide(machine, situation)) is expected
-
-
-UNITS = st.builds(unit, st.sampled_from(UnitState), st.integers(0, 12))
-SITUATIONS = st.builds(
-    job,
-    st.sampled_from([E, P, F]),
-    closed=st.booleans(),
-    ready=st.sampled_from([READY, RUN_ONLY, BLOCKED_ALL, CHILDREN_SKIPPED, BY_SKIP]),
-    bounds=st.sampled_from([None, (1, 5), (1, 10), (3, 12)]),
-    units=st.one_of(
-        st.just(()),
-        st.tuples(UNITS),
-        st.tuples(
-            st.builds(unit, st.just(RUN), st.integers(0, 5)),
-            st.builds(unit, st.sampled_from([R, V]), st.integers(6, 12)),
-        ),
-    ),
-    is_checkpoint=st.booleans(),
-    is_measured=st.booleans(),
-    may_refresh=st.booleans(),
-    gate=st.builds(
-        Gate,
-        is_on=st.booleans(),
-        is_led=st.booleans(),
-        is_its_turn=st.booleans(),
-        has_slot=st.booleans(),
-    ),
-)
-
-
-@given(st.sampled_from(StateMachine), SITUATIONS)
-def test_no_decision_is_illegal(machine, situation):
-    decision = decide(machine, situation)
-    last = situation.last
-    match decision:
-        case Finish(JobState.PROCESSED):
-            assert last is not None
-            assert last.state is DONE
-            assert situation.readiness.may_finish
-            assert situation.is_closed
-            if situation.is_measured and situation.bounds is not None:
-                assert last.end_id >= situation.bounds.high
-        case Finish(JobState.NOOP):
-            assert situation.is_closed
-        case Request(_, _, _, behind):
-            assert last is None or last.state.is_finished or behind
-            if behind:
-                assert last is not None
-                assert last.state is RUN
-            assert machine is CONTINUOUS or situation.is_closed
-        case Extend(waiting, end_id):
-            assert waiting.state in (R, V)
-            assert end_id > waiting.end_id
-        case Finalise():
-            assert machine is CONTINUOUS
-            assert situation.state is not F
-        case Wait() | Finish():
-            pass
-
-
-@given(st.sampled_from(StateMachine), SITUATIONS)
-def test_a_gate_holds_back_and_changes_nothing_else(machine, situation):
-    decision, free = decide(machine, situation), decide(machine, replace(situation, gate=Gate()))
-    if decision != free:
-        assert not isinstance(free, Wait)
-        assert isinstance(decision, Wait)
-        assert isinstance(free, Request) or decision.reason is Reason.NOT_LED
-    if isinstance(decision, Request):
-        assert situation.gate.closed_by is None
-
-
-@given(st.sampled_from(StateMachine), SITUATIONS)
-def test_nothing_final_happens_before_the_period_is_closed(machine, situation):
-    if not situation.is_closed and (situation.last is None or situation.last.state is not CANCELED):
-        decision = decide(machine, situation)
-        skipped = situation.readiness.skipped_by is not None
-        assert not isinstance(decision, Finalise)
-        if isinstance(decision, Finish):
-            assert skipped
-            assert decision.state is JobState.SKIPPED
-
-
-@pytest.mark.parametrize("state", JobState)
-@pytest.mark.parametrize("move", JobMove)
-def test_every_pair_of_job_state_and_move(state, move):
-    allowed, result = JOB_MOVES[move]
-    if state in allowed:
-        assert after(state, move) is (state if result is None else result)
-    else:
-        with pytest.raises(IllegalMove):
-            after(state, move)
-
-
-@pytest.mark.parametrize("state", UnitState)
-@pytest.mark.parametrize("move", UnitMove)
-def test_every_pair_of_unit_state_and_move(state, move):
-    allowed, result = UNIT_MOVES[move]
-    if state in allowed:
-        assert unit_after(state, move) is result
-    else:
-        with pytest.raises(IllegalMove):
-            unit_after(state, move)
-
-
-def test_finished_is_final_for_units():
-    for move in UnitMove:
-        for state in (DONE, NOOP, CANCELED):
-            with pytest.raises(IllegalMove):
-                unit_after(state, move)

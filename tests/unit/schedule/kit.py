@@ -26,6 +26,9 @@ def times(text: str) -> Times:
     return Times(parse(text))
 
 
+HOURLY = times("cron 0 * * * *")
+
+
 def trees(leaves: st.SearchStrategy[Trigger], max_leaves: int) -> st.SearchStrategy[Trigger]:
     """These triggers, and combinations of them with `all of` and `any of`."""
     return st.recursive(

@@ -1,53 +1,26 @@
-"""Run constraints at their boundaries."""
+"""Constraints: each, several together, and their reasons."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import time, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from synergy.model.run_detail import RunDetail
-from synergy.model.schedule import Run, RunState
-from synergy.schedule.constraint import UNDER_WAY, Facts, Verdict, judge
+from synergy.schedule.constraint import judge
 from synergy.schedule.definition import (
     AtMost,
     Concurrency,
     Delay,
-    DeliveryProgram,
     Load,
     LoadOf,
     Scope,
     SinceLastRun,
-    TimeoutPolicy,
     TimeWindow,
     WhenUnmet,
 )
-from tests.unit.schedule.kit import HOUR, MINUTE, a_schedule, at, times
-
-MET, WAIT, ABORT = Verdict.MET, Verdict.WAIT, Verdict.ABORT
-HOURLY = times("cron 0 * * * *")
-WEB = DeliveryProgram("https://example.com/hook")
-TICK = timedelta(microseconds=1)
-NOON = at("12:00")
-TOMORROW = NOON + timedelta(days=1)  # when a job from noon times out
-
-
-def a_run(key="due:2026-03-10T12:00:00Z", created_at=NOON, **fields) -> Run:
-    return Run(
-        id="r", schedule="s", key=key, due_at=created_at, version=1,
-        state=RunState.PENDING_CONSTRAINT, program="W", group="g", created_at=created_at, **fields,
-    )  # fmt: skip
-
-
-def of(*constraints, program=WEB, **fields):
-    return a_schedule(HOURLY, program=program, constraints=constraints, **fields)
-
-
-def facts(**some) -> Facts:
-    return replace(Facts(), **some)
+from tests.factories import TICK
+from tests.unit.schedule.constraint_kit import ABORT, MET, NOON, TOMORROW, WAIT, a_run, facts, of
+from tests.unit.schedule.kit import HOUR, MINUTE, at
 
 
 def test_without_constraints_a_job_is_launched():
@@ -58,6 +31,7 @@ def test_without_constraints_a_job_is_launched():
 
 
 # One by one: (constraint, facts, now, verdict, again_at unless it is the timeout, awaits)
+
 
 AGO = {"last_success_at": at("11:00")}
 LAUNCHES = {"launches": (at("11:50"), at("11:40"), at("11:00"))}
@@ -188,135 +162,3 @@ def test_a_window_that_will_close_is_a_reason_to_look_again():
     found = judge(definition, a_run(), facts(), NOON)
     assert (found.verdict, found.again_at) == (WAIT, at("14:00"))
     assert judge(definition, a_run(), facts(), at("14:00")).verdict is ABORT
-
-
-# The timeout
-
-
-@pytest.mark.parametrize(
-    ("policy", "now", "verdict"),
-    [
-        (TimeoutPolicy.DISCARD, TOMORROW - TICK, WAIT),
-        (TimeoutPolicy.DISCARD, TOMORROW, ABORT),
-        (TimeoutPolicy.FORCE, TOMORROW - TICK, WAIT),
-        (TimeoutPolicy.FORCE, TOMORROW, MET),
-    ],
-)
-def test_the_timeout_comes_before_the_constraints(policy, now, verdict):
-    definition = of(Load(1.0), timeout_policy=policy)
-    found = judge(definition, a_run(), facts(load=2.0), now)
-    assert found.verdict is verdict
-    if verdict is ABORT:
-        assert found.reasons == ("timed out: not launched within 1d",)
-
-
-def test_a_job_that_could_be_launched_times_out_all_the_same():
-    assert judge(of(), a_run(), facts(), TOMORROW).verdict is ABORT
-
-
-def test_force_launches_what_would_be_aborted():
-    definition = of(Concurrency(1), timeout=HOUR, timeout_policy=TimeoutPolicy.FORCE)
-    assert judge(definition, a_run(), facts(active_of_program=1), at("13:00")).verdict is MET
-
-
-# One run at a time
-
-
-@pytest.mark.parametrize(
-    ("key", "verdict", "awaits"),
-    [
-        ("due:2026-03-10T12:00:00Z", ABORT, ()),
-        ("first", ABORT, ()),
-        ("events:e5", WAIT, ("schedule:s",)),
-        ("events:2026-03-10T12:00:00Z", WAIT, ("schedule:s",)),
-        ("trigger:abc", MET, ()),
-    ],
-)
-def test_a_worker_program_runs_once_at_a_time(key, verdict, awaits):
-    definition = a_schedule(HOURLY)
-    found = judge(definition, a_run(key), facts(active_of_schedule=1), NOON)
-    assert (found.verdict, found.awaits) == (verdict, frozenset(awaits))
-    assert (UNDER_WAY in found.reasons) is (verdict is not MET)
-    assert judge(definition, a_run(key), facts(active_of_program=1), NOON).verdict is MET
-
-
-def test_concurrency_says_otherwise():
-    known = facts(active_of_schedule=1, active_of_program=1)
-    assert judge(of(Concurrency(2)), a_run(), known, NOON).verdict is MET
-    worker = a_schedule(HOURLY, constraints=(Concurrency(2),))
-    assert judge(worker, a_run(), known, NOON).verdict is MET
-    other = a_schedule(HOURLY, constraints=(Concurrency(2, Scope.GROUP),))
-    assert judge(other, a_run(), known, NOON).verdict is MET
-
-
-def test_deliveries_are_not_held_to_one_at_a_time():
-    assert judge(of(), a_run(), facts(active_of_schedule=3), NOON).verdict is MET
-
-
-@pytest.mark.parametrize("program", [WEB, a_schedule(HOURLY).program])
-def test_in_turn_waits_for_the_one_before_and_is_asked_nothing_else(program):
-    definition = of(Concurrency(1), SinceLastRun(MINUTE), program=program)
-    run = a_run(detail=RunDetail(in_turn=True))
-    known = facts(active_of_schedule=1, active_of_program=1)
-    found = judge(definition, run, known, NOON)
-    assert (found.verdict, found.awaits, found.again_at) == (WAIT, {"schedule:s"}, TOMORROW)
-    assert judge(definition, run, facts(), at("12:01")).verdict is MET
-
-
-def test_by_hand_runs_now_whatever_holds_others_back():
-    definition = of(Load(1.0), Delay(HOUR), TimeWindow(time(1), time(2)))
-    assert judge(definition, a_run("trigger:x"), facts(load=9.0), NOON).verdict is MET
-
-
-# Any combination
-
-WHEN = st.sampled_from(WhenUnmet)
-CLOCK = st.builds(time, st.integers(0, 23), st.sampled_from([0, 30]))
-WINDOWS = st.builds(
-    TimeWindow, CLOCK, CLOCK, st.sampled_from(["UTC", "Europe/Berlin"]), WHEN
-).filter(lambda window: window.start != window.end)
-MINUTES = st.integers(1, 600).map(lambda n: n * MINUTE)
-CONSTRAINTS = st.lists(
-    st.one_of(
-        WINDOWS,
-        st.builds(Delay, MINUTES),
-        st.builds(SinceLastRun, MINUTES, WHEN),
-        st.builds(AtMost, st.integers(1, 3), MINUTES, WHEN),
-        st.builds(Concurrency, st.integers(1, 2), st.sampled_from(Scope), WHEN),
-        st.builds(Load, st.just(1.0), st.sampled_from(LoadOf), WHEN),
-    ),
-    max_size=4,
-)
-INSTANTS = st.integers(-600, 1800).map(lambda n: NOON + n * MINUTE)
-FACTS = st.builds(
-    Facts,
-    active_of_program=st.integers(0, 2), active_of_group=st.integers(0, 2),
-    active_of_schedule=st.integers(0, 1), last_success_at=st.none() | INSTANTS,
-    launches=st.lists(INSTANTS, max_size=4).map(lambda some: sorted(some, reverse=True)),
-    load=st.sampled_from([0.5, 1.5]), depth=st.integers(0, 2),
-)  # fmt: skip
-
-
-@given(
-    constraints=CONSTRAINTS, known=FACTS, minutes=st.integers(0, 1500),
-    key=st.sampled_from(["due:x", "events:e1"]), is_worker=st.booleans(),
-    in_turn=st.booleans(), policy=st.sampled_from(TimeoutPolicy),
-)  # fmt: skip
-def test_who_waits_is_looked_at_again_when_time_changes_the_answer_and_not_before(
-    constraints, known, minutes, key, is_worker, in_turn, policy
-):
-    fields = {} if is_worker else {"program": WEB}
-    definition = a_schedule(HOURLY, constraints=tuple(constraints), timeout_policy=policy, **fields)
-    run = a_run(key, detail=RunDetail(in_turn=in_turn))
-    now = NOON + minutes * MINUTE
-    found = judge(definition, run, known, now)
-    if found.verdict is not WAIT:
-        assert (found.again_at, found.awaits) == (None, frozenset())
-        assert bool(found.reasons) is (found.verdict is ABORT)
-        return
-    assert found.reasons
-    assert now < found.again_at <= TOMORROW
-    later = now
-    while (later := later + MINUTE) < found.again_at:
-        assert judge(definition, run, known, later) == found
-    assert judge(definition, run, known, found.again_at) != found

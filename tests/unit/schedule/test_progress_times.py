@@ -1,4 +1,4 @@
-"""Due times: each is run or recorded, once."""
+"""Due times: caught up with, skipped, recorded."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from synergy.lifecycle.transitions import RunMove
-from synergy.schedule.definition import AllOf, AnyOf, CatchUp, Elapsed, FirstRun, Once, ProgramEnded
+from synergy.schedule.definition import AnyOf, CatchUp
+from tests.factories import TICK
 from tests.unit.schedule.kit import (
-    DAY,
-    HOUR,
-    MINUTE,
-    SECOND,
+    HOURLY,
     Life,
     a_schedule,
     at,
-    ended,
     runs,
     times,
     told,
 )
 
-HOURLY = times("cron 0 * * * *")
-TICK = timedelta(microseconds=1)
 MISSED_LATEST = "missed: only the latest is run"
 
 
@@ -171,137 +166,3 @@ def test_a_trigger_that_is_over_is_never_due_again():
     life = Life(a_schedule(times("cron 0 0 12 1 1 ? 2026")), at("09:30"))
     assert life.wake_at() is None
     assert life.pass_time(at("12:00")) == []
-
-
-# The first run
-
-
-def test_a_first_run_is_made_at_once_and_the_others_as_computed():
-    life = Life(a_schedule(HOURLY, first_run=FirstRun.IMMEDIATELY), at("09:30"))
-    assert [(one.key, one.due_at) for one in life.made] == [("first", at("09:30"))]
-    assert life.wake_at() == at("10:00")
-    assert told(life.pass_time(at("10:00"))) == [("10:00", "run")]
-
-
-def test_a_first_run_waits_for_the_start():
-    fields = {"first_run": FirstRun.IMMEDIATELY, "start": at("10:15")}
-    life = Life(a_schedule(HOURLY, **fields), at("09:30"))
-    assert life.made == []
-    assert life.wake_at() == at("10:15")
-    assert told(life.pass_time(at("11:00"))) == [("10:15", "run"), ("11:00", "run")]
-    assert [one.key for one in life.made] == ["first", "due:2026-03-10T11:00:00Z"]
-
-
-def test_editing_and_enabling_ask_for_the_same_first_run():
-    definition = a_schedule(HOURLY, first_run=FirstRun.IMMEDIATELY)
-    assert [Life(definition, now).made[0].key for now in (DAY, at("10:00"))] == ["first", "first"]
-
-
-# Once
-
-
-def test_once_runs_at_its_instant_and_not_again():
-    life = Life(a_schedule(Once(at("12:00"))), at("09:30"))
-    assert life.made == []
-    assert life.wake_at() == at("12:00")
-    assert life.pass_time(at("12:00") - TICK) == []
-    assert [one.key for one in life.pass_time(at("12:00"))] == ["due:2026-03-10T12:00:00Z"]
-    assert life.wake_at() is None
-    assert life.pass_time(at("13:00")) == []
-    assert life.pass_time(at("11:00")) == []
-
-
-@pytest.mark.parametrize("catchup", CatchUp)
-def test_a_past_once_runs_at_once_whatever_the_policy(catchup):
-    life = Life(a_schedule(Once(at("08:00")), catchup=catchup), at("09:30"))
-    assert [(one.due_at, one.created_at) for one in runs(life.made)] == [(at("08:00"), at("09:30"))]
-
-
-def test_once_is_not_before_the_start():
-    life = Life(a_schedule(Once(at("08:00")), start=at("10:00")), at("09:30"))
-    assert life.wake_at() == at("10:00")
-    assert told(life.pass_time(at("10:00"))) == [("10:00", "run")]
-
-
-def test_once_runs_once_a_version():
-    definition = a_schedule(Once(at("08:00")))
-    keys = {
-        (version, Life(definition, now, version=version).made[0].key)
-        for version in (1, 2)
-        for now in (at("09:00"), at("10:00"))
-    }
-    assert keys == {(1, "due:2026-03-10T08:00:00Z"), (2, "due:2026-03-10T08:00:00Z/2")}
-
-
-def test_once_and_a_line_at_the_same_instant_are_one_run():
-    life = Life(a_schedule(AnyOf((Once(at("10:00")), HOURLY))), at("09:30"))
-    assert told(life.pass_time(at("10:30"))) == [("10:00", "run")]
-    assert life.wake_at() == at("11:00")
-    assert told(life.pass_time(at("11:00"))) == [("11:00", "run")]
-
-
-def test_two_once_legs_of_one_instant_are_one_run():
-    life = Life(a_schedule(AnyOf((Once(at("10:00")), Once(at("10:00")), Once(at("11:00"))))), DAY)
-    assert told(life.pass_time(at("12:00"))) == [("10:00", "run"), ("11:00", "run")]
-    assert life.wake_at() is None
-
-
-# Elapsed
-
-
-def test_elapsed_counts_from_the_beginning_and_then_from_the_last_run():
-    life = Life(a_schedule(Elapsed(HOUR)), at("09:30"))
-    assert life.wake_at() == at("10:30")
-    assert life.pass_time(at("10:29:59")) == []
-    assert told(life.pass_time(at("10:40"))) == [("10:30", "run")]
-    assert life.wake_at() == at("11:40")
-    assert told(life.pass_time(at("15:00"))) == [("11:40", "run")]  # one, however long it was
-    assert life.wake_at() == at("16:00")
-
-
-def test_any_run_puts_elapsed_off():
-    life = Life(a_schedule(AnyOf((HOURLY, Elapsed(90 * MINUTE)))), at("09:45"))
-    for clock in ("10:00", "11:00", "12:00"):
-        assert told(life.pass_time(at(clock))) == [(clock, "run")]
-    assert life.wake_at() == at("13:00")
-
-
-def test_the_clock_going_back_does_not_bring_elapsed_forward():
-    life = Life(a_schedule(Elapsed(HOUR)), at("09:30"))
-    life.pass_time(at("10:30"))
-    assert life.pass_time(at("08:00")) == []
-    assert life.wake_at() == at("11:30")
-
-
-def test_a_run_that_is_only_recorded_as_skipped_is_no_last_run():
-    trigger = AnyOf((HOURLY, Elapsed(3 * HOUR)))
-    life = Life(a_schedule(trigger, catchup=CatchUp.NONE), at("09:30"))
-    assert told(life.pass_time(at("12:30"))) == [
-        ("10:00", "missed"), ("11:00", "missed"), ("12:00", "missed"), ("12:30", "run"),
-    ]  # fmt: skip
-
-
-def test_a_due_time_that_is_missed_as_a_line_is_run_as_elapsed():
-    trigger = AnyOf((HOURLY, Elapsed(90 * MINUTE)))
-    life = Life(a_schedule(trigger, catchup=CatchUp.NONE), at("09:30"))
-    assert told(life.pass_time(at("12:30"))) == [
-        ("10:00", "missed"), ("12:00", "missed"), ("11:00", "run"),
-    ]  # fmt: skip
-
-
-def test_what_is_remembered_of_a_schedule_at_rest_changes_only_when_something_is_due():
-    life = Life(a_schedule(HOURLY), at("09:30"))
-    before = life.progress
-    life.pass_time(at("09:59:59") + SECOND - TICK)
-    assert life.progress == before
-
-
-def test_a_due_time_meets_its_leg_once_though_the_clock_goes_back():
-    trigger = AllOf((ProgramEnded("P", ("processed",)), times("cron 0 * * * *")))
-    life = Life(a_schedule(trigger), at("09:30"))
-    assert life.pass_time(at("10:00")) == []
-    assert [one.key for one in life.take(ended(1), at("09:59"))] == ["events:2026-03-10T10:00:00Z"]
-    assert life.wake_at() == at("11:00")
-    assert life.pass_time(at("10:00")) == []
-    assert life.take(ended(2), at("10:01")) == []
-    assert [one.key for one in life.pass_time(at("11:00"))] == ["events:j2.0"]

@@ -1,36 +1,16 @@
-"""Settings: files by environment, variables over them, every mistake at once."""
+"""Each setting is checked; all mistakes are listed at once, without passwords."""
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from synergy.clock import SteppedClock, SystemClock
+from synergy.clock import SteppedClock
 from synergy.config.loader import check, load_settings
-from synergy.config.settings import NAMES, Settings
 from synergy.errors import ConfigurationError
-from synergy.model.retention import Retention
 from synergy.runtime.masking import mask
-
-PROJECT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with the environments dev and prod, and nothing set."""
-    folder = tmp_path / "settings"
-    folder.mkdir()
-    for name in ("__init__", "base", "dev", "prod"):
-        (folder / f"{name}.py").write_text("")
-    return tmp_path
-
-
-def write(project: Path, name: str, text: str) -> None:
-    (project / "settings" / f"{name}.py").write_text(text)
+from tests.unit.config.settings_kit import PROJECT, load, write
 
 
 def mistakes(project: Path, **environ: str) -> list[str]:
@@ -42,106 +22,6 @@ def mistakes(project: Path, **environ: str) -> list[str]:
 def only_mistake(project: Path, **environ: str) -> str:
     (mistake,) = mistakes(project, **environ)
     return mistake
-
-
-def load(project: Path, environ: Mapping[str, str] | None = None) -> Settings:
-    return load_settings(project, environ or {})
-
-
-def test_the_defaults_are_those_of_the_interface() -> None:
-    settings = load(PROJECT)
-    home = PROJECT / "var"
-    assert settings.env == "dev"
-    assert settings.home == home
-    assert settings.store == f"sqlite:///{home}/synergy.db"
-    assert settings.store_file == home / "synergy.db"
-    assert settings.bus == "store:"
-    assert settings.box_id == f"dev-{socket.gethostname()}"
-    assert settings.context == "context"
-    assert settings.start_timeperiod is None
-    assert (settings.mx_host, settings.mx_port) == ("127.0.0.1", 5000)
-    assert settings.mx_users_file is None
-    assert settings.demo_stream is True
-    assert settings.retention == Retention()
-    assert isinstance(settings.clock, SystemClock)
-
-
-@pytest.mark.parametrize("env", ["prod", "test"])
-def test_the_demo_stream_runs_in_dev_only(env: str) -> None:
-    assert load(PROJECT, {"SYNERGY_ENV": env}).demo_stream is False
-
-
-def test_settings_files_set_each_setting_and_nothing_else() -> None:
-    text = (PROJECT / "settings" / "base.py").read_text()
-    names = {
-        line.split(" ")[0] for line in text.splitlines() if line[:1].isupper() and " = " in line
-    }
-    assert {name.lower() for name in names} == set(NAMES)
-
-
-def test_an_empty_project_has_the_same_defaults(project: Path) -> None:
-    settings = load(project)
-    assert settings.home == project / "var"
-    assert settings.store_file == project / "var" / "synergy.db"
-    assert settings.demo_stream is False
-
-
-def test_a_variable_wins_over_the_environments_file_and_that_over_base(project: Path) -> None:
-    write(project, "base", "MX_PORT = 1001\nBOX_ID = 'base'\nCONTEXT = 'base'\n")
-    write(project, "dev", "MX_PORT = 1002\nBOX_ID = 'dev'\n")
-    settings = load(project, {"SYNERGY_MX_PORT": "1003"})
-    assert (settings.mx_port, settings.box_id, settings.context) == (1003, "dev", "base")
-    assert load(project, {"SYNERGY_ENV": "prod"}).mx_port == 1001
-
-
-def test_the_retention_of_each_kind_is_set(project: Path) -> None:
-    settings = load(project, {"SYNERGY_RETENTION": "units=36h"})
-    assert settings.retention == Retention(units=timedelta(hours=36))
-
-
-def test_an_empty_variable_is_none(project: Path) -> None:
-    write(project, "dev", "MX_PORT = 1002\n")
-    assert load(project, {"SYNERGY_MX_PORT": "", "SYNERGY_ENV": ""}).mx_port == 1002
-
-
-@pytest.mark.parametrize(
-    ("home", "expected"),
-    [("data", "{project}/data"), ("/srv/synergy", "/srv/synergy"), ("~/synergy", "{user}/synergy")],
-)
-def test_home_may_be_relative_to_the_project_or_to_the_user(
-    project: Path, monkeypatch: pytest.MonkeyPatch, home: str, expected: str
-) -> None:
-    monkeypatch.setenv("HOME", "/users/me")
-    settings = load(project, {"SYNERGY_HOME": home})
-    assert str(settings.home) == expected.format(project=project, user="/users/me")
-    assert settings.store_file == settings.home / "synergy.db"
-
-
-@pytest.mark.parametrize(
-    ("url", "file"),
-    [
-        ("sqlite:////srv/a.db", "/srv/a.db"),
-        ("sqlite:///data/a.db", "{project}/data/a.db"),
-        ("sqlite:///<home>/a.db", "{project}/var/a.db"),
-    ],
-)
-def test_the_store_is_a_file(project: Path, url: str, file: str) -> None:
-    settings = load(project, {"SYNERGY_STORE": url})
-    assert str(settings.store_file) == file.format(project=project)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "mongodb://localhost/synergy",
-        "mongodb://u:p%40%2F@a:27017,b:27018/synergy?replicaSet=rs0&tls=true",
-        "mongodb+srv://cluster.example.com/synergy",
-    ],
-)
-def test_or_the_store_is_a_database(project: Path, url: str) -> None:
-    settings = load(project, {"SYNERGY_STORE": url})
-    assert settings.store == url
-    assert settings.store_file is None
 
 
 @pytest.mark.parametrize(
@@ -289,12 +169,6 @@ def test_a_host_beyond_loopback_needs_users(project: Path) -> None:
         assert load(project, {"SYNERGY_MX_HOST": host}).mx_host == host
 
 
-def test_the_names_of_mx_stand_between_commas(project: Path) -> None:
-    assert load(project).mx_names == ()
-    environ = {"SYNERGY_MX_NAMES": " ops.example.com,10.1.2.3 ,"}
-    assert load(project, environ).mx_names == ("ops.example.com", "10.1.2.3")
-
-
 def test_tls_needs_certificate_and_key(project: Path) -> None:
     for name in ("c.pem", "k.pem"):
         (project / name).write_text("")
@@ -307,21 +181,6 @@ def test_tls_needs_certificate_and_key(project: Path) -> None:
     assert "expected mx_certificate as well" in only_mistake(project, **key)
     missing = only_mistake(project, **certificate, SYNERGY_MX_KEY="none.pem")
     assert missing == f"SYNERGY_MX_KEY: there is no file {project / 'none.pem'}"
-
-
-@pytest.mark.parametrize(
-    ("host", "url"),
-    [
-        ("127.0.0.1", "http://127.0.0.1:5000/"),
-        ("[::1]", "http://[::1]:5000/"),
-        ("0.0.0.0", "http://127.0.0.1:5000/"),
-        ("::", "http://[::1]:5000/"),
-        ("ops.example.com", "http://ops.example.com:5000/"),
-    ],
-)
-def test_where_mx_is_found(project: Path, host: str, url: str) -> None:
-    environ = {"SYNERGY_MX_HOST": host, "SYNERGY_MX_USERS_FILE": "users"}
-    assert load(project, environ).mx_url == url
 
 
 def test_users_need_not_be_there_yet_to_be_made_but_to_start(tmp_path: Path) -> None:

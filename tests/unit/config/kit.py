@@ -1,0 +1,80 @@
+"""Texts of `context.py`, and what is loaded from them or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from synergy.config.loader import Checked, check, load_deployment, load_settings
+from synergy.model.process import (
+    Deployment,
+    ManagedProcess,
+)
+
+HEAD = "from synergy.config.context import *\n"
+WORKER = "tests.unit.context_workers.Fine.start"
+
+
+def managed(name: str, qualifier: str, **fields: object) -> str:
+    """The text of a sound entry, with some fields other than usual; `...` leaves one out."""
+    usual: dict[str, object] = {
+        "process_name": name,
+        "classname": WORKER,
+        "time_qualifier": qualifier,
+        "present_on_boxes": ["dev.*"],
+    }
+    given = {key: value for key, value in (usual | fields).items() if value is not ...}
+    return f"managed_context_entry(**{given!r})"
+
+
+def daemon(name: str, **fields: object) -> str:
+    usual: dict[str, object] = {
+        "process_name": name,
+        "classname": WORKER,
+        "present_on_boxes": [".*"],
+    }
+    given = {key: value for key, value in (usual | fields).items() if value is not ...}
+    return f"daemon_context_entry(**{given!r})"
+
+
+def tree(name: str, processes: list[str], *dependent_on: str, **fields: object) -> str:
+    usual: dict[str, object] = {
+        "tree_name": name,
+        "enclosed_processes": processes,
+        "dependent_on": list(dependent_on),
+    }
+    given = {key: value for key, value in (usual | fields).items() if value is not ...}
+    return f"timetable_tree_entry(**{given!r})"
+
+
+def write(project: Path, processes: dict[str, str], trees: dict[str, str], more: str = "") -> None:
+    def dictionary(entries: dict[str, str]) -> str:
+        return "{" + ", ".join(f"{key!r}: {text}" for key, text in entries.items()) + "}"
+
+    text = f"process_context = {dictionary(processes)}\ntimetable_context = {dictionary(trees)}\n"
+    (project / "context.py").write_text(HEAD + text + more)
+
+
+def one(project: Path, entry: str) -> None:
+    """A context with one managed process `p` and its tree."""
+    write(project, {"p": entry}, {"t": tree("t", ["p"])})
+
+
+def checked(project: Path, **environ: str) -> Checked:
+    return check(project, environ)
+
+
+def mistakes(project: Path) -> list[str]:
+    return list(checked(project).mistakes)
+
+
+def only_mistake(project: Path) -> str:
+    (mistake,) = mistakes(project)
+    return mistake
+
+
+def load(project: Path) -> Deployment:
+    return load_deployment(load_settings(project, {}), project)
+
+
+def process(project: Path, name: str = "p") -> ManagedProcess:
+    return load(project).managed()[name]

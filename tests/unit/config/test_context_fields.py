@@ -1,0 +1,138 @@
+"""Each field of a process is checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from synergy.config import classes
+from synergy.config.processes import BUILT_IN
+from tests.unit.config.kit import daemon, managed, mistakes, one, only_mistake, process, write
+
+
+@pytest.mark.parametrize(
+    ("fields", "where", "reason"),
+    [
+        ({"present_on_boxes": ...}, "", "present_on_boxes is missing"),
+        ({"process_name": ...}, "", "process_name is missing"),
+        ({"time_qualifier": ...}, "", "time_qualifier is missing"),
+        ({"classname": ...}, "", "expected classname or command, and there is neither"),
+        ({"command": ["x"]}, "", "expected classname or command, not both"),
+        ({"process_name": "q"}, "process_name", "'q' differs from the key 'p'"),
+        ({"time_qualifer": "daily"}, "", "field time_qualifer: did you mean time_qualifier?"),
+        ({"time_qualifier": "hourly "}, "time_qualifier", "did you mean hourly?"),
+        ({"time_qualifier": "weekly"}, "time_qualifier", "unknown value 'weekly'"),
+        ({"state_machine_name": "discret"}, "state_machine_name", "did you mean discrete?"),
+        ({"blocking_type": 7}, "blocking_type", "expected one of children, dependencies, normal"),
+        ({"late_data": "reproces"}, "late_data", "did you mean reprocess?"),
+        ({"on_failure": "skp"}, "on_failure", "did you mean skip?"),
+        ({"on_failure": True}, "on_failure", "unknown value True: expected one of block, skip"),
+        ({"on_failure": "skip", "retry_failed": "1h"}, "retry_failed", "choose one"),
+        ({"retry_failed": 0}, "retry_failed", "more than 0"),
+        ({"retry_failed": "never"}, "retry_failed", "expected a duration"),
+        ({"retry_failed": -1}, "retry_failed", "at least 0"),
+        ({"refresh": 0}, "refresh", "more than 0"),
+        ({"refresh": "0s"}, "refresh", "more than 0"),
+        ({"refresh": "triger"}, "refresh", "a duration such as '60s' or 'trigger', not 'triger'"),
+        ({"refresh": ""}, "refresh", "'trigger', not ''"),
+        ({"refresh": "10 seconds"}, "refresh", "expected a duration"),
+        ({"refresh": False}, "refresh", "expected a duration"),
+        ({"time_grouping": 24}, "time_grouping", "1 to 23, not 24"),
+        ({"time_grouping": 0}, "time_grouping", "1 to 23, not 0"),
+        ({"time_grouping": True}, "time_grouping", "expected a whole number"),
+        ({"time_qualifier": "daily", "time_grouping": 29}, "time_grouping", "1 to 28"),
+        ({"time_qualifier": "monthly", "time_grouping": 13}, "time_grouping", "1 to 12"),
+        ({"time_qualifier": "yearly", "time_grouping": 2}, "time_grouping", "1 to 1"),
+        ({"max_active": 0}, "max_active", "1 or more, not 0"),
+        ({"instances": -1}, "instances", "1 or more"),
+        ({"max_attempts": 0}, "max_attempts", "1 or more"),
+        ({"max_attempts": "3"}, "max_attempts", "1 or more, not '3'"),
+        ({"settle": "-5m"}, "settle", "expected a duration"),
+        ({"settle": -5}, "settle", "at least 0"),
+        ({"settle": "5 minutes"}, "settle", "expected a duration"),
+        ({"settle": True}, "settle", "expected a duration"),
+        ({"settle": float("nan")}, "settle", "expected a duration"),
+        ({"settle": "99999d"}, "settle", "at most ten years"),
+        ({"heartbeat_timeout": 0}, "heartbeat_timeout", "more than 0"),
+        ({"life_support": "0h"}, "life_support", "more than 0"),
+        ({"timeout": 0}, "timeout", "more than 0"),
+        ({"timeout": "a while"}, "timeout", "'a while'"),
+        ({"classname": "Worker.start"}, "classname", "expected package.module.Class.method"),
+        ({"classname": 5}, "classname", "expected a text, not 5"),
+        ({"present_on_boxes": "dev.*"}, "present_on_boxes", "expected a list of texts"),
+        ({"present_on_boxes": ["dev("]}, "present_on_boxes", "'dev(' is no regular expression"),
+        ({"trigger_frequency": "every 1h"}, "trigger_frequency", "without a unit"),
+        ({"trigger_frequency": 600}, "trigger_frequency", "expected a text, not 600"),
+        ({"arguments": ["a"]}, "arguments", "expected a dictionary"),
+        ({"arguments": {1: 2}}, "arguments", "expected a dictionary with texts as keys"),
+        ({"is_on": "yes"}, "is_on", "expected True, False or 'demo_stream'"),
+        ({"is_on": 1}, "is_on", "expected True or False"),
+        ({"source": ""}, "source", "expected a text"),
+    ],
+)  # fmt: skip
+def test_each_field_is_checked(
+    project: Path, fields: dict[str, object], where: str, reason: str
+) -> None:
+    text = managed("p", "hourly", **fields).replace("nan", "float('nan')")
+    one(project, text)
+    mistake = only_mistake(project)
+    assert mistake.startswith(f"process p: {where}: " if where else "process p: ")
+    assert reason in mistake
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("run it", "expected a list of texts"),
+        (["run", 5], "expected a list of texts only"),
+        ([], "expected a program"),
+        (["run", "${timeperoid}"], "unknown ${timeperoid}: expected one of ${timeperiod}"),
+        (["run", "${}"], "unknown ${}"),
+        (["run", "${timeperiod"], None),
+        (["python3", "-c", "import sys\nsys.exit(0)"], None),  # a program of several lines
+    ],
+)
+def test_commands_are_checked(project: Path, command: object, reason: str | None) -> None:
+    one(project, managed("p", "hourly", classname=..., command=command))
+    found = mistakes(project)
+    if reason is None:
+        assert found == []
+    else:
+        assert any(m.startswith("process p: command: ") and reason in m for m in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("tests.unit.no_such_module.Fine.start", "cannot import tests.unit.no_such_module"),
+        ("tests.unit.context_workers.Fien.start", "has no class Fien: did you mean Fine?"),
+        ("tests.unit.context_workers.function.start", "has no class function"),
+        ("tests.unit.context_workers.Fine.strat", "has no method strat: did you mean start?"),
+        ("tests.unit.context_workers.Unfinished.start", "Unfinished does not define work"),
+        ("broken_worker.Any.start", "ZeroDivisionError"),
+    ],
+)
+def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: str) -> None:
+    (project / "broken_worker.py").write_text("1 / 0\n")
+    one(project, managed("p", "hourly", classname=path))
+    mistake = only_mistake(project)
+    assert mistake.startswith("process p: classname: ")
+    assert reason in mistake
+    assert process(project).classname == path  # loading alone imports nothing
+
+
+@pytest.mark.parametrize("path", sorted(BUILT_IN))
+def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path) -> None:
+    classes.resolve(path)
+    write(project, {"p": daemon("p", classname=path)}, {})
+    with patch.object(classes, "resolve") as asked:
+        assert mistakes(project) == []
+    assert not asked.called
+
+
+@pytest.mark.parametrize("value", [7, [0], [7], ["-7"], [True], [-1001]])
+def test_also_reads_names_earlier_periods_only(project: Path, value: object) -> None:
+    one(project, managed("p", "daily", also_reads=value))
+    assert "also_reads" in only_mistake(project)

@@ -1,0 +1,144 @@
+"""What commands print, and the ranges they take."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from synergy import errors
+from synergy.cli import output
+from synergy.cli.ranges import parse_range, timeperiods
+from synergy.timeperiod import Qualifier
+
+# Output
+
+
+@dataclass(frozen=True)
+class Row:
+    """Something to print."""
+
+    at: datetime
+    path: Path
+    names: frozenset[str]
+
+
+def test_json_understands_what_commands_have(capsys: pytest.CaptureFixture[str]) -> None:
+    row = Row(datetime(2026, 11, 21, tzinfo=UTC), Path("/x"), frozenset("ba"))
+    output.print_json({"row": row, 5: None})
+    assert json.loads(capsys.readouterr().out) == {
+        "row": {"at": "2026-11-21T00:00:00Z", "path": "/x", "names": ["a", "b"]},
+        "5": None,
+    }
+
+
+def test_a_table_aligns_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(["name", "rows"], [["a", 5], ["long name", 1234], ["b", None]])
+    assert capsys.readouterr().out.splitlines() == [
+        "name       rows",
+        "a             5",
+        "long name  1234",
+        "b             -",
+    ]
+
+
+def test_an_empty_table_says_so_where_nobody_parses_it(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(["name"], [])
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "nothing to show\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a\n\tb  日 é \u00a0", "a\n\tb  日 é \u00a0"),
+        ("\x1b[2J\x07\0", r"\x1b[2J\x07\x00"),
+        ("10 %\r20 %\x7f", r"10 %\r20 %\x7f"),
+        ("\x9b31m\x85", r"\x9b31m\x85"),
+        ("\u202etxt\u2028\ud800", r"\u202etxt\u2028\ud800"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown_escaped(written: str, shown: str) -> None:
+    assert output.visible(written) == shown
+
+
+def test_what_others_wrote_is_shown_on_one_line() -> None:
+    assert output.one_line(" no disk:\n\tat  all \x1b[m\n") == r"no disk: at all \x1b[m"
+    assert output.one_line("12345", 5) == "12345"
+    assert output.one_line("123456", 5) == "12345..."
+    assert output.one_line("") is output.one_line(None) is output.one_line(" \n") is None
+
+
+def test_no_cell_and_no_value_leaves_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(["name\x1b", "said"], [["a", "one\ntwo\x1b[2J"], ["b", "x  y"]])
+    output.pairs({"reason": "one\n\ttwo\r"})
+    assert capsys.readouterr().out.splitlines() == [
+        r"name\x1b  said",
+        r"a         one two\x1b[2J",
+        "b         x  y",
+        r"reason  one two\r",
+    ]
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colour_only_on_a_terminal_and_not_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert output.colour("x", "red", io.StringIO()) == "x"
+    assert output.colour("x", "red", Terminal()) == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.colour("x", "red", Terminal()) == "x"
+
+
+def test_progress_is_one_line_on_a_terminal_and_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with output.Progress("lines", 2000) as line:
+        line.show(1000)
+        line.show(1000)
+    assert terminal.getvalue() == "\r\x1b[2Klines: 1,000 of 2,000 (50 %)\r\x1b[2K"
+
+
+def test_no_progress_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.Progress("lines") as line:
+        line.show(5)
+    assert capsys.readouterr().err == ""
+
+
+# Ranges
+
+
+@pytest.mark.parametrize(
+    ("qualifier", "text", "expected"),
+    [
+        (Qualifier.HOURLY, "2026112122..2026112201", ("2026112122", "2026112201")),
+        (Qualifier.HOURLY, "2026112123", ("2026112123", "2026112200")),
+        (Qualifier.DAILY, "2026022800 .. 2026030100", ("2026022800", "2026030100")),
+        (Qualifier.MONTHLY, "2026120000", ("2026120000", "2027010000")),
+        (Qualifier.YEARLY, "2015000000..2027000000", ("2015000000", "2027000000")),
+    ],
+)
+def test_ranges_are_half_open(qualifier: Qualifier, text: str, expected: tuple[str, str]) -> None:
+    assert timeperiods(qualifier, text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "..", "2026112100..", "..2026112100", "2026112100..2026112100", "2026112200..2026112100",
+     "2026112100...2026112200", "2026112100-2026112200", "2026110000..2026112200"],
+)  # fmt: skip
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(errors.InvalidValue):
+        parse_range(Qualifier.HOURLY, text)
