@@ -271,13 +271,13 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
 
 
 def _work(place: Workplace) -> None:
-    from synergy.supervisor.ready import tell_ready
+    from synergy.supervisor.ready import report_ready
 
     name = place.process.name
     try:
         begin = _entry_point(place.process, place)
         log.info("%s started", name, extra={"event": JournalEvent.PROCESS_STARTED})
-        tell_ready()
+        report_ready()
         begin()
     finally:
         place.bus.close()

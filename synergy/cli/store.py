@@ -98,7 +98,7 @@ def _refuse_while_in_use(project: Project) -> None:
     running = lock.holder(home)
     if running is not None:
         raise Refused(f"a supervisor runs (pid {running.pid}): launch.py supervisor stop, first")
-    left = ProcessHost(home, project.path).strangers()
+    left = ProcessHost(home, project.path).leftovers()
     if left:
         raise Refused(f"{len(left)} processes still run: launch.py supervisor stop ends them")
 

@@ -39,7 +39,7 @@ def refuse_while_in_use(
     held = _held(store)
     for lease in held.values():
         holder = identity.parse(lease.holder)
-        if holder is not None and holder.is_of_here:
+        if holder is not None and holder.is_local:
             raise _in_use(place, _words(lease))
     for look in range(1, LOOKS + 1 if held else 0):
         if show is not None:

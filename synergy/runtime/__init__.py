@@ -1,1 +1,1 @@
-"""The kit of long-lived parts: stop, identity, leadership, logs."""
+"""Base of long-running processes: services, stop, identity, leadership, logs."""

@@ -1,9 +1,9 @@
-"""Counters and durations of agents, which outlive the processes that counted.
+"""Counters and durations of agents, which outlive the agents' processes.
 
-Each agent counts in memory and now and then puts its counts into the store, under the number of
-its member's lease; who gets the number next goes on from there. Whoever wants the metrics sums
-what all of them have. What was counted since an agent last wrote is lost when it is killed:
-metrics are for looking at, runs and journal for knowing.
+Each agent counts in memory and at intervals adds its counts to the store, under the number of its
+member's lease; the next agent with that number continues from there. Metrics are the sum over all
+numbers. The counts since the last write are lost when an agent is killed, so they are for metrics
+only; runs and journal are exact.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 6
 """Upper bounds of the buckets that durations are counted in, seconds."""
 
 COUNTERS = {
-    "job_leased_total": "Runs that agents tried to take in hand.",
+    "job_leased_total": "Runs that agents tried to claim.",
     "job_executed_total": "Attempts to send a run.",
-    "job_completed_total": "Runs that agents brought to an end.",
-    "schedule_leased_total": "Schedules that were due, or concerned by an event, and taken up.",
+    "job_completed_total": "Runs that agents ended.",
+    "schedule_leased_total": "Schedules read because they were due, or concerned by an event.",
     "schedule_executed_total": "Decisions about schedules.",
     "schedule_job_started_total": "Runs that schedules made.",
-    "error_total": "Things that went wrong, by where.",
+    "error_total": "Unexpected errors, by place.",
 }
 DURATIONS = {
-    "job_leased_duration_seconds": "Taking a group of runs in hand.",
+    "job_leased_duration_seconds": "Claiming a group of runs.",
     "job_executed_duration_seconds": "An attempt to send a run.",
-    "job_executed_delay_seconds": "From when an attempt was due to its beginning.",
+    "job_executed_delay_seconds": "From the due time of an attempt to its beginning.",
     "job_completed_duration_seconds": "From the launch of a run to its end.",
     "schedule_leased_duration_seconds": "Reading a group of schedules.",
-    "schedule_executed_delay_seconds": "From when a schedule was due to the decision about it.",
+    "schedule_executed_delay_seconds": "From the due time of a schedule to the decision about it.",
     "schedule_job_started_duration_seconds": "Writing the decisions about a group of schedules.",
 }
 
@@ -45,7 +45,7 @@ Series = tuple[str, str]  # the name of a metric, and an outcome
 
 
 class Meter:
-    """What one agent counts; may be used by several threads."""
+    """The counts of one agent; may be used by several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Meter:
             self._sums[name, outcome] += max(0.0, seconds)
 
     def add(self, written: str) -> None:
-        """Adds what `text` wrote; nothing for what it did not write."""
+        """Adds the counts in a text of `text`; does nothing for any other text."""
         totals, durations = _parts(written)
         with self._lock:
             for (name, outcome), number in totals:
@@ -80,7 +80,7 @@ class Meter:
                 self._sums[name, outcome] += seconds
 
     def taken(self) -> str:
-        """As `text`; they are counted from zero again."""
+        """The same as `text`; counting then starts from zero."""
         with self._lock:
             text = self._text()
             self._totals.clear()
@@ -133,20 +133,20 @@ class Meter:
 
 
 def collected(store: StoreView) -> Meter:
-    """The sum of what all agents wrote."""
+    """The sum of the counts of all agents."""
     meter = Meter()
-    for lease in store.leases.all(AGENTS):  # they stay, whoever holds them
+    for lease in store.leases.all(AGENTS):  # released leases too: their rows are kept
         meter.add(store.facts.get(agent_counters(int(lease.name.removeprefix(AGENTS)))) or "")
     return meter
 
 
-def standing(pending: int, launched: int) -> str:
+def run_counts(pending: int, launched: int) -> str:
     """The text of the fact `RUN_COUNTS`."""
     return orjson.dumps({"pending": pending, "launched": launched}).decode()
 
 
-def loaded(text: str) -> dict[str, Any]:
-    """The object that a fact holds; empty for anything else."""
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object in a text; empty for anything else."""
     try:
         data = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -157,7 +157,7 @@ def loaded(text: str) -> dict[str, Any]:
 def _parts(
     written: str,
 ) -> tuple[list[tuple[Series, int]], list[tuple[Series, tuple[list[int], float]]]]:
-    data = loaded(written)
+    data = json_object(written)
     totals = [
         ((name, outcome), int(number))
         for name, by_outcome in data.get("totals", {}).items()

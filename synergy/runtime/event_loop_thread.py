@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """It begins with its first use.
+    """An event loop that starts with its first use.
 
-    It is no `Service`, because the event loop is the loop: there is no work to repeat, to run once
-    or to retry. `start` and `stop` keep the contract of services.
+    It is no `Service`, because it has no work to repeat or to retry; `start` and `stop` keep the
+    contract of services.
     """
 
     def __init__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class EventLoopThread:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> bool:
-        """Makes it run, if it does not yet; False if it was stopped."""
+        """Starts the thread, if it does not run; False if it was stopped."""
         with self._lifecycle:
             if self._thread is None and not self._is_stopped:
                 self._loop = asyncio.new_event_loop()
@@ -48,7 +48,7 @@ class EventLoopThread:
             return not self._is_stopped
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T] | None:
-        """What will come of `work`; None if the loop was stopped, and `work` never begins."""
+        """A future for the result of `work`; None if the loop was stopped, and `work` not begun."""
         if self.start() and self._loop is not None:
             with suppress(RuntimeError):  # stopped meanwhile
                 return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -56,13 +56,13 @@ class EventLoopThread:
         return None
 
     def post(self, act: Callable[..., object], *arguments: object) -> None:
-        """Has the loop call `act` soon; does nothing if the loop was stopped."""
+        """Calls `act` in the loop soon; does nothing if the loop was stopped."""
         if self.start() and self._loop is not None:
             with suppress(RuntimeError):  # stopped meanwhile
                 self._loop.call_soon_threadsafe(act, *arguments)
 
     def stop(self, timeout: float = STOP_TIMEOUT_SECONDS) -> bool:
-        """Cancels what still runs and ends the thread; whether it has ended in time."""
+        """Cancels running tasks and ends the thread; returns whether it has ended in time."""
         with self._lifecycle:
             is_first, self._is_stopped = not self._is_stopped, True
             loop, thread = self._loop, self._thread

@@ -1,8 +1,7 @@
-"""Who a process is, so that nobody else is ever taken for it.
+"""The identity of a process, which no other process ever has.
 
-A pid alone is worth nothing: it is reused, and a zombie still answers to it. A process is
-its boot id, its pid and its start time in clock ticks; an *incarnation* adds a random word,
-so that it is unique even across machines.
+A pid alone does not identify a process: it is reused, and a zombie keeps it. Boot id, pid and start
+time in clock ticks do; an *incarnation* adds a random word, so that it is unique across machines.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 
 @cache
 def boot_id() -> str:
-    """The kernel's name for this boot of this machine."""
+    """The kernel's id of this boot of this machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -45,17 +44,17 @@ class Incarnation:
         return f"{self.host}/{self.boot}/{self.pid}/{self.started}/{self.word}"
 
     @property
-    def is_of_here(self) -> bool:
-        """Whether it is of this very boot of this machine, so that it can be looked for.
+    def is_local(self) -> bool:
+        """Whether it is of this boot of this machine, so that its pid can be checked.
 
-        Containers share the boot of their machine but not its pids; they differ by host.
+        Containers share the boot id of their machine but not its pids; they differ by host.
         """
         return (self.host, self.boot) == (socket.gethostname(), boot_id())
 
     @property
     def is_provably_dead(self) -> bool:
-        """True only if it is of here and is there no more."""
-        return self.is_of_here and start_time(self.pid) != self.started
+        """Whether it is local and has ended."""
+        return self.is_local and start_time(self.pid) != self.started
 
 
 def parse(text: str) -> Incarnation | None:
@@ -66,12 +65,12 @@ def parse(text: str) -> Incarnation | None:
     return Incarnation(parts[0], parts[1], int(parts[2]), int(parts[3]), parts[4])
 
 
-def short_name(who: str) -> str:
-    """Who acts: a person as he is, a process of the operating system by its host and pid."""
-    before, _, last = who.rpartition(" ")
+def short_name(author: str) -> str:
+    """The author of a change for display: incarnations are shortened to host and pid."""
+    before, _, last = author.rpartition(" ")
     found = parse(last)
     if found is None:
-        return who
+        return author
     place = f"{found.host}, pid {found.pid}"
     return f"{before} on {place}" if before else place
 

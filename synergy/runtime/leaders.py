@@ -1,7 +1,7 @@
 """The parts of the work that schedulers share, and the leader of each.
 
-A part is a tree, or the collector; each has a lease of its own. Every running scheduler also
-holds a lease as a member, from which the others count how many there are.
+A part is a tree, or the collector; each has a lease of its own. Every running scheduler also holds
+a lease as a member; the number of these leases is the number of schedulers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from synergy.model.process import Deployment
 from synergy.runtime import identity
 from synergy.storage.protocol import StoreView
 
-FAMILY = "scheduler/"  # how the names of all these leases begin
+FAMILY = "scheduler/"  # the prefix of the names of all these leases
 COLLECTOR = "collector"
 DECIDER = "agent/decider"  # the lease of the agent that decides about schedules
-AGENTS = "agent/member/"  # how the leases of agents at work begin; their numbers follow
+AGENTS = "agent/member/"  # the prefix of the leases of running agents; a number follows
 
 
 def part_of_tree(tree: str) -> str:

@@ -1,17 +1,17 @@
-"""Logs: one event a line, as JSON, in a file of each process's own.
+"""Logs: one event a line, as JSON, in a file for each process.
 
 A line has the name of its event (`unit.requested`, `job.skipped`), which journal and metrics
 share, and the process, timeperiod, unit and box that it is about:
 
     log.info("Unit %s requested", key, extra={"event": "unit.requested", "timeperiod": ...})
 
-The process is the one that writes; a line about another one says `process_name`, because
-`process` is a field of the standard library's own.
+The process is the one that logs; a line about another process names it as `process_name`, because
+the standard library uses `process` itself.
 
-Levels: a person must act, error; the system coped, warning; a state moved, info; a tick found
-nothing, debug. Files are bounded: each is rotated at `FILE_SIZE`, `KEPT` old ones stay, and
-long texts lose their middle. Two instances of a process never share a file, because rotating
-one under the other would lose lines.
+Levels: error if a person must act, warning if the system coped, info if a state changed, debug if
+a tick found nothing. Files are bounded: each is rotated at `FILE_SIZE`, `KEPT` old ones stay, and
+the middle of long texts is left out. Each instance of a process has a file of its own, because
+rotating a file that another instance writes to would lose lines.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def configure(
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON; what `extra` gave wins over what the process is."""
+    """Formats a record as one line of JSON; fields of `extra` override those of the process."""
 
     def __init__(self, process: str, box: str, instance: int = 1) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class JsonLines(logging.Formatter):
 
 
 def _clean(value: object) -> object:
-    """What JSON can hold, bounded, without secrets; anything unusual as text."""
+    """The value for JSON, bounded and without secrets; values of other types as text."""
     match value:
         case str():  # nearly all of what is logged
             return _clean_text(value)

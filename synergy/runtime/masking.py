@@ -1,4 +1,4 @@
-"""Secrets in URLs never appear in logs, pages or errors."""
+"""Masks passwords in URLs, so that they never appear in logs, pages or errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _OPTION = re.compile(
 
 
 def mask(text: str) -> str:
-    """`text` with the password of each URL in it replaced by `***`, also those among its options.
+    """The text with `***` instead of each password in a URL or its options.
 
-    A password may itself hold `/` or `@`, so everything up to the last `@` of the word goes:
-    rather too much than part of a secret.
+    A password may contain `/` or `@`, so everything up to the last `@` of the word is replaced:
+    too much is better than part of a secret left.
     """
     if "://" not in text:
-        return text  # nearly all of what is logged
+        return text  # nearly all texts
     return _OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))

@@ -1,4 +1,4 @@
-"""The memory of processes, as the supervisors of their boxes reported it last."""
+"""The memory of processes, as last reported by the supervisors of their boxes."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""The kit of long-lived parts: how they start, repeat their work, retry it, wait and stop.
+"""Services and loops: how they start, repeat their work, retry it, wait and stop.
 
 A `Service` is one duty in a thread of its own. Its work is in `run_once`, which tests call
 without the thread. The contract of every service:
 
 - `start` is idempotent: a second one changes nothing. A service has one life: `start` after
   `stop` does nothing either, so no thread can appear while a process shuts down.
-- `stop` may be called before `start`, more than once and from several threads. It returns when
-  the thread has ended, or after a limit, and says which.
-- The wish to stop ends every wait at once, pauses after failures included.
-- A failed `run_once` is logged, an unforeseen failure with its traceback, and repeated after a
+- `stop` may be called before `start`, more than once and from several threads. It waits for the
+  thread, up to a limit, and returns whether it has ended.
+- A stop request ends every wait at once, also the pauses after failures.
+- A failed `run_once` is logged, an unexpected failure with its traceback, and repeated after a
   pause that grows up to a limit.
 
-Processes (scheduler, agent, worker) run the same loop in their main thread by `repeat`: their
-wish to stop comes by signal, through the `Stop` of their workplace.
+Processes (scheduler, agent, worker) run the same loop in their main thread by `repeat`; they are
+asked to stop by a signal, through the `Stop` of their workplace.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class RetryRule:
 
 
 class Retry:
-    """Runs the steps of one loop by a rule; `failed` is told each error and its count in a row."""
+    """Runs the steps of one loop by a rule.
+
+    `failed` is called with each error, and the number of failures in a row.
+    """
 
     def __init__(
         self,
@@ -93,9 +96,9 @@ class Retry:
 
 
 def repeat(step: Step, stop: Stop, wait: Callable[[float], object], retry: Retry) -> None:
-    """Runs `step`, and waits as long as it says, until the wish to stop or nothing is left to do.
+    """Repeats `step`, with the waits it returns, until a stop request or until it returns None.
 
-    `wait` is interrupted by the wish to stop.
+    A stop request interrupts `wait`.
     """
 
     def turn() -> float | None:
@@ -111,7 +114,7 @@ def repeat(step: Step, stop: Stop, wait: Callable[[float], object], retry: Retry
 class Service(ABC):
     """One duty that is repeated in a thread of its own; see the module for the contract.
 
-    What `run_once` puts on `_opened` is closed by the thread when it ends.
+    The thread closes the resources on `_opened` when it ends.
     """
 
     stop_timeout_seconds = STOP_TIMEOUT_SECONDS
@@ -128,11 +131,14 @@ class Service(ABC):
         self._lifecycle = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_running = False
-        self._is_asked = False
+        self._is_requested = False  # whether `start` was called since the last turn began
 
     @abstractmethod
     def run_once(self, now: datetime) -> float | None:
-        """Does what is due; seconds until more is, None if the thread may end until `start`."""
+        """Does the work that is due; returns the seconds until more is due.
+
+        None if nothing will be due before the next `start`: the thread ends.
+        """
 
     @property
     def started(self) -> bool:
@@ -140,11 +146,11 @@ class Service(ABC):
         return self._is_running
 
     def start(self) -> None:
-        """Begins to work in a thread; does nothing if it runs, or was stopped."""
+        """Starts the thread; does nothing if it runs, or was stopped."""
         with self._lifecycle:
             if self._stop.is_set:
                 return
-            self._is_asked = True
+            self._is_requested = True
             if not self._is_running:
                 self._thread = threading.Thread(
                     target=self._run, args=[self._thread], name=self._name, daemon=True
@@ -153,11 +159,11 @@ class Service(ABC):
                 self._is_running = True
 
     def request_stop(self) -> None:
-        """Makes the wish to stop without waiting; from any thread or signal handler."""
+        """Requests the stop without waiting; from any thread or signal handler."""
         self._stop.set()
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Makes the wish to stop and waits for the thread, by default `stop_timeout_seconds`.
+        """Requests the stop and waits for the thread, by default `stop_timeout_seconds`.
 
         Returns whether the thread has ended; False in the thread itself.
         """
@@ -174,26 +180,26 @@ class Service(ABC):
         self._wake_up.interrupt()
 
     def wait(self, seconds: float) -> None:
-        """What the thread does between two turns; ends with `wake` and with the wish to stop."""
+        """Waits between two turns; `wake` and a stop request end it."""
         self._wake_up.wait(seconds)
 
     def _run(self, before: threading.Thread | None) -> None:
         if before is not None:
-            before.join()  # it found nothing left to do, and ends
+            before.join()  # it had nothing left to do, and is ending
         retry = Retry(self._rule, self._stop)
         try:
-            while self._is_going_on():
+            while self._has_work():
                 repeat(self._turn, self._stop, self.wait, retry)
         finally:
             self._is_running = False
             retry.run(self._opened.close)
 
     def _turn(self) -> float | None:
-        self._is_asked = False
+        self._is_requested = False
         return self.run_once(self._clock.now())
 
-    def _is_going_on(self) -> bool:
+    def _has_work(self) -> bool:
         """Whether there is work; if not, the next `start` begins a new thread."""
         with self._lifecycle:
-            self._is_running = self._is_asked and not self._stop.is_set
+            self._is_running = self._is_requested and not self._stop.is_set
             return self._is_running

@@ -1,7 +1,7 @@
-"""Two things to wait for: the wish that something stop, and a wake-up.
+"""Two signals to wait for: a stop request, and a wake-up.
 
-Both are file descriptors and not locks, because a signal handler may set them while its own
-thread holds any lock.
+Both are file descriptors and not locks, because a signal handler may set them while its own thread
+holds any lock.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import FrameType
 
 
 class Stop:
-    """The wish that a process or a service stop: set once, never taken back.
+    """A request to stop a process or a service: made once, never withdrawn.
 
-    A part that blocks in a wait of its own registers how that wait is interrupted.
+    An object with a blocking wait of its own registers how that wait is interrupted.
     """
 
     def __init__(self) -> None:
@@ -30,15 +30,15 @@ class Stop:
         return self._is_set
 
     def set(self) -> None:
-        """May be called twice, from any thread and from a signal handler."""
+        """Makes the request; any thread or signal handler may call it, more than once."""
         if not self._is_set:
             self._is_set = True
-            os.eventfd_write(self._fd, 1)  # never read: later waits see it too
+            os.eventfd_write(self._fd, 1)  # never read, so that later waits end too
         for interrupt in tuple(self._interrupts):
             interrupt()
 
     def wait(self, timeout: float) -> bool:
-        """Waits for the wish, at most `timeout` seconds; True if it was made."""
+        """Waits for the request, at most `timeout` seconds; True if it was made."""
         if not self._is_set:
             _is_readable(self._fd, timeout)
         return self._is_set
@@ -47,13 +47,13 @@ class Stop:
         os.close(self._fd)
 
     def interrupts(self, interrupt: Callable[[], None]) -> None:
-        """Calls `interrupt` when the wish is made; at once if it was made already."""
+        """Calls `interrupt` when the request is made; at once if it was made already."""
         self._interrupts.append(interrupt)
         if self.is_set:
             interrupt()
 
     def on_signals(self, *signals: signal.Signals) -> None:
-        """Makes these signals (default SIGTERM and SIGINT) the wish; main thread only."""
+        """Makes the request on these signals (default SIGTERM and SIGINT); main thread only."""
         for number in signals or (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._handle)
 
@@ -69,6 +69,10 @@ class WakeUp:
 
     def __init__(self) -> None:
         self._fd = _eventfd()
+
+    def fileno(self) -> int:
+        """The descriptor that is readable after a wake-up, for selectors."""
+        return self._fd
 
     def wait(self, timeout: float) -> bool:
         """Waits at most `timeout` seconds; True if it was woken."""
@@ -91,7 +95,7 @@ def _eventfd() -> int:
 
 
 def _is_readable(fd: int, timeout: float) -> bool:
-    """Whether it can be read within so many seconds; by poll, which takes any descriptor."""
+    """Whether `fd` is readable within `timeout` seconds; by poll, which takes any descriptor."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(max(timeout, 0.0) * 1000))

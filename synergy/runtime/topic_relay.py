@@ -1,4 +1,4 @@
-"""A service that passes on the notices of a topic."""
+"""A service that forwards the notices of a topic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_WAIT_SECONDS = 600.0
 class TopicRelay(Service):
     """Calls `noticed` for the notices of a topic, and once when it begins to listen.
 
-    What comes within `pause` seconds of a call is passed on together.
+    Notices within `pause` seconds after a call share the next call.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class TopicRelay(Service):
         self._is_due = True
 
     def run_once(self, now: datetime) -> float:
-        """Passes on a notice, if there was one."""
+        """Forwards a notice, if there was one."""
         if self._listener is None:
             self._listener = self._opened.enter_context(closing(self._bus.listener(self._topic)))
             self._stop.interrupts(self._listener.interrupt)

@@ -1,4 +1,4 @@
-"""Where a process of the deployment works, and what every one of them is."""
+"""The environment of a process of the deployment, and the base class of processes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ IpNetwork = IPv4Network | IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """All that a process of the deployment works with.
+    """The objects and settings that a process of the deployment works with.
 
-    `owner` is the incarnation of this operating system process: unique, and telling enough
-    to find out later whether it is still alive. `stop` is set when the process shall end.
+    `owner` is the incarnation of this operating system process, by which others can find out
+    whether it is still alive. `stop` is set when the process is to end.
 
-    `deployment` is everything that `context.py` declares, for those few processes that look
-    after others. `home` is the folder for logs and other files, `box` the box id, and
-    `start_timeperiod` the first hour of the timetable, None where the store is to remember
-    the one of the first start. What follows are settings, for agents
-    and MX; `mx_address` is host and port, `mx_tls` the files of certificate and key.
+    `deployment` is everything that `context.py` declares, for processes that manage others. `home`
+    is the folder for logs and other files, `box` the box id, and `start_timeperiod` the first hour
+    of the timetable; None: the stored one, or that of the first start. The other fields are
+    settings for agents and MX; `mx_address` is host and port, `mx_tls` the files of certificate and
+    key.
     """
 
     process: Process

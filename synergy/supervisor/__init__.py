@@ -1,1 +1,1 @@
-"""Keeps the processes of this box alive: observe, plan, act."""
+"""Keeps the processes of this box running: observe, plan, act."""

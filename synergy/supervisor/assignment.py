@@ -1,4 +1,4 @@
-"""Which processes belong to a box, and which of them shall run now. Pure."""
+"""The processes that belong to a box, and those of them that are to run now. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def desired(
     assignments: Sequence[Assignment],
     controls: Mapping[str, ProcessControl],
 ) -> frozenset[Slot]:
-    """The slots that shall run: assigned by the context and switched on for the box."""
+    """The slots that are to run: assigned by the context and switched on for the box."""
     on_here = {a.process for a in assignments if a.box == box and a.is_on}
     names = [
         name

@@ -1,12 +1,12 @@
-"""One supervisor for one box id, wherever it runs.
+"""One supervisor for one box id, on all machines.
 
-The lock of the home keeps supervisors of one machine apart. Between machines a claim does: a
-lease by the name of the box, which its supervisor renews as long as it lives. A second supervisor
-that sees it renewed has the id of another box, and is refused; one that sees no renewal for
-`EXPIRY_SECONDS`, on its own clock, takes it.
+The lock of the home excludes a second supervisor on the same machine. A claim excludes one on
+another machine: a lease with the name of the box, which its supervisor renews. A second supervisor
+that sees it renewed uses the id of another box, and is refused; one that sees no renewal for
+`EXPIRY_SECONDS`, on its own clock, takes the lease.
 
-The claim guards no work: a supervisor that is cut off from the store keeps its processes. If its
-id was taken meanwhile, it learns so when the store is reachable again.
+The claim guards no work: a supervisor without the store keeps its processes. If its id is taken
+meanwhile, it stops when the store is reachable again.
 
 It is no service: the loop of the supervisor calls `keep` after each turn.
 """
@@ -58,7 +58,7 @@ class BoxClaim:
         if self._take(seen, since):
             return True
         logger.info(
-            "Box %s has a supervisor, or had one that was lost: waiting for it to show itself",
+            "Box %s has a supervisor, or had one that was lost: waiting for a sign of it",
             self._box,
             extra={"event": "supervisor.waits"},
         )
@@ -74,7 +74,7 @@ class BoxClaim:
     def keep(self) -> None:
         """Renews the claim when that is due; raises Refused if another supervisor has the box.
 
-        Raises StorageUnavailable; the claim is renewed later then.
+        Raises StorageUnavailable; a later call renews the claim.
         """
         now = self._clock.monotonic()
         if self._mine is None or now < self._renew_at:

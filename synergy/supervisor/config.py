@@ -1,4 +1,4 @@
-"""All that a supervisor needs to know."""
+"""The configuration of a supervisor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from synergy.supervisor.plan import Timing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorConfig:
-    """Nothing in it may be open before the supervisor runs.
+    """The configuration; it holds no open connection or file.
 
     `command(process, instance)` is what to run for a slot, in `directory`. `connect` opens
     store and bus, and `open_logs` the log, both in the process that will supervise. The clock
-    measures waits, so it has to be one that moves.
+    measures waits, so it must be one that moves.
     """
 
     box: str

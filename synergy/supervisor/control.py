@@ -1,4 +1,4 @@
-"""Ending what runs for a home, with its supervisor or without."""
+"""Ends all processes of a home, with or without a supervisor."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from synergy.supervisor.proctable import Entry
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What became of a stop.
+    """The result of a stop.
 
     `was_running`: there was a supervisor, `pid`. `ended`: how many processes were found without
-    a supervisor and ended. `left`: pids that are still there. `is_stopped`: nothing is.
+    a supervisor and ended. `left`: pids that are still there. `is_stopped`: none is.
     """
 
     was_running: bool
@@ -34,7 +34,7 @@ class StopReport:
 def stop(home: Path, timeout: float = 30.0) -> StopReport:
     """Stops the supervisor of the home and all its processes; waits at most `timeout` seconds.
 
-    If there is no supervisor, what an earlier one left behind is ended all the same.
+    If there is no supervisor, the processes that an earlier one left behind are ended.
     """
     running = lock.holder(home)
     if running is not None:
@@ -42,7 +42,7 @@ def stop(home: Path, timeout: float = 30.0) -> StopReport:
     if not home.is_dir():
         return StopReport(was_running=False, is_stopped=True)
     held = HomeLock(home)
-    if not held.acquire():  # one starts at this very moment
+    if not held.acquire():  # a supervisor is just starting
         return StopReport(was_running=True, is_stopped=False)
     try:
         return _stop_survivors(ProcessHost(home, home))
@@ -59,12 +59,12 @@ def _stop_supervisor(running: Incarnation, home: Path, timeout: float) -> StopRe
         os.close(pidfd)
         if not has_ended:
             return StopReport(was_running=True, is_stopped=False, pid=running.pid)
-    left = tuple(sorted(entry.pid for entry in ProcessHost(home, home).strangers()))
+    left = tuple(sorted(entry.pid for entry in ProcessHost(home, home).leftovers()))
     return StopReport(was_running=True, is_stopped=not left, pid=running.pid, left=left)
 
 
 def _stop_survivors(host: ProcessHost) -> StopReport:
-    found = host.strangers()
+    found = host.leftovers()
     left = tuple(sorted(entry.pid for entry in host.sweep(grace=Timing().grace)))
     return StopReport(
         was_running=False, is_stopped=not left, ended=len(found) - len(left), left=left

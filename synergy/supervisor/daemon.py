@@ -1,7 +1,6 @@
-"""Starting a supervisor: detached, as a daemon of its own, or attached to the terminal.
+"""Starts a supervisor: detached, as a daemon, or attached to the terminal.
 
-The caller of a detached one returns when every process either runs or has died once; see
-`telling`.
+`start_detached` returns when every process either runs or has died once; see `start_report`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_foreground(config: SupervisorConfig, watcher: Watcher) -> StartReport:
-    """Supervises in this process until SIGTERM, SIGINT or SIGHUP; then all has ended."""
+    """Supervises in this process until SIGTERM, SIGINT or SIGHUP; returns when all has ended."""
     return _supervise(config, lambda pid: None, watcher, lambda: None)
 
 
@@ -51,7 +50,7 @@ def start_detached(
     """Starts a supervisor that outlives the caller; returns when its processes are up.
 
     The caller must have no threads, and neither store nor bus open: they would not survive the
-    fork. After `timeout` seconds the start goes on, but is not waited for.
+    fork. After `timeout` seconds it returns although the start goes on.
     """
     running = lock.holder(config.home)
     if running is not None:
@@ -103,10 +102,10 @@ def _supervise_locked(
     _stop_on_signals(stop)
     claim = BoxClaim(store.leases, config.clock, config.box, held.holder, held.predecessor)
     supervisor = Supervisor(config, store, bus, stop)
-    rights = _Rights(config, held, claim, stop)
+    exclusivity = _Exclusivity(config, held, claim, stop)
     try:
         if claim.acquire(stop):
-            _run(supervisor, rights, StartReporter(supervisor, watcher, settled))
+            _run(supervisor, exclusivity, StartReporter(supervisor, watcher, settled))
     except StorageUnavailable as error:
         return StartReport(Outcome.UNREACHABLE, reason=str(error))
     except Refused as error:
@@ -118,21 +117,21 @@ def _supervise_locked(
     return StartReport(Outcome.STOPPED, os.getpid())
 
 
-def _run(supervisor: Supervisor, rights: _Rights, teller: StartReporter) -> None:
+def _run(supervisor: Supervisor, exclusivity: _Exclusivity, reporter: StartReporter) -> None:
     """Supervises until asked to stop; raises Refused if the box was taken by another meanwhile."""
 
     def after_turn() -> None:
-        teller.tell()
-        rights.check()
+        reporter.report()
+        exclusivity.check()
 
-    logger.info("Supervisor of box %s", rights.box, extra={"event": "supervisor.started"})
+    logger.info("Supervisor of box %s", exclusivity.box, extra={"event": "supervisor.started"})
     supervisor.run(after_turn)
-    rights.give_up()
+    exclusivity.release()
     logger.info("Supervisor stopped", extra={"event": "supervisor.stopped"})
 
 
-class _Rights:
-    """The lock of the home and the claim of the box.
+class _Exclusivity:
+    """The lock of the home and the claim of the box, which exclude other supervisors.
 
     Without one of them another supervisor can start or has started, so this one stops.
     """
@@ -154,14 +153,14 @@ class _Rights:
             self._lose("home_lost", f"{self._home} was removed")
         try:
             self._claim.keep()
-        except StorageUnavailable:  # the supervisor itself tells of it
+        except StorageUnavailable:  # the supervisor itself logs it
             return
         except Refused as error:
             self._refusal = error
             self._lose("box_lost", str(error))
 
-    def give_up(self) -> None:
-        """To be called when nothing runs any more; raises Refused if that is why."""
+    def release(self) -> None:
+        """Releases the box after all processes have ended; raises Refused if that was the cause."""
         with suppress(StorageUnavailable):
             self._claim.release()
         if self._refusal is not None:
@@ -174,7 +173,7 @@ class _Rights:
 
 def _stop_on_signals(stop: Stop) -> None:
     stop.on_signals(signal.SIGTERM, signal.SIGINT)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # that is what nohup means
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
         stop.on_signals(signal.SIGHUP)
 
 

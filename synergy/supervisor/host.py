@@ -1,9 +1,9 @@
-"""Starting, adopting, signalling and finding the processes of one home.
+"""Starts, adopts, signals and finds the processes of one home.
 
-Everything that is started carries a marker in its environment, which begins with a word for
-the home, so that two deployments on one machine never touch each other. A start is one
-*group*: its leader and whatever came from it. The leader is held by a pidfd from its first to
-its last moment, so a signal through it can reach nobody else.
+Every process that is started carries a marker in its environment. It begins with a digest of the
+home, so that two deployments on one machine never affect each other. A start is one *group*: its
+leader and all descendants. The leader is held by a pidfd from its start to its end, so a signal
+through the pidfd can reach no other process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KILL_ROUNDS = 25
 
 
 class Group:
-    """One start: its leader, and all that came from it."""
+    """One start: its leader, and its members, which are the other processes that came from it."""
 
     def __init__(
         self,
@@ -42,59 +42,59 @@ class Group:
         self.ready = ready
         self._child = child
         self._known: set[tuple[int, int]] = set()
-        self._told: set[tuple[tuple[int, int], signal.Signals]] = set()
+        self._signalled: set[tuple[tuple[int, int], signal.Signals]] = set()
 
     @property
     def has_exited(self) -> bool:
-        """Whether the leader has ended; the rest of the group may live on."""
+        """Whether the leader has ended; members may still run."""
         return proctable.has_ended(self.pidfd)
 
-    def said_ready(self) -> bool:
-        """Whether the leader has said that it is at work; to be asked when `ready` is readable."""
+    def take_ready(self) -> bool:
+        """Whether the leader has reported that it is ready; call it when `ready` is readable."""
         if self.ready is None:
             return False
-        said = os.read(self.ready, 16) != b""
+        is_ready = os.read(self.ready, 16) != b""
         os.close(self.ready)
         self.ready = None
-        return said
+        return is_ready
 
     def signal_leader(self, number: signal.Signals) -> None:
         """Signals the leader alone, so that it can end its own children in good order.
 
-        Its kin is taken note of before, because descent cannot be seen any more after it.
+        The members are noted before, because their descent cannot be seen after its end.
         """
-        self._kin()
+        self._members()
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, number)
 
-    def signal_kin(self, number: signal.Signals) -> int:
-        """Sends this signal, once each, to all of the group but the leader; how many live."""
-        kin = self._kin()
-        for entry in kin:
-            if (entry.identity, number) not in self._told:
-                self._told.add((entry.identity, number))
+    def signal_members(self, number: signal.Signals) -> int:
+        """Sends this signal to each member once; returns how many members run."""
+        members = self._members()
+        for entry in members:
+            if (entry.identity, number) not in self._signalled:
+                self._signalled.add((entry.identity, number))
                 send(entry, number)
-        return len(kin)
+        return len(members)
 
-    def kill_kin(self) -> None:
-        """Kills all of the group but the leader, those included that are born meanwhile."""
+    def kill_members(self) -> None:
+        """Kills all members, including those that are started meanwhile."""
         for _ in range(_KILL_ROUNDS):
-            told = len(self._told)
-            if not self.signal_kin(signal.SIGKILL) or len(self._told) == told:
+            before = len(self._signalled)
+            if not self.signal_members(signal.SIGKILL) or len(self._signalled) == before:
                 return
 
     def close(self) -> int | None:
-        """Lets go of the leader, reaping it if it has ended; its exit code if that is known."""
+        """Closes the handles, and reaps the leader if it has ended; its exit code if known."""
         code = None if self._child is None else self._child.poll()
         if self._child is not None and code is None:
-            self._child.returncode = 0  # left alone on purpose: no complaint when it is forgotten
+            self._child.returncode = 0  # it keeps running on purpose: no ResourceWarning
         if self.ready is not None:
             os.close(self.ready)
             self.ready = None
         os.close(self.pidfd)
         return code
 
-    def _kin(self) -> set[Entry]:
+    def _members(self) -> set[Entry]:
         table = read_table()
         # A leader that is not reaped, or is alive after the table was read, holds its pid, so
         # the session of that number is its own.
@@ -107,9 +107,9 @@ class Group:
                 or entry.identity in self._known
             )
 
-        kin = {entry for entry in family(table, is_ours) if entry.pid != self.leader.pid}
-        self._known |= {entry.identity for entry in kin}
-        return kin
+        members = {entry for entry in family(table, is_ours) if entry.pid != self.leader.pid}
+        self._known |= {entry.identity for entry in members}
+        return members
 
 
 class ProcessHost:
@@ -118,7 +118,7 @@ class ProcessHost:
     def __init__(self, home: Path, directory: Path) -> None:
         self._logs = home / "logs"
         self._directory = directory
-        self._prefix = home_word(home) + "/"
+        self._prefix = home_digest(home) + "/"
         self._is_subreaper = False
 
     def marker(self, box: str, slot: Slot) -> str:
@@ -154,7 +154,7 @@ class ProcessHost:
         return Group(entry, pidfd, child, ready)
 
     def adopt(self, pid: int, started: int, marker: str) -> Group | None:
-        """Takes charge of a process of an earlier supervisor; None if it is not provably that."""
+        """Takes over a process of an earlier supervisor; None if it is not provably that one."""
         entry = Entry(pid, 0, pid, started, marker)
         if not marker.startswith(self._prefix):
             return None
@@ -166,33 +166,32 @@ class ProcessHost:
         os.close(pidfd)
         return None
 
-    def strangers(self, known: Collection[str] = ()) -> set[Entry]:
-        """What runs with a marker of this home but not one that is known, and its offspring.
+    def leftovers(self, known: Collection[str] = ()) -> set[Entry]:
+        """The processes with a marker of this home that is not `known`, and their descendants.
 
-        To be asked only while no group of this supervisor is a child of its own process.
+        Call it only while no group of this supervisor is a child of its own process.
         """
-        # An orphan came to a subreaper from one of its own processes, whatever it hides.
+        # The orphans of a subreaper came from its own processes, with or without a marker.
         own = os.getpid() if self._is_subreaper else None
 
-        def is_strange(entry: Entry) -> bool:
+        def is_left(entry: Entry) -> bool:
             is_marked = entry.marker.startswith(self._prefix) and entry.marker not in known
             return is_marked or entry.parent == own
 
-        return family(read_table(), is_strange)
+        return family(read_table(), is_left)
 
     def sweep(self, known: Collection[str] = (), grace: float = 0.0) -> set[Entry]:
-        """Ends all strangers, first gently if there is `grace` (seconds); those it could not.
+        """Ends all leftovers, by TERM and `grace` seconds, if any, then KILL; returns survivors.
 
-        Only what the kernel itself holds (a hung disk) survives KILL; it runs none of its code
-        again.
+        Only a process that the kernel blocks (a hung disk) survives KILL; it runs no code again.
         """
-        left = self.strangers(known)
+        left = self.leftovers(known)
         if grace:
             for entry in left:
                 send(entry, signal.SIGTERM)
             proctable.await_end(left, grace)
         for _ in range(_KILL_ROUNDS):
-            left = self.strangers(known)
+            left = self.leftovers(known)
             if not left:
                 break
             for entry in left:
@@ -222,8 +221,8 @@ class ProcessHost:
             output.trim(path)
 
 
-def home_word(home: Path) -> str:
-    """A word for the home, the same for every way to write its path."""
+def home_digest(home: Path) -> str:
+    """A digest of the home, the same for every way to write its path."""
     return hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:12]
 
 

@@ -1,7 +1,7 @@
-"""One supervisor for one home: a lock file, held open and locked for life.
+"""One supervisor for one home: a lock file, locked while the supervisor runs.
 
-The lock itself decides; the file's content, the holder's incarnation, only tells others whom
-to talk to. The kernel drops the lock when its holder dies, however it dies.
+Only the lock counts; the file's content, the holder's incarnation, is for other processes that
+want to signal it. The kernel releases the lock when its holder ends for any reason.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from synergy.runtime.identity import Incarnation
 class HomeLock:
     """The right to supervise a home.
 
-    Once it is acquired, `holder` is who has it, as others read it, and `predecessor` who had it
-    before and did not give it up: he has ended all the same.
+    Once it is acquired, `holder` is the incarnation in the file, and `predecessor` the previous one
+    if it did not release the lock; it has ended.
     """
 
     def __init__(self, home: Path) -> None:
@@ -28,7 +28,7 @@ class HomeLock:
         self.predecessor = ""
 
     def acquire(self) -> bool:
-        """Takes the lock and writes down who holds it; False if somebody else has it."""
+        """Takes the lock and records its holder; False if another process has it."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -45,7 +45,7 @@ class HomeLock:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the locked file is still the one at its path, so that it keeps others out."""
+        """Whether the locked file is still the one at its path, so that it excludes others."""
         if self._fd is None:
             return False
         try:
@@ -54,7 +54,7 @@ class HomeLock:
             return False
 
     def release(self) -> None:
-        """Gives the right up."""
+        """Releases the lock."""
         if self._fd is not None:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -62,7 +62,7 @@ class HomeLock:
 
 
 def holder(home: Path) -> Incarnation | None:
-    """The supervisor that runs for this home; None if there is none."""
+    """The supervisor of this home; None if none runs."""
     try:
         found = identity.parse(_path(home).read_text())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""How much memory the processes of a box take, read from the system, and told with the reports."""
+"""The memory of the processes of a box, read from the system for the supervisor's reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def resident(pid: int) -> int:
 
 
 def report(observed: Iterable[ObservedProcess]) -> str:
-    """What those take that run, as it is written down."""
+    """The text of the fact with the memory of the running processes."""
     taken = {
         (one.process, one.instance): resident(one.pid) for one in observed if one.pid is not None
     }

@@ -1,4 +1,4 @@
-"""What processes print: one file each, appended to by all instances, bounded in size."""
+"""The output of processes: a file of bounded size for each, shared by all its instances."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LIMIT = 5 * 1024 * 1024
 
 @contextmanager
 def appending(path: Path) -> Iterator[BinaryIO]:
-    """The file, open for appending, trimmed before if it had grown."""
-    path.parent.mkdir(exist_ok=True)  # not its parents: a home that was removed stays so
+    """The file, open for appending, trimmed before if it is too large."""
+    path.parent.mkdir(exist_ok=True)  # not its parents: a removed home is not created again
     trim(path)
     with path.open("ab") as file:
         yield file
@@ -23,7 +23,7 @@ def appending(path: Path) -> Iterator[BinaryIO]:
 def trim(path: Path, limit: int = LIMIT) -> None:
     """Moves the last `limit` bytes to `<path>.1` if the file is larger, and empties it.
 
-    Emptied rather than replaced: whoever has it open goes on appending to it.
+    It is not replaced, because processes that have it open go on appending to it.
     """
     try:
         with path.open("rb") as file:

@@ -1,11 +1,11 @@
-"""What to do next: desired + known + now → actions. Pure.
+"""Plans the next actions: desired + known + now → actions. Pure.
 
-A process that dies is started again at once, then after 1, 2, 4 … 60 s; a minute of health
-forgets the deaths before it, and so does an end on purpose: a worker whose work does not let go
-of a unit ends itself, after a grace time that makes no haste possible, and is started again at
-once. A process that is not desired any more is asked to end, and
-killed after the grace time. A slot that is desired again while its process is still ending
-waits for that end: there are never two copies of one process.
+A process that dies is started again at once, then after 1, 2, 4 … 60 s. A life of a minute resets
+the count of deaths. So does a worker that ends itself because its work does not return (see
+`abandoned_work`): it is started again at once, which cannot repeat quickly because of the grace
+time before. A process that is no longer desired is asked to end, and killed after the grace time.
+A slot that is desired again while its process is still ending waits for that end: there are never
+two copies of one process.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """All in seconds.
+    """Times in seconds.
 
-    `grace`: from TERM to KILL. `ready_after`: a process that never says that it is ready
-    counts as running after this. `healthy_after`: a life this long forgets earlier deaths.
-    `longest_delay`: the most that a restart waits.
+    `grace`: from TERM to KILL. `ready_after`: a process that does not report that it is ready
+    counts as running after this. `healthy_after`: a life this long resets the count of deaths.
+    `longest_delay`: the longest wait before a restart.
     """
 
     grace: float = 10.0
@@ -55,14 +55,14 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End the process and all that came from it: KILL."""
+    """End the process and all its descendants: KILL."""
 
     slot: Slot
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A slot that waited for its restart is not desired any more: → stopped."""
+    """A slot that waited for its restart is no longer desired: → stopped."""
 
     slot: Slot
 
@@ -73,7 +73,7 @@ Action = Start | Confirm | Terminate | Kill | Rest
 def plan(
     desired: Collection[Slot], known: Mapping[Slot, SlotStatus], now: float, timing: Timing
 ) -> list[Action]:
-    """All that is due at `now` (monotonic seconds), in the order of the slots."""
+    """The actions that are due at `now` (monotonic seconds), in the order of the slots."""
     actions = (
         _act(slot, slot in desired, known.get(slot), now, timing)
         for slot in sorted({*desired, *known})
@@ -84,7 +84,7 @@ def plan(
 def next_deadline(
     desired: Collection[Slot], known: Mapping[Slot, SlotStatus], timing: Timing
 ) -> float | None:
-    """When `plan` may have something to do although nothing happens; None: never."""
+    """When time alone may make `plan` return an action; None: never."""
     deadlines = (_deadline(slot in desired, status, timing) for slot, status in known.items())
     return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -99,9 +99,9 @@ def restart_delay(failures: int, timing: Timing) -> float:
 def failures_after_death(
     status: SlotStatus, now: float, timing: Timing, code: int | None = None
 ) -> int:
-    """Deaths in a row, the present one included; `code` is what it ended with, if that is known."""
+    """Deaths in a row, including the present one; `code` is the exit code, if known."""
     lived = now - status.born
-    is_on_purpose = code == abandoned_work.EXIT and lived >= abandoned_work.GRACE
+    is_on_purpose = code == abandoned_work.EXIT_CODE and lived >= abandoned_work.GRACE_SECONDS
     return 1 if is_on_purpose or lived >= timing.healthy_after else status.failures + 1
 
 

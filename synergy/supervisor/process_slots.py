@@ -29,7 +29,7 @@ from synergy.supervisor.watch import Watch
 logger = logging.getLogger(__name__)
 
 Record = Callable[[Mapping[Slot, str]], bool]
-"""Records what runs, and the markers of what is about to; False if the store is unreachable."""
+"""Records what runs, and the markers of processes about to start; False without the store."""
 
 
 class ProcessSlots:
@@ -50,15 +50,15 @@ class ProcessSlots:
         self._host.become_subreaper()
 
     def trim_output(self) -> None:
-        """Bounds the files that take the output of the processes."""
+        """Trims the output files of the processes that have grown too large."""
         self._host.trim_output()
 
     def observed(self, intended: Mapping[Slot, str] | None = None) -> list[ObservedProcess]:
-        """The present state of all slots; `intended` are the markers of what is about to start."""
+        """The present state of all slots; `intended`: the markers of processes about to start."""
         return [self._observed(slot, intended or {}) for slot in sorted(self.status)]
 
     def sweep(self) -> None:
-        """Ends what is left of this home; logs what survives, which only the kernel can cause."""
+        """Ends all leftovers of this home, and logs survivors."""
         for entry in self._host.sweep():
             logger.error(
                 "pid %d survives KILL", entry.pid, extra={"event": "supervisor.left_behind"}
@@ -80,20 +80,20 @@ class ProcessSlots:
                 self._ended(slot, group)
             elif group.ready in readable:
                 self._watch.drop(group.ready)
-                if group.said_ready() and self.status[slot].state is SlotState.STARTING:
+                if group.take_ready() and self.status[slot].state is SlotState.STARTING:
                     self._running(slot)
         self._host.reap_orphans({group.leader.pid for group in self.groups.values()})
 
     def _ended(self, slot: Slot, group: Group) -> None:
         match self.status[slot].state:
             case SlotState.STOPPING:
-                if not group.signal_kin(signal.SIGTERM):
+                if not group.signal_members(signal.SIGTERM):
                     self._stopped(slot)
             case SlotState.KILLING:
-                if not group.signal_kin(signal.SIGKILL):
+                if not group.signal_members(signal.SIGKILL):
                     self._stopped(slot)
             case _:
-                group.kill_kin()
+                group.kill_members()
                 self._died(slot)
 
     def take_over(self, observed: Sequence[ObservedProcess]) -> None:
@@ -120,7 +120,7 @@ class ProcessSlots:
         return self._host.adopt(record.pid, record.started, record.marker)
 
     def act(self, actions: Sequence[Action], record: Record) -> None:
-        """Carries out a plan; starts take place only if `record` could write them down."""
+        """Carries out a plan; starts take place only if `record` stored them."""
         starts = [action.slot for action in actions if isinstance(action, Start)]
         if starts:
             self._start(starts, record)
@@ -176,7 +176,7 @@ class ProcessSlots:
     def _kill(self, slot: Slot) -> None:
         group = self.groups[slot]
         group.signal_leader(signal.SIGKILL)
-        group.kill_kin()
+        group.kill_members()
         self._enter(slot, SlotState.KILLING)
         self._log(slot, logging.WARNING, "killed", "did not end in time and was killed")
 
@@ -189,7 +189,7 @@ class ProcessSlots:
 
     def _died(self, slot: Slot) -> None:
         code = self._release(slot)
-        why = ": its work did not let go of a unit" if code == abandoned_work.EXIT else ""
+        why = ": its work on a lost unit did not return" if code == abandoned_work.EXIT_CODE else ""
         self._log(slot, logging.WARNING, "died", "died, exit code %s%s", code, why)
         self._failed(slot, code)
 
@@ -232,9 +232,9 @@ class ProcessSlots:
         return replace(observed, marker=leader.marker, pid=leader.pid, started=leader.started)
 
     def _log(self, slot: Slot, level: int, event: str, message: str, *facts: object) -> None:
-        # `process` would be the natural field, but is taken by the standard library's own.
+        # The natural field, `process`, is one of the standard library's.
         extra = {"event": f"process.{event}", "slot": str(slot)}
-        logger.log(level, f"%s {message}", slot, *facts, extra=extra)  # noqa: G004
+        logger.log(level, "%s %s", slot, message % facts, extra=extra)
 
 
 def _place(slot: Slot) -> tuple[str, int]:

@@ -1,8 +1,8 @@
-"""The kernel's table of processes, and who in it came from whom.
+"""The kernel's table of processes, and which of them belong to a start.
 
-A process belongs to a start of ours if it carries the start's marker in its environment, if it
-is in the session of the start's leader (while that leader provably holds its pid), or if its
-parent belongs to it. So neither `setsid` nor a cleared environment alone hides a grandchild.
+A process belongs to a start if it carries the start's marker in its environment, if it is in the
+session of the start's leader (while that leader provably holds its pid), or if its parent belongs
+to it. So neither `setsid` nor a cleared environment alone hides a grandchild.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class Entry:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """What no other process of this boot has."""
+        """A pair that no other process of this boot has."""
         return self.pid, self.started
 
 
 def read_table() -> dict[int, Entry]:
-    """All living processes but the calling one. Zombies are dead."""
+    """All living processes except the calling one, by pid; zombies do not count."""
     own = os.getpid()
     entries = (_entry(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {entry.pid: entry for entry in entries if entry is not None and entry.pid != own}
 
 
 def family(table: Mapping[int, Entry], is_ours: Callable[[Entry], bool]) -> set[Entry]:
-    """Those that are ours, and all that they begot."""
+    """The processes that are ours, and all their descendants."""
     members = {entry.pid for entry in table.values() if is_ours(entry)}
     while True:
-        born = {e.pid for e in table.values() if e.parent in members} - members
-        if not born:
+        children = {e.pid for e in table.values() if e.parent in members} - members
+        if not children:
             return {table[pid] for pid in members}
-        members |= born
+        members |= children
 
 
 def marker_of(pid: int) -> str:

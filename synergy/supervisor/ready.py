@@ -1,9 +1,9 @@
-"""How a supervised process says that it is ready.
+"""How a supervised process reports that it is ready.
 
-The supervisor hands each process the writing end of a pipe, whose number stands in
-`SYNERGY_READY_FD`. A byte in it means: started up, at work. A program that knows nothing of
-this counts as running after some seconds of life, which are more than any of Synergy's own
-needs on a busy machine: who starts the system is told where the dashboard is when it is there.
+The supervisor passes each process the writing end of a pipe, whose number is in
+`SYNERGY_READY_FD`. A byte in it means that the process has started up. A program that does not
+use it counts as running after `Timing.ready_after` seconds, which is more than any process of
+Synergy's own needs on a busy machine.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 READY_FD = "SYNERGY_READY_FD"
 
 
-def tell_ready() -> None:
-    """Tells the supervisor, if there is one, that this process is at work; once only."""
+def report_ready() -> None:
+    """Reports to the supervisor, if there is one, that this process is ready; once only."""
     number = os.environ.pop(READY_FD, "")
     if not number.isdigit():
         return
@@ -22,4 +22,4 @@ def tell_ready() -> None:
         os.write(int(number), b"1")
         os.close(int(number))
     except OSError:
-        return  # the supervisor is gone, or this is a copy of the environment without the pipe
+        return  # the supervisor has ended, or the environment was copied without the pipe

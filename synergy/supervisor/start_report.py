@@ -1,9 +1,8 @@
-"""What the start of a supervisor tells whoever began it.
+"""Reports of the start of a supervisor to its caller.
 
-A detached supervisor tells its caller through a pipe, a line of JSON for each change, until
-every process either runs or has died once. *Runs* means: it has said that it is ready (see
-`ready`), or has lived for `Timing.ready_after` seconds without saying anything, as a program
-does that knows nothing of the supervisor.
+A detached supervisor reports through a pipe, a line of JSON for each change, until every process
+either runs or has died once. A process *runs* when it has reported that it is ready (see `ready`),
+or has lived for `Timing.ready_after` seconds without a report.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from synergy.supervisor.supervisor import Supervisor
 
 
 class Outcome(Enum):
-    """How the start of a supervisor ended."""
+    """The result of starting a supervisor."""
 
     STARTED = "started"  # every process runs
     INCOMPLETE = "incomplete"  # the supervisor runs, but not every process does
     ALREADY_RUNNING = "already running"  # nothing was changed
-    STOPPED = "stopped"  # it ran in the foreground, and ended as it should
+    STOPPED = "stopped"  # it ran in the foreground, and was stopped
     REFUSED = "refused"  # the box has a supervisor on another machine
     UNREACHABLE = "unreachable"  # store or bus do not answer; nothing runs
-    MISCONFIGURED = "misconfigured"  # store or bus are not set up as they must be; nothing runs
-    FAILED = "failed"  # it ended by itself
+    MISCONFIGURED = "misconfigured"  # store or bus are not set up correctly; nothing runs
+    FAILED = "failed"  # it ended unexpectedly
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A change in a slot, for whoever watches the start."""
+    """A change of a slot during the start."""
 
     process: str
     instance: int
@@ -49,7 +48,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StartReport:
-    """How the start ended; `reason` is for people, and holds the last lines of a log if that helps.
+    """The result of the start; `reason` is a text for people, if useful the last lines of a log.
 
     `missing` are the processes that do not run yet.
     """
@@ -64,7 +63,7 @@ Watcher = Callable[[Progress], None]
 
 
 class StartReporter:
-    """Tells of each change of a slot, and once that all slots have settled."""
+    """Reports each change of a slot, and once that all slots have settled."""
 
     def __init__(
         self, supervisor: Supervisor, watcher: Watcher, settled: Callable[[], None]
@@ -72,13 +71,13 @@ class StartReporter:
         self._supervisor = supervisor
         self._watcher: Watcher | None = watcher
         self._settled: Callable[[], None] | None = settled
-        self._told: frozenset[Progress] = frozenset()
+        self._reported: frozenset[Progress] = frozenset()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         now = frozenset(_progress(observed) for observed in self._supervisor.view())
-        for progress in sorted(now - self._told, key=lambda p: (p.process, p.instance)):
+        for progress in sorted(now - self._reported, key=lambda p: (p.process, p.instance)):
             self._show(progress)
-        self._told = now
+        self._reported = now
         if self._settled is not None and self._supervisor.is_settled:
             self._settled()
             self._settled = None
@@ -88,7 +87,7 @@ class StartReporter:
             return
         try:
             self._watcher(progress)
-        except OSError:  # the terminal is gone; there is nobody to tell
+        except OSError:  # the terminal is gone
             self._watcher = None
 
 
@@ -97,7 +96,7 @@ def _progress(observed: ObservedProcess) -> Progress:
 
 
 class Pipe:
-    """Lines of JSON to the caller, who may be gone: then there is nobody to tell."""
+    """Writes lines of JSON to the caller; does nothing once the caller is gone."""
 
     def __init__(self, fd: int) -> None:
         self._fd: int | None = fd
@@ -131,7 +130,7 @@ class Pipe:
 
 
 def follow(reader: int, config: SupervisorConfig, watcher: Watcher, timeout: float) -> StartReport:
-    """What the caller of a detached supervisor learns: how the start ended."""
+    """The result of the start of a detached supervisor, from its reports."""
     pid: int | None = None
     slots: dict[tuple[str, int], Progress] = {}
     for line in _lines(reader, config.clock, timeout):
@@ -164,7 +163,7 @@ def _last_words(home: Path) -> str:
 
 
 def _lines(reader: int, clock: Clock, timeout: float) -> Iterator[dict[str, object]]:
-    """What the daemon tells, until it says no more; `{"late": True}` when time is over."""
+    """The daemon's reports until it closes the pipe; `{"late": True}` after the timeout."""
     poll = select.poll()
     poll.register(reader, select.POLLIN)
     deadline = clock.monotonic() + timeout

@@ -1,4 +1,4 @@
-"""What a slot is, and what may be true of it."""
+"""Slots and their states."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from enum import Enum
 
 
 class SlotState(Enum):
-    """The life of a slot: up through starting, down through backoff or stopping."""
+    """The state of a slot: it goes up through starting, down through backoff or stopping."""
 
-    STOPPED = "stopped"  # nothing runs, and nothing shall
-    STARTING = "starting"  # spawned; has neither said that it is ready nor lived for long
+    STOPPED = "stopped"  # nothing runs, and nothing is to run
+    STARTING = "starting"  # spawned; has neither reported that it is ready nor lived for long
     RUNNING = "running"
     BACKOFF = "backoff"  # died; will be started again
     STOPPING = "stopping"  # was asked to end (TERM)
@@ -31,11 +31,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class SlotStatus:
-    """What is known of a slot.
+    """The known status of a slot.
 
-    `entered` (when it came into its state) and `born` (when what runs in it was started or
-    adopted) are seconds on the monotonic clock; `since` is `entered` for people. `failures`
-    counts deaths in a row, `restarts` all of them.
+    `entered` (when it came into its state) and `born` (when its process was started or adopted)
+    are seconds on the monotonic clock; `since` is `entered` on the wall clock. `failures` counts
+    deaths in a row, `restarts` all of them.
     """
 
     state: SlotState

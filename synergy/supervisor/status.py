@@ -1,4 +1,4 @@
-"""What runs on a box, for `supervisor status`. Changes nothing."""
+"""The processes that run on a box, for `supervisor status`. Changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOST = "lost"
 class ProcessStatus:
     """One instance of a process; `rss` in bytes, 0 if it does not run.
 
-    `state` is that of the supervisor's last report, or `lost` if the process is gone since.
+    `state` is that of the supervisor's last report, or `lost` if the process has ended since.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ProcessStatus:
 class SupervisorStatus:
     """A box, whether its supervisor runs here (`pid`), and its processes.
 
-    `leaders` are the schedulers that lead the trees and the collector, on whatever box.
+    `leaders` are the schedulers that lead the trees and the collector, on any box.
     """
 
     box: str
@@ -48,10 +48,9 @@ class SupervisorStatus:
 
 
 def status(home: Path, store: Store, box: str, deployment: Deployment) -> SupervisorStatus:
-    """What the supervisor reported last, compared with what is there now.
+    """The supervisor's last report, compared with the running processes.
 
-    Raises StorageUnavailable. For another box, whose processes cannot be looked at from here,
-    they are shown as reported.
+    Raises StorageUnavailable. The processes of another machine are shown as reported.
     """
     running = lock.holder(home)
     processes = tuple(_process(observed) for observed in store.boxes.observed(box))

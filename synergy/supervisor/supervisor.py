@@ -1,12 +1,13 @@
-"""Observe, plan, act: the loop that keeps this box's processes alive.
+"""Observe, plan, act: the loop that keeps this box's processes running.
 
 The loop waits for the pidfds of its processes, for the pipes in which they report that they are
-ready, and for a wake-up that comes when the box configuration changes or the supervisor shall
-stop. Only the assignments are polled, four times a minute, in case a notice was lost.
+ready, and for a wake-up, which comes when the box configuration changes or a stop is requested.
+Only the assignments are polled, four times a minute, in case a notice was lost.
 
-The store records what runs, so that the next supervisor finds it after a kill: the marker of a
-start before it, its pid after it. The next supervisor adopts a process whose pid is recorded, and
-ends one that only its marker identifies. A start that cannot be recorded does not take place.
+The store records the running processes, so that the next supervisor finds them after a kill: the
+marker of a start before it, its pid after it. The next supervisor adopts a process whose pid is
+recorded, and ends one that only its marker identifies. A start that cannot be recorded does not
+take place.
 
 While the store is unreachable, processes keep running, those that die are not started again, and
 the last known assignments hold.
@@ -33,8 +34,8 @@ from synergy.supervisor.states import Slot, SlotState
 from synergy.supervisor.watch import Watch
 
 POLL_SECONDS = 15.0  # between two reads of the assignments
-RETRY_SECONDS = 2.0  # between two looks for what does not say when it changes
-KILL_SECONDS = 5.0  # that killed processes may take to end
+RETRY_SECONDS = 2.0  # between two checks of the store, or of processes without a descriptor
+KILL_SECONDS = 5.0  # within which killed processes end
 FAILED = "supervisor.turn_failed"
 RULE = RetryRule(waiting=FAILED, failing=FAILED)
 
@@ -42,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Keeps the processes of one box and home alive. `turn` holds the work; `run` repeats it."""
+    """Keeps the processes of one box and home running. `turn` does the work; `run` repeats it."""
 
     def __init__(self, config: SupervisorConfig, store: Store, bus: Bus, stop: Stop) -> None:
         self._config = config
@@ -56,11 +57,11 @@ class Supervisor:
         self._look_at = self._clock.monotonic()
         self._is_cut_off = False
         self._stop_by: float | None = None
-        stop.interrupts(self._watch.ring)
+        stop.interrupts(self._watch.wake)
 
     @property
     def is_settled(self) -> bool:
-        """Whether each process that shall run either runs or has died at least once."""
+        """Whether each process that is to run either runs or has died at least once."""
         status = self._slots.status
         return self._desired is not None and all(
             status[slot].state is SlotState.RUNNING or status[slot].failures > 0
@@ -71,18 +72,18 @@ class Supervisor:
         """The present state of all slots, as it is reported to the store."""
         return tuple(self._slots.observed())
 
-    def look_now(self) -> None:
+    def refresh(self) -> None:
         """Begins the next turn at once, which reads the box configuration; from any thread."""
         self._look_at = self._clock.monotonic()
-        self._watch.ring()
+        self._watch.wake()
 
     def run(self, after_turn: Callable[[], None] = lambda: None) -> None:
         """Runs until `stop` is set and all processes have ended."""
         self._slots.become_subreaper()
-        notices = TopicRelay(self._bus, self._clock, SUPERVISOR_TOPIC, self.look_now)
+        notices = TopicRelay(self._bus, self._clock, SUPERVISOR_TOPIC, self.refresh)
         notices.start()
         turns, others = Retry(RULE, self._stop), Retry(RULE, self._stop)
-        while not self._is_over():  # which is later than the wish to stop
+        while not self._is_over():  # some time after the stop request
             turns.run(self.turn)
             others.run(after_turn)
             self.wait()
@@ -91,7 +92,7 @@ class Supervisor:
         self.close()
 
     def turn(self) -> None:
-        """Looks at processes and box configuration, and does what is due now."""
+        """Reads the states of processes and the box configuration, and does what is due."""
         self._slots.collect()
         if self._stop.is_set:
             self._desired = frozenset()
@@ -106,7 +107,7 @@ class Supervisor:
             self._report()
 
     def wait(self, at_most: float = POLL_SECONDS) -> None:
-        """Waits until something happened, something is due, or `at_most` seconds are over."""
+        """Waits until something happens, something is due, or `at_most` seconds have passed."""
         self._watch.wait(min(at_most, self._until_due()))
 
     def close(self) -> None:
@@ -117,7 +118,7 @@ class Supervisor:
     # Observing
 
     def _look(self) -> None:
-        """Reads which processes are to run; the first time also which did, and adopts them."""
+        """Reads which processes are to run; the first time it adopts the recorded ones."""
         self._look_at = self._clock.monotonic() + POLL_SECONDS
         self._slots.trim_output()
         box, deployment = self._config.box, self._config.deployment
@@ -133,7 +134,7 @@ class Supervisor:
         if self._desired is None:
             self._slots.take_over(observed)
         self._desired = assignment.desired(deployment, box, assignments, controls)
-        self._slots.is_changed = True  # that the box is alive is worth a report as well
+        self._slots.is_changed = True  # so that a report shows that the box is alive
 
     def _until_due(self) -> float:
         if self._stop.is_set and not self._slots.groups:
@@ -141,7 +142,7 @@ class Supervisor:
         now = self._clock.monotonic()
         status, groups = self._slots.status, self._slots.groups
         headless = [status[slot] for slot, group in groups.items() if group.has_exited]
-        if headless:  # there is no descriptor for the end of the other processes of a group
+        if headless:  # no descriptor shows the end of the other processes of a group
             is_fresh = now - min(one.entered for one in headless) < 2 * KILL_SECONDS
             return 0.1 if is_fresh else RETRY_SECONDS
         due = [self._look_at if self._stop_by is None else self._stop_by]
@@ -161,14 +162,14 @@ class Supervisor:
         return not self._slots.groups or now >= self._stop_by
 
     def _finish(self) -> None:
-        """Ends whatever is left of this home, and reports."""
+        """Ends all leftovers of this home, and reports."""
         self._slots.sweep()
         self._report()
 
     # Reporting
 
     def _report(self, intended: Mapping[Slot, str] | None = None) -> bool:
-        """Records what runs, and what is about to; False if the store is unreachable."""
+        """Records the running processes and the intended ones; False without the store."""
         observed = self._slots.observed(intended)
         box, taken = self._config.box, memory_report.report(observed)
         try:
@@ -189,7 +190,7 @@ class Supervisor:
         if not self._is_cut_off:
             self._is_cut_off = True
             logger.warning(
-                "The store does not answer (%s): what runs keeps running, nothing is started",
+                "The store does not answer (%s): processes keep running, none is started",
                 error,
                 extra={"event": "supervisor.store_lost"},
             )

@@ -56,7 +56,7 @@ class Heartbeat(Service):
         self._end = end
         self._timeout = process.timeout
         longest = min(process.heartbeat_timeout, process.timeout or process.heartbeat_timeout)
-        self._watchdog = Watchdog(longest + abandoned_work.GRACE)
+        self._watchdog = Watchdog(longest + abandoned_work.GRACE_SECONDS)
         self._is_resting = False
         self._group = 0  # the number of the current group; 0 between groups
         self._groups = 0
@@ -103,7 +103,7 @@ class Heartbeat(Service):
     def _step(self, at: float) -> None:
         claims = self._claims
         claims.exit_if_abandoned(
-            abandoned_work.GRACE, self._exit
+            abandoned_work.GRACE_SECONDS, self._exit
         )  # first: what follows may fail each time
         if self._timeout is not None:
             claims.time_out(self._timeout)
@@ -123,7 +123,7 @@ class Heartbeat(Service):
     def _exit(self, unit: UnitOfWork) -> None:
         log.error(
             "The work on unit %s does not return within %g s: the process ends itself",
-            unit.id, abandoned_work.GRACE,
+            unit.id, abandoned_work.GRACE_SECONDS,
             extra={"event": "worker.left", "unit": unit.id, "timeperiod": unit.timeperiod},
         )  # fmt: skip
-        self._end(abandoned_work.EXIT)
+        self._end(abandoned_work.EXIT_CODE)

@@ -248,8 +248,8 @@ class Home:
         """Everything alive that carries a marker of this home: pid and slot."""
         if not self.path.exists():
             return {}
-        strangers = ProcessHost(self.path, PROJECT).strangers()
-        return {entry.pid: _slot(marker_of(entry.pid), self.box) for entry in strangers}
+        leftovers = ProcessHost(self.path, PROJECT).leftovers()
+        return {entry.pid: _slot(marker_of(entry.pid), self.box) for entry in leftovers}
 
     def leaders(self) -> dict[str, int]:
         """The pid of each slot (`Process/instance`) that the supervisor reports and that lives."""

@@ -13,7 +13,7 @@ from synergy.mx.app import THREADS
 from synergy.queries.health.readiness import Health, LeaseWatch, Probe
 from synergy.queries.reads import Reads
 from synergy.runtime.leaders import DECIDER
-from synergy.runtime.leadership import WAIT
+from synergy.runtime.leadership import WAIT_SECONDS
 from tests.deployments import site_and_client
 
 SITE = {"scheduler/tree/site": "tree site"}
@@ -56,7 +56,7 @@ def test_without_a_scheduler_mx_is_not_ready(client):
 def test_a_stalled_scheduler_is_noticed_when_its_lease_ends(world, client):
     world.schedule()
     assert client.get("/readyz").status_code == 200
-    world.clock.advance(WAIT - 1)  # nobody renews meanwhile
+    world.clock.advance(WAIT_SECONDS - 1)  # nobody renews meanwhile
     assert client.get("/readyz").status_code == 200
     world.clock.advance(1)
     answer = client.get("/readyz")
@@ -68,7 +68,7 @@ def test_a_scheduler_that_renews_its_lease_is_well(world, client):
     world.schedule()
     client.get("/readyz")
     for _ in range(10):
-        world.advance(WAIT / 2)
+        world.advance(WAIT_SECONDS / 2)
         assert client.get("/readyz").status_code == 200
 
 
@@ -84,10 +84,10 @@ def test_a_lease_is_not_over_because_the_store_was_away(world, monkeypatch):
         patch.setattr(type(world.store.leases), "read", away)
         with pytest.raises(StorageUnavailable):
             watch.look(SITE)
-        world.clock.advance(WAIT)
+        world.clock.advance(WAIT_SECONDS)
     assert watch.look(SITE) == ""
-    world.clock.advance(WAIT)
-    assert watch.look(SITE) == f"tree site has had no sign of its leader for {WAIT:.0f} s"
+    world.clock.advance(WAIT_SECONDS)
+    assert watch.look(SITE) == f"tree site has had no sign of its leader for {WAIT_SECONDS:.0f} s"
 
 
 def test_a_released_lease_has_no_leader(world):

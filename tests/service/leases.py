@@ -9,8 +9,9 @@ from unittest.mock import patch
 from synergy.runtime import leadership
 
 SHORT = 300.0  # seconds; in less than that it may matter how long a lease lasts
-RENEW = 60.0
-SELDOM = {"RENEW": RENEW, "VALID": 150.0, "WAIT": 270.0}  # as usual, fifteen times over
+RENEW_SECONDS = 60.0
+# Fifteen times the usual values.
+SELDOM = {"RENEW_SECONDS": RENEW_SECONDS, "VALID_SECONDS": 150.0, "WAIT_SECONDS": 270.0}
 
 
 @contextmanager
@@ -21,9 +22,9 @@ def seldom_renewed(seconds: float, renew: Callable[[], object]) -> Iterator[floa
     long as usual.
     """
     if seconds < SHORT:
-        yield leadership.RENEW
+        yield leadership.RENEW_SECONDS
         return
     with patch.multiple(leadership, **SELDOM):
         renew()
-        yield RENEW
+        yield RENEW_SECONDS
     renew()

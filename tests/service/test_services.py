@@ -60,7 +60,7 @@ class Startable(Protocol):
 
 
 class ProcessThread(Service):
-    """The main loop of a process, in a thread; the wish to stop is that of its workplace."""
+    """The main loop of a process, in a thread; it is stopped through its workplace."""
 
     def __init__(self, place: Workplace, run: Callable[[Workplace], object]) -> None:
         stop = Stop()

@@ -9,7 +9,7 @@ from synergy.names import SCHEDULER_TOPIC
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.causes import Kind
 from synergy.runtime.leaders import lease_of, part_of_tree
-from synergy.runtime.leadership import VALID, WAIT
+from synergy.runtime.leadership import VALID_SECONDS, WAIT_SECONDS
 from tests.service.scheduler_harness import OPERATOR
 from tests.service.several_schedulers import HOUR, SOON, STEP, TREES, Several, five_trees
 
@@ -58,7 +58,7 @@ def test_the_trees_of_a_lost_one_are_led_again_within_half_a_minute(number):
     system.write("one", HOUR, 5)
     several.until(several.are_shared)
     assert lost not in [several.leader(tree) for tree in TREES]
-    several.pass_time(WAIT)  # late data needs its quiet time
+    several.pass_time(WAIT_SECONDS)  # late data needs its quiet time
     assert system.rows("after") == {"2015051700": 5}
     assert system.audit().unexplained == ()
 
@@ -125,7 +125,7 @@ def test_a_scheduler_acts_only_while_its_right_lasts():
     system.reprocess("one-hour", (HOUR, HOUR), OPERATOR, system.clock.now())
     only._loop.feed.follow(system.clock.now())
     before = system.store.journal.last_seq()
-    system.clock.advance(VALID)
+    system.clock.advance(VALID_SECONDS)
     only._loop.turn()  # as if it had been paused since it looked at its leases
     assert system.store.journal.last_seq() == before
     assert only.leads == frozenset(TREES) - {"one"}

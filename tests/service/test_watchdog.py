@@ -65,7 +65,7 @@ def test_nothing_else_is(program):
 
 A_WORKER = """
 from synergy.runtime import abandoned_work
-abandoned_work.GRACE = 0.1
+abandoned_work.GRACE_SECONDS = 0.1
 import re
 from tests.service.slow_units import a_system
 a_system().round("Hour", lambda task: re.match("(a+)+$", "a" * 60 + "b"))
@@ -78,7 +78,7 @@ def test_every_worker_has_one():
 
 A_BUSY_WORKER = """
 from synergy.runtime import abandoned_work
-abandoned_work.GRACE = 0.1
+abandoned_work.GRACE_SECONDS = 0.1
 import time
 from synergy.model.unit_of_work import UnitState
 from tests.service.slow_units import FIRST, a_system, copy_rows

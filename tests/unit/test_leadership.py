@@ -9,7 +9,7 @@ import pytest
 from synergy.clock import SteppedClock
 from synergy.errors import StorageUnavailable
 from synergy.runtime import identity
-from synergy.runtime.leadership import RENEW, VALID, WAIT, Leadership
+from synergy.runtime.leadership import RENEW_SECONDS, VALID_SECONDS, WAIT_SECONDS, Leadership
 from synergy.storage.sqlite.engine import SqliteStore
 
 START = datetime(2015, 5, 20, tzinfo=UTC)
@@ -51,7 +51,7 @@ def test_a_free_lease_is_taken_at_once_and_kept_by_renewing(leases):
     first = Candidate(leases, "a", clock)
     assert first.tick()
     for _ in range(10):
-        clock.advance(RENEW)
+        clock.advance(RENEW_SECONDS)
         assert first.tick()
     assert first.epoch == 1
 
@@ -69,7 +69,7 @@ def test_many_leases_are_renewed_and_looked_at_in_two_calls(leases):
             method,
             lambda *arguments, m=method, r=real: (calls.append(m), r(*arguments))[1],
         )
-    clock.advance(RENEW)
+    clock.advance(RENEW_SECONDS)
     assert first.tick()
     assert calls == ["renew_all", "all"]
 
@@ -79,7 +79,7 @@ def test_a_second_candidate_stands_by_while_the_first_renews(leases):
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
     for _ in range(20):
-        clock.advance(RENEW)
+        clock.advance(RENEW_SECONDS)
         first.tick()
         assert not second.tick()
 
@@ -89,10 +89,10 @@ def test_a_silent_holder_loses_its_right_before_anybody_may_take_it(leases):
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
     assert not second.tick()
-    clock.advance(VALID)
+    clock.advance(VALID_SECONDS)
     assert not first.is_held
     assert not second.tick()
-    clock.advance(WAIT - VALID)
+    clock.advance(WAIT_SECONDS - VALID_SECONDS)
     assert second.tick()
     assert second.epoch == 2
     assert not first.tick()
@@ -108,7 +108,7 @@ def test_the_next_look_is_due_exactly_when_a_silent_holder_has_lost(leases):
         clock.advance(second.leadership.due_in())
         second.tick()
         looks.append(clock.monotonic())
-    assert looks == [4, 8, 12, 16, WAIT]
+    assert looks == [4, 8, 12, 16, WAIT_SECONDS]
 
 
 def test_a_released_lease_is_taken_without_waiting(leases):
@@ -137,7 +137,7 @@ def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
     first.tick()
     second.tick()
     for _ in range(2):
-        other.advance(WAIT / 2)
+        other.advance(WAIT_SECONDS / 2)
         second.tick()
     assert second.is_held
     assert not first.tick()  # its own clock stood still, but the row has moved on
@@ -148,7 +148,7 @@ def test_who_could_not_look_for_a_while_begins_to_wait_anew(leases):
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
     second.tick()
-    clock.advance(3 * WAIT)  # the store was away: nobody could renew, or look
+    clock.advance(3 * WAIT_SECONDS)  # the store was away: nobody could renew, or look
     assert not second.tick()
     assert first.tick()
     assert first.epoch == 1
@@ -159,7 +159,7 @@ def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease(leases):
     first = Candidate(leases, "a", clock)
     first.tick()
     leases.renew(leases.read(NAME))  # made, but nobody heard of it
-    clock.advance(RENEW)
+    clock.advance(RENEW_SECONDS)
     assert first.tick()
     assert first.epoch == 1
 
@@ -174,7 +174,7 @@ def test_who_cannot_reach_the_store_keeps_its_right_until_it_runs_out(leases, mo
 
     with monkeypatch.context() as away:
         away.setattr(leases, "renew_all", unavailable)
-        clock.advance(VALID - 1)
+        clock.advance(VALID_SECONDS - 1)
         with pytest.raises(StorageUnavailable):
             first.tick()
         assert first.is_held

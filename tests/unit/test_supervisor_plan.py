@@ -101,14 +101,10 @@ def test_a_minute_of_health_forgets_earlier_deaths():
 
 def test_so_does_an_end_on_purpose_which_takes_its_grace_time():
     status = a_status(S.RUNNING, failures=7, born=1000.0)
+    after_grace, on_purpose = 1000.0 + abandoned_work.GRACE_SECONDS, abandoned_work.EXIT_CODE
 
-    assert (
-        failures_after_death(status, 1000.0 + abandoned_work.GRACE, TIMING, abandoned_work.EXIT)
-        == 1
-    )
-    assert (
-        failures_after_death(status, 1009.0, TIMING, abandoned_work.EXIT) == 8
-    )  # it was something else
+    assert failures_after_death(status, after_grace, TIMING, on_purpose) == 1
+    assert failures_after_death(status, 1009.0, TIMING, on_purpose) == 8  # too early for it
     assert failures_after_death(status, 1030.0, TIMING, 1) == 8
 
 

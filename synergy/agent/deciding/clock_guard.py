@@ -16,13 +16,13 @@ from datetime import UTC, datetime, timedelta
 from synergy.clock import Clock
 from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
-from synergy.runtime.leadership import RENEW
+from synergy.runtime.leadership import RENEW_SECONDS
 from synergy.storage.protocol import Store
 
 JUMP = timedelta(seconds=5)  # a larger difference from the monotonic clock is a jump
 LARGE = timedelta(hours=1)
 AGREES = timedelta(minutes=5)
-HOLD_SECONDS = 2 * RENEW
+HOLD_SECONDS = 2 * RENEW_SECONDS
 ALONE_SECONDS = 180.0  # for which another box's report is waited for
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ class ClockGuard:
     def opens_in(self) -> float:
         """Seconds until `observe` may change its answer; 0 if nothing is held back."""
         left = max(0.0, self._until - self._clock.monotonic())
-        return left if self._doubted_since is None else max(left, RENEW)
+        return left if self._doubted_since is None else max(left, RENEW_SECONDS)
 
     def _now_offset(self) -> timedelta:
         """The wall clock's distance from the monotonic one; it moves when the clock is set."""

@@ -32,7 +32,7 @@ from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Run, RunChange, RunState, Schedule
 from synergy.model.switches import is_switched_on
 from synergy.names import RUN_COUNTS
-from synergy.runtime.agent_counters import standing
+from synergy.runtime.agent_counters import run_counts
 
 DUE_AT_ONCE = 500  # schedules decided about in one batch
 GROUPS = 4  # of these in one turn
@@ -212,7 +212,7 @@ class AgentDecider:
         """Stores how many runs are unfinished, for the metrics."""
         if self._clock.monotonic() < self._count_due_at:
             return
-        text = standing(len(self._unfinished.pending), len(self._unfinished.launched))
+        text = run_counts(len(self._unfinished.pending), len(self._unfinished.launched))
         if text != self._stored_counts:
             self._count_due_at = self._clock.monotonic() + COUNTS_EVERY_SECONDS
             self._stored_counts = text

@@ -21,7 +21,7 @@ from synergy.model.process import Deployment, Process
 from synergy.model.switches import is_switched_on
 from synergy.runtime import identity
 from synergy.runtime.leaders import COLLECTOR, DECIDER, lease_of, part_of_tree
-from synergy.runtime.leadership import WAIT
+from synergy.runtime.leadership import WAIT_SECONDS
 from synergy.storage.protocol import StoreView
 
 DEADLINE = 2.0  # seconds in which a check has to answer
@@ -191,7 +191,7 @@ class LeaseWatch:
         if seen is None or seen.lease != lease:
             seen = self._seen[name] = _Seen(lease, now)
         stood = now - seen.since
-        return f"has had no sign of its leader for {stood:.0f} s" if stood >= WAIT else ""
+        return f"has had no sign of its leader for {stood:.0f} s" if stood >= WAIT_SECONDS else ""
 
 
 def _leases(deployment: Deployment) -> dict[str, dict[str, str]]:

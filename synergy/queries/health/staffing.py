@@ -79,7 +79,7 @@ class Staff:
     def _may_live(self, unit: UnitOfWork, running: int) -> bool:
         """Whether the unit's worker may be running, as far as this machine can tell."""
         owner = identity.parse(unit.owner or "")
-        if owner is None or not owner.is_of_here:
+        if owner is None or not owner.is_local:
             return running > 0
         return not owner.is_provably_dead
 

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from synergy.names import RUN_COUNTS
 from synergy.queries.metrics.families import cumulative, full_name, gauge
-from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected, loaded
+from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected, json_object
 from synergy.storage.protocol import StoreView
 
 MOST_DEAD = 1000  # dead messages that are counted
@@ -44,7 +44,7 @@ def _counted(store: StoreView) -> Iterator[Metric]:
 
 
 def _current(store: StoreView) -> Iterator[Metric]:
-    states = loaded(store.facts.get(RUN_COUNTS) or "")
+    states = json_object(store.facts.get(RUN_COUNTS) or "")
     yield gauge("schedules", "Schedules that there are.", [({}, store.schedules.count())])
     yield gauge(
         "runs_unfinished",

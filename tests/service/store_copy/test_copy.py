@@ -230,7 +230,7 @@ def test_a_copy_that_lost_its_right_writes_no_more(
                 target.leases.take(lease, COPY, ELSEWHERE)
             return read(transfer, kind, *rest)
 
-        monkeypatch.setattr("synergy.runtime.leadership.RENEW", 0.0)
+        monkeypatch.setattr("synergy.runtime.leadership.RENEW_SECONDS", 0.0)
         monkeypatch.setattr(type(ran.store.transfer), "read", read_slowly)
         assert "another process copies into" in refused(commands, SOURCE, f"sqlite:///{file}")
         assert target.units.find()[0] == []

@@ -165,7 +165,7 @@ class Driver:
         self.supervisor = Supervisor(config, self.store, QuietBus(), self.stop)
 
     def turn(self):
-        self.supervisor.look_now()
+        self.supervisor.refresh()
         self.supervisor.turn()
 
     def until(self, condition, limit=15.0):
@@ -189,7 +189,7 @@ class Driver:
 
     def marked(self):
         """The pids of everything that runs with a marker of this home."""
-        return sorted(entry.pid for entry in self.host.strangers())
+        return sorted(entry.pid for entry in self.host.leftovers())
 
     def switch(self, process, is_on):
         self.store.boxes.switch(BOX, process, is_on, "test", self.config.clock.now())

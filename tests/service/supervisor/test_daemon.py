@@ -84,7 +84,7 @@ def status_of(home):
 
 
 def marked(home):
-    return {entry.pid for entry in ProcessHost(home, home).strangers()}
+    return {entry.pid for entry in ProcessHost(home, home).leftovers()}
 
 
 def leaders(home):

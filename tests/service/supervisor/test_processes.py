@@ -208,7 +208,7 @@ def test_a_notice_on_the_bus_is_acted_on_without_a_poll(home, drive):
     noticed = threading.Semaphore(0)
 
     def look():
-        driver.supervisor.look_now()
+        driver.supervisor.refresh()
         noticed.release()
 
     notices = TopicRelay(driver.supervisor._bus, driver.config.clock, "supervisor", look)

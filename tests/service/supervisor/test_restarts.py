@@ -58,18 +58,18 @@ def test_one_that_keeps_dying_is_started_ever_less_often(home, drive):
 
 def test_a_worker_whose_work_does_not_let_go_is_back_at_once_each_time(home, drive, caplog):
     clock = a_clock()
-    waits = f"signal.sigwait([signal.SIGUSR1])\nraise SystemExit({abandoned_work.EXIT})"
+    waits = f"signal.sigwait([signal.SIGUSR1])\nraise SystemExit({abandoned_work.EXIT_CODE})"
     blocked = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
     driver = drive(a_config(home, {"A": blocked + READY + waits}, clock=clock))
     for number in range(1, 6):
         driver.until_state("running")
         before = driver.pids()
-        clock.advance(abandoned_work.GRACE)
+        clock.advance(abandoned_work.GRACE_SECONDS)
         os.kill(before[0], signal.SIGUSR1)
         # no time passes on the supervisor's clock: it does not wait at all
         driver.until(lambda before=before: driver.pids() not in ([], before))
         assert [o.restarts for o in driver.supervisor.view()] == [number]
-    assert "did not let go of a unit" in caplog.text
+    assert "its work on a lost unit did not return" in caplog.text
 
 
 def test_restarts_cost_no_file_descriptors(home, drive):
