@@ -50,9 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _summary(found: Checked) -> str:
-    if number := len(found.mistakes):
-        return f"{number} mistake{'s' * (number > 1)}: nothing would start"
-    number = len(found.warnings)
-    warnings = f", {number} warning{'s' * (number > 1)}" if number else ""
+    from synergy.queries.wording import counted
+
+    if found.mistakes:
+        return f"{counted(len(found.mistakes), 'mistake')}: nothing would start"
+    warnings = f", {counted(len(found.warnings), 'warning')}" if found.warnings else ""
     processes, trees = len(found.deployment.processes), len(found.deployment.trees)
     return f"settings and context are sound: {processes} processes, {trees} trees{warnings}"

@@ -1,4 +1,4 @@
-"""`launch.py event …`: emit events, and list those that were taken."""
+"""`launch.py event …`: emit events, and list the recorded ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from synergy.errors import InvalidValue
 if TYPE_CHECKING:
     from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
-WARNINGS = 10  # shown at most for the events of a file
-SHOWN = 20  # events of a file, at most, for which their effects are awaited and shown
+WARNINGS = 10  # shown for the events of a file
+SHOWN = 20  # events of a file up to which their effects are awaited and shown
 NOUN = Noun(
     "event",
     "events that schedules react to: emit, list",
@@ -32,40 +32,39 @@ add = NOUN.add
     argument("type", metavar="TYPE", nargs="?", help="FILE, TABLE, TIME_BASED, PARTITION"),
     argument("resource", metavar="RESOURCE", nargs="?", help="a path, or a name"),
     argument("--at", metavar="TIME", help="when it happened; default: now"),
-    argument("--id", metavar="ID", help="an event whose id was seen before does nothing"),
+    argument("--id", metavar="ID", help="an event whose id is known already has no effect"),
     argument("--partitions", metavar="N", type=positive, help="of a PARTITION; default: 1"),
     argument("--file", metavar="FILE", help="one event a line, as JSON; - for stdin"),
     JSON,
     DRY_RUN,
 )
 def run_emit(arguments: argparse.Namespace) -> None:
-    """Say that something happened."""
+    """Report an event."""
     from synergy.commands import events
 
     with services() as at:
         items = _items(arguments, at)
-        taken = events.record_events(
+        recorded = events.record_events(
             at.store, at.bus, items, actor(), at.now, dry_run=arguments.dry_run
         )
         effects = None
-        if not arguments.dry_run and len(taken) <= SHOWN:
-            effects = _effects(at, taken)
-    _warn(events.doubts([one.event for one in taken]))
+        if not arguments.dry_run and len(recorded) <= SHOWN:
+            effects = _effects(at, recorded)
+    _warn(events.warnings([one.event for one in recorded]))
     if arguments.json:
-        shown = [{**asdict(one.event), "new": one.is_new} for one in taken]
+        shown = [{**asdict(one.event), "new": one.is_new} for one in recorded]
         output.print_json({"events": shown, "effects": effects, "dry_run": arguments.dry_run})
         return
-    _print_taken(taken, "would be taken" if arguments.dry_run else "taken")
+    _print_recorded(recorded, "would be recorded" if arguments.dry_run else "recorded")
     if effects is not None:
         _print_effects(effects)
 
 
-def _warn(doubts: Sequence[str]) -> None:
-    """Warns about events that were taken but are probably mistakes."""
-    for doubt in doubts[:WARNINGS]:
-        output.warn(doubt)
-    if len(doubts) > WARNINGS:
-        output.warn(f"and {len(doubts) - WARNINGS:,} more of the same kind")
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings[:WARNINGS]:
+        output.warn(warning)
+    if len(warnings) > WARNINGS:
+        output.warn(f"and {len(warnings) - WARNINGS:,} more of the same kind")
 
 
 def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str, object]]:
@@ -81,43 +80,43 @@ def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str,
         from synergy.cli.input_files import read_lines
 
         if given:
-            raise InvalidValue("either TYPE and RESOURCE, or --file: the file says the rest")
+            raise InvalidValue("give TYPE and RESOURCE, or --file alone: the file has all fields")
         return read_lines(arguments.file)
     if arguments.type is None or arguments.resource is None:
-        raise InvalidValue("an event is TYPE and RESOURCE, or --file FILE")
+        raise InvalidValue("give TYPE and RESOURCE, or --file FILE")
     return [{"eventTimestamp": at.now.isoformat(), **given}]
 
 
-def _effects(at: Services, taken: Sequence[RecordedEvent]) -> Effects:
+def _effects(at: Services, recorded: Sequence[RecordedEvent]) -> Effects:
     from synergy.queries.schedules.event_effects import effects
     from synergy.runtime.stop import Stop
 
-    return effects(at.store, taken, Stop().wait)
+    return effects(at.store, recorded, Stop().wait)
 
 
-def _print_taken(taken: Sequence[RecordedEvent], verb: str) -> None:
-    new = sum(one.is_new for one in taken)
-    if len(taken) == 1:
-        event = taken[0].event
+def _print_recorded(recorded: Sequence[RecordedEvent], verb: str) -> None:
+    new = sum(one.is_new for one in recorded)
+    if len(recorded) == 1:
+        event = recorded[0].event
         text = f"{event.type} {event.resource} {output.instant(event.timestamp)}"
-        output.say(f"{verb}: {text}" if new else f"was there before, as {event.id}: {text}")
-    elif new == len(taken):
+        output.say(f"{verb}: {text}" if new else f"recorded before, as {event.id}: {text}")
+    elif new == len(recorded):
         output.say(f"{new:,} {verb}")
     else:
-        output.say(f"{new:,} of {len(taken):,} {verb}; the ids of the others were there before")
+        output.say(f"{new:,} of {len(recorded):,} {verb}; the ids of the others exist already")
 
 
 def _print_effects(effects: Effects) -> None:
     if not effects.schedules:
-        output.say("no schedule listens to it that is enabled")
+        output.say("no enabled schedule listens to it")
         return
     output.say(f"listening: {', '.join(effects.schedules)}")
     for run in effects.runs:
         output.say(f"run {run.id} of {run.schedule}: {run.state.value}")
     if not effects.is_decided:
-        output.note("no agent has looked at it yet: launch.py box list shows whether one runs")
+        output.note("no agent has processed it yet: launch.py box list shows whether one runs")
     elif not effects.runs:
-        output.say("no run came of it yet: launch.py schedule show NAME says what is missing")
+        output.say("it has caused no run yet: launch.py schedule show NAME says what is missing")
 
 
 @NOUN.verb("launch.py event list --limit 20", limit(50), CURSOR, JSON)
@@ -129,7 +128,7 @@ def run_list(arguments: argparse.Namespace) -> None:
         output.print_json({"items": events, "next": following})
         return
     output.table(
-        ["number", "type", "resource", "partitions", "happened", "taken", "by", "id"],
+        ["number", "type", "resource", "partitions", "happened", "recorded", "by", "id"],
         [
             [
                 event.seq,

@@ -132,7 +132,7 @@ def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
         if lock.holder(at.project.settings.home) is None:
             raise Unreachable(
                 f"no supervisor runs on this box, so nothing was done: {START}; launch.py box "
-                f"{verb} {process.name} is for what it shall do when it starts"
+                f"{verb} {process.name} is for its next start"
             )
         box.switch(at, arguments, at.project.settings.box_id, process.name, is_on=is_on)
 

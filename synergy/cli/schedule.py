@@ -16,7 +16,8 @@ from synergy.model.schedule import Origin
 
 if TYPE_CHECKING:
     from synergy.model.schedule import Schedule
-    from synergy.queries.schedules.views import ScheduleDetail, SchedulePage
+    from synergy.queries.page import Page
+    from synergy.queries.schedules.views import ScheduleDetail, ScheduleView
 
 FILE = argument("file", metavar="FILE", help=FILE_HELP)
 NOUN = Noun(
@@ -37,14 +38,14 @@ def run_list(arguments: argparse.Namespace) -> None:
     output.show(arguments, page, _print_page)
 
 
-def _print_page(page: SchedulePage) -> None:
+def _print_page(page: Page[ScheduleView]) -> None:
     schedule_tables.print_schedules(page.items)
     output.note_more(page.next)
 
 
 @NOUN.verb("launch.py schedule show nightly", NAME, JSON)
 def run_show(arguments: argparse.Namespace) -> None:
-    """Show all that is known of a schedule."""
+    """Show a schedule in detail."""
     with schedule_services() as at:
         schedule = at.reads.show_schedule(arguments.name)
         note_if_no_agent(at)
@@ -82,7 +83,7 @@ def _print_schedule(seen: ScheduleDetail) -> None:
     for warning in seen.warnings:
         output.warn(warning)
     if not seen.is_enabled:
-        output.note(f"let it begin: launch.py schedule enable {seen.name}")
+        output.note(f"to enable it: launch.py schedule enable {seen.name}")
 
 
 def _compact(value: object) -> object:
@@ -94,7 +95,7 @@ def _compact(value: object) -> object:
     """launch.py schedule add nightly.yaml --enable
     launch.py schedule add - --dry-run < all.json""",
     FILE,
-    argument("--enable", action="store_true", help="let them begin at once"),
+    argument("--enable", action="store_true", help="enable them at once"),
     *CHANGE,
 )
 def run_add(arguments: argparse.Namespace) -> None:
@@ -117,7 +118,7 @@ def run_add(arguments: argparse.Namespace) -> None:
 
 @NOUN.verb("launch.py schedule edit nightly nightly.yaml", NAME, FILE, *CHANGE)
 def run_edit(arguments: argparse.Namespace) -> None:
-    """Replace a schedule by what a file says; its runs are kept."""
+    """Replace a schedule by the one in a file; its runs are kept."""
     data = schedule_preview.read_one(arguments.file)
     with schedule_services() as at:
         edited = at.commands.replace(
@@ -135,13 +136,13 @@ def run_remove(arguments: argparse.Namespace) -> None:
 
 @NOUN.verb("launch.py schedule enable nightly --dry-run", NAME, *CHANGE)
 def run_enable(arguments: argparse.Namespace) -> None:
-    """Let a schedule begin, from zero."""
+    """Enable a schedule, which begins anew."""
     _change(arguments, "enable", "enabled")
 
 
 @NOUN.verb("launch.py schedule disable nightly --dry-run", NAME, *CHANGE)
 def run_disable(arguments: argparse.Namespace) -> None:
-    """Stop a schedule; what it has pending is dropped."""
+    """Disable a schedule; its pending jobs are dropped."""
     _change(arguments, "disable", "disabled")
 
 
@@ -159,7 +160,7 @@ def _show_changes(
     done: str,
     unchanged: Collection[str] | None = None,
 ) -> None:
-    """Prints what was done to each; `unchanged` names those that were stored before."""
+    """Prints the changes of schedules; `unchanged` names those that were stored before."""
     verb = f"would be {done}" if arguments.dry_run else done
     known = unchanged or ()
     output.show_change(

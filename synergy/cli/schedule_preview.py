@@ -1,4 +1,4 @@
-"""`launch.py schedule preview`: how a schedule is understood, and when it is due."""
+"""`launch.py schedule preview`: a schedule in words, and its due times."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VERBS = Verbs()
     JSON,
 )
 def run_preview(arguments: argparse.Namespace) -> None:
-    """Show how a schedule is understood, and when it is due."""
+    """Show a schedule in words, and its due times."""
     if (arguments.name is None) is (arguments.file is None):
         raise InvalidValue("name a schedule, or --file FILE for one that is not stored")
     start, end = _instant(arguments.start, "--from"), _instant(arguments.end, "--to")
@@ -71,7 +71,7 @@ def _print_preview(preview: Preview) -> None:
     if preview.more:
         output.note("there are more: --limit, or a later --from")
     if preview.dues and ALL_OF in preview.words:
-        output.note("at these times a part of its trigger is met: it runs when all of it is")
+        output.note("at these times one part of its trigger is met: it runs when all parts are")
     if preview.body is not None:
         output.say()
         output.say(f"what {'the first of them' if preview.dues else 'a run'} would send:")

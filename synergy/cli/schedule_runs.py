@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_tables
@@ -16,7 +16,8 @@ from synergy.model.schedule import RunState
 if TYPE_CHECKING:
     from synergy.model.schedule import Run
     from synergy.model.unit_of_work import UnitOfWork
-    from synergy.queries.schedules.views import RunDetail, RunPage
+    from synergy.queries.page import Page
+    from synergy.queries.schedules.views import RunDetail, RunView
 
 RUN_HELP = "a run's whole id, as `schedule runs` shows it"
 STATES = [state.value for state in RunState]
@@ -40,14 +41,14 @@ def run_runs(arguments: argparse.Namespace) -> None:
     output.show(arguments, page, _print_page)
 
 
-def _print_page(page: RunPage) -> None:
+def _print_page(page: Page[RunView]) -> None:
     schedule_tables.print_runs(page.items)
     output.note_more(page.next)
 
 
 @VERBS.verb("launch.py schedule run 5f0c9a...", argument("id", metavar="RUN", help=RUN_HELP), JSON)
 def run_run(arguments: argparse.Namespace) -> None:
-    """Show what a run sent, and what it was answered."""
+    """Show a run, its request, and the answers."""
     with schedule_services() as at:
         run = at.reads.run(arguments.id)
         unit = next(iter(at.services.store.units.get([arguments.id])), None)
@@ -55,7 +56,7 @@ def run_run(arguments: argparse.Namespace) -> None:
         output.print_json(run)
         return
     schedule_tables.print_run(run)
-    if isinstance(run.request, Mapping) and "process" in run.request:
+    if run.is_of_worker:
         _note_unit(run, unit)
     if any(answer.get("outcome") == "blocked" for answer in run.answers):
         output.note("to allow a private network: set SYNERGY_WEBHOOK_NETWORKS, and restart")
@@ -64,16 +65,16 @@ def run_run(arguments: argparse.Namespace) -> None:
 
 
 def _note_unit(run: RunDetail, unit: UnitOfWork | None) -> None:
-    """Prints how far a worker is with a run, and where its output is."""
+    """Prints the progress of a run's worker, and where its output is."""
     is_open = run.state == RunState.LAUNCHED.value
     if is_open and (unit is None or unit.started_at is None):
-        where = f"launch.py process show {run.program} says on which boxes it runs"
-        output.note(f"no worker has begun with it: {where}")
+        where = f"launch.py process show {run.program} shows on which boxes it runs"
+        output.note(f"no worker has begun it: {where}")
         return
     if is_open and unit is not None:
         output.note(f"begun {output.instant(unit.started_at)}, {unit.state.value}")
     if run.attempt or is_open:
-        output.note(f"what its worker wrote: launch.py unit log {run.id}")
+        output.note(f"the output of its worker: launch.py unit log {run.id}")
 
 
 @VERBS.verb(
@@ -88,7 +89,7 @@ def _note_unit(run: RunDetail, unit: UnitOfWork | None) -> None:
     JSON,
 )
 def run_pending(arguments: argparse.Namespace) -> None:
-    """Show what waits to be launched, and for what."""
+    """Show the runs that wait to be launched, and why."""
     with schedule_services() as at:
         pending = at.reads.pending(arguments.name)
         note_if_no_agent(at)
@@ -100,7 +101,7 @@ def run_pending(arguments: argparse.Namespace) -> None:
 
 @VERBS.verb("launch.py schedule trigger nightly", NAME, *CHANGE)
 def run_trigger(arguments: argparse.Namespace) -> None:
-    """Run a schedule now, whatever its constraints say."""
+    """Run a schedule now, regardless of its constraints."""
     with schedule_services() as at:
         run = at.commands.trigger(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
@@ -144,7 +145,7 @@ def run_retry(arguments: argparse.Namespace) -> None:
 )
 def run_cancel(arguments: argparse.Namespace) -> None:
     """Cancel a run that has not begun, or a one-off job."""
-    from synergy.queries.schedules.near_names import no_schedule
+    from synergy.queries.schedules.lookup import no_schedule
 
     who = actor(arguments.reason)
     with schedule_services() as at:

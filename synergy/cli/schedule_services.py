@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from synergy.model.schedule import Schedule
     from synergy.queries.schedules.reads import ScheduleReads
 
-NO_AGENT = "no agent is at work, so nothing is due, and nothing sent, until one is"
+NO_AGENT = "no agent is at work, so nothing is triggered or sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,9 @@ def schedule_services() -> Iterator[ScheduleServices]:
 
 def note_if_no_agent(at: ScheduleServices) -> None:
     """Prints a note if no agent is at work, as far as this machine can tell."""
-    from synergy.runtime import identity
-    from synergy.runtime.leaders import DECIDER
+    from synergy.runtime.leaders import DECIDER, is_lease_led
 
-    lease = at.services.store.leases.read(DECIDER)
-    holder = None if lease is None else identity.parse(lease.holder)
-    if lease is None or lease.released or (holder is not None and holder.is_provably_dead):
+    if not is_lease_led(at.services.store, DECIDER):
         output.note(f"{NO_AGENT}: {START}, or launch.py box start Agent")
 
 
@@ -66,7 +63,7 @@ def note_if_run_nowhere(at: ScheduleServices, schedules: Sequence[Schedule]) -> 
     """Names the processes of these schedules that run on no known box."""
     from synergy.commands.store_usage import run_nowhere
 
-    programs = {str(one.definition["process"]) for one in schedules if "process" in one.definition}
+    programs = {one.process for one in schedules if one.process is not None}
     for process in run_nowhere(at.services.store, programs) if programs else ():
         output.note(
             f"no box that ever reported runs {process}, so its runs will wait: launch.py process "

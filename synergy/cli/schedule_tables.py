@@ -17,7 +17,7 @@ LONGEST_BODY = 60  # characters of a receiver's answer
 
 
 def print_schedules(views: Sequence[ScheduleView]) -> None:
-    """Prints a line for each schedule; no column of reasons if there are none."""
+    """Prints a line for each schedule; the column of reasons only if there are any."""
     headers = ["schedule", "is", "runs", "next due", "last run", "ended", "reason"]
     rows: list[list[object]] = [
         [
@@ -94,7 +94,7 @@ def print_pending(runs: Sequence[RunView]) -> None:
 
 
 def print_run(run: RunDetail) -> None:
-    """Prints all that is known of a run."""
+    """Prints a run in detail."""
     output.pairs(
         {
             "run": run.id,
@@ -152,6 +152,5 @@ def _seconds(number: object) -> str | None:
 
 
 def _instant(answer: Mapping[str, object]) -> str | None:
-
     at = answer.get("at")
     return output.instant(datetime.fromisoformat(at)) if isinstance(at, str) else None

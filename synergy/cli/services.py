@@ -100,12 +100,7 @@ class Services:
 
     def working(self, name: str) -> WorkingProcess:
         """A process that carries out units of work; raises NotFound."""
-        from synergy.model.process import WorkingProcess
-
-        found = self.project.process(name)
-        if not isinstance(found, WorkingProcess):
-            raise NotFound("managed or free-run process", name, "it is a daemon: it has no units")
-        return found
+        return self.project.deployment.working(self.project.process(name).name)
 
 
 @contextmanager

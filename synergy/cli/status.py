@@ -24,8 +24,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "status",
         help="whether all is well, and if not, what is not and what helps",
-        description="Says whether all is well; the exit code too: 0 well, 1 not well, "
-        "5 cannot tell.",
+        description="Shows whether all is well; the exit code is 0 for well, 1 for not well, "
+        "and 5 if that is unknown.",
         epilog=EXAMPLE,
     )
     options.JSON(parser)

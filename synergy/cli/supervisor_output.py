@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.services import START
+from synergy.model.process import BuiltIn
 
 if TYPE_CHECKING:
     from synergy.compose import Project
     from synergy.supervisor.control import StopReport
     from synergy.supervisor.start_report import Progress, StartReport
     from synergy.supervisor.status import SupervisorStatus
-
-MX = "synergy.mx.server.MX.start"
 
 
 def note_progress(progress: Progress) -> None:
@@ -83,7 +82,7 @@ def _print_running(project: Project, report: StartReport, processes: Sequence[Pr
 def _dashboard(project: Project, processes: Sequence[Progress]) -> str | None:
     """The URL of the dashboard; None if no started process serves it."""
     is_served = any(
-        project.process(progress.process).classname == MX and progress.state == "running"
+        project.process(progress.process).classname == BuiltIn.MX and progress.state == "running"
         for progress in processes
     )
     return project.settings.mx_url if is_served else None
@@ -130,7 +129,7 @@ def print_status(status: SupervisorStatus) -> None:
     if status.leaders:
         output.table(
             ["scheduled", "by host", "pid", "term"],
-            [[p.part, p.host or "nobody", p.pid, p.term] for p in status.leaders],
+            [[p.part, p.host or "no leader", p.pid, p.term] for p in status.leaders],
         )
     if status.running:
         output.say(f"the supervisor of box {status.box} runs (pid {status.pid})")

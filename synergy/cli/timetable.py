@@ -33,7 +33,7 @@ add = NOUN.add
     JSON,
 )
 def run_show(arguments: argparse.Namespace) -> None:
-    """Show how far each process is, and the jobs of a window."""
+    """Show the progress of each process, and the jobs of a window."""
     from synergy.queries.views import Window
 
     has_window = bool(arguments.first or arguments.end)
@@ -177,7 +177,7 @@ def _print_periods(found: Audit) -> None:
     JSON,
 )
 def run_wait(arguments: argparse.Namespace) -> int:
-    """Wait until a job is done, late data included."""
+    """Wait until the result of a job is final, late data included."""
     from synergy.cli.timetable_wait import wait
 
     return wait(arguments)

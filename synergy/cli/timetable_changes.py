@@ -19,7 +19,7 @@ NOTHING = {
     "started over": "none of these jobs has begun",
     "skipped": "all of these jobs are finished; a reprocess starts them over",
     "tried again": "none of these jobs is failed; one that was given up is reprocessed",
-    "acknowledged": "none of these jobs was given up, and is not acknowledged yet",
+    "acknowledged": "none of these jobs was given up, or all of those are acknowledged",
 }
 VERBS = Verbs()
 
@@ -42,7 +42,7 @@ def run_reprocess(arguments: argparse.Namespace) -> None:
     *CHANGE,
 )
 def run_skip(arguments: argparse.Namespace) -> None:
-    """Skip jobs that are not finished, with all that needs them."""
+    """Skip unfinished jobs, with their descendants and dependants."""
     _act(arguments, "skipped")
 
 
@@ -64,15 +64,16 @@ def run_retry(arguments: argparse.Namespace) -> None:
     *CHANGE,
 )
 def run_acknowledge(arguments: argparse.Namespace) -> None:
-    """Take note of jobs that were given up, so that they count as skipped from now on."""
+    """Acknowledge jobs that were given up: they count as skipped from now on."""
     if not arguments.reason.strip(". "):
-        raise InvalidValue("say why it is well without these: --reason 'the source is lost'")
+        raise InvalidValue("give the reason: --reason 'the source is lost'")
     _act(arguments, "acknowledged")
 
 
 def _act(arguments: argparse.Namespace, done: str) -> None:
     """Carries out the verb on a range of jobs, or previews it, and prints the jobs."""
     from synergy.commands.bulk import BulkRequest, BulkVerb, Range
+    from synergy.queries.wording import counted
 
     with services() as at:
         process, who = at.managed(arguments.process), actor(arguments.reason)
@@ -90,7 +91,7 @@ def _act(arguments: argparse.Namespace, done: str) -> None:
         return
     output.table(list(rows[0]), [list(row.values()) for row in rows])
     verb = f"would be {done}" if arguments.dry_run else done
-    output.say(f"{len(rows):,} job{'s' * (len(rows) != 1)} {verb}")
+    output.say(f"{counted(len(rows), 'job')} {verb}")
 
 
 def _touched_json(touched: Touched) -> dict[str, object]:

@@ -99,10 +99,10 @@ def _ending(found: Standing) -> str:
     if found.late is not None:
         rest = f"late data of {found.late.process} {found.late.timeperiod} is not in it yet"
     elif found.events_waiting:
-        rest = f"{found.events_waiting:,} messages with events wait to be taken"
+        rest = f"{found.events_waiting:,} messages with events wait to be processed"
     else:
         rest = f"{found.finished:,} of {found.total:,} jobs are finished"
     if found.needs_decision:
         failed = f"{found.failed:,} of its jobs failed" if found.failed > 1 else "a job failed"
         return f"{found.state.word}; {failed}, and waiting does not help: {rest}"
-    return f"{found.state.word}; time is over: {rest}"
+    return f"{found.state.word}; the timeout has passed: {rest}"

@@ -12,7 +12,8 @@ from synergy.cli.services import actor, services
 from synergy.model.unit_of_work import UnitState
 
 if TYPE_CHECKING:
-    from synergy.queries.views import UnitPage
+    from synergy.model.unit_of_work import UnitOfWork
+    from synergy.queries.page import Page
 
 ID = argument("id", metavar="ID")
 NOUN = Noun("unit", "units of work: show, cancel, retry", "launch.py unit list --state invalid")
@@ -37,7 +38,7 @@ def run_list(arguments: argparse.Namespace) -> None:
     output.show(arguments, page, _print_page)
 
 
-def _print_page(page: UnitPage) -> None:
+def _print_page(page: Page[UnitOfWork]) -> None:
     output.table(
         ["unit", "process", "timeperiod", "generation", "state", "attempt", "created", "reason"],
         [
@@ -59,7 +60,7 @@ def _print_page(page: UnitPage) -> None:
 
 @NOUN.verb("launch.py unit show 5f0c9a...", ID, JSON)
 def run_show(arguments: argparse.Namespace) -> None:
-    """Show all that is known of a unit."""
+    """Show a unit in detail."""
     with services() as at:
         unit = at.reads.unit(arguments.id)
     output.show(arguments, unit, lambda unit: output.pairs(asdict(unit)))
@@ -67,7 +68,7 @@ def run_show(arguments: argparse.Namespace) -> None:
 
 @NOUN.verb("launch.py unit log 5f0c9a...", ID, JSON)
 def run_log(arguments: argparse.Namespace) -> None:
-    """Show what workers wrote while they carried a unit out."""
+    """Show the log lines of a unit's workers."""
     with services() as at:
         lines = at.reads.unit_log(arguments.id)
     if arguments.json:
@@ -88,7 +89,7 @@ def run_cancel(arguments: argparse.Namespace) -> None:
 
 @NOUN.verb("launch.py unit retry 5f0c9a... --dry-run", ID, *CHANGE)
 def run_retry(arguments: argparse.Namespace) -> None:
-    """Hand a failed unit out again at once, its failures forgiven."""
+    """Hand out a failed unit again at once, and reset its count of failures."""
     _move(arguments, UnitState.REQUESTED)
 
 

@@ -15,10 +15,11 @@ from datetime import datetime
 from enum import Enum
 from itertools import islice
 
-from synergy.commands.jobs import ATTEMPTS, Touched, cascade_moves, make_moves
+from synergy.commands.jobs import ATTEMPTS, Touched, make_moves
+from synergy.commands.sources import source_bounds
 from synergy.errors import InvalidValue, Refused
-from synergy.lifecycle.transitions import JobMove
-from synergy.lifecycle.transitions import after as state_after
+from synergy.lifecycle.moves import move_job
+from synergy.lifecycle.transitions import JobMove, job_after
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange, JobState
@@ -33,7 +34,7 @@ from synergy.timetable.cascade import (
     skip_spans,
     spans_in,
 )
-from synergy.timetable.timetable import Timetable
+from synergy.timetable.timetable import Place, Timetable
 
 STEP = 500  # requested jobs in a step
 BATCH = 5000  # jobs that are moved in one batch
@@ -184,15 +185,29 @@ class Bulk:
                 load_timetable(self._store, self._deployment, now) if attempt else self._timetable()
             )
             spans = self._requested(request, timetable)
-            nodes = list(islice(nodes_of(_after(spans, positions.start)), len(positions)))
-            moves = cascade_moves(self._store, nodes, request.verb.move, actor)
+            part = list(_part(spans, positions))
+            moves = self._moves(request.verb, part, actor)
             with self._store.batch():
                 made, refused = self._made(moves, actor, now)
                 touched += made
                 if not refused:
-                    progress(positions.start + len(nodes), _count(spans), len(touched))
+                    progress(positions.start + _count(part), _count(spans), len(touched))
                     return touched
         raise Refused(f"{refused} jobs keep changing; {len(touched):,} were done: try again")
+
+    def _moves(self, verb: BulkVerb, requested: Iterable[Span], actor: Actor) -> list[JobChange]:
+        return [
+            move_job(
+                place, at, verb.move, actor.why, actor.who, covered=self._covered(verb, place, at)
+            )
+            for place, at in nodes_of(verb.spans(requested))
+        ]
+
+    def _covered(self, verb: BulkVerb, place: Place, ordinal: int) -> int:
+        """What a skipped job covers: all that its source holds."""
+        is_skip = verb is BulkVerb.SKIP
+        bounds = source_bounds(self._store, place.level, ordinal) if is_skip else None
+        return 0 if bounds is None else bounds.high
 
     def _made(
         self, moves: Sequence[JobChange], actor: Actor, now: datetime
@@ -219,11 +234,14 @@ def _count(spans: Iterable[Span]) -> int:
     return sum(len(ordinals) for _, ordinals in spans)
 
 
-def _after(spans: Iterable[Span], count: int) -> Iterator[Span]:
-    """The spans without the first `count` jobs."""
+def _part(spans: Iterable[Span], positions: range) -> Iterator[Span]:
+    """The jobs at these positions."""
+    begin = 0
     for place, ordinals in spans:
-        yield place, ordinals[count:]
-        count = max(count - len(ordinals), 0)
+        part = ordinals[max(positions.start - begin, 0) : max(positions.stop - begin, 0)]
+        if part:
+            yield place, part
+        begin += len(ordinals)
 
 
 def _parts(moves: Sequence[JobChange]) -> Iterator[Sequence[JobChange]]:
@@ -239,6 +257,6 @@ def _would_touch(node: Node, verb: BulkVerb) -> Touched:
         place.process.name,
         level.timeperiod(ordinal),
         state,
-        state_after(state, verb.move),
+        job_after(state, verb.move),
         level.generation(ordinal) + (verb is BulkVerb.REPROCESS),
     )

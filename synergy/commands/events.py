@@ -68,25 +68,25 @@ def record_events(
     return recorded
 
 
-def doubts(events: Sequence[Event]) -> list[str]:
+def warnings(events: Sequence[Event]) -> list[str]:
     """Warnings about events that are valid but probably not intended."""
     found = []
     for number, event in enumerate(events, 1):
         where = f"event {number}: " if len(events) > 1 else ""
         if event.type == "FILE" and not _FROM_A_ROOT.match(event.resource):
             found.append(
-                f"{where}{shown(event.resource)} is no path from /, nor one like s3://bucket/key: "
-                "a schedule that waits for such a path does not hear of it"
+                f"{where}{shown(event.resource)} is neither a path from / nor one like "
+                "s3://bucket/key: schedules that wait for such a path ignore it"
             )
         if event.type != "PARTITION" and "partitions" in event.body:
             found.append(
-                f"{where}partitions of a {event.type} count nothing: only a PARTITION's do"
+                f"{where}partitions of a {event.type} are ignored: only a PARTITION has them"
             )
     return found
 
 
 def read_events(items: Sequence[Mapping[str, object]], actor: Actor, now: datetime) -> list[Event]:
-    """Events as people and programs write them; raises InvalidEvents with all mistakes."""
+    """The events of these items; raises InvalidEvents with all mistakes."""
     mistakes: list[str] = []
     events: list[Event] = []
     for number, item in enumerate(items, 1):
@@ -127,7 +127,7 @@ def _text(item: Mapping[str, object], field: str, longest: int) -> str:
     if len(value) > longest:
         raise InvalidValue(f"{field}: {len(value):,} characters, at most {longest:,} are allowed")
     if _UNWRITABLE.search(value):
-        raise InvalidValue(f"{field}: {shown(value)} holds characters that are no text")
+        raise InvalidValue(f"{field}: {shown(value)} has characters that cannot be stored")
     return value
 
 

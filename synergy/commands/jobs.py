@@ -1,4 +1,4 @@
-"""The moves of jobs that a command makes, with the cascade of each.
+"""The changes of jobs that a command makes, and the end of their units.
 
 Jobs are moved first and their unfinished units after them, by compare-and-set, so that no job is
 seen as failed because its old unit was canceled. Where a batch is not one transaction, a unit that
@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from synergy.commands.sources import source_bounds
 from synergy.lifecycle.moves import move_job, move_unit
 from synergy.lifecycle.standing import is_superseded
-from synergy.lifecycle.transitions import JOB_MOVES, JobMove, UnitMove
+from synergy.lifecycle.transitions import JobMove, UnitMove
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange, JobState
 from synergy.model.unit_of_work import UnitChange
 from synergy.names import SCHEDULER_TOPIC
 from synergy.storage.protocol import Store
-from synergy.timetable.cascade import Node, reprocess_cascade, skip_cascade
+from synergy.timetable.cascade import Node
 
 ATTEMPTS = 10  # at a change, while the rows keep changing meanwhile
 
@@ -43,32 +42,6 @@ class Touched:
 def start_over_moves(nodes: Iterable[Node], actor: Actor) -> list[JobChange]:
     """The moves that start over these jobs alone, without their cascade."""
     return [move_job(place, at, JobMove.START_OVER, actor.why, actor.who) for place, at in nodes]
-
-
-def cascade_moves(
-    store: Store, nodes: Iterable[Node], move: JobMove, actor: Actor
-) -> list[JobChange]:
-    """The moves for these jobs; START_OVER and SKIP include their cascades.
-
-    RETRY moves only those of the jobs that failed, ACKNOWLEDGE those that were given up.
-    """
-    match move:
-        case JobMove.START_OVER:
-            return start_over_moves(reprocess_cascade(nodes), actor)
-        case JobMove.RETRY | JobMove.ACKNOWLEDGE:
-            allowed, _ = JOB_MOVES[move]
-            return [
-                move_job(place, at, move, actor.why, actor.who)
-                for place, at in nodes
-                if place.level.state(at) in allowed
-            ]
-    return [
-        move_job(
-            place, at, move, actor.why, actor.who, covered=bounds.high if bounds is not None else 0
-        )
-        for place, at in skip_cascade(nodes)
-        for bounds in [source_bounds(store, place.level, at)]
-    ]
 
 
 def make_moves(

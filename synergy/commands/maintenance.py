@@ -10,7 +10,7 @@ from synergy.errors import NotFound
 from synergy.messaging.protocol import Bus
 from synergy.model import journal
 from synergy.model.actor import Actor
-from synergy.model.process import Deployment, WorkingProcess
+from synergy.model.process import Deployment
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, SUPERVISOR_TOPIC
 from synergy.storage.protocol import Store
 
@@ -44,10 +44,7 @@ class Maintenance:
 
         Returns False if it was so already. Raises NotFound if the process is not assigned to it.
         """
-        if process not in self._deployment.processes:
-            raise NotFound(
-                "process", process, f"there are: {', '.join(self._deployment.processes)}"
-            )
+        self._deployment.process(process)  # raises NotFound
         present = [a for a in self._store.boxes.assignments(box) if a.process == process]
         if not present:
             raise NotFound(
@@ -68,10 +65,8 @@ class Maintenance:
 
         `flush` ignores waiting times; `process` limits it to one process, "" means all.
         """
-        declared = self._deployment.processes
-        if process and not isinstance(declared.get(process), WorkingProcess):
-            known = ", ".join(n for n, p in declared.items() if isinstance(p, WorkingProcess))
-            raise NotFound("managed or free-run process", process, f"there are: {known}")
+        if process:
+            self._deployment.working(process)  # raises NotFound
         seq = self._store.journal.last_seq()
         with self._store.batch() as batch:
             entry = journal.collection_requested(process, flush, actor.who, actor.why, now)

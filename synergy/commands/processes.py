@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from synergy.commands.schedules import ScheduleCommands
-from synergy.errors import NotFound, Refused
+from synergy.errors import Refused
 from synergy.messaging.protocol import Bus
 from synergy.model import journal
 from synergy.model.actor import Actor
@@ -71,7 +71,7 @@ class ProcessCommands:
 
         Units and runs that are being carried out continue.
         """
-        process = self._process(name)
+        process = self._deployment.process(name)
         was_on = is_switched_on(process, self._store.controls.all().get(name))
         if was_on is is_on:
             return None
@@ -88,7 +88,7 @@ class ProcessCommands:
 
         Raises NotFound also for daemons, and InvalidValue for an invalid trigger.
         """
-        process, after = self._working(name), str(parse(trigger))
+        process, after = self._deployment.working(name), str(parse(trigger))
         schedule = own_schedules(self._store, [name]).get(name)
         before = trigger_of(process, self._store.controls.all().get(name), schedule)
         if after == before:
@@ -114,14 +114,14 @@ class ProcessCommands:
 
         Raises NotFound also for daemons, and Refused for a process that cannot run now.
         """
-        process = self._working(name)
+        process = self._deployment.working(name)
         if isinstance(process, FreerunProcess):
             run = self._schedules.trigger_process(process, actor, now, dry_run=dry_run)
             return Triggered(name, None if dry_run else run.id)
         remark = ""
         if not is_process_led(self._store, self._deployment, name):
             remark = (
-                f"no scheduler leads the tree of {name}: one that does looks at everything "
+                f"no scheduler leads the tree of {name}; the next one will look at all its jobs "
                 f"({START})"
             )
         if not dry_run:
@@ -156,18 +156,6 @@ class ProcessCommands:
         )
         data = {**declared, "trigger": trigger}
         return self._schedules.create(data, actor, now, enable=True, dry_run=dry_run)
-
-    def _process(self, name: str) -> Process:
-        found = self._deployment.processes.get(name)
-        if found is None:
-            raise NotFound("process", name, f"there are: {', '.join(self._deployment.processes)}")
-        return found
-
-    def _working(self, name: str) -> WorkingProcess:
-        found = self._process(name)
-        if not isinstance(found, WorkingProcess):
-            raise NotFound("managed or free-run process", name, "it is a daemon: it has no units")
-        return found
 
     def _wake_for(self, process: Process, batch: Batch) -> None:
         """Wakes the services that act on a change of the process, after the commit."""

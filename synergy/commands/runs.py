@@ -15,7 +15,7 @@ from synergy.commands.jobs import ATTEMPTS
 from synergy.commands.run_launcher import RunLauncher, process_run_on_request, run_on_request
 from synergy.commands.schedule_rows import Overtaken, overtaken_if
 from synergy.delivery.definition_checks import known
-from synergy.errors import NotFound, Refused
+from synergy.errors import Refused
 from synergy.lifecycle.moves import advance, move_unit
 from synergy.lifecycle.transitions import RunMove, UnitMove
 from synergy.messaging.protocol import Bus
@@ -26,7 +26,7 @@ from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
 from synergy.queries.schedules.event_effects import RecordedEvent
 from synergy.queries.schedules.listing import own_schedules
-from synergy.queries.schedules.near_names import no_schedule
+from synergy.queries.schedules.lookup import refuse_unknown, stored_run, stored_schedule
 from synergy.queries.schedules.retries import (
     launched_again,
     run_pages,
@@ -49,17 +49,11 @@ class RunCommands:
 
     def schedule(self, name: str) -> Schedule:
         """A schedule as it is stored; raises NotFound."""
-        found = self._store.schedules.get([name])
-        if not found:
-            raise no_schedule(self._store, name)
-        return found[0]
+        return stored_schedule(self._store, name)
 
     def run(self, id_: str) -> Run:
         """A run as it is stored; raises NotFound."""
-        found = self._store.runs.get([id_])
-        if not found:
-            raise NotFound("run", id_, "launch.py schedule runs shows which there are")
-        return found[0]
+        return stored_run(self._store, id_)
 
     def record_event(
         self, item: Mapping[str, object], actor: Actor, now: datetime, *, dry_run: bool = False
@@ -122,7 +116,7 @@ class RunCommands:
         or switched off.
         """
         if schedule is not None:
-            self.refuse_unknown(schedule)
+            refuse_unknown(self._store, schedule)
         launched: list[Run] = []
         for page in run_pages(self._store, schedule, RunState.FAILED):
             pairs = self._again_all(page, actor, now)
@@ -186,11 +180,6 @@ class RunCommands:
             why = "; ".join(error.mistakes)
             raise Refused(f"{schedule.name} cannot be {what}: {why}") from None
 
-    def refuse_unknown(self, schedule: str) -> None:
-        """Raises NotFound for a name that neither a schedule nor a stored run has."""
-        if not self._store.runs.find(schedule, limit=1)[0]:
-            self.schedule(schedule)
-
     def _wake(self) -> None:
         self._bus.notify(AGENT_TOPIC)
 
@@ -202,7 +191,7 @@ def _refuse_if_begun(run: Run, unit: UnitOfWork | None) -> None:
         raise Refused(f"run {run.id} is just being sent: wait for its answer")
     if unit is not None and unit.state is UnitState.IN_PROGRESS:
         raise Refused(
-            f"run {run.id} is being worked on: launch.py unit cancel {unit.id} takes it away"
+            f"run {run.id} is being worked on: launch.py unit cancel {unit.id} cancels it"
         )
     if unit is not None and unit.state.is_finished and unit.state is not UnitState.CANCELED:
         raise Refused(f"run {run.id} has ended as {unit.state.value}")

@@ -128,9 +128,8 @@ class _Sync:
         return ours is None or ours.definition != present.definition
 
     def _why_retired(self, schedule: Schedule) -> str:
-        process = schedule.definition.get("process")
-        if isinstance(process, str) and process not in self._programs:
-            return f"{_GONE}{process}"
+        if schedule.process is not None and schedule.process not in self._programs:
+            return f"{_GONE}{schedule.process}"
         if schedule.origin is not Origin.CONTEXT or schedule.name in self._deployment.schedules:
             return ""
         return NO_LONGER_DECLARED if self._may_follow(schedule) else ""

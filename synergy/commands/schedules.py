@@ -35,10 +35,7 @@ from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment
-from synergy.model.schedule import (
-    Run,
-    Schedule,
-)
+from synergy.model.schedule import Run, Schedule
 from synergy.queries.schedules.redaction import kept
 from synergy.schedule.definition import Definition, Once
 from synergy.schedule.format.read import InvalidDefinition, Known, read, read_enabled
@@ -106,9 +103,10 @@ class ScheduleCommands(RunCommands):
                     created_at=now,
                     changed_at=now,
                 )
-                begins = enable or _begins(item, definition)
-                life = new.version
-                rows.append(begun(new, definition, now, seen, life=life) if begins else Row(new))
+                if enable or _begins(item, definition):
+                    rows.append(begun(new, definition, now, seen, life=new.version))
+                else:
+                    rows.append(Row(new))
             if not dry_run and rows:
                 self._writer.create(rows, actor)
         stored = present | {row.schedule.name: row.schedule for row in rows}
@@ -205,7 +203,9 @@ class ScheduleCommands(RunCommands):
 
         def disabled(present: Schedule) -> Row:
             if not present.is_enabled:
-                raise Refused(f"{name} is disabled already: {present.reason or 'it never began'}")
+                raise Refused(
+                    f"{name} is disabled already: {present.reason or 'it was never enabled'}"
+                )
             return stopped(present, reason, now)
 
         return self._change(

@@ -42,7 +42,7 @@ class TimetableCommands:
             raise Refused(f"the timetable already starts at {present}; give an earlier hour")
         if not dry_run:
             with self._store.batch() as batch:
-                # First the jobs that will cover more: a finished job must not get unfinished
+                # First the jobs that will cover more: a finished job may not have unfinished
                 # children.
                 self._start_over(start, actor, now)
                 self._store.facts.set(TIMETABLE_START, start)

@@ -1,8 +1,4 @@
-"""Loads and checks settings and context; every mistake is found at once.
-
-`load_settings` and `load_deployment` raise ConfigurationError with all their mistakes; `check`
-returns the mistakes of both.
-"""
+"""Loads and checks settings and context; every mistake is found at once."""
 
 from __future__ import annotations
 
@@ -38,19 +34,8 @@ def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-def load_deployment(settings: Settings, project: Path) -> Deployment:
-    """The deployment that the context declares; raises ConfigurationError with all its mistakes.
-
-    Classes are not imported, so that queries are quick; see `check`.
-    """
-    findings = Findings()
-    deployment = _deployment(settings, project, findings)
-    findings.raise_mistakes()
-    return deployment
-
-
 def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) -> Checked:
-    """All mistakes of settings and context; with `imports` also those of classes."""
+    """Settings and deployment, with all mistakes; with `imports` also those of classes."""
     findings = Findings()
     settings = settings_reader.read(project, environ, findings)
     if mistake := mx.users_mistake(settings.mx_users_file):

@@ -13,6 +13,7 @@ from synergy.config.settings import Settings
 from synergy.errors import InvalidValue
 from synergy.model.process import (
     Blocking,
+    BuiltIn,
     DaemonProcess,
     FreerunProcess,
     LateData,
@@ -26,14 +27,6 @@ from synergy.timeperiod import Qualifier, largest_grouping
 
 _PROVIDED = ("timeperiod", "start", "end", "attempt", "home")
 _PROVIDED_TO_RUNS = (*_PROVIDED, "run", "state", "generation")
-BUILT_IN = frozenset(
-    {
-        "synergy.agent.agent.Agent.start",
-        "synergy.mx.server.MX.start",
-        "synergy.scheduler.scheduler.Scheduler.start",
-    }
-)
-"""The classes of Synergy's own daemons."""
 
 
 def read_processes(
@@ -65,7 +58,7 @@ def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
     The built-in classes are not imported: that would take most of the time of a start.
     """
     for name, process in processes.items():
-        if process.classname is not None and process.classname not in BUILT_IN:
+        if process.classname is not None and process.classname not in list(BuiltIn):
             try:
                 classes.resolve(process.classname)
             except InvalidValue as error:

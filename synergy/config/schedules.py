@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
-from synergy.model.process import DaemonProcess, FreerunProcess, Process
+from synergy.model.process import BuiltIn, FreerunProcess, Process
 from synergy.schedule import trigger
 from synergy.schedule.definition import Definition, Times, WorkerProgram
 from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, write
-
-AGENT = "synergy.agent.agent.Agent.start"
 
 _NAMES = ("schedule_name", "name")
 
@@ -43,7 +41,8 @@ def read_schedules(
             else:
                 schedules[name] = write(_of_process(name, process.trigger_frequency))
     if schedules and not _has_agent(processes):
-        findings.warning("schedule_context", f"no process runs {AGENT}: nothing will be triggered")
+        what = f"no process runs {BuiltIn.AGENT}: nothing will be triggered"
+        findings.warning("schedule_context", what)
     return schedules
 
 
@@ -88,4 +87,4 @@ def _of_process(name: str, frequency: str) -> Definition:
 
 
 def _has_agent(processes: Mapping[str, Process | None]) -> bool:
-    return any(isinstance(p, DaemonProcess) and p.classname == AGENT for p in processes.values())
+    return any(p is not None and p.classname == BuiltIn.AGENT for p in processes.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from synergy.clock import Clock
@@ -11,26 +11,6 @@ from synergy.engines import bus_engine, store_engine
 from synergy.model.retention import Retention
 
 PREFIX = "SYNERGY_"
-NAMES = (
-    "home",
-    "store",
-    "bus",
-    "box_id",
-    "context",
-    "start_timeperiod",
-    "mx_host",
-    "mx_port",
-    "mx_users_file",
-    "mx_names",
-    "mx_certificate",
-    "mx_key",
-    "demo_stream",
-    "retention",
-    "schedules_update",
-    "webhook_networks",
-    "webhook_secrets",
-    "clock",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +69,7 @@ class Settings:
         name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         shown = f"[{name}]" if ":" in name else name
         return f"http{'s' if self.mx_tls else ''}://{shown}:{self.mx_port}/"
+
+
+NAMES = tuple(each.name for each in fields(Settings) if each.name != "env")
+"""The names of all settings; `env` chooses the file that they are read from."""

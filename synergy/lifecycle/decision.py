@@ -42,7 +42,7 @@ class SourceBounds:
 
 
 class Reason(Enum):
-    """Why a job is not finished, and nothing can be done about that now."""
+    """Why a job is not finished and cannot be advanced now."""
 
     UNIT_ACTIVE = "a unit of work is under way"
     OPEN = "the period is still open, or settling"
@@ -59,7 +59,7 @@ class Reason(Enum):
 class Gate:
     """Whether the process has room for another unit of this job now.
 
-    `is_led`: a scheduler leads the tree; where none does, nothing at all is done.
+    `is_led`: a scheduler leads the tree; otherwise no decision at all is carried out.
     `is_its_turn`: the process may work on this period before the earlier ones are finished, or
     all of these are. `has_slot`: fewer than `max_active` of its periods are in flight. A job in
     flight has its slot and passes all of these.
@@ -95,7 +95,7 @@ class Situation:
     present generation, oldest first: at most one runs, and at most one waits behind it.
     `may_refresh`: an interim run of a period that cannot finish yet is due. `may_retry`: the
     newest unit was given up, and since then the period closed, or `retry_failed` has passed.
-    `gate`: what the process allows besides.
+    `gate`: what the process and its scheduler allow.
     """
 
     state: JobState

@@ -65,7 +65,7 @@ def waits_for(job: Situation, decision: Decision) -> Reason | None:
 
 
 def _ungated(machine: StateMachine, job: Situation) -> Decision:
-    """The decision from the job, its inputs and its units, whatever its process allows."""
+    """The decision from the job, its inputs and its units, regardless of the gate."""
     last = job.last
     if last is not None and last.state is UnitState.CANCELED:
         if not _is_tried_again(job):

@@ -1,8 +1,9 @@
 """Changes of state, each made by a move from the tables of `lifecycle.transitions`.
 
-Nothing else sets the state of a job, a unit of work or a run: runs are values that `advance`
-changes; of jobs and units a store is asked for a change, which is made here from the state that
-was read. Every function raises IllegalMove for a move that the table does not contain.
+No other module sets the state of a job, a unit of work or a run. Runs are values: `advance` returns
+the changed run. For jobs and units, the functions return a change for the store, which compares the
+state that was read with its own. Every function raises IllegalMove for a move that the table does
+not contain.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.lifecycle.decision import UnitView
-from synergy.lifecycle.transitions import JobMove, RunMove, UnitMove, after, run_after, unit_after
+from synergy.lifecycle.transitions import (
+    JobMove,
+    RunMove,
+    UnitMove,
+    job_after,
+    run_after,
+    unit_after,
+)
 from synergy.model.job import JobChange
 from synergy.model.schedule import Run
 from synergy.model.unit_of_work import Conclusion, SinkWrite, UnitChange, UnitOfWork, UnitState
@@ -20,9 +28,9 @@ from synergy.timetable.timetable import Place
 
 
 def advance(run: Run, move: RunMove, now: datetime, reason: str = "") -> Run:
-    """The run after a move; what belonged to the state that it leaves is cleared.
+    """The run after a move; fields that only apply to its previous state are cleared.
 
-    A run that is launched begins at `now`, one that ends is finished then.
+    `now` becomes the time of its launch or of its end.
     """
     state = run_after(run.state, move)
     if state.is_pending:
@@ -34,10 +42,10 @@ def advance(run: Run, move: RunMove, now: datetime, reason: str = "") -> Run:
 
 
 def outcome_of(unit: UnitOfWork) -> tuple[RunMove, str] | None:
-    """How the run ends that a unit carries out, and why; None while that is not decided.
+    """The move that ends the run of a unit, and its reason; None while the unit is unfinished.
 
-    What was given up after a failure, or because it was not carried out in time, has failed; what
-    was canceled before anything went wrong was canceled by an operator.
+    A canceled unit with a failure (not being carried out in time is one) means a failed run;
+    without any, an operator canceled it.
     """
     match unit.state:
         case UnitState.PROCESSED:
@@ -63,16 +71,16 @@ def move_job(
     covered: int = 0,
     is_derived: bool = False,
 ) -> JobChange:
-    """A move of one job from the state that it is known to be in.
+    """The change that moves one job from its known state.
 
-    Data that is late marks the job and leaves its other flags; every other move clears them, but
-    an acknowledged job stays stale.
+    MARK sets the stale flag and keeps the others; every other move clears all flags, except that
+    ACKNOWLEDGE keeps the stale flag.
     """
     level, process = place.level, place.process
     state = level.state(ordinal)
     is_mark, is_acknowledged = move is JobMove.MARK, move is JobMove.ACKNOWLEDGE
     return JobChange(
-        process.name, process.qualifier, ordinal, ordinal, state, after(state, move),
+        process.name, process.qualifier, ordinal, ordinal, state, job_after(state, move),
         level.generation(ordinal), why, who,
         start_over=move is JobMove.START_OVER,
         stale=is_mark or (is_acknowledged and level.is_stale(ordinal)),
@@ -94,7 +102,7 @@ def move_unit(
     forgive: bool = False,
     not_before: datetime | None = None,
 ) -> UnitChange:
-    """A move of a unit that does not come from its worker; it takes the unit from its owner."""
+    """The change that moves a unit on behalf of others than its worker, which loses the unit."""
     return UnitChange(
         unit.id, unit.state, unit.attempt, unit_after(unit.state, move), why, who,
         heartbeat=heartbeat, next_attempt=True, failed=is_failure, forgive=forgive,
@@ -112,6 +120,6 @@ def conclude(
     writes: tuple[SinkWrite, ...] = (),
     not_before: datetime | None = None,
 ) -> Conclusion:
-    """The end of the attempt of a claimed unit; one that failed may be claimed again later."""
+    """The end of an attempt by its worker; `not_before` limits the next attempt of a failed one."""
     state = unit_after(unit.state, move)
     return Conclusion(unit.id, unit.attempt, owner, state, counts or {}, reason, writes, not_before)

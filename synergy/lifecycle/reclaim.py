@@ -1,7 +1,7 @@
 """The collector's judgement: hand a unit out again, cancel it, or leave it.
 
-Pure: what was observed comes in, a verdict comes out. Safety never rests on it; a live
-worker that is judged dead by mistake loses an attempt, and its result is refused.
+Pure functions from observations to a verdict. Correctness never depends on the verdict: a live
+worker that is judged dead by mistake loses its attempt, and its result is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Verdict(Enum):
     """What is to be done with a unit."""
 
     LEAVE = "leave"
-    PUBLISH = "publish"  # say its id again, same attempt
+    PUBLISH = "publish"  # publish its id again, in the same attempt
     HAND_OUT = "hand out"  # attempt + 1
     TIME_OUT = "time out"  # the attempt fails, and is taken from its worker
     CANCEL = "cancel"
@@ -32,7 +32,7 @@ class Observed:
     `running_for` since this attempt was first seen in progress.
     `owner_is_gone`: the worker's process provably exists no more. `queue_is_empty`: no
     message waits in the process's queue. `superseded`: its job is finished, or was started
-    over. `flush`: an operator wants no waiting times.
+    over. `flush`: an operator asked for a run without waiting times.
     """
 
     silent_for: float
@@ -47,8 +47,7 @@ class Observed:
 class Judgement:
     """A verdict, why, and whether the attempt counts as a failure.
 
-    `again_at`: when a unit that is left now, or timed out, is to be looked at again, if that is
-    known.
+    `again_at`: when a unit that is left, or timed out, may be handed out again, if known.
     """
 
     verdict: Verdict
@@ -81,7 +80,7 @@ def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: dateti
         return _running(unit, process, seen, now)
     if _is_too_old(unit, process, now):
         last = f"; last: {unit.reason}" if unit.reason else ""
-        # A job is skipped then; a run has no other end than that it failed.
+        # Its job is failed for that reason alone; a run needs a failure, or it counts as canceled.
         failed = isinstance(process, FreerunProcess)
         why = f"not done within {process.life_support:g} s{last}"
         return Judgement(Verdict.CANCEL, why, failed)
@@ -91,7 +90,7 @@ def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: dateti
 
 
 def _is_too_old(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> bool:
-    """Whether it had its time; one that no worker ever took cannot help it."""
+    """Whether `life_support` has passed since its first claim; waiting for a worker is no fault."""
     first = unit.first_claimed_at
     return first is not None and now - first > timedelta(seconds=process.life_support)
 
@@ -141,7 +140,10 @@ def _requested(
 
 
 def _waits(unit: UnitOfWork, seen: Observed, now: datetime) -> bool:
-    """Whether its back-off is not over; one that is longer than any comes of a clock set back."""
+    """Whether its back-off is not over.
+
+    A back-off beyond the longest one means that the clock was set back, and is ignored.
+    """
     if unit.not_before is None or seen.flush:
         return False
     return now < unit.not_before <= now + _LONGEST_BACKOFF

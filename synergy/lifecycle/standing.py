@@ -1,6 +1,6 @@
-"""How a unit of work stands to its job and to the job's other units.
+"""The relation of a unit of work to its job and to the job's other units.
 
-The scheduler, the collector, the pages and the metrics ask the same questions here.
+Scheduler, collector, pages and metrics share these answers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from synergy.timetable.timetable import Timetable
 def is_superseded(unit: UnitOfWork, state: JobState, generation: int) -> bool:
     """Whether the unit's job is finished, or was started over since the unit was made.
 
-    `state` and `generation` are the job's. A unit of a later generation is not superseded: its
-    job was started over by another process, and that is not known here yet.
+    `state` and `generation` are the job's. A unit of a later generation is not superseded: another
+    process started its job over, and the caller has not read that yet.
     """
     return unit.generation < generation or (unit.generation == generation and state.is_finished)
 
 
 def is_superseded_in(timetable: Timetable, unit: UnitOfWork) -> bool:
-    """The same of the job that the timetable knows; False for a unit of no job."""
+    """The answer of `is_superseded` for the job in the timetable; False for a unit without one."""
     place = timetable.places.get(unit.process)
     ordinal = None if place is None else place.level.find(unit.timeperiod)
     if place is None or ordinal is None:
@@ -31,9 +31,9 @@ def is_superseded_in(timetable: Timetable, unit: UnitOfWork) -> bool:
 
 
 def waiting_behind(units: Iterable[UnitOfWork]) -> frozenset[str]:
-    """The ids of requested units that no worker may take before another of their job has ended.
+    """The ids of requested units that wait for the end of a running unit of the same job.
 
-    Units of runs stand side by side, even where two are due in the same second.
+    Units of runs never wait for each other, even if two are due in the same second.
     """
     known = [unit for unit in units if not unit.is_of_run]
     running = {(u.process, u.timeperiod) for u in known if u.state is UnitState.IN_PROGRESS}

@@ -27,9 +27,9 @@ class JobMove(Enum):
     FAIL = "fail"  # its unit was given up
     GIVE_UP = "give up"  # the same, where the process says `on_failure="skip"`
     RETRY = "retry"  # a fresh budget of attempts in the same generation
-    ACKNOWLEDGE = "acknowledge"  # a person takes note that it was given up
+    ACKNOWLEDGE = "acknowledge"  # an operator accepts that it was given up
     START_OVER = "start over"  # reprocess or late data: generation + 1
-    MARK = "mark"  # late data that is only shown
+    MARK = "mark"  # late data is only shown
 
 
 class UnitMove(Enum):
@@ -39,7 +39,7 @@ class UnitMove(Enum):
     PROCESS = "process"
     PASS = "pass"
     FAIL = "fail"
-    HAND_OUT_AGAIN = "hand out again"  # by the collector, or given back unbegun
+    HAND_OUT_AGAIN = "hand out again"  # by the collector, or returned by its worker before it began
     CANCEL = "cancel"
 
 
@@ -52,8 +52,8 @@ class RunMove(Enum):
     PASS = "pass"  # there was nothing to do
     FAIL = "fail"
     RETRY = "retry"  # launched again on request
-    ABORT = "abort"  # a pending job comes to nothing
-    SKIP = "skip"  # a due time that is not run after all
+    ABORT = "abort"  # a pending job is dropped
+    SKIP = "skip"  # a due time is not run
     CANCEL = "cancel"
 
 
@@ -66,7 +66,7 @@ _LAUNCHED = frozenset({_R.LAUNCHED})
 JOB_MOVES: dict[JobMove, tuple[frozenset[JobState], JobState | None]] = {
     JobMove.REQUEST: (frozenset({_J.EMBRYO, _J.FAILED}), _J.IN_PROGRESS),
     JobMove.FINALISE: (frozenset({_J.EMBRYO, _J.IN_PROGRESS, _J.FAILED}), _J.FINAL_RUN),
-    # From failed where a new unit was made, and the scheduler did not live to move the job.
+    # From failed if the scheduler died between creating a new unit and moving the job.
     JobMove.PROCESS: (frozenset({_J.IN_PROGRESS, _J.FINAL_RUN, _J.FAILED}), _J.PROCESSED),
     JobMove.PASS: (_ACTIVE_JOBS, _J.NOOP),
     JobMove.SKIP: (_ACTIVE_JOBS, _J.SKIPPED),
@@ -84,13 +84,10 @@ UNIT_MOVES: dict[UnitMove, tuple[frozenset[UnitState], UnitState]] = {
     UnitMove.PASS: (_RUNNING, _U.NOOP),
     UnitMove.FAIL: (_RUNNING, _U.INVALID),
     UnitMove.HAND_OUT_AGAIN: (frozenset({_U.IN_PROGRESS, _U.INVALID}), _U.REQUESTED),
-    UnitMove.CANCEL: (
-        frozenset({_U.REQUESTED, _U.IN_PROGRESS, _U.INVALID}),
-        _U.CANCELED,
-    ),
+    UnitMove.CANCEL: (frozenset({_U.REQUESTED, _U.IN_PROGRESS, _U.INVALID}), _U.CANCELED),
 }
 
-# How a worker may end its attempt.
+# The states in which a worker may leave its unit.
 ATTEMPT_ENDS = frozenset(
     UNIT_MOVES[move][1] for move in (UnitMove.PROCESS, UnitMove.PASS, UnitMove.FAIL)
 )
@@ -108,7 +105,7 @@ RUN_MOVES: dict[RunMove, tuple[frozenset[RunState], RunState]] = {
 }
 
 
-def after(state: JobState, move: JobMove) -> JobState:
+def job_after(state: JobState, move: JobMove) -> JobState:
     """The state of a job after a move; raises IllegalMove."""
     result = _result(JOB_MOVES, state, move, ("the job", state.word))
     return state if result is None else result
@@ -133,9 +130,9 @@ def _result(
     moves: Mapping[_Name, tuple[frozenset[_From], _To]],
     state: _From,
     move: _Name,
-    told: tuple[str, str],
+    in_words: tuple[str, str],
 ) -> _To:
     allowed, result = moves[move]
     if state not in allowed:
-        raise IllegalMove(*told, str(move.value))
+        raise IllegalMove(*in_words, str(move.value))
     return result

@@ -1,1 +1,1 @@
-"""What the nouns are: frozen values and enums, no behaviour beyond questions."""
+"""The nouns of Synergy: frozen values and enums, with methods that only answer questions."""

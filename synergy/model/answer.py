@@ -1,4 +1,4 @@
-"""Answers that are kept, so that who asks the same again is not done the same again."""
+"""Answers kept by idempotency key, so that a repeated request is carried out once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person was answered under a key of his own choice.
+    """The answer to a request of `person` with an idempotency key.
 
-    `fingerprint` tells his request from others, `owner` is the incarnation that acts on it and
-    `at` when that began. While it acts, `status` is None. `body` is None if it was too long to
-    be kept. `rev` rises with every change.
+    `fingerprint` identifies the request, `owner` is the incarnation that carries it out, and `at`
+    the time at which that began. Until the end `status` is None. `body` is None if it was too long
+    to be kept. `rev` rises with every change.
     """
 
     person: str

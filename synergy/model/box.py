@@ -1,4 +1,4 @@
-"""Boxes: which machine runs which processes, and what was seen there."""
+"""Boxes: the processes assigned to a machine, and those observed on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SILENT_AFTER = timedelta(seconds=45)  # three reports of a supervisor
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """That a process belongs on a box, and whether it is switched on there."""
+    """The assignment of a process to a box, and whether the process is switched on there."""
 
     box: str
     process: str
@@ -21,9 +21,9 @@ class Assignment:
 class ObservedProcess:
     """One process (instance) as the supervisor of its box last saw it.
 
-    `marker` is the unique word in the environment of everything that this start began;
-    `started` is the kernel's start time of the pid in clock ticks since boot, which together
-    with the boot id tells the process from another one that got its pid later.
+    `marker` is a unique word in the environment of the process and all its children. `started` is
+    the kernel's start time of the pid, in clock ticks since boot; with the boot id it tells the
+    process from a later one with the same pid.
     """
 
     box: str
@@ -46,5 +46,5 @@ class Box:
     seen_at: datetime | None
 
     def is_silent(self, now: datetime) -> bool:
-        """Whether it has missed several reports, so that what it reported last may be over."""
+        """Whether it has missed several reports, so that its last one may be out of date."""
         return self.seen_at is None or now - self.seen_at > SILENT_AFTER

@@ -1,4 +1,4 @@
-"""How often a run of the collector did what, and the text that stands for it in the journal."""
+"""The counts of a run of the collector by action, and their text in the journal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CollectorCounts:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The counts of a text, in any order; names that are not known are left out."""
+        """The counts in a text, in any order; unknown names are ignored."""
         found = (_COUNT.fullmatch(part) for part in text.split(", "))
         numbers = {match[1].replace(" ", "_"): int(match[2]) for match in found if match}
         return cls(**{one.name: numbers.get(one.name, 0) for one in fields(cls)})

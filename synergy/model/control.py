@@ -1,4 +1,4 @@
-"""What an operator set at run time, over what `context.py` declares."""
+"""Values that an operator sets at run time, which override those of `context.py`."""
 
 from __future__ import annotations
 

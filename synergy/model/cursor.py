@@ -1,21 +1,21 @@
-"""Cursors: what a page of a list says of where the next one begins."""
+"""Cursors: the positions in lists at which the next pages begin."""
 
 from __future__ import annotations
 
 from synergy.errors import InvalidValue
 
-HIGHEST = (1 << 62) - 1  # that the number of anything can be
+HIGHEST = (1 << 62) - 1  # above the number of any row
 _DIGITS = len(str(HIGHEST))
 
 
 def number_of(cursor: str) -> int:
-    """The number that a cursor is, at most `HIGHEST`. Raises InvalidValue for what is none."""
+    """The number in a cursor, at most `HIGHEST`; raises InvalidValue for any other text."""
     if not (cursor.isascii() and cursor.isdigit()):
-        raise no_cursor(cursor)
+        raise invalid_cursor(cursor)
     digits = cursor.lstrip("0") or "0"
     return min(int(digits), HIGHEST) if len(digits) <= _DIGITS else HIGHEST
 
 
-def no_cursor(cursor: str) -> InvalidValue:
-    """The error for a cursor that no page ever came with."""
-    return InvalidValue(f"{cursor!r} is no cursor: take the one that came with the last page")
+def invalid_cursor(cursor: str) -> InvalidValue:
+    """The error for a cursor that is of no page."""
+    return InvalidValue(f"{cursor!r} is not a cursor: use the one that the last page returned")

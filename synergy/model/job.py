@@ -1,4 +1,4 @@
-"""Jobs, which say whether a period of a process is done."""
+"""Jobs: whether a period of a process is done."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from synergy.timeperiod import Qualifier
 class JobState(IntEnum):
     """The states of a job; the numbers are what stores keep.
 
-    GIVEN_UP is a skipped job whose cause is a failure (`on_failure="skip"`): users meet it as
-    `skipped` with the cause *given up*, and it is counted apart until a person acknowledges it.
+    GIVEN_UP is a skipped job whose cause is a failure (`on_failure="skip"`): it is shown as
+    `skipped` with the cause *given up*, and counted apart until an operator acknowledges it.
     """
 
     EMBRYO = 0  # nothing has been requested yet
@@ -22,7 +22,7 @@ class JobState(IntEnum):
     PROCESSED = 3  # done: the work function said so
     NOOP = 4  # done: there was nothing to do
     SKIPPED = 5  # by an operator, or because of another skipped job; the journal says why
-    FAILED = 6  # its unit was given up, and nobody has decided what becomes of the period
+    FAILED = 6  # its unit was given up; a decision about the period is missing
     GIVEN_UP = 7  # its unit was given up, and its process says `on_failure="skip"`
 
     @property
@@ -36,7 +36,7 @@ class JobState(IntEnum):
 
     @property
     def is_pending(self) -> bool:
-        """Whether it gets on by itself: neither finished nor failed."""
+        """Whether it is neither finished nor failed, so that time alone may finish it."""
         return self < JobState.PROCESSED
 
     @property
@@ -46,7 +46,7 @@ class JobState(IntEnum):
 
     @property
     def public(self) -> str:
-        """The state of design.md's list: a job that was given up is `skipped`."""
+        """The state as the API names it: a job that was given up is `skipped`."""
         return JobState.SKIPPED.word if self is JobState.GIVEN_UP else self.word
 
 
@@ -62,7 +62,7 @@ _FLAGS = range(0, 0x40, 0x08)
 
 @cache
 def bytes_of(*states: JobState) -> bytes:
-    """Every byte that stands for one of these states, whatever its flags."""
+    """All stored bytes with one of these states, with any flags."""
     return bytes(state | flags for state in states for flags in _FLAGS)
 
 
@@ -73,14 +73,14 @@ def failed_flags(after: JobState, generation: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """Neighbouring jobs of one process, as a store hands them over.
+    """Neighbouring jobs of one process, as a store returns them.
 
-    `states` holds one byte a job from ordinal `first` on: the JobState, plus STALE_FLAG when
-    its source changed after it was finished and the job was left as it is, or when a failed
-    job still has the rows of an earlier generation; plus ACKNOWLEDGED_FLAG when it was given up
-    and a person acknowledged that; plus DERIVED_FLAG when it is skipped only because other jobs
-    are, and comes back with them. `generations` names the jobs that were started over, by
-    ordinal; all others are in generation 1.
+    `states` holds one byte for each job from ordinal `first` on: the JobState and its flags.
+    STALE_FLAG: its source changed after it was finished, and the job was left as it is, or a failed
+    job still has the rows of an earlier generation. ACKNOWLEDGED_FLAG: it was given up, and an
+    operator acknowledged that. DERIVED_FLAG: it is skipped only because other jobs are, and will be
+    restored with them. `generations` has the jobs that were started over, by ordinal; all others
+    are in generation 1.
     """
 
     process: str
@@ -95,9 +95,9 @@ class JobChange:
 
     It applies to all of them or to none: only if each is in state `before` and generation
     `generation`. `start_over` adds one to the generation. `stale`, `acknowledged` and `derived`
-    are the flags afterwards. `covered` is what of its source a job stands for that ends without
-    a unit, as a write number. `why` and `who` go into the journal, as do `covered` and the
-    `unit` that caused it.
+    are the flags afterwards. `covered` is the write number up to which a job that ends without a
+    unit covers its source. The journal gets `why`, `who`, `covered`, and the `unit` that caused
+    the change.
     """
 
     process: str

@@ -12,21 +12,21 @@ from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 
-COLLECTOR = "collector"  # who changes units when the collector does
+COLLECTOR = "collector"  # the author of the collector's changes
 
 
 class JournalEntry(NamedTuple):
     """When, what, from, to, why, who.
 
-    Functions of this module make the entries that services and commands append; `storage.entries`
-    has those that a store writes together with a change.
+    Functions of this module create the entries that services and commands append;
+    `storage.entries` has those that a store writes together with a change.
 
-    `event` is the name of a `JournalEvent`; a row of another version may have one that is not in
-    the table. `first` and `last` are timeperiods, equal for one job and apart (inclusive) for
-    neighbouring jobs that changed in one step; both are empty for an entry of no period.
-    `attempt` is that of the unit or run after the change; `covered` is what of its source a job
-    stands for that ended without a unit, and `flags` are those of the stored jobs after the
-    change (see `model.job`). `seq` is the store's own order, 0 until the entry is stored.
+    `event` is the name of a `JournalEvent`; a row of another version may have an unknown name.
+    `first` and `last` are timeperiods: equal for one job, the ends (inclusive) of neighbouring jobs
+    that changed in one step, empty for an entry without a period. `attempt` is that of the unit or
+    run after the change. `covered` is the write number up to which a job that ended without a unit
+    covers its source; `flags` are those of the stored jobs after the change (see `model.job`).
+    `seq` is the store's own order, 0 until the entry is stored.
 
     The stored columns serve all nouns. What four of them hold depends on the noun:
 
@@ -61,12 +61,12 @@ class JournalEntry(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What it is about: a `Noun`, if this version knows the event."""
+        """The subject: a `Noun`, if this version knows the event."""
         return self.event.partition(".")[0]
 
     @property
     def run(self) -> str:
-        """The id of the run that it is about; empty for another noun."""
+        """The id of the run; empty for another noun."""
         return self.unit or "" if self.noun == Noun.RUN else ""
 
     @property
@@ -77,7 +77,7 @@ class JournalEntry(NamedTuple):
 
     @property
     def collector_counts(self) -> CollectorCounts:
-        """What the collector did, from `gc.run` of whatever version."""
+        """The actions of the collector, from a `gc.run` of any version."""
         assert self.event == JournalEvent.COLLECTION_RAN
         return CollectorCounts.parse(self.why)
 
@@ -94,7 +94,7 @@ class JournalEntry(NamedTuple):
         after: str = "",
         unit: str | None = None,
     ) -> Self:
-        """A new entry that is of no timeperiod."""
+        """A new entry without a timeperiod."""
         return cls(
             at=at, event=event, process=process, first="", last="", before=before, after=after,
             generation=0, why=why, who=who, unit=unit,
@@ -111,7 +111,7 @@ _RUN_EVENTS = {state: JournalEvent(f"{Noun.RUN}.{state.value}") for state in Run
 
 
 def job_event(state: JobState) -> JournalEvent:
-    """The event of a job that goes to this state; there is none of EMBRYO."""
+    """The event of a job that goes to this state; EMBRYO has none."""
     return _JOB_EVENTS[state]
 
 
@@ -126,7 +126,7 @@ def run_event(state: RunState) -> JournalEvent:
 
 
 def look_requested(process: str, who: str, why: str, now: datetime) -> JournalEntry:
-    """A managed process is to look for work at once."""
+    """A managed process is triggered at once."""
     return JournalEntry.without_period(
         JournalEvent.PROCESS_TRIGGERED, now, who, why, process=process
     )
@@ -146,7 +146,7 @@ def collection_requested(
 
 
 def collection_ran(process: str, counts: CollectorCounts, now: datetime) -> JournalEntry:
-    """The collector ran; see `collector_counts_of`."""
+    """The collector ran; `JournalEntry.collector_counts` reads the counts back."""
     return JournalEntry.without_period(
         JournalEvent.COLLECTION_RAN, now, COLLECTOR, str(counts), process=process
     )
@@ -174,12 +174,12 @@ def timetable_extended(before: str, after: str, who: str, why: str, now: datetim
 
 def scheduler_leads(part: str, term: int, who: str, now: datetime) -> JournalEntry:
     """A scheduler took the lease of a part: of `tree/NAME`, or of the collector."""
-    told = f"{_part(part)}, term {term}"
-    return JournalEntry.without_period(JournalEvent.SCHEDULER_LEADS, now, who, told)
+    why = f"{_part(part)}, term {term}"
+    return JournalEntry.without_period(JournalEvent.SCHEDULER_LEADS, now, who, why)
 
 
 def scheduler_released(part: str, who: str, now: datetime) -> JournalEntry:
-    """A scheduler gave the lease of a part up."""
+    """A scheduler released the lease of a part."""
     return JournalEntry.without_period(JournalEvent.SCHEDULER_RELEASED, now, who, _part(part))
 
 
@@ -188,19 +188,19 @@ def agent_decides(term: int, who: str, now: datetime) -> JournalEntry:
     return JournalEntry.without_period(JournalEvent.AGENT_DECIDES, now, who, f"term {term}")
 
 
-def clock_jumped(told: str, who: str, now: datetime) -> JournalEntry:
+def clock_jumped(why: str, who: str, now: datetime) -> JournalEntry:
     """The clock of an agent's box was set."""
-    return JournalEntry.without_period(JournalEvent.CLOCK_JUMPED, now, who, told)
+    return JournalEntry.without_period(JournalEvent.CLOCK_JUMPED, now, who, why)
 
 
 def box_synced(box: str, added: Sequence[str], who: str, why: str, now: datetime) -> JournalEntry:
     """Assignments were added to a box."""
-    told = with_reason(f"{box}: {', '.join(added)}", why)
-    return JournalEntry.without_period(JournalEvent.BOX_SYNCED, now, who, told)
+    what = f"{box}: {', '.join(added)}"
+    return JournalEntry.without_period(JournalEvent.BOX_SYNCED, now, who, with_reason(what, why))
 
 
 def with_reason(what: str, why: str) -> str:
-    """What was done, followed by the reason if one was given."""
+    """The action, followed by its reason if one was given."""
     return f"{what}; {why}" if why else what
 
 

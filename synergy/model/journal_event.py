@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Noun(StrEnum):
-    """What an entry is about: the part of its event before the dot."""
+    """The subject of an entry: the part of its event before the dot."""
 
     JOB = "job"
     UNIT = "unit"
@@ -108,5 +108,5 @@ class JournalEvent(StrEnum):
 
     @property
     def noun(self) -> Noun:
-        """What its entries are about."""
+        """The subject of its entries."""
         return Noun(self.partition(".")[0])

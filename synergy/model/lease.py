@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The stored half of a lease; who may act is decided in `runtime.leadership`.
+    """The stored half of a lease; `runtime.leadership` decides whether its holder may act.
 
     `epoch` rises by one with each new holder, `seq` with each renewal. No time is compared
     between machines: an observer waits on its own clock for `seq` to stand still.

@@ -1,4 +1,4 @@
-"""Operations: what was asked for, is too long for an answer, and is worked off in parts."""
+"""Operations: requests too long for one answer, carried out in steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class OperationState(Enum):
-    """How far an operation is; nothing follows `done` and `failed`."""
+    """The states of an operation; `done` and `failed` are final."""
 
     ACCEPTED = "accepted"
     RUNNING = "running"
@@ -23,14 +23,13 @@ class OperationState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What `who` asked for, and how far it is.
+    """A long request of `who`, and its progress.
 
-    `request` says what is to be done, in the words of its `kind`. `process` is what the journal
-    files it under, empty if it is about several. Of the `total` jobs that were asked for, the
-    first `done` are done, after which whoever takes it over goes on; `touched` is how many jobs
-    were changed, with those that were made from them. `owner` is the incarnation of the process
-    that works on it, which shows by `rev` that it still does: every change of the row raises
-    it. `detail` says why it failed.
+    `request` has the parameters of its `kind`. `process` is that of its journal entries, empty if
+    it concerns several. Of the `total` requested jobs, the first `done` are done; a process that
+    takes the operation over continues after them. `touched` counts all changed jobs, cascades
+    included. `owner` is the incarnation of the process that works on it; `rev` rises with every
+    change of the row, which shows that the owner is still at work. `detail` says why it failed.
     """
 
     id: str

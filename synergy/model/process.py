@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import Enum, StrEnum
 
+from synergy.errors import NotFound
 from synergy.timeperiod import Qualifier
 
 _INSTANT = timedelta(microseconds=1)
+
+
+class BuiltIn(StrEnum):
+    """The classnames of Synergy's own daemons."""
+
+    AGENT = "synergy.agent.agent.Agent.start"
+    MX = "synergy.mx.server.MX.start"
+    SCHEDULER = "synergy.scheduler.scheduler.Scheduler.start"
 
 
 class StateMachine(Enum):
@@ -20,7 +29,7 @@ class StateMachine(Enum):
 
 
 class Blocking(Enum):
-    """What a job waits for before it may run; finishing always waits for all of it."""
+    """The jobs that a job waits for before it may run; finishing always waits for all of them."""
 
     NORMAL = "normal"
     DEPENDENCIES = "dependencies"
@@ -28,7 +37,7 @@ class Blocking(Enum):
 
 
 class LateData(Enum):
-    """What happens when a source is written to after its period was finished."""
+    """The effect of a write to a source after its period was finished."""
 
     REPROCESS = "reprocess"
     MARK = "mark"
@@ -36,18 +45,18 @@ class LateData(Enum):
 
 
 class OnFailure(Enum):
-    """What becomes of a closed period whose unit was given up."""
+    """The effect of a unit that was given up on its closed period."""
 
-    BLOCK = "block"  # it is failed until somebody decides
-    SKIP = "skip"  # it is given up at once, and shown until somebody acknowledges that
+    BLOCK = "block"  # the period is failed until an operator decides
+    SKIP = "skip"  # it is given up at once, and shown until an operator acknowledges that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """What every process has. Durations are seconds.
+    """The fields of every process. Durations are in seconds.
 
-    `classname` is `package.module.Class.method`, found by name at run time; `queue` is where
-    its messages go; `present_on_boxes` are regular expressions for whole box ids.
+    `classname` is `package.module.Class.method`, imported at run time; `present_on_boxes` are
+    regular expressions for whole box ids.
     """
 
     name: str
@@ -90,8 +99,8 @@ class WorkingProcess(Process):
 class FreerunProcess(WorkingProcess):
     """A process that runs by schedule, or when it is triggered, and has no timetable.
 
-    With a `trigger_frequency` it has a schedule of its own name. A run that failed is not
-    repeated: the next tick brings a fresh one.
+    With a `trigger_frequency` it has a schedule of its own name. A failed run is not repeated,
+    because the next due time has a new one.
     """
 
     trigger_frequency: str | None = None
@@ -103,9 +112,9 @@ class ManagedProcess(WorkingProcess):
     """A process of the timetable: one job for each period of its qualifier.
 
     `also_reads` are earlier periods that a job reads besides its own, as negative distances:
-    -7 is, for a daily process, the same day a week before. `retry_failed` is after how many
-    seconds a failed period is tried again by itself, None for never; `refresh` how many pass at
-    least between two interim runs of an open period, None for the trigger's own cadence.
+    -7 is, for a daily process, the same day a week before. `retry_failed` is the time after which a
+    failed period is retried automatically, None for never; `refresh` the least time between two
+    interim runs of an open period, None for one at each due time of the trigger.
     """
 
     qualifier: Qualifier
@@ -127,8 +136,8 @@ class ManagedProcess(WorkingProcess):
     def stored_source(self) -> str | None:
         """The source, if it is a collection of the store; None if it lies outside.
 
-        A source with a colon or a slash in it (a URL, a path) is not the store's, and has no
-        bounds that the scheduler could compare.
+        A source with a colon or a slash in it (a URL, a path) lies outside, and has no bounds that
+        the scheduler could compare.
         """
         if self.source is None or ":" in self.source or "/" in self.source:
             return None
@@ -160,7 +169,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """All that `context.py` declares, checked; schedules as `schedule.reading` writes them."""
+    """All that `context.py` declares, checked; schedules as `schedule.format` writes them."""
 
     processes: Mapping[str, Process]
     trees: Mapping[str, Tree]
@@ -173,3 +182,28 @@ class Deployment:
     def freerun(self) -> dict[str, FreerunProcess]:
         """The free-run processes by name."""
         return {name: p for name, p in self.processes.items() if isinstance(p, FreerunProcess)}
+
+    def agents(self) -> list[Process]:
+        """The processes that decide about schedules and deliver their runs."""
+        return [p for p in self.processes.values() if p.classname == BuiltIn.AGENT]
+
+    def process(self, name: str) -> Process:
+        """The process of that name; raises NotFound."""
+        found = self.processes.get(name)
+        if found is None:
+            raise NotFound("process", name, f"there are: {', '.join(self.processes)}")
+        return found
+
+    def working(self, name: str) -> WorkingProcess:
+        """The process of that name, if it carries out units of work; raises NotFound."""
+        found = self.process(name)
+        if not isinstance(found, WorkingProcess):
+            raise NotFound("managed or free-run process", name, "it is a daemon: it has no units")
+        return found
+
+    def tree(self, name: str) -> Tree:
+        """The tree of that name; raises NotFound."""
+        found = self.trees.get(name)
+        if found is None:
+            raise NotFound("tree", name, f"there are: {', '.join(self.trees)}")
+        return found

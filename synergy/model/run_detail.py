@@ -1,4 +1,4 @@
-"""What is known of a run beside what it sends or works on, and how stores keep that."""
+"""The details of a run besides its request, and their stored form."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDetail:
-    """What caused a run, what holds it back, and how it was sent.
+    """The cause of a run, the reasons for its delay, and the answers to it.
 
     `cause` is JSON, as `schedule.progress.state.Made` describes it. `waits` are the reasons why
     the run is not launched yet; with `in_turn` it also waits for the run before it. `answers` are
     the newest answers of the receiver, as JSON. `first_attempt` is the number of the first
-    attempt since the launch, and `first_attempt_at` its time. `again` says who launched a failed
-    run again, and `retry_of` which run a new one takes up.
+    attempt since the launch, and `first_attempt_at` its time. `again` is a remark about the launch
+    of a failed run again; `retry_of` is the failed run that a new one repeats.
     """
 
     cause: Mapping[str, object] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class RunDetail:
         return getattr(self, name)
 
     def to_json(self) -> dict[str, object]:
-        """What `from_json` reads back to an equal value; what is empty is left out."""
+        """The stored form, without empty fields; `from_json` reads it back to an equal value."""
         begun = self.first_attempt_at
         written: dict[str, object] = {
             "cause": dict(self.cause),
@@ -50,7 +50,7 @@ class RunDetail:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> RunDetail:
-        """The detail that a store holds; names that are not known are passed over."""
+        """The detail of a stored form; unknown names are ignored."""
         cause, first, begun = (
             data.get(name) for name in ("cause", "first_attempt", "first_attempt_at")
         )

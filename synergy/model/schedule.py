@@ -1,4 +1,4 @@
-"""Schedules, their runs, and the events that they react to, as a store keeps them."""
+"""Schedules, their runs, and the events that trigger them, as a store keeps them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.model.run_detail import RunDetail
 
 
 class Origin(Enum):
-    """Who declared a schedule."""
+    """Where a schedule was defined."""
 
     CONTEXT = "context"  # `schedule_context`
     API = "api"  # the command line, or REST
@@ -21,14 +21,14 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A schedule as it is stored: what was asked for, and how far it has come.
+    """A stored schedule: its definition and its progress.
 
-    `definition` is what `schedule.definition` reads and writes; `version` rises by one with
-    each edit of it. `reason` says why it is disabled. `progress` is what is remembered between
-    two decisions, see `schedule.progress`. `wake_at` is when time alone next makes something
-    due, None for never; `keys` are the event keys that it listens to. Both are None and empty
-    while it is disabled. `rev` is the store's: it rises with each change of the row, and is 0
-    until it is stored.
+    `definition` is in the form of `schedule.format`; `version` rises by one with each edit of it.
+    `reason` says why it is disabled. `progress` is the state between two decisions, see
+    `schedule.progress`. `wake_at` is the next time at which time alone makes something due, None
+    for never; `keys` are the event keys that it listens to. They are None and empty while it is
+    disabled. `rev` is the store's: it rises with each change of the row, and is 0 until it is
+    stored.
     """
 
     name: str
@@ -44,10 +44,16 @@ class Schedule:
     changed_at: datetime
     rev: int = 0
 
+    @property
+    def process(self) -> str | None:
+        """The free-run process that it runs; None if it sends requests."""
+        process = self.definition.get("process")
+        return process if isinstance(process, str) else None
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleVersion:
-    """What a schedule was defined as from `at` on."""
+    """A version of a schedule's definition, valid from `at` on."""
 
     name: str
     version: int
@@ -57,16 +63,16 @@ class ScheduleVersion:
 
 
 class RunState(Enum):
-    """The states of a run. Those before `launched` are a pending job's."""
+    """The states of a run. A run before `launched` is a pending job."""
 
     PENDING_CONSTRAINT = "pending_constraint"  # triggered; waits for its run constraints
-    PENDING_LAUNCH = "pending_launch"  # its constraints are met; the next free place is its
-    LAUNCHED = "launched"  # decided for good: exactly one run, sent or worked on until it ends
-    PROCESSED = "processed"  # the worker, or the receiver, said so
+    PENDING_LAUNCH = "pending_launch"  # its constraints are met; it is launched next
+    LAUNCHED = "launched"  # a final decision: sent, or worked on, until it ends
+    PROCESSED = "processed"  # the worker, or the receiver, reported success
     NOOP = "noop"  # a worker had nothing to do
     FAILED = "failed"  # given up; `retry` launches it again
-    ABORTED = "aborted"  # a pending job that came to nothing; the reason says why
-    SKIPPED = "skipped"  # a due time that was not run; the reason says why
+    ABORTED = "aborted"  # a pending job that was dropped, for the reason given
+    SKIPPED = "skipped"  # a due time that was not run, for the reason given
     CANCELED = "canceled"  # by an operator
 
     @property
@@ -82,18 +88,18 @@ _PENDING = frozenset({RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH})
 
 
 class RunKind(Enum):
-    """What made a run; its key begins with the value."""
+    """The origin of a run; the run's key begins with the value."""
 
     DUE = "due"  # a due time: `due:<instant>`
     FIRST = "first"  # `first_run: immediately`: `first`, or `first/<version>`
     EVENTS = "events"  # events, or ends of runs and jobs: `events:<number>`
     PERIODS = "periods"  # the record of old periods that trigger nothing: `periods:<from>-<to>`
     TRIGGER = "trigger"  # by hand: `trigger:<word>`
-    RETRY = "retry"  # takes up a failed run of a worker: `retry:<run>`
+    RETRY = "retry"  # repeats a failed run of a worker: `retry:<run>`
 
     @staticmethod
     def of(key: str) -> RunKind | None:
-        """The kind of the run with this key; None for a key that is not one of these."""
+        """The kind of the run with this key; None for any other key."""
         return _KINDS.get(key.partition(":")[0].partition("/")[0])
 
     def key(self, rest: str) -> str:
@@ -102,7 +108,7 @@ class RunKind(Enum):
 
     @property
     def is_by_time(self) -> bool:
-        """Whether time alone made the run."""
+        """Whether time alone triggered the run."""
         return self in (RunKind.DUE, RunKind.FIRST)
 
 
@@ -113,15 +119,15 @@ _KINDS = {kind.value: kind for kind in RunKind}
 class Run:
     """One run of a schedule, from the due time (or the events) that caused it to its end.
 
-    `key` makes it unique within its schedule, and tells its `kind`. `schedule` is empty for a
+    `key` makes it unique within its schedule, and gives its `kind`. `schedule` is empty for a
     process that was triggered without one. `due_at` is its nominal instant. `program` is the
     process that carries it out, or the destination that it is sent to (`https://example.com:443`);
-    `group` is what group concurrency counts by. `version` is the schedule's when it was decided.
+    `group` is the group for group concurrency. `version` is the schedule's at the decision.
 
-    `created_at` is when the pending job began, `not_before` when it is next to be looked at or
-    sent, `owner` the incarnation of the agent that sends it just now, `attempt` how often it was
-    handed out. `request` is what was decided to be sent or worked on, fixed for good; `detail`
-    is what is known beside it: causes, what holds it back, answers. `rev` is the store's.
+    `created_at` is the time at which the pending job began, `not_before` that of the next check or
+    attempt. `owner` is the incarnation of the agent that is sending it, `attempt` the number of
+    attempts. `request` is the request as decided at the launch, which never changes; `detail` has
+    causes, waits and answers. `rev` is the store's.
     """
 
     id: str
@@ -146,7 +152,6 @@ class Run:
 
     @property
     def kind(self) -> RunKind | None:
-        """What made it."""
         return RunKind.of(self.key)
 
     @property
@@ -157,7 +162,12 @@ class Run:
     @property
     def is_of_worker(self) -> bool:
         """Whether it was launched to be carried out by a worker."""
-        return "process" in self.request
+        return is_for_worker(self.request)
+
+
+def is_for_worker(request: Mapping[str, object]) -> bool:
+    """Whether the request of a launched run is for a worker."""
+    return "process" in request
 
 
 def run_id(schedule: str, key: str) -> str:
@@ -167,7 +177,7 @@ def run_id(schedule: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunChange:
-    """A run as it shall be, if its `rev` is still the stored one; `why` and `who` are journaled."""
+    """The new value of a run, stored only if its `rev` is the stored one; journaled with `why`."""
 
     run: Run
     why: str
@@ -176,10 +186,10 @@ class RunChange:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """A schedule as it shall be, if its `rev` is still the stored one.
+    """The new value of a schedule, stored only if its `rev` is the stored one.
 
-    With an `event` (`schedule.enabled`) the journal gets an entry of that name; progress alone
-    is told by the runs that it makes.
+    With an `event` (`schedule.enabled`) it is journaled; a change of `progress` alone is not,
+    because the runs that it creates are.
     """
 
     schedule: Schedule
@@ -190,10 +200,10 @@ class ScheduleChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened: `{eventType, eventTimestamp, eventResourceId}` and the like.
+    """An occurrence outside Synergy: `{eventType, eventTimestamp, eventResourceId}`, and more.
 
-    `id` is unique: the same id again is the same event. `timestamp` is the event's own, `at`
-    when it was taken. `seq` is the store's order, 0 until it is stored.
+    `id` is unique: an event with a known id is a repetition. `timestamp` is the time of the event,
+    `at` the time at which it was recorded. `seq` is the store's order, 0 until it is stored.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What operators set at run time, over what `context.py` declares."""
+"""Whether processes are switched on, and shall run on a box."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from synergy.model.process import DaemonProcess, Process
 
 
 def is_switched_on(process: Process, control: ProcessControl | None) -> bool:
-    """Whether a process is switched on: as an operator said, or else as it is declared."""
+    """Whether a process is switched on: as set by an operator, or else as declared."""
     return process.is_on if control is None or control.is_on is None else control.is_on
 
 
@@ -19,10 +19,10 @@ def belongs(process: Process, box: str) -> bool:
 
 
 def shall_run(process: Process, box: str, control: ProcessControl | None) -> bool:
-    """Whether a process runs on a box, where it is switched on for that box.
+    """Whether a process that is switched on for a box shall run there.
 
-    `is_on` of a managed process concerns its timetable, that of a free-run process its runs, so
-    the workers of both run all the same; a daemon that is off does not run.
+    `is_on` of a managed process concerns its jobs, that of a free-run process its runs: their
+    workers run in any case. A daemon that is off does not run.
     """
     is_off = isinstance(process, DaemonProcess) and not is_switched_on(process, control)
     return belongs(process, box) and not is_off

@@ -15,7 +15,7 @@ class UnitState(Enum):
     """The states of a unit of work."""
 
     REQUESTED = "requested"  # waits for a worker
-    IN_PROGRESS = "in_progress"  # a worker holds it and beats its heart
+    IN_PROGRESS = "in_progress"  # a worker holds it and sends heartbeats
     INVALID = "invalid"  # an attempt failed; the collector hands it out again
     PROCESSED = "processed"
     NOOP = "noop"
@@ -37,10 +37,10 @@ class UnitOfWork:
     the source lies outside the store. `attempt` is the fence: it rises each time the unit is
     handed out again, never falls, and only the newest attempt's result counts. `failures`
     counts the attempts that failed or were lost. `owner` is the incarnation of the worker
-    that holds it, `heartbeat` a counter that the owner advances. `published_at` is when a
-    message for the present attempt was last confirmed, None if never. `started_at` is when the
-    present attempt was claimed, `first_claimed_at` when the first was that was not given back
-    unbegun; None for a unit that no worker has worked on.
+    that holds it, `heartbeat` a counter that the owner advances. `published_at` is the time at
+    which a message for the present attempt was last confirmed, None if never. `started_at` is the
+    time at which the present attempt was claimed. `first_claimed_at` is that of the first claim,
+    not counting attempts that were returned before they began; None if there was none.
     """
 
     id: str
@@ -79,7 +79,7 @@ def unit_id(process: str, timeperiod: str, generation: int, start_id: int, end_i
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a message says of a unit: this attempt of it may be claimed."""
+    """The content of a message about a unit: this attempt may be claimed."""
 
     unit: str
     attempt: int
@@ -89,8 +89,8 @@ class Hint:
 class Document:
     """A row of a collection, unique in it by (timeperiod, key).
 
-    `body` is what users see, as a mapping or as the bytes that are stored; it never contains the
-    store's own numbering.
+    `body` is the content for users, as a mapping or as the stored bytes, without the store's own
+    numbering.
     """
 
     key: str
@@ -110,10 +110,10 @@ class SinkWrite:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """How an attempt ended.
+    """The end of an attempt.
 
-    `state` is PROCESSED, NOOP or INVALID. `writes` become visible together with the
-    conclusion or not at all. `not_before` is when an invalid unit may be handed out again.
+    `state` is PROCESSED, NOOP or INVALID. `writes` become visible together with the conclusion or
+    not at all. `not_before` is the time from which an invalid unit may be handed out again.
     """
 
     unit: str
@@ -128,12 +128,12 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class UnitChange:
-    """A change of a unit that does not come from its worker.
+    """A change of a unit by others than its worker.
 
-    It applies only if the unit is in state `before` with `attempt` and, when given,
-    `heartbeat`. `next_attempt` adds one to the attempt and takes the unit from its owner;
-    `failed` adds one to the failures. `forgive` sets the failures back to 0, and the first claim
-    to none, so that the unit has all its attempts and all its time again.
+    It applies only if the unit is in state `before` with `attempt` and, if given, `heartbeat`.
+    `next_attempt` adds one to the attempt and takes the unit from its owner; `failed` adds one to
+    the failures. `forgive` resets failures and first claim, so that the unit has all its attempts
+    and all its time again.
     """
 
     unit: str

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from synergy.messaging.protocol import BusView
 from synergy.model.cursor import number_of
+from synergy.queries.page import Page
 from synergy.storage.protocol import DeadMessage
 
 
@@ -25,19 +26,11 @@ class DeadLetter:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeadPage:
-    """Messages, newest first, and the cursor of the next page or None."""
-
-    items: tuple[DeadLetter, ...]
-    next: str | None
-
-
-def dead_page(bus: BusView, limit: int, cursor: str | None, longest: int) -> DeadPage:
+def dead_page(bus: BusView, limit: int, cursor: str | None, longest: int) -> Page[DeadLetter]:
     """A page of messages with at most `longest` characters; raises InvalidValue for the cursor."""
     found = bus.dead(limit + 1, None if cursor is None else number_of(cursor))
     items = tuple(_letter(dead, longest) for dead in found[:limit])
-    return DeadPage(items, str(items[-1].seq) if len(found) > limit else None)
+    return Page(items, str(items[-1].seq) if len(found) > limit else None)
 
 
 def _letter(dead: DeadMessage, longest: int) -> DeadLetter:

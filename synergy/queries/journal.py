@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from synergy.errors import InvalidValue
 from synergy.model.cursor import number_of
 from synergy.model.journal import JournalEntry
+from synergy.queries.page import Page
 from synergy.storage.protocol import ReadableJournal
 
 SEARCHED = 10_000  # entries for one page at most; the page is shorter then, with a next one
@@ -15,14 +15,6 @@ _STEP = 1000
 
 Older = Callable[[int, int | None], list[JournalEntry]]
 """Returns at most `limit` entries, newest first, with numbers below `before`."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalPage:
-    """Entries, newest first, and the cursor of the next page or None."""
-
-    items: tuple[JournalEntry, ...]
-    next: str | None
 
 
 def journal_page(
@@ -33,7 +25,7 @@ def journal_page(
     limit: int = 100,
     cursor: str | None = None,
     who: str | None = None,
-) -> JournalPage:
+) -> Page[JournalEntry]:
     """A page of entries, filtered by process (or schedule), job, event and author.
 
     `event` is the name of an event (`job.skipped`) or its part before the dot (`job`), `who` a part
@@ -49,11 +41,11 @@ def journal_page(
         entries = older(step, before)
         found += [entry for entry in entries if _is_of(entry, event) and _is_by(entry, who)]
         if len(found) > limit:
-            return JournalPage(tuple(found[:limit]), str(found[limit - 1].seq))
+            return Page(tuple(found[:limit]), str(found[limit - 1].seq))
         if len(entries) < step:
-            return JournalPage(tuple(found), None)
+            return Page(tuple(found), None)
         before = entries[-1].seq
-    return JournalPage(tuple(found), None if before is None else str(before))
+    return Page(tuple(found), None if before is None else str(before))
 
 
 def _older(journal: ReadableJournal, process: str | None, timeperiod: str | None) -> Older:

@@ -19,8 +19,8 @@ from synergy.queries.timetable.tree_states import late_count
 from synergy.queries.views import BoxView, CollectorView, QueueView
 from synergy.timetable.timetable import Timetable
 
-SHOWN = 20  # of a list at most
-MOST = 100  # that are counted where counting means reading
+SHOWN = 20  # items of a list
+MOST = 100  # rows that are counted by reading them
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _schedules(schedules: ScheduleReads) -> ScheduleSummary:
 def _box(view: BoxView) -> BoxSummary:
     processes = () if view.is_silent else view.processes
     seen = [one for process in processes for one in process.observed]
-    memory = [taken or 0 for process in processes for taken in process.memory]
+    memory = [used or 0 for process in processes for used in process.memory]
     return BoxSummary(
         id=view.id,
         age=view.age,

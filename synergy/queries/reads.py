@@ -12,23 +12,24 @@ from synergy.errors import NotFound, Refused
 from synergy.messaging.protocol import BusView
 from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
-from synergy.model.process import DaemonProcess, Deployment, WorkingProcess
+from synergy.model.process import DaemonProcess, Deployment
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
 from synergy.queries.collector import RECENT, collector_run_after, collector_view, planned_moves
-from synergy.queries.dead_letters import DeadPage, dead_page
+from synergy.queries.dead_letters import DeadLetter, dead_page
 from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
-from synergy.queries.journal import JournalPage, journal_page
+from synergy.queries.journal import journal_page
 from synergy.queries.logs.unit_logs import UnitLog
+from synergy.queries.page import Page
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.processes.states import ProcessReader
 from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.audit import Audit, audit
 from synergy.queries.timetable.causes import Cause
 from synergy.queries.timetable.job_detail import JobDetail, job_detail
-from synergy.queries.timetable.job_list import JobList, JobPage, Wanted
+from synergy.queries.timetable.job_list import JobList, ListedJob, Wanted
 from synergy.queries.timetable.load import load_timetable
 from synergy.queries.timetable.standing import job_standing
 from synergy.queries.timetable.tree_states import (
@@ -47,7 +48,6 @@ from synergy.queries.views import (
     QueueView,
     Standing,
     TreeView,
-    UnitPage,
     Window,
 )
 from synergy.runtime.leaders import COLLECTOR, PartView, is_led, is_process_led, leaders
@@ -84,10 +84,8 @@ class Reads:
 
     def process(self, name: str) -> ProcessView:
         """A declared process; raises NotFound."""
-        found = self._deployment.processes.get(name)
-        if found is None:
-            raise NotFound("process", name, f"there are: {', '.join(self._deployment.processes)}")
-        return self._process_reader().view(found)
+        process = self._deployment.process(name)
+        return self._process_reader().view(process)
 
     def _process_reader(self) -> ProcessReader:
         return ProcessReader(self._store, self._bus, self._deployment, self._clock.now())
@@ -103,10 +101,8 @@ class Reads:
 
     def trees(self, name: str | None = None, window: Window | None = None) -> list[TreeView]:
         """All trees, or one, with the jobs of the window if there is one; raises NotFound."""
-        declared = self._deployment.trees
-        if name is not None and name not in declared:
-            raise NotFound("tree", name, f"there are: {', '.join(declared)}")
-        trees = [tree for tree in declared.values() if name in (None, tree.name)]
+        declared = self._deployment
+        trees = declared.trees.values() if name is None else [declared.tree(name)]
         return tree_views(self._store, self.timetable(), trees, window, self._clock.now())
 
     def progress(self) -> list[TreeProgress]:
@@ -116,12 +112,10 @@ class Reads:
 
     def tree_states(self, name: str, window: Window) -> TreeStates:
         """The states of a window of a tree, run-length encoded; raises NotFound."""
-        tree = self._deployment.trees.get(name)
-        if tree is None:
-            raise NotFound("tree", name, f"there are: {', '.join(self._deployment.trees)}")
+        tree = self._deployment.tree(name)
         return tree_states(tree, self.timetable(), window, self._clock.now())
 
-    def jobs(self, wanted: Wanted, limit: int = 100, cursor: str | None = None) -> JobPage:
+    def jobs(self, wanted: Wanted, limit: int = 100, cursor: str | None = None) -> Page[ListedJob]:
         """A page of jobs; raises NotFound, and InvalidValue for an invalid cursor."""
         return self._job_list(self.timetable()).page(wanted, limit, cursor)
 
@@ -179,7 +173,7 @@ class Reads:
         limit: int = 100,
         cursor: str | None = None,
         who: str | None = None,
-    ) -> JournalPage:
+    ) -> Page[JournalEntry]:
         """A page of the journal, newest first; see `journal_page`."""
         return journal_page(self._store.journal, process, timeperiod, event, limit, cursor, who)
 
@@ -199,10 +193,10 @@ class Reads:
         state: UnitState | None = None,
         limit: int = 100,
         cursor: str | None = None,
-    ) -> UnitPage:
+    ) -> Page[UnitOfWork]:
         """A page of units; a process that is no longer declared may still have some."""
         found, following = self._store.units.find(process, state, limit, cursor)
-        return UnitPage(tuple(found), following)
+        return Page(tuple(found), following)
 
     def unit(self, id_: str) -> UnitOfWork:
         """One unit; raises NotFound."""
@@ -243,7 +237,7 @@ class Reads:
         """Messages in quarantine, newest first."""
         return self._bus.dead(limit)
 
-    def dead_letters(self, limit: int, cursor: str | None, longest: int) -> DeadPage:
+    def dead_letters(self, limit: int, cursor: str | None, longest: int) -> Page[DeadLetter]:
         """A page of them, as text of at most `longest` characters; see `dead_page`."""
         return dead_page(self._bus, limit, cursor, longest)
 
@@ -270,8 +264,8 @@ class Reads:
     def collection_plan(self, process: str = "", *, flush: bool = False) -> list[PlannedMove]:
         """The moves that the collector would make now; see `planned_moves`. Raises NotFound."""
         deployment, now = self._deployment, self._clock.now()
-        if process and not isinstance(deployment.processes.get(process), WorkingProcess):
-            raise NotFound("managed or free-run process", process)
+        if process:
+            deployment.working(process)  # raises NotFound
         moves = planned_moves(
             self._store, self._bus, deployment, self.timetable(), now, flush=flush
         )

@@ -1,7 +1,7 @@
-"""Reads of one thing by several threads, one after the other, each of the newest state.
+"""Serializes reads of several threads, each of which gets the newest state.
 
-A read may hang until a deadline. A thread that waited while another's read failed therefore fails
-as well, without a read of its own: the last of many threads would else wait for many deadlines.
+A read may hang until a deadline. A thread that waited for a failing read therefore fails as well,
+without a read of its own; otherwise the last of many threads would wait for many deadlines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SingleFlight:
         self._failure = ""
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def turn(self) -> Iterator[None]:
         """The turn of this thread; raises StorageUnavailable if the read waited for failed."""
         failures = self._failures
         with self._lock:

@@ -14,17 +14,16 @@ from synergy.errors import InvalidValue
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
-from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.timetable.coverage import Uncovered
 from synergy.timeperiod import Qualifier
 from synergy.timetable.level import Level
 
 SkipCause = Literal["given_up", "acknowledged"]
-"""Why a job is skipped, if not by a person: its unit was given up, acknowledged or not yet."""
+"""The failure for which a job is skipped: its unit was given up, acknowledged or not yet."""
 
 
 def skip_cause(level: Level, ordinal: int) -> SkipCause | None:
-    """Why a job is skipped; None if a person, or another skipped job, is the cause."""
+    """The failure for which a job is skipped; None if an operator or another job is the cause."""
     if level.state(ordinal) is JobState.GIVEN_UP:
         return "given_up"
     return "acknowledged" if level.is_acknowledged(ordinal) else None
@@ -72,7 +71,7 @@ class ProcessView:
 class JobView:
     """A job in a window. `unit` is the newest one of its generation.
 
-    `cause` is why it is `skipped`, None for a person's skip and in all other states. `reason` is
+    `cause` is the failure for which it is `skipped`, None for any other skip and state. `reason` is
     why it ended without a result, or what it waits for once its period has closed, else "".
     """
 
@@ -95,7 +94,7 @@ class LevelView:
     """A process in its tree: counts of all its jobs by state, and the jobs of the window.
 
     `first` and `last` are the ends of its timetable, `frontier` its first unfinished
-    timeperiod, None if there is none. `jobs` is None where no window was asked for.
+    timeperiod, None if there is none. `jobs` is None without a window.
     """
 
     name: str
@@ -135,18 +134,17 @@ class Window:
             raise InvalidValue(f"{first} to {end} is empty: the end is not included")
         return window
 
-    def ordinals(self, qualifier: Qualifier) -> tuple[int | None, int | None]:
-        """The half-open range of the periods that overlap the window."""
-        up = Qualifier.HOURLY.up
-        return (
-            None if self.first is None else up(self.first, qualifier),
-            None if self.end is None else up(self.end - 1, qualifier) + 1,
-        )
+    def within(self, level: Level) -> range:
+        """The periods of a level that overlap the window."""
+        up, qualifier = Qualifier.HOURLY.up, level.process.qualifier
+        first = level.start if self.first is None else up(self.first, qualifier)
+        end = level.end if self.end is None else up(self.end - 1, qualifier) + 1
+        return range(max(first, level.start), min(end, level.end))
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a job is from being done for good.
+    """What is missing until the result of a job is final.
 
     A finished job may change again while events wait that may belong to it, or while it or a job
     that it is made from does not cover its source (`late`). `finished` and `total` count the job
@@ -173,14 +171,6 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitPage:
-    """Units, newest creation first, and the cursor of the next page or None."""
-
-    items: tuple[UnitOfWork, ...]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class QueueView:
     """A queue; `process` is None if no declared process reads it."""
 
@@ -191,7 +181,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """A move that the collector would make with a unit, and its reason."""
+    """A change that the collector would make to a unit, and its reason."""
 
     unit: str
     process: str

@@ -1,18 +1,18 @@
-"""What a reprocess or a skip touches.
+"""The jobs that a reprocess or a skip touches.
 
-When a job is done again, whatever was made from its result is wrong until it is done again
-too: its parent, because that sums its children up, the jobs that depend on it, and whatever
-was made from those. So a reprocess climbs: to ancestors, to dependants, and from each of them
-on. Embryos pass through untouched, because they have no result that could be wrong.
+When a job is started over, all results made from its result are wrong until they are made again:
+that of its parent, which sums up its children, those of the jobs that depend on it, and all results
+made from these. A reprocess therefore climbs: to ancestors, to dependants, and from each of them
+on. Embryos are passed without a change, because they have no result that could be wrong.
 
-When a job is skipped, what it would have been made from has no other reason to run, and what
-would have been made from it cannot be: so a skip descends: to the job's descendants, to its
-dependants, and to the descendants of those. Finished jobs keep their result, and ancestors
-are left alone: they may still be made from the job's neighbours.
+When a job is skipped, its inputs have no other reason to run, and its outputs cannot be made. A
+skip therefore descends: to the job's descendants, to its dependants, and to the descendants of
+those. Finished jobs keep their result, and ancestors are left alone: they may still be made from
+the job's neighbours.
 
-Every job is named once; what is made from a job (or by which it is made, in a skip) comes after it.
+Every job is listed once, and before those that the cascade reaches from it.
 
-All of this is reckoned in ranges of neighbours: a range leads to a range, unless grouping is in
+Cascades are computed in ranges of neighbours: a range leads to a range, unless a grouping is in
 between. So a cascade of years of hours costs little more than that of one.
 """
 
@@ -35,31 +35,13 @@ _UNFINISHED = re.compile(UNFINISHED + b"+")
 _NOT_HELD = re.compile(b"[^" + re.escape(HELD) + b"]+")
 
 
-def reprocess_cascade(nodes: Iterable[Node]) -> list[Node]:
-    """The jobs to start over when `nodes` are: without embryos, which need no starting over."""
-    return list(nodes_of(reprocess_spans(_spans_of(nodes))))
-
-
-def skip_cascade(nodes: Iterable[Node]) -> list[Node]:
-    """The jobs to skip when `nodes` are: those that are not finished."""
-    return list(nodes_of(skip_spans(_spans_of(nodes))))
-
-
 def reprocess_spans(asked: Iterable[Span]) -> list[Span]:
-    """The same as `reprocess_cascade`, in ranges."""
+    """The jobs to start over with these: all but embryos."""
     return _begun(_closure(asked, _CLIMB))
 
 
-def late_spans(asked: Iterable[Span]) -> list[Span]:
-    """The same for late data: no further than what a person skipped, and only a person starts over.
-
-    What is skipped because other jobs were comes back with them.
-    """
-    return _begun(_closure(asked, _CLIMB_PAST_NO_SKIP))
-
-
 def skip_spans(asked: Iterable[Span]) -> list[Span]:
-    """The same as `skip_cascade`, in ranges."""
+    """The jobs to skip with these: those that are not finished."""
     return [
         (place, unfinished)
         for place, ordinals in _closure(asked, _DESCEND)
@@ -68,8 +50,13 @@ def skip_spans(asked: Iterable[Span]) -> list[Span]:
 
 
 def late_cascade(nodes: Iterable[Node]) -> list[Node]:
-    """The jobs to start over when the sources of `nodes` have grown."""
-    return list(nodes_of(late_spans(_spans_of(nodes))))
+    """The jobs to start over when the sources of `nodes` have grown.
+
+    It stops at jobs that an operator skipped, which only an operator starts over. Jobs that are
+    skipped because others are, are restored with them.
+    """
+    asked = ((place, range(ordinal, ordinal + 1)) for place, ordinal in nodes)
+    return list(nodes_of(_begun(_closure(asked, _CLIMB_PAST_NO_SKIP))))
 
 
 def _begun(reached: Iterable[Span]) -> list[Span]:
@@ -81,7 +68,7 @@ def _begun(reached: Iterable[Span]) -> list[Span]:
 
 
 def spans_in(asked: Iterable[Span], state: JobState) -> list[Span]:
-    """Those of the jobs that are in a state, whatever their flags."""
+    """Those of the jobs that are in a state, with any flags."""
     pattern = re.compile(byte_class(state) + b"+")
     return [
         (place, found)
@@ -98,9 +85,9 @@ def nodes_of(spans: Iterable[Span]) -> Iterator[Node]:
 
 
 def upwards(place: Place, ordinal: int) -> Iterator[Node]:
-    """What is made from a job directly; some of it may lie outside the timetable.
+    """The jobs that are made from a job directly; some may lie outside the timetable.
 
-    The checkpoint that does the work of a grouped period is among it.
+    For a grouped period that includes the checkpoint that covers it.
     """
     own = range(ordinal, ordinal + 1)
     for checkpoint in _checkpoints(place.level, own):
@@ -109,9 +96,10 @@ def upwards(place: Place, ordinal: int) -> Iterator[Node]:
 
 
 class _Direction(NamedTuple):
-    """Where a cascade goes: to which places, within a place, and to which of their jobs.
+    """The steps of a cascade.
 
-    `passes` are those among the jobs of a level that it reaches and goes on from.
+    `near` gives the places that it reaches from a place, `within` the further jobs of the same
+    level, and `leads` the jobs of other places. `passes` selects the jobs from which it continues.
     """
 
     near: Callable[[Place], Iterable[Place]]
@@ -121,7 +109,7 @@ class _Direction(NamedTuple):
 
 
 def _closure(asked: Iterable[Span], direction: _Direction) -> Iterator[Span]:
-    """All that is reached; each place when everything that leads to it is known."""
+    """All reached jobs, a place only after all places from which it is reached."""
     reached: dict[Place, list[range]] = {}
     for place, ordinals in asked:
         reached.setdefault(place, []).append(ordinals)
@@ -137,7 +125,7 @@ def _closure(asked: Iterable[Span], direction: _Direction) -> Iterator[Span]:
 
 
 def _in_order(places: Iterable[Place], direction: _Direction) -> list[Place]:
-    """The places that are led to from these, each after all from which it is led to."""
+    """The places reached from these, each after all places from which it is reached."""
     done: dict[Place, None] = {}
 
     def visit(place: Place) -> None:
@@ -200,14 +188,14 @@ def _checkpoints(level: Level, ordinals: range) -> Iterable[range]:
 
 
 def _members(level: Level, ordinals: range) -> Iterable[range]:
-    """The periods that the jobs of these cover; those that cover none stand for themselves."""
+    """The periods that the jobs of these cover; for jobs that cover none, their own periods."""
     if level.process.time_grouping == 1:
         return (ordinals,)
     return _joined(range(*level.covered(at) or (at, at + 1)) for at in ordinals)
 
 
 def _joined(ranges: Iterable[range]) -> list[range]:
-    """The same ordinals in as few ranges as can be, in rising order."""
+    """The same ordinals in the fewest ranges, in rising order."""
     found: list[range] = []
     for each in sorted(ranges, key=lambda each: each.start):
         if found and each.start <= found[-1].stop:
@@ -218,14 +206,10 @@ def _joined(ranges: Iterable[range]) -> list[range]:
 
 
 def _matching(level: Level, ordinals: range, pattern: re.Pattern[bytes]) -> Iterator[range]:
-    """Those whose state looks like that."""
+    """The runs of ordinals whose states match the pattern."""
     first, start = level.start, ordinals.start - level.start
     for found in pattern.finditer(level.states, start, ordinals.stop - first):
         yield range(first + found.start(), first + found.end())
-
-
-def _spans_of(nodes: Iterable[Node]) -> Iterator[Span]:
-    return ((place, range(ordinal, ordinal + 1)) for place, ordinal in nodes)
 
 
 def _all(_level: Level, ordinals: range) -> Iterable[range]:

@@ -1,8 +1,8 @@
-"""What a journal entry says of the jobs of a level, held against what is known of them.
+"""Changes of the jobs of a level from the journal, compared with their known states.
 
-Whoever follows the journal meets entries that are older than the rows he read. One either
-*follows* from what is known, or says what *is known* already, or neither: then rows were read
-that are newer, or somebody tells late, and the rows are to be read, because they are the truth.
+A follower of the journal meets entries that are older than the rows it has read. An entry either
+*follows* from the known states, or *is known* already, or neither: then the rows are newer, or the
+entry was journaled late, and the rows have to be read again, because they are authoritative.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synergy.timetable.level import Level
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Jobs `first` to `last` (inclusive), all within their level, went to a state."""
+    """A change of the state of jobs `first` to `last` (inclusive), all within their level."""
 
     first: int
     last: int
@@ -29,9 +29,9 @@ class Change:
 
     @staticmethod
     def of(entry: JournalEntry, level: Level) -> Change | None:
-        """The change that a `job.…` entry tells of; None if it is of no job of this level.
+        """The change of a `job.…` entry; None if it concerns no job of this level.
 
-        It may be of a time when the process had another qualifier.
+        The entry may be from a time when the process had another qualifier.
         """
         qualifier = level.process.qualifier
         if not qualifier.names(entry.first):
@@ -51,14 +51,14 @@ class Change:
         )
 
     def follows(self, level: Level) -> bool:
-        """Whether all the jobs are as they were before it."""
+        """Whether all the jobs are in the state before the change."""
         generation = self.generation - self.is_started_over
         return level.is_all(self.first, self.last, self.before, generation)
 
     def is_known(self, level: Level) -> bool:
-        """Whether all the jobs are as they were after it, but for their flags."""
+        """Whether all the jobs are in the state after the change, regardless of flags."""
         return level.is_all(self.first, self.last, self.after, self.generation)
 
     def make(self, level: Level) -> None:
-        """Sets the jobs."""
+        """Applies the change to the level."""
         level.set(self.first, self.last, self.after, self.generation, flags=self.flags)

@@ -1,9 +1,8 @@
 """One process of the timetable: a start ordinal and one byte for each period.
 
-Everything else is derived: a node is a view made when asked for, parents, children and
-counterparts are index arithmetic. The level keeps its frontier (the first unfinished period)
-and its counts up to date with each change, so that asking for them costs nothing however
-long the history is.
+Everything else is derived: parents, children and counterparts are index arithmetic. The level
+updates its frontier (the first unfinished period) and its counts with each change, so that reading
+them costs nothing, however long the history is.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _PENDING = (JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN)
 
 
 def byte_class(*states: JobState, negated: bool = False) -> bytes:
-    """The character class of a regular expression over stored states, whatever their flags."""
+    """The character class of a regular expression over stored states, with any flags."""
     return b"[" + b"^" * negated + re.escape(bytes_of(*states)) + b"]"
 
 
@@ -68,11 +67,11 @@ class Level:
 
     @property
     def memory(self) -> int:
-        """The bytes that it takes, about."""
+        """The approximate size in bytes."""
         return sys.getsizeof(self.states) + sys.getsizeof(self.generations)
 
     def copy(self) -> Level:
-        """A level of its own that knows the same."""
+        """An independent copy."""
         level = Level(self.process, self.start, self.start)
         level.states = self.states[:]
         level.generations = self.generations.copy()
@@ -96,7 +95,7 @@ class Level:
             self.start = self.frontier = start
 
     def load(self, run: JobRun) -> None:
-        """Takes over stored states; those outside the level are of no interest."""
+        """Sets stored states; those outside the level are ignored."""
         first = max(run.first, self.start)
         last = min(run.first + len(run.states), self.end)
         if first < last:
@@ -106,7 +105,7 @@ class Level:
         self.generations.update(run.generations)
 
     def loaded(self) -> None:
-        """To be called after the last `load`: counts anew."""
+        """Recounts the states; to be called after the last `load`."""
         for state in JobState:
             self.counts[state] = sum(map(self.states.count, bytes_of(state)))
         self.frontier = self.first_unfinished(self.start, self.end)
@@ -133,7 +132,7 @@ class Level:
     def find(self, timeperiod: str) -> int | None:
         """The ordinal of a stored timeperiod; None if this level has no such job.
 
-        What is stored may be of a time when the process had another qualifier.
+        It may be from a time when the process had another qualifier.
         """
         qualifier = self.process.qualifier
         ordinal = qualifier.parse(timeperiod) if qualifier.names(timeperiod) else None
@@ -148,15 +147,15 @@ class Level:
         return _STATES[self.states[ordinal - self.start] & STATE_MASK]
 
     def is_stale(self, ordinal: int) -> bool:
-        """Whether its rows, or the lack of them, are not of what its source holds by now."""
+        """Whether its source changed since its result, if any, was made."""
         return bool(self.states[ordinal - self.start] & STALE_FLAG)
 
     def is_acknowledged(self, ordinal: int) -> bool:
-        """Whether it was given up, and a person acknowledged that."""
+        """Whether it was given up, and an operator acknowledged that."""
         return bool(self.states[ordinal - self.start] & ACKNOWLEDGED_FLAG)
 
     def is_held(self, ordinal: int) -> bool:
-        """Whether a person skipped it: nothing but a reprocess starts it over."""
+        """Whether an operator skipped it: only a reprocess starts it over."""
         return self.states[ordinal - self.start] in HELD
 
     def is_derived(self, ordinal: int) -> bool:
@@ -173,7 +172,7 @@ class Level:
         return all(self.generation(at) == generation for at in range(first, last + 1))
 
     def generation(self, ordinal: int) -> int:
-        """How often the job was deliberately started over, plus 1."""
+        """The number of times the job was started over, plus 1."""
         return self.generations.get(ordinal, 1)
 
     def set(
@@ -230,7 +229,7 @@ class Level:
     def all_finished(self, first: int, end: int) -> bool:
         """Whether all periods of `[first, end)` are there and finished.
 
-        Periods before the level's start do not belong to the timetable and are not asked.
+        Periods before the level's start do not belong to the timetable and are ignored.
         """
         if end > self.end:
             return False
@@ -261,7 +260,7 @@ class Level:
     def readers_of(self, timeperiod: str) -> list[int]:
         """The periods whose jobs read a document filed under `timeperiod`.
 
-        None do if it is no timeperiod: nobody checks what workers file their documents under.
+        Empty if it is no timeperiod: workers may file documents under any text.
         """
         try:
             return self.readers(self.process.qualifier.cast(timeperiod))

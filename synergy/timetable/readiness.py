@@ -1,17 +1,17 @@
-"""Readiness: may this job run, may it finish, and if not, because of what.
+"""Readiness: whether a job may run, whether it may finish, and what it waits for.
 
 The three blocking types, each in one sentence:
 
-- *normal*: it may run any time; only finishing waits.
-- *dependencies*: it runs only when every counterpart is processed or noop; a skipped
-  counterpart (or one that was given up) has the job skipped at once.
+- *normal*: a job may run at any time; only finishing waits.
+- *dependencies*: it runs only when every counterpart is processed or noop; because of a skipped
+  counterpart (or one that was given up), the job is skipped at once.
 - *children*: it runs only when it could also finish.
 
 A job may finish (is *finalisable*) when every counterpart in the trees depended on is
 finished and every child is finished.
 
-A period that begins under a parent that a person skipped is skipped as well, whatever its
-blocking type.
+A period that begins under a parent that an operator skipped is skipped as well, with any blocking
+type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SKIPPED = (JobState.SKIPPED, JobState.GIVEN_UP)
 
 
 class Relation(Enum):
-    """What another job is to the one that waits for it."""
+    """The relation of another job to the one that waits for it."""
 
     CHILD = "child"
     PARENT = "parent"
@@ -37,7 +37,7 @@ class Relation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """A job that another one waits for; `state` is None where it can never be."""
+    """A job that another one waits for; `state` is None if it lies before the timetable's start."""
 
     relation: Relation
     process: str
@@ -48,7 +48,10 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer. `skipped_by` is the skipped counterpart or parent that has the job skipped."""
+    """What a job may do; `skipped_by` is the skipped counterpart or parent that it is skipped with.
+
+    The job is finalisable if `may_finish`.
+    """
 
     may_run: bool
     may_finish: bool
@@ -123,7 +126,7 @@ def skipped_counterparts(place: Place, ordinal: int) -> Iterator[Blocker]:
 
 
 def _skipped_parent(place: Place, ordinal: int) -> Blocker | None:
-    """The parent of a period that was never begun, if a person skipped it."""
+    """The parent of a period that was never begun, if an operator skipped that parent."""
     if place.parent is None:
         return None
     own, parent = place.level, place.parent
@@ -136,11 +139,11 @@ def _skipped_parent(place: Place, ordinal: int) -> Blocker | None:
 
 
 def counterparts(place: Place, ordinal: int) -> Iterator[tuple[Place, int]]:
-    """Every counterpart that the job covers, itself looked up at the checkpoint that covers it.
+    """The counterparts of the periods that the job covers, each at the checkpoint that covers it.
 
-    A grouped counterpart's members are noop long before their checkpoint has run, so it is
-    the checkpoint that tells whether their data is there. Of the earlier periods that the job
-    reads besides (`also_reads`), those before the other tree's start hold nothing.
+    The other periods of a grouped counterpart are noop long before its checkpoint has run, so only
+    the state of the checkpoint shows whether their data is complete. Earlier periods that the job
+    also reads (`also_reads`) are left out before the other tree's start: they hold nothing.
     """
     own, *earlier = place.level.reads(ordinal)
     for other in place.counterparts:

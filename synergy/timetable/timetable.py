@@ -1,4 +1,4 @@
-"""All levels, and who stands where to whom.
+"""All levels, and the relations between them.
 
 A level's parent and child are its neighbours in its tree. Its *counterparts* are the levels
 of the same qualifier in the trees that its tree depends on, its *dependants* those in the
@@ -20,7 +20,7 @@ from synergy.timetable.level import Level
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """A level among the others."""
+    """A level with its relations to others."""
 
     level: Level
     tree: str
@@ -81,7 +81,7 @@ class Timetable:
         return place
 
     def load(self, runs: Iterable[JobRun]) -> None:
-        """Takes over stored jobs; those of processes that are no longer declared are left."""
+        """Sets stored jobs; those of processes that are no longer declared are ignored."""
         for run in runs:
             place = self.places.get(run.process)
             if place is not None:
@@ -90,7 +90,7 @@ class Timetable:
             place.level.loaded()
 
     def replaced(self, levels: Mapping[str, Level]) -> Timetable:
-        """A timetable with these levels in the place of its own, which shares all others."""
+        """A timetable with these levels instead of its own; it shares all others."""
         new = copy(self)
         new.places = {
             name: Place(levels.get(name, place.level), place.tree)
@@ -122,7 +122,7 @@ class Timetable:
     def span(self, process: str, first: str, last: str) -> tuple[Place, range]:
         """The jobs `first` to `last` (inclusive).
 
-        Raises NotFound for what is not in the timetable, InvalidValue for what cannot be.
+        Raises NotFound for jobs outside the timetable, InvalidValue for invalid timeperiods.
         """
         place = self.place(process)
         begin, end = place.level.ordinal(first), place.level.ordinal(last)

@@ -38,7 +38,7 @@ from tests.service.scheduler_harness import SchedulerHarness
 
 @pytest.fixture
 def world(worlds, tmp_path, monkeypatch) -> SchedulerHarness:
-    monkeypatch.setattr(event_effects, "PATIENCE", 0.001)
+    monkeypatch.setattr(event_effects, "WAIT_SECONDS", 0.001)
     return populate(worlds(a_populated_deployment()), tmp_path)
 
 

@@ -11,7 +11,7 @@ from tests.mx.populated import a_populated_deployment, populate
 
 @pytest.fixture
 def client(worlds, tmp_path, monkeypatch):
-    monkeypatch.setattr(event_effects, "PATIENCE", 0.01)
+    monkeypatch.setattr(event_effects, "WAIT_SECONDS", 0.01)
     with client_of(populate(worlds(a_populated_deployment()), tmp_path)) as client:
         yield client
 

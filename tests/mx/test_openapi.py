@@ -27,7 +27,7 @@ LIMIT = 600  # seconds after which something hangs
 @pytest.fixture
 def world(worlds, tmp_path, monkeypatch):
     """Some of everything; no agent is at work, for which nobody waits here."""
-    monkeypatch.setattr(event_effects, "PATIENCE", 0.01)
+    monkeypatch.setattr(event_effects, "WAIT_SECONDS", 0.01)
     return populate(worlds(a_populated_deployment()), tmp_path)
 
 

@@ -52,10 +52,10 @@ def test_a_run_that_failed_says_where_its_output_is_and_how_to_launch_it_again(h
 def test_how_far_a_worker_is_with_a_run(home, deployed):
     run = a_run(deployed.store, state=RunState.LAUNCHED, attempt=0, reason="", finished_at=None)
     home.ok("schedule", "run", run.id)
-    assert "no worker has begun with it: launch.py process show Report" in home.err
+    assert "no worker has begun it: launch.py process show Report" in home.err
     (unit,) = deployed.store.units.create([unit_of(run, NOW)], "an agent")
     home.ok("schedule", "run", run.id)
-    assert "no worker has begun with it" in home.err
+    assert "no worker has begun it" in home.err
     deployed.store.units.claim([Hint(unit.id, unit.attempt)], "a worker", NOW)
     home.ok("schedule", "run", run.id)
     assert "begun 2015-05-20 12:00:00Z, in_progress" in home.err

@@ -66,7 +66,7 @@ def test_what_there_is_not_is_said_and_nothing_changes(home, deployed, argv):
         (["schedule", "list", "--limit", "0"], "not a whole number"),
         (["event", "emit"], "TYPE and RESOURCE, or --file"),
         (["event", "emit", "FILE"], "TYPE and RESOURCE, or --file"),
-        (["event", "emit", "FILE", "/x", "--file", "-"], "the file says the rest"),
+        (["event", "emit", "FILE", "/x", "--file", "-"], "the file has all fields"),
         (["event", "emit", "FOLDER", "/x"], "eventType: 'FOLDER' is unknown"),
         (["event", "emit", "FILE", "/x", "--at", "noon"], "eventTimestamp: expected an instant"),
         (["event", "emit", "FILE", "/x", "--partitions", "0"], "not a whole number"),

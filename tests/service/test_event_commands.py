@@ -11,7 +11,7 @@ import pytest
 from synergy.commands.events import InvalidEvents, record_events
 from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
-from synergy.queries.schedules.event_effects import LOOKED_AT, PATIENCE, causes, effects
+from synergy.queries.schedules.event_effects import LOOKED_AT, WAIT_SECONDS, causes, effects
 from tests.service.agent_harness import NOW, TARGET, AgentHarness
 
 ALICE = Actor("alice@services", "")
@@ -97,8 +97,8 @@ WRONG = [
     ({**GOOD, "eventResourceId": ""}, "eventResourceId: expected a text, not ''"),
     ({**GOOD, "eventResourceId": "  "}, "eventResourceId: expected a text"),
     ({**GOOD, "eventResourceId": "x" * 2049}, "eventResourceId: 2,049 characters"),
-    ({**GOOD, "eventResourceId": "a\nb"}, "eventResourceId: 'a\\nb' holds characters"),
-    ({**GOOD, "eventResourceId": "a\ud800"}, "eventResourceId: 'a\\ud800' holds characters"),
+    ({**GOOD, "eventResourceId": "a\nb"}, "eventResourceId: 'a\\nb' has characters"),
+    ({**GOOD, "eventResourceId": "a\ud800"}, "eventResourceId: 'a\\ud800' has characters"),
     ({**GOOD, "eventResourceId": {}}, "eventResourceId: expected a text, not a mapping"),
     ({**GOOD, "id": ""}, "id: expected a text"),
     ({**GOOD, "id": 5}, "id: expected a text"),
@@ -144,7 +144,7 @@ def test_all_or_none_and_every_mistake_with_its_number(agents):
         {**GOOD, "eventResourceId": "nobody/knows/it"},
     ],
 )
-def test_the_boundaries_are_taken(agents, item):
+def test_events_at_the_limits_are_recorded(agents, item):
     assert taken(agents, item)[0].is_new
 
 
@@ -193,7 +193,7 @@ def test_it_waits_for_an_agent_at_most_its_patience(listening):
     waited: list[float] = []
     found = effects(listening.store, one, waited.append)
     assert (found.schedules, found.runs, found.is_decided) == (("each",), (), False)
-    assert sum(waited) == pytest.approx(PATIENCE)
+    assert sum(waited) == pytest.approx(WAIT_SECONDS)
 
 
 def test_it_waits_no_longer_than_the_agent_needs(listening):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from synergy.clock import SteppedClock
-from synergy.config import loader
+from synergy.compose import open_project
 from synergy.messaging.message import EventsMessage
 from synergy.model.process import Deployment
 from synergy.runtime.stop import Stop
@@ -32,7 +32,7 @@ Body = Mapping[str, Any]
 @pytest.fixture(scope="module")
 def deployment() -> Deployment:
     environ = {"SYNERGY_DEMO_STREAM": "off", "SYNERGY_ENV": "test"}
-    return loader.load_deployment(loader.load_settings(PROJECT, environ), PROJECT)
+    return open_project(PROJECT, environ).deployment
 
 
 class Wire:

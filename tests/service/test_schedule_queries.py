@@ -167,9 +167,9 @@ def test_the_pages_of_what_waits_hold_all_of_it_once(agents, reads, limit):
 
 
 @pytest.mark.parametrize("cursor", ["x", "3.", "-1.", "0.x", "0", ""])
-def test_what_is_no_cursor_of_what_waits_is_refused(agents, reads, cursor):
+def test_invalid_cursors_of_pending_runs_are_refused(agents, reads, cursor):
     agents.actions.create(BERLIN, ALICE, NOW)
-    with pytest.raises(InvalidValue, match="no cursor"):
+    with pytest.raises(InvalidValue, match="not a cursor"):
         reads.pending_page("berlin", 10, cursor)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from synergy.config import loader
+from synergy.compose import open_project
 from synergy.errors import InvalidValue
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
@@ -104,7 +104,7 @@ class Shelf:
 @pytest.fixture(scope="module")
 def deployment() -> Deployment:
     environ = {"SYNERGY_DEMO_STREAM": "off", "SYNERGY_ENV": "test"}
-    return loader.load_deployment(loader.load_settings(PROJECT, environ), PROJECT)
+    return open_project(PROJECT, environ).deployment
 
 
 def work(deployment: Deployment, shelf: Shelf, kind: type[Worker], timeperiod: str) -> Outcome:

@@ -16,6 +16,8 @@ from synergy.model.process import LateData
 from synergy.queries.reads import Reads
 from synergy.queries.views import Window
 from synergy.timeperiod import Qualifier
+from synergy.timetable.level import Level
+from tests.deployments import a_process
 from tests.service.query_kit import a_site, a_watched_site, reads_of
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
@@ -59,11 +61,20 @@ def test_counts_are_of_all_jobs_and_the_frontier_is_the_first_unfinished(system,
 )
 def test_a_window_holds_exactly_the_periods_that_overlap_it(qualifier, first, length, near):
     hours = Qualifier.HOURLY
-    begin, end = Window(first, first + length).ordinals(qualifier)
     start, stop = hours.start(first), hours.start(first + length)
-    for ordinal in {begin + near, end + near}:
+    level = Level(a_process("P", qualifier), qualifier.at(start) - 40, qualifier.at(stop) + 40)
+    within = Window(first, first + length).within(level)
+    for ordinal in {within.start + near, within.stop + near}:
         overlaps = qualifier.start(ordinal) < stop and qualifier.start(ordinal + 1) > start
-        assert overlaps is (begin <= ordinal < end)
+        assert overlaps is (ordinal in within)
+
+
+def test_a_window_is_limited_to_the_timetable():
+    level = Level(a_process("P", Qualifier.HOURLY), 100, 200)
+    assert Window().within(level) == Window(50, 250).within(level) == range(100, 200)
+    assert Window(120, 150).within(level) == range(120, 150)
+    assert not Window(20, 50).within(level)
+    assert not Window(210, 250).within(level)
 
 
 def test_a_window_may_be_open_but_not_empty():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synergy.model.job import JobState
 from synergy.timeperiod import Qualifier, largest_grouping
-from synergy.timetable.cascade import Node, nodes_of, reprocess_cascade, skip_cascade
+from synergy.timetable.cascade import Node, nodes_of, reprocess_spans, skip_spans
 from synergy.timetable.timetable import Place, Timetable
 from tests.deployments import a_deployment, a_process
 
@@ -83,16 +83,17 @@ def reached(nodes: list[Node], near: Callable[[Place, int], Iterator[Node]]) -> 
 @settings(max_examples=150, deadline=None)
 @given(timetables(), st.data())
 def test_it_is_what_the_rules_give_job_by_job(timetable, data):
-    nodes = []
+    asked = []
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(list(timetable.places.values())))
         first, last = data.draw(_spans(place))
-        nodes += [(place, ordinal) for ordinal in range(first, last + 1)]
+        asked.append((place, range(first, last + 1)))
+    nodes = list(nodes_of(asked))
     for cascade, near, is_touched in (
-        (reprocess_cascade, above, lambda state: state is not JobState.EMBRYO),
-        (skip_cascade, below, lambda state: state.is_active),
+        (reprocess_spans, above, lambda state: state is not JobState.EMBRYO),
+        (skip_spans, below, lambda state: state.is_active),
     ):
-        touched = cascade(nodes)
+        touched = list(nodes_of(cascade(asked)))
         expected = {n for n in reached(nodes, near) if is_touched(n[0].level.state(n[1]))}
         assert set(touched) == expected
         assert len(touched) == len(expected)
@@ -114,7 +115,7 @@ def test_who_reads_earlier_periods_besides_is_reached_by_those():
     timetable = Timetable(deployment, "2015120100", datetime(2015, 12, 31, tzinfo=UTC))
     for place in timetable.places.values():
         place.level.set(place.level.start, place.level.end - 1, JobState.PROCESSED, 1)
-    touched = reprocess_cascade(nodes_of([timetable.span("Day", "2015121000", "2015121100")]))
+    touched = list(nodes_of(reprocess_spans([timetable.span("Day", "2015121000", "2015121100")])))
     assert [(place.process.name, place.level.timeperiod(at)[:8]) for place, at in touched] == [
         *(("Day", f"201512{day}") for day in (10, 11)),
         *(("Alert", f"201512{day}") for day in (10, 11, 12, 17, 18)),

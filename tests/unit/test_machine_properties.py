@@ -24,7 +24,7 @@ from synergy.lifecycle.transitions import (
     UNIT_MOVES,
     JobMove,
     UnitMove,
-    after,
+    job_after,
     unit_after,
 )
 from synergy.model.job import JobState
@@ -135,10 +135,10 @@ def test_nothing_final_happens_before_the_period_is_closed(machine, situation):
 def test_every_pair_of_job_state_and_move(state, move):
     allowed, result = JOB_MOVES[move]
     if state in allowed:
-        assert after(state, move) is (state if result is None else result)
+        assert job_after(state, move) is (state if result is None else result)
     else:
         with pytest.raises(IllegalMove):
-            after(state, move)
+            job_after(state, move)
 
 
 @pytest.mark.parametrize("state", UnitState)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synergy.errors import InvalidValue, NotFound
 from synergy.model.job import JobState
 from synergy.model.process import Blocking
-from synergy.timetable.cascade import nodes_of, reprocess_cascade, skip_cascade
+from synergy.timetable.cascade import Node, Span, nodes_of, reprocess_spans, skip_spans
 from synergy.timetable.readiness import Relation, blockers, readiness
 from synergy.timetable.timetable import Timetable
 from tests.deployments import (
@@ -182,7 +182,7 @@ def test_reprocess_climbs_to_ancestors_dependants_and_their_ancestors_each_once(
         level = place.level
         finish(timetable, name, level.timeperiod(level.start), level.timeperiod(level.end - 1))
     touched = names(
-        reprocess_cascade(nodes_of([timetable.span("Sitehourly", "2015052007", "2015052008")]))
+        nodes_of(reprocess_spans([timetable.span("Sitehourly", "2015052007", "2015052008")]))
     )
     assert sorted(touched) == sorted(
         [
@@ -203,7 +203,7 @@ def test_embryos_pass_a_reprocess_through():
     finish(timetable, "Sitehourly", "2015052007", "2015052007")
     finish(timetable, "Clientyearly", "2015000000", "2015000000")
     touched = names(
-        reprocess_cascade(nodes_of([timetable.span("Sitehourly", "2015052007", "2015052007")]))
+        nodes_of(reprocess_spans([timetable.span("Sitehourly", "2015052007", "2015052007")]))
     )
     assert touched == [("Sitehourly", "2015052007"), ("Clientyearly", "2015000000")]
 
@@ -211,9 +211,7 @@ def test_embryos_pass_a_reprocess_through():
 def test_skip_descends_and_leaves_finished_jobs_and_ancestors_alone():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015052000", "2015052021")
-    touched = names(
-        skip_cascade(nodes_of([timetable.span("Sitedaily", "2015052000", "2015052000")]))
-    )
+    touched = names(nodes_of(skip_spans([timetable.span("Sitedaily", "2015052000", "2015052000")])))
     assert sorted(touched) == sorted(
         [
             ("Sitedaily", "2015052000"),
@@ -246,11 +244,16 @@ def test_cascades_are_closed(process, at, states):
         level.set(ordinal, ordinal, state, 1)
     place = timetable.place(process)
     node = (place, place.level.start + at % len(place.level.states))
-    for cascade in (reprocess_cascade, skip_cascade):
-        reached = cascade([node])
+    for spans in (reprocess_spans, skip_spans):
+        reached = list(nodes_of(spans([_span(node)])))
         assert len(set(reached)) == len(reached)
         for other in reached:
-            assert set(cascade([other])) <= set(reached)
+            assert set(nodes_of(spans([_span(other)]))) <= set(reached)
+
+
+def _span(node: Node) -> Span:
+    place, ordinal = node
+    return place, range(ordinal, ordinal + 1)
 
 
 def test_yearly_children_before_the_start_are_not_asked_for():

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from synergy.commands.events import LONGEST_ID, LONGEST_RESOURCE, MOST_PARTITIONS, doubts
+from synergy.commands.events import LONGEST_ID, LONGEST_RESOURCE, MOST_PARTITIONS, warnings
 from synergy.model.schedule import Event
 from synergy.mx.access import EventPublisher, Viewer
 from synergy.mx.api.runs import TouchedRun
@@ -119,5 +119,5 @@ def _result(taken: RecordedEvent, effects: Effects, *, dry_run: bool) -> EventRe
         is_new=taken.is_new,
         is_decided=effects.is_decided,
         schedules=list(effects.schedules),
-        warnings=doubts([taken.event]),
+        warnings=warnings([taken.event]),
     )

@@ -33,7 +33,7 @@ from synergy.mx.problems import errors
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.causes import Cause, Kind
 from synergy.queries.timetable.job_detail import JobDetail
-from synergy.queries.timetable.job_list import JobPage, ListedJob, Wanted
+from synergy.queries.timetable.job_list import ListedJob, Wanted
 from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.views import Window
 
@@ -187,7 +187,7 @@ def list_jobs(
     wanted: WantedJobs,
     limit: Limit = 100,
     cursor: NamedCursor = None,
-) -> JobPage:
+) -> Any:
     """Jobs by process, oldest first."""
     return services.reads.jobs(wanted, limit, cursor)
 

@@ -7,13 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
+from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.services import ServicesDep
-from synergy.queries.journal import JournalPage
+from synergy.queries.page import Page
 
 router = APIRouter()
 
@@ -36,7 +37,7 @@ def show_journal(
 ) -> HTMLResponse:
     """A page of entries; a timeperiod without a process finds nothing."""
     filters = {"process": process, "timeperiod": timeperiod, "event": event, "who": who}
-    found = JournalPage((), None)
+    found = Page[JournalEntry]((), None)
     if process or not timeperiod:
         found = services.reads.journal(
             process or None, timeperiod or None, event or None, PAGE, cursor or None, who or None

@@ -19,6 +19,7 @@ from synergy.queries.health.situation import (
 )
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.remedies import Remedy, api_path
+from synergy.queries.wording import counted
 
 
 class Trouble(Enum):
@@ -119,12 +120,12 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
     yield from map(_off, facts.off)
     for some in facts.unserved:
         first = First(some.process, path=api_path("processes", some.process))
-        text = f"no worker takes {_units(some.waiting)} of {some.process}: {some.reason}"
+        text = f"no worker takes {counted(some.waiting, 'unit')} of {some.process}: {some.reason}"
         yield Finding(Trouble.NOT_SERVED, some.waiting, some.since, first, text, some.helps)
     for stuck in facts.stuck:
         first = First(stuck.process, unit=stuck.unit, path=api_path("units", stuck.unit))
         text = (
-            f"{_units(stuck.count)} of {stuck.process} should have been handed out again"
+            f"{counted(stuck.count, 'unit')} of {stuck.process} should have been handed out again"
             f"{_because(stuck.why)}"
         )
         helps = (remedies.collect(stuck.process),)
@@ -171,21 +172,20 @@ def _down(one: Down) -> Finding:
     number = f"{one.missing} of {one.wanted}" if one.wanted > 1 else "it"
     if one.is_backing_off:
         kind = Trouble.BACKING_OFF
-        deaths = f"{one.restarts:,} restart{'s' * (one.restarts != 1)}"
-        text = f"{one.process} on box {one.box} died and is started again ({deaths} so far)"
+        restarts = counted(one.restarts, "restart")
+        text = f"{one.process} on box {one.box} died and is started again ({restarts} so far)"
     else:
         kind = Trouble.PROCESS_DOWN
         does = "do" if one.wanted > 1 else "does"
         text = f"{one.process} should run on box {one.box}, and {number} {does} not"
-    help_ = Remedy("launch.py supervisor status", "Look at the boxes", "GET", api_path("boxes"))
-    return Finding(kind, one.missing, one.since, first, text, (help_,))
+    return Finding(kind, one.missing, one.since, first, text, (remedies.supervised_boxes(),))
 
 
 def _off(one: SwitchedOff) -> Finding:
-    what = one.what if one.count == 1 else f"{one.what}s"
     waits = "waits" if one.count == 1 else "wait"
     where = " on all boxes that have it" if one.box else ""
-    text = f"{one.process} is switched off{where}, and {one.count:,} {what} {waits} for it"
+    work = counted(one.count, one.what)
+    text = f"{one.process} is switched off{where}, and {work} {waits} for it"
     first = First(one.process, path=api_path("processes", one.process))
     help_ = remedies.start(one.process, one.box) if one.box else remedies.switch_on(one.process)
     return Finding(Trouble.SWITCHED_OFF, one.count, one.since, first, text, (help_,))
@@ -194,8 +194,7 @@ def _off(one: SwitchedOff) -> Finding:
 def _periods(kind: Trouble, process: str, some: Periods, did: str) -> Finding:
     first = First(process, some.first, path=api_path("jobs", process, some.first))
     which = some.first if some.count == 1 else f"the first is {some.first}"
-    periods = "period" if some.count == 1 else "periods"
-    text = f"{some.count:,} {periods} of {process} {did}: {which}{_because(some.why)}"
+    text = f"{counted(some.count, 'period')} of {process} {did}: {which}{_because(some.why)}"
     return Finding(kind, some.count, some.since, first, text, some.helps)
 
 
@@ -224,9 +223,11 @@ def _waits(process: str, held: Held) -> Periods:
 def _runs(some: FailedRuns) -> Finding:
     first = First(schedule=some.schedule, run=some.run, path=api_path("runs", some.run))
     whose = f"schedule {some.schedule}" if some.schedule else some.program
-    runs = f"{some.count:,} run{'s' * (some.count != 1)}"
     was = "was" if some.count == 1 else "were"
-    text = f"{runs} of {whose} failed, and {was} not launched again{_because(some.why)}"
+    text = (
+        f"{counted(some.count, 'run')} of {whose} failed, and {was} not launched again"
+        f"{_because(some.why)}"
+    )
     is_many = some.schedule and some.count > 1
     again = remedies.retry_runs(some.schedule) if is_many else remedies.retry_run(some.run)
     helps = (again, remedies.look_at_run(some.run))
@@ -236,10 +237,9 @@ def _runs(some: FailedRuns) -> Finding:
 def _quarantine(facts: Situation) -> Iterator[Finding]:
     dead = facts.quarantine
     if dead is not None:
-        messages = f"{dead.count:,} message{'s' * (dead.count != 1)}"
         text = (
-            f"{messages} could not be understood, the oldest of queue {dead.queue}"
-            f"{_because(dead.why)}"
+            f"{counted(dead.count, 'message')} could not be understood, the oldest of queue "
+            f"{dead.queue}{_because(dead.why)}"
         )
         first = First(queue=dead.queue, path=api_path("queues", "dead"))
         helps = (remedies.look_at_dead(), remedies.replay_dead())
@@ -251,8 +251,8 @@ def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
     last, help_ = facts.audit, (remedies.audit(),)
     number = 0 if last is None else last.unexplained + last.late * last.is_late_for_long
     if last is not None and number:
-        periods = f"{number:,} period{'s' * (number != 1)}"
-        text, first = f"the last audit could not account for {periods}", First()
+        text = f"the last audit could not account for {counted(number, 'period')}"
+        first = First()
         if last.first is not None:
             one = last.first
             text += f"; the first is {one.process} {one.timeperiod}: {one.text}"
@@ -268,10 +268,6 @@ def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
     elif last is not None and not last.is_recent(now):
         text = "the last audit is too old to tell how things are"
         yield Finding(Trouble.AUDIT_OLD, 1, last.at, First(path=api_path("audit")), text, help_)
-
-
-def _units(number: int) -> str:
-    return f"{number:,} unit{'s' * (number != 1)}"
 
 
 def _because(why: str) -> str:

@@ -23,9 +23,9 @@ from synergy.timetable.readiness import Blocker, blockers
 from synergy.timetable.timetable import Place, Timetable
 
 LOOKED_AT = 32  # the oldest periods of a process that is behind
-TOLD = 10  # processes whose start and cause of trouble are looked up
+DETAILED = 10  # processes whose trouble is looked up: since when, and why
 RECENT = 50  # entries of a process that are searched for its last finished jobs
-CATCHING_UP = timedelta(minutes=10)  # for so long after its last late period it is catching up
+CATCHING_UP = timedelta(minutes=10)  # the time after its last late period that counts as catch-up
 
 _PENDING = [state for state in JobState if state.is_pending]
 _PENDING_BYTES = bytes_of(*_PENDING)
@@ -40,7 +40,7 @@ class PeriodFacts:
         self._timetable = timetable
         self._now = now
         self._why = Why(store, timetable, now)
-        self._left = TOLD
+        self._left = DETAILED
 
     def all(self) -> Iterator[ProcessPeriods]:
         """The facts of each process, in the order of the timetable."""
@@ -180,7 +180,7 @@ def _ends(level: Level, state: JobState) -> tuple[int, int]:
 
 
 def _pending(level: Level, end: int) -> int:
-    """How many periods before `end` are neither finished nor failed.
+    """The number of periods before `end` that are neither finished nor failed.
 
     The level counts all of them; the few from `end` on are subtracted.
     """
@@ -190,7 +190,7 @@ def _pending(level: Level, end: int) -> int:
 
 
 def _flagged(level: Level, flag: int) -> int:
-    """How many skipped periods carry a flag."""
+    """The number of skipped periods with a flag."""
     if not level.counts[JobState.SKIPPED]:
         return 0
     return sum(level.states.count(byte) for byte in bytes_of(JobState.SKIPPED) if byte & flag)

@@ -17,7 +17,7 @@ from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable, SynergyError
 from synergy.messaging.protocol import BusView
 from synergy.model.lease import Lease
-from synergy.model.process import Deployment, Process
+from synergy.model.process import Deployment
 from synergy.model.switches import is_switched_on
 from synergy.runtime import identity
 from synergy.runtime.leaders import COLLECTOR, DECIDER, lease_of, part_of_tree
@@ -25,7 +25,6 @@ from synergy.runtime.leadership import WAIT_SECONDS
 from synergy.storage.protocol import StoreView
 
 DEADLINE = 2.0  # seconds in which a check has to answer
-AGENTS = "synergy.agent."  # how the classnames of agents begin
 AGENT = "agent"  # the check of the agents that decide about schedules
 AWAY = "the {} does not answer; the log of MX says more"
 
@@ -66,7 +65,7 @@ class Health:
         watch = LeaseWatch(store, clock)
         queues = [process.queue for process in deployment.processes.values()][:1]
         leases = _leases(deployment)
-        agents = _agents(deployment)
+        agents = deployment.agents()
 
         def ask_store() -> Mapping[str, str]:
             store.journal.last_seq()
@@ -200,12 +199,6 @@ def _leases(deployment: Deployment) -> dict[str, dict[str, str]]:
         "scheduler": {lease_of(part_of_tree(tree)): f"tree {tree}" for tree in deployment.trees},
         "collector": {lease_of(COLLECTOR): "the collector"},
     }
-    if _agents(deployment):
+    if deployment.agents():
         leases[AGENT] = {DECIDER: "deciding about schedules"}
     return leases
-
-
-def _agents(deployment: Deployment) -> list[Process]:
-    """The processes that decide about schedules."""
-    processes = deployment.processes.values()
-    return [each for each in processes if (each.classname or "").startswith(AGENTS)]

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from synergy.lifecycle.standing import waiting_behind
 from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
-from synergy.model.control import ProcessControl
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.switches import is_switched_on, shall_run
@@ -42,7 +41,6 @@ UNSERVED = timedelta(seconds=60)  # that units may wait while no worker of their
 STUCK_AFTER = timedelta(minutes=3)  # two runs of the collector, and time for it
 MOST = 100  # failed runs and dead messages that are read, the newest
 RECENT = 20  # entries of a job that are searched for the last one of a unit
-AGENTS = "synergy.agent."  # how the classnames of agents begin
 
 _UP = ("running",)
 _MOVING = ("starting", "stopping", "killing")
@@ -106,17 +104,12 @@ class SituationReader:
     def _is_on(self, process: Process) -> bool:
         return is_switched_on(process, self._controls.get(process.name))
 
-    def _control(self, process: Process) -> ProcessControl | None:
-        return self._controls.get(process.name)
-
     # Processes that should run
 
     def _is_decided(self) -> bool:
         """Whether an agent decides about schedules, or none is switched on."""
-        agents = [p for p in self._deployment.processes.values() if _is_agent(p)]
-        if not any(map(self._is_on, agents)):
-            return True
-        return is_lease_led(self._store, DECIDER)
+        is_off = not any(map(self._is_on, self._deployment.agents()))
+        return is_off or is_lease_led(self._store, DECIDER)
 
     def _is_missed(self, box: BoxView) -> bool:
         """Whether a box is silent although it should run something, or has no assignments."""
@@ -134,7 +127,7 @@ class SituationReader:
         for box in self._boxes:
             for one in box.processes if not box.is_silent else ():
                 process = self._deployment.processes.get(one.process)
-                control = None if process is None else self._control(process)
+                control = self._controls.get(one.process)
                 if process is None or not one.is_on or not shall_run(process, box.id, control):
                     continue
                 yield from self._missing(process, box.id, one, is_nowhere=process.name not in up)
@@ -263,7 +256,3 @@ class SituationReader:
 def _is_backing_off(seen: ObservedProcess) -> bool:
     """Whether an instance died; one that is being restarted has not run since."""
     return seen.state == "backoff" or (seen.state == "starting" and seen.restarts > 0)
-
-
-def _is_agent(process: Process) -> bool:
-    return (process.classname or "").startswith(AGENTS)

@@ -9,7 +9,7 @@ failures), catching up and automatic retries are notes, which leave the verdict 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -17,6 +17,7 @@ from enum import Enum
 from synergy.model.job import JobState
 from synergy.queries.health.findings import Finding, Key, Trouble, findings
 from synergy.queries.health.situation import Held, Periods, ProcessPeriods, Situation
+from synergy.queries.wording import counted
 
 NO_TIMETABLE = (
     "the timetable has no first hour yet; the first scheduler that runs fixes it: "
@@ -59,9 +60,7 @@ class Verdict:
 
     def counts(self) -> dict[Trouble, int]:
         """The count of each kind: of periods, units, processes, boxes, messages or runs."""
-        found = Counter[Trouble]()
-        for finding in self.findings:
-            found[finding.kind] += finding.count
+        found = _by_kind(self.findings)
         return {kind: found[kind] for kind in Trouble}
 
 
@@ -81,10 +80,10 @@ def verdict(facts: Situation, now: datetime) -> Verdict:
 
 
 class _Waiting:
-    """Where each period that is behind belongs.
+    """Assigns the periods that are behind to their causes.
 
-    `behind` counts them by the finding that holds them back, `in_turn` are those that are worked
-    off, and `own` the processes with what is late for no reason that is told otherwise.
+    `behind` counts them by the finding that holds them back, `in_turn` counts those that are being
+    caught up. `own` has the processes with late periods that no other finding explains.
     """
 
     def __init__(self, facts: Situation) -> None:
@@ -97,12 +96,13 @@ class _Waiting:
             self._place(one)
 
     def _place(self, one: ProcessPeriods) -> None:
-        late = None if one.late is None or self._late_is_told(one, one.late) else one.late
-        held = None if one.held is None or self._held_is_told(one, one.held) else one.held
+        late = None if one.late is None or self._explains_late(one, one.late) else one.late
+        held = None if one.held is None or self._explains_held(one, one.held) else one.held
         if late is not None or held is not None:
             self.own.append(replace(one, late=late, held=held))
 
-    def _late_is_told(self, one: ProcessPeriods, late: Periods) -> bool:
+    def _explains_late(self, one: ProcessPeriods, late: Periods) -> bool:
+        """Counts late periods with their cause; False if they have none."""
         cause = self._cause(one)
         if cause is not None:
             if cause != (Trouble.SWITCHED_OFF, one.process):  # which counts them itself
@@ -113,8 +113,8 @@ class _Waiting:
             return True
         return False
 
-    def _held_is_told(self, one: ProcessPeriods, held: Held) -> bool:
-        """Whether periods that wait for others are told with these, or are not late yet."""
+    def _explains_held(self, one: ProcessPeriods, held: Held) -> bool:
+        """Counts waiting periods with their cause; False if they are late and have none."""
         if self._cause(one) == (Trouble.SWITCHED_OFF, one.process):
             return True
         if held.state is JobState.FAILED:
@@ -158,36 +158,34 @@ class _Waiting:
 
 def _in_words(found: Sequence[Finding]) -> str:
     """The findings in words, each kind once."""
+    return "; ".join(kind.counted(number) for kind, number in _by_kind(found).items())
+
+
+def _by_kind(found: Iterable[Finding]) -> Counter[Trouble]:
     counts = Counter[Trouble]()
     for finding in found:
         counts[finding.kind] += finding.count
-    return "; ".join(kind.counted(number) for kind, number in counts.items())
+    return counts
 
 
 def _notes(facts: Situation, in_turn: int) -> Iterator[Note]:
     if in_turn:
-        text = f"catching up: {_counted(in_turn, 'period')} to go"
+        text = f"catching up: {counted(in_turn, 'period')} to go"
         yield Note(Remark.CATCHING_UP, in_turn, text)
     if facts.retrying:
-        text = f"{_counted(facts.retrying, 'unit')} failed, and will be tried again"
+        text = f"{counted(facts.retrying, 'unit')} failed, and will be tried again"
         yield Note(Remark.RETRYING, facts.retrying, text)
     unseen = sum(one.unseen for one in facts.processes)
     if unseen:
-        text = (
-            f"{_counted(unseen, 'skipped period')} with changes since: a reprocess brings them in"
-        )
+        text = f"{counted(unseen, 'skipped period')} with changes since: a reprocess brings them in"
         yield Note(Remark.UNSEEN, unseen, text)
     acknowledged = sum(one.acknowledged for one in facts.processes)
     if acknowledged:
-        text = f"{_counted(acknowledged, 'period')} given up and acknowledged"
+        text = f"{counted(acknowledged, 'period')} given up and acknowledged"
         yield Note(Remark.ACKNOWLEDGED, acknowledged, text)
     if facts.audit is not None and facts.audit.late and not facts.audit.is_late_for_long:
         late = facts.audit.late
-        text = f"{_counted(late, 'period')} with late data, started over after a quiet time"
+        text = f"{counted(late, 'period')} with late data, started over after a quiet time"
         yield Note(Remark.LATE_DATA, late, text)
     if facts.is_auditing:
         yield Note(Remark.AUDITING, 1, "an audit is under way")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"

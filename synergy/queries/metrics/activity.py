@@ -1,4 +1,4 @@
-"""How much is done: counts of journal entries, which are read as they come."""
+"""Activity: counts of journal entries, read incrementally."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from synergy.queries.single_flight import SingleFlight
 from synergy.storage.protocol import StoreView
 
 PAGE = 5000  # entries read at a time
-PAGES = 4  # that one look reads at most; the next look reads on
+PAGES = 4  # read at most in one look; the next look continues
 
 
 class Activity(Collector):
     """Counts journal entries from the first look on; may be used by several threads.
 
-    A look costs what has happened since the last one. Of the hour before the first look the
-    newest entries are read, as many as one look reads.
+    The cost of a look depends on the number of entries since the last one. The first look also
+    reads the newest entries of the hour before, up to `PAGES`.
     """
 
     def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
         self._store = store
         self._managed = deployment.managed()
         self._clock = clock
-        self._turns = SingleFlight()
+        self._flight = SingleFlight()
         self._seq: int | None = None
         self._since = clock.now()
         self._minutes = Minutes()
         self._work = WorkMetrics(deployment.processes)
 
     def throughput(self) -> Throughput:
-        """What was finished in each minute of the last hour."""
-        with self._turns.taken():
+        """The finished units and jobs of each minute of the last hour."""
+        with self._flight.turn():
             self._look()
             return self._minutes.shown(self._clock.now(), self._since)
 
     def collect(self) -> Iterable[Metric]:
         """The metrics of work, counted since the first look."""
-        with self._turns.taken():
+        with self._flight.turn():
             self._look()
             return list(self._work.registry.collect())
 
@@ -60,7 +60,7 @@ class Activity(Collector):
                 return
 
     def _begin(self) -> int:
-        """Counts the last hour by minutes; returns the number of the entry to go on from."""
+        """Counts the last hour by minutes; returns the number of the entry to continue after."""
         seq = self._store.journal.last_seq()
         units = self._store.units.unfinished()
         begin, before = self._clock.now() - timedelta(minutes=MINUTES), seq + 1

@@ -1,4 +1,4 @@
-"""Metrics of agents, and how many schedules, runs and dead messages there are."""
+"""Metrics of agents, and the numbers of schedules, runs and dead messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_DEAD = 1000  # dead messages that are counted
 
 
 class AgentMetrics(Collector):
-    """What all agents counted, from the store, and how many schedules and runs there are."""
+    """The counters of all agents, from the store, and the numbers of schedules and runs."""
 
     def __init__(self, store: StoreView) -> None:
         self._store = store

@@ -1,8 +1,8 @@
 """Metrics of the current state of a deployment.
 
-The state is looked up at each scrape, from the timetable that `Reads` has at hand, so that the cost
-grows with the number of processes and boxes, not with the history. No label is a
-timeperiod, a unit, a schedule or a person.
+The state is read at each scrape, from the timetable that `Reads` holds, so that the cost grows with
+the number of processes and boxes, not with the history. No label is a timeperiod, a unit, a
+schedule or a person.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _stale_count(level: Level) -> int:
 _NOT_WELL: tuple[tuple[str, str, Callable[[Level], int]], ...] = (
     (
         "jobs_failed",
-        "Jobs whose unit was given up, and about which nobody has decided.",
+        "Jobs whose unit was given up, and which wait for a decision.",
         lambda level: level.counts[JobState.FAILED],
     ),
     (
         "jobs_given_up",
-        'Jobs that were given up (on_failure="skip"), which nobody has acknowledged.',
+        'Jobs that were given up (on_failure="skip"), and were not acknowledged.',
         lambda level: level.counts[JobState.GIVEN_UP],
     ),
     (
@@ -85,7 +85,7 @@ class DeploymentMetrics(Collector):
         yield gauge("units", "Unfinished units.", self._units())
         yield gauge(
             "units_not_served",
-            "Units that wait, of which nobody has taken any for too long.",
+            "Waiting units of processes whose workers have taken none for too long.",
             self._not_served(),
         )
         yield gauge("queue_messages", "Messages that wait in a queue.", self._queues())
@@ -98,7 +98,7 @@ class DeploymentMetrics(Collector):
         yield from _audit(audit.result)
 
     def _verdict(self, *, is_auditing: bool) -> Iterator[Metric]:
-        """The verdict; it is not well while the bus is away, since it cannot be reached then."""
+        """The verdict; not well while the bus is unavailable."""
         try:
             found: Verdict | None = self._reads.verdict(is_auditing=is_auditing)
         except MessagingUnavailable:
@@ -157,7 +157,7 @@ class DeploymentMetrics(Collector):
         return (({"process": name}, waiting.get(name, 0)) for name in self._working)
 
     def _queues(self) -> Samples:
-        """Waiting messages by queue; nothing while the bus is away, so that the rest is told."""
+        """Waiting messages by queue; none while the bus is unavailable: other metrics continue."""
         try:
             return [({"queue": queue.name}, queue.waiting) for queue in self._reads.queues()]
         except MessagingUnavailable:

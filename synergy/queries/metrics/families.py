@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 NAMESPACE = "synergy"
 
-# The time at which each counter began: as many series again, of which nothing makes use.
+# The creation time of each counter would double the number of series, and is not used.
 disable_created_metrics()
 
 Samples = Iterable[tuple[dict[str, str], float]]

@@ -1,4 +1,4 @@
-"""How much is done: units and jobs that were finished in each minute of the last hour."""
+"""Throughput: the units and jobs that were finished in each minute of the last hour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JOBS = frozenset(job_event(state) for state in FINISHED)
 class Throughput:
     """Units and jobs that were finished in each of the last 60 minutes, the present one last.
 
-    `since` is from when on they were counted: minutes before that are 0 because nobody counted.
+    They were counted from `since` on: minutes before that are 0.
     """
 
     units: tuple[int, ...]
@@ -30,13 +30,13 @@ class Throughput:
 
 
 class Minutes:
-    """Counts by minute, of which those of the last hour are kept."""
+    """Counts by minute; those of the last hour are kept."""
 
     def __init__(self) -> None:
         self._counts: dict[int, tuple[int, int]] = {}
 
     def add(self, entry: JournalEntry, process: ManagedProcess | None) -> None:
-        """Counts an entry, in whatever order they come; `process` is that which it names."""
+        """Counts an entry, in any order; `process` is the managed process that it names."""
         units, jobs = int(entry.event in _UNITS), 0
         if entry.event in _JOBS:
             jobs = jobs_of(entry, process)
@@ -59,13 +59,13 @@ class Minutes:
 
 
 def jobs_of(entry: JournalEntry, process: ManagedProcess | None) -> int:
-    """How many jobs an entry about jobs is about."""
+    """The number of jobs that an entry about jobs covers."""
     if process is None or entry.first == entry.last:
         return 1
     parse = process.qualifier.parse
     try:
         return parse(entry.last) - parse(entry.first) + 1
-    except InvalidValue:  # it is of a time when the process had another qualifier
+    except InvalidValue:  # it is from a time when the process had another qualifier
         return 1
 
 

@@ -1,13 +1,12 @@
-"""Metrics of work, from the journal: how much, how long, and with how much delay.
+"""Metrics of work, from the journal: counts, durations and latencies.
 
-The life of a unit is told by entries one after the other; each distance between two of them is
-a duration:
+The entries about a unit follow one another; each distance between two of them is a duration:
 
     requested --dispatch latency--> claimed --duration--> ended --wake-up latency--> job finished
 
-In the turn in which a scheduler finishes a job it requests the units that waited for it, so that
-wake-up and dispatch latency together are the time from the end of one unit to the begin of the
-next that depends on it.
+A scheduler that finishes a job requests the units that waited for it in the same turn. Wake-up and
+dispatch latency together are therefore the time from the end of a unit to the beginning of the next
+one that depends on it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from synergy.queries.metrics.families import NAMESPACE
 
 LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 DURATIONS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
-REMEMBERED = 100_000  # units whose next entry is awaited
+REMEMBERED = 100_000  # units for whose next entry the last one is kept
 LOST = "lost"  # the outcome of an attempt that was given to another worker
 
 _ENDED = frozenset(
@@ -35,10 +34,10 @@ _FINISHED_JOBS = frozenset(job_event(state) for state in FINISHED)
 
 
 class WorkMetrics:
-    """Counts journal entries, which have to come in their order; the counts are in `registry`."""
+    """Counts journal entries, to be given in their order; the counts are in `registry`."""
 
     def __init__(self, processes: Collection[str]) -> None:
-        """`processes` are those that are declared: entries of others have no process as label."""
+        """`processes` are the declared ones: entries of others have an empty process label."""
         self._processes = processes
         self._requested: dict[str, datetime] = {}
         self._claimed: dict[str, datetime] = {}

@@ -18,14 +18,14 @@ def box_views(store: StoreView, now: datetime) -> list[BoxView]:
     observed = by_place(store.boxes.observed())
     places = sorted({*is_on, *observed})
 
-    def process(box: str, name: str, taken: dict[tuple[str, int], int]) -> BoxProcess:
+    def process(box: str, name: str, used: dict[tuple[str, int], int]) -> BoxProcess:
         seen = observed.get((box, name), ())
-        sizes = tuple(taken.get((name, one.instance)) for one in seen)
+        sizes = tuple(used.get((name, one.instance)) for one in seen)
         return BoxProcess(name, is_on.get((box, name)), seen, sizes)
 
     def view(id_: str) -> BoxView:
-        taken = memory(store, id_)
-        of_box = [process(id_, name, taken) for box, name in places if box == id_]
+        used = memory(store, id_)
+        of_box = [process(id_, name, used) for box, name in places if box == id_]
         return _view(known.get(id_) or Box(id_, None), now, tuple(of_box))
 
     return [view(id_) for id_ in sorted({*known, *(box for box, _ in places)})]

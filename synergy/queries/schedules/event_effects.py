@@ -10,7 +10,7 @@ from synergy.schedule.progress.event_lifetime import event_keys
 from synergy.storage.protocol import StoreView
 
 LOOKED_AT = "agent.events"  # the fact that holds the number of the newest event decided about
-PATIENCE = 1.0  # seconds that `effects` waits for an agent
+WAIT_SECONDS = 1.0  # that `effects` waits for an agent
 
 _READS = 20  # of the fact within that time
 _RECENT = 50  # runs of a listening schedule that are searched for those of an event
@@ -41,7 +41,7 @@ def effects(
     recorded: Sequence[RecordedEvent],
     wait: Callable[[float], object] = lambda seconds: None,
 ) -> Effects:
-    """The effects of these events, once an agent has processed them, or after `PATIENCE` seconds.
+    """The effects of these events, once an agent has processed them, or after `WAIT_SECONDS`.
 
     `wait` returns after at most the given number of seconds.
     """
@@ -52,7 +52,7 @@ def effects(
     for _ in range(_READS if names else 0):
         if is_decided:
             break
-        wait(PATIENCE / _READS)
+        wait(WAIT_SECONDS / _READS)
         is_decided = _is_processed(store, newest)
     ids = {one.event.id for one in recorded}
     return Effects(tuple(names), tuple(_caused(store, names, ids)), is_decided)

@@ -52,4 +52,4 @@ def failing(store: StoreView, limit: int) -> list[Schedule]:
 def own_schedules(store: StoreView, processes: Sequence[str]) -> dict[str, Schedule]:
     """Each process's own schedule: the one of its name, if that runs the process."""
     found = store.schedules.get(processes) if processes else ()
-    return {one.name: one for one in found if one.definition.get("process") == one.name}
+    return {one.name: one for one in found if one.process == one.name}

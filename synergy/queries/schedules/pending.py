@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from synergy.model.cursor import no_cursor
+from synergy.model.cursor import invalid_cursor
 from synergy.model.schedule import Run, RunKind, RunState, Schedule
+from synergy.queries.page import Page
 from synergy.queries.schedules.legs import legs_of, missing
-from synergy.queries.schedules.views import RunPage, RunView, run_view
+from synergy.queries.schedules.views import RunView, run_view
 from synergy.schedule.definition import Definition
 from synergy.schedule.format.read import InvalidDefinition, Known, read
 from synergy.schedule.progress.state import ProgressState
@@ -28,7 +29,7 @@ def pending_runs(store: StoreView, schedule: str | None) -> list[Run]:
 
 def pending_page(
     store: StoreView, schedule: Schedule, now: datetime, limit: int, cursor: str | None
-) -> RunPage:
+) -> Page[RunView]:
     """A page of what waits to be launched; see `ScheduleReads.pending_page`."""
     stage, place = _position(cursor)
     items: list[RunView] = []
@@ -39,8 +40,8 @@ def pending_page(
         stage += place is None
     collecting = _collecting(schedule, now)
     if stage < len(_WAITING) or (collecting is not None and len(items) == limit):
-        return RunPage(tuple(items), f"{stage}.{place or ''}")
-    return RunPage((*items, *([collecting] if collecting is not None else ())), None)
+        return Page(tuple(items), f"{stage}.{place or ''}")
+    return Page((*items, *([collecting] if collecting is not None else ())), None)
 
 
 def _position(cursor: str | None) -> tuple[int, str | None]:
@@ -48,7 +49,7 @@ def _position(cursor: str | None) -> tuple[int, str | None]:
     text = "0." if cursor is None else cursor
     stage, dot, place = text.partition(".")
     if not dot or stage not in map(str, range(len(_WAITING) + 1)):
-        raise no_cursor(text)
+        raise invalid_cursor(text)
     return int(stage), place or None
 
 
@@ -65,7 +66,7 @@ def _collecting(schedule: Schedule, now: datetime) -> RunView | None:
         key=RunKind.EVENTS.key(progress.collecting.number),
         due_at=progress.collecting.since,
         state=PENDING_TRIGGER,
-        program=str(schedule.definition.get("process") or "delivery"),
+        program=schedule.process or "delivery",
         group=definition.group,
         priority=definition.priority,
         version=schedule.version,

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from synergy.clock import Clock
 from synergy.delivery.definition_checks import known
-from synergy.errors import NotFound
 from synergy.model.process import Deployment
 from synergy.model.schedule import Event, RunState, Schedule
+from synergy.queries.page import Page
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent, effects
 from synergy.queries.schedules.legs import BY_TIME, legs_of
 from synergy.queries.schedules.listing import failing, matching
-from synergy.queries.schedules.near_names import no_schedule
+from synergy.queries.schedules.lookup import refuse_unknown, stored_run, stored_schedule
 from synergy.queries.schedules.pending import (
     MOST_PENDING,
     UNCHECKED,
@@ -29,10 +29,8 @@ from synergy.queries.schedules.views import (
     LegView,
     Preview,
     RunDetail,
-    RunPage,
     RunView,
     ScheduleDetail,
-    SchedulePage,
     ScheduleView,
     TouchedSchedule,
     run_detail,
@@ -63,10 +61,10 @@ class ScheduleReads:
         cursor: str | None = None,
         prefix: str = "",
         is_enabled: bool | None = None,
-    ) -> SchedulePage:
+    ) -> Page[ScheduleView]:
         """A page of schedules by name, with this prefix; `is_enabled` None means either."""
         found, following = matching(self._store, limit, cursor, prefix, is_enabled)
-        return SchedulePage(tuple(map(self._view, found)), following)
+        return Page(tuple(map(self._view, found)), following)
 
     def count(self) -> int:
         """The number of schedules."""
@@ -83,7 +81,7 @@ class ScheduleReads:
 
     def show_schedule(self, name: str) -> ScheduleDetail:
         """A schedule in detail; raises NotFound."""
-        schedule = self._schedule(name)
+        schedule = stored_schedule(self._store, name)
         definition, mistakes = read_stored(schedule)
         legs: tuple[LegView, ...] = ()
         if definition is not None:
@@ -108,19 +106,17 @@ class ScheduleReads:
         state: RunState | None = None,
         limit: int = 100,
         cursor: str | None = None,
-    ) -> RunPage:
+    ) -> Page[RunView]:
         """A page of runs; a schedule that was removed may still have some. Raises NotFound."""
         found, following = self._store.runs.find(schedule, state, limit, cursor)
         if schedule is not None and not found:
-            self._refuse_unknown(schedule)
-        return RunPage(tuple(map(run_view, found)), following)
+            refuse_unknown(self._store, schedule)
+        return Page(tuple(map(run_view, found)), following)
 
     def run(self, id_: str) -> RunDetail:
         """One run; raises NotFound."""
-        found = self._store.runs.get([id_])
-        if not found:
-            raise NotFound("run", id_, "launch.py schedule runs shows which there are")
-        return run_detail(found[0], next(iter(successors(self._store, found)), ""))
+        found = stored_run(self._store, id_)
+        return run_detail(found, next(iter(successors(self._store, [found])), ""))
 
     def pending(self, name: str | None = None) -> list[RunView]:
         """The runs that wait; of one schedule also the job that collects its events."""
@@ -128,25 +124,25 @@ class ScheduleReads:
             return list(self.pending_page(name, MOST_PENDING).items)
         return [run_view(run) for run in pending_runs(self._store, None)]
 
-    def pending_page(self, name: str, limit: int, cursor: str | None = None) -> RunPage:
+    def pending_page(self, name: str, limit: int, cursor: str | None = None) -> Page[RunView]:
         """A page of the runs of a schedule that wait to be launched.
 
         First those that no constraint holds back, then those that one does, and at last the job
         that collects events. Raises NotFound, and InvalidValue for an invalid cursor.
         """
-        schedule = self._schedule(name)
+        schedule = stored_schedule(self._store, name)
         return pending_page(self._store, schedule, self._clock.now(), limit, cursor)
 
     def dead_page(
         self, limit: int, cursor: str | None = None, schedule: str | None = None
-    ) -> RunPage:
+    ) -> Page[RunView]:
         """A page of failed runs, of a schedule or of all, newest first.
 
         Runs that were launched again are left out; a page with a next one may have fewer than
         `limit`. Raises InvalidValue for an invalid cursor.
         """
         found, following = failed_page(self._store, schedule, limit, cursor)
-        return RunPage(tuple(map(run_view, found)), following)
+        return Page(tuple(map(run_view, found)), following)
 
     def dead(self, limit: int = 100) -> list[RunView]:
         """Failed runs that were not launched again, newest first."""
@@ -165,7 +161,8 @@ class ScheduleReads:
         """
         now = self._clock.now()
         if isinstance(what, str):
-            definition, added_at = read(self._schedule(what).definition, UNCHECKED), None
+            stored = stored_schedule(self._store, what)
+            definition, added_at = read(stored.definition, UNCHECKED), None
         else:
             definition, added_at = read(what, known(self._deployment.processes)), now
         begin = now if start is None else start
@@ -180,16 +177,6 @@ class ScheduleReads:
     def events(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
         """A page of events, newest first, and the cursor of the next page or None."""
         return self._store.events.find(limit, cursor)
-
-    def _schedule(self, name: str) -> Schedule:
-        found = self._store.schedules.get([name])
-        if not found:
-            raise no_schedule(self._store, name)
-        return found[0]
-
-    def _refuse_unknown(self, name: str) -> None:
-        if not self._store.runs.find(name, limit=1)[0]:
-            self._schedule(name)
 
     def _view(self, schedule: Schedule) -> ScheduleView:
         definition, mistakes = read_stored(schedule)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from synergy.model.schedule import Run, ScheduleVersion
+from synergy.model.schedule import Run, ScheduleVersion, is_for_worker
 from synergy.queries.schedules.event_effects import causes
 from synergy.queries.schedules.redaction import secrets_of, shown, without
 
@@ -19,8 +19,8 @@ from synergy.queries.schedules.redaction import secrets_of, shown, without
 class RunView:
     """A run, or a pending job.
 
-    `waits` are the reasons why a pending one waits; `not_before` is when it is judged, or sent,
-    again. The job that collects the events of a schedule is a run too: `pending_trigger`, without
+    `waits` are the reasons why a pending one waits; `not_before` is the time of the next check or
+    attempt. The job that collects the events of a schedule is a run too: `pending_trigger`, without
     an id.
     """
 
@@ -55,13 +55,10 @@ class RunDetail(RunView):
     events: tuple[str, ...]
     answers: tuple[Mapping[str, object], ...]
 
-
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """Runs, newest first, and the cursor of the next page or None."""
-
-    items: tuple[RunView, ...]
-    next: str | None
+    @property
+    def is_of_worker(self) -> bool:
+        """Whether it was launched to be carried out by a worker."""
+        return isinstance(self.request, Mapping) and is_for_worker(self.request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +128,6 @@ class ScheduleDetail(ScheduleView):
     pending: tuple[RunView, ...]
     runs: tuple[RunView, ...]
     versions: tuple[VersionView, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulePage:
-    """Schedules by name, and the cursor of the next page or None."""
-
-    items: tuple[ScheduleView, ...]
-    next: str | None
 
 
 @dataclass(frozen=True, slots=True)

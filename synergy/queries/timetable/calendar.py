@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: the lanes that begin in it (None: goes on from above), and its periods.
+    """A row: the lanes that begin in it (None: continued from above), and its periods.
 
     A period that is None is not in the timetable.
     """
@@ -63,7 +63,7 @@ class Calendar:
     """A window of a tree's calendar, newest first.
 
     `heads` name the lanes (process, or "" and the word for the time), `columns` the periods of
-    a row. `older` and `newer` are timeperiods from which a window of the same length goes on.
+    a row. `older` and `newer` are the timeperiods at which the neighbouring windows begin.
     """
 
     heads: tuple[tuple[str, str], ...]
@@ -77,7 +77,7 @@ class Calendar:
 def calendar(
     places: Sequence[Place], now: datetime, at: str | None = None, rows: int = ROWS
 ) -> Calendar:
-    """The `rows` rows from the one that holds timeperiod `at` on; the newest without `at`.
+    """The calendar from the row with timeperiod `at` on; its newest rows without `at`.
 
     `places` are those of one tree, coarse to fine. Raises InvalidValue.
     """
@@ -102,7 +102,7 @@ def calendar(
 
 
 class _Axis:
-    """What a row is: a day of hours, a month of days, a year of months, ten years."""
+    """The meaning of a row: a day of hours, a month of days, a year of months, or ten years."""
 
     def __init__(self, finest: Place) -> None:
         self._finest = finest.process.qualifier
@@ -135,7 +135,7 @@ class _Axis:
 
 
 class _Lane:
-    """A coarser process beside the rows; or only the name of the time, if the tree has none."""
+    """A coarser process beside the rows; only the names of its times, if the tree has none."""
 
     def __init__(
         self, axis: _Axis, qualifier: Qualifier, place: Place | None, now: datetime, rows: range
@@ -223,7 +223,7 @@ class _Jobs:
 
 
 def label(qualifier: Qualifier, ordinal: int) -> str:
-    """A period beside the coarser ones that hold it: 2026, Nov, 21 Sat."""
+    """The name of a period within the next coarser one: 2026, Nov, 21 Sat."""
     start = qualifier.start(ordinal)
     match qualifier:
         case Qualifier.YEARLY:

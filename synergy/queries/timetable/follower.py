@@ -32,8 +32,8 @@ from synergy.timetable.level import Level
 from synergy.timetable.timetable import Timetable
 
 PAGE = 5000  # entries read at a time
-FAR = 50_000  # entries behind from which reading all rows is quicker than following
-LEFT = 32 << 20  # bytes of replaced levels after which the garbage collector is called
+FAR = 50_000  # entries behind, above which reading all rows is quicker than following
+UNUSED = 32 << 20  # bytes of replaced levels, above which the garbage collector is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +55,43 @@ class TimetableFollower:
         self._store = store
         self._deployment = deployment
         self._clock = clock
-        self._turns = SingleFlight()
+        self._flight = SingleFlight()
         self._known: _Known | None = None
-        self._left = 0
+        self._unused = 0
 
     def timetable(self) -> Timetable:
         """The present timetable, which must not be changed.
 
         Raises Refused if it has no start yet, and StorageUnavailable; the next call recovers.
         """
-        with self._turns.taken():
+        with self._flight.turn():
             self._known = self._look()
             return self._known.timetable
 
     def _look(self) -> _Known:
         known = self._known
-        while known is not None and self._is_whole(known.timetable):
-            entries = self._news(known)
+        while known is not None and self._is_valid(known.timetable):
+            entries = self._entries_after(known)
             if entries is None:
                 break
-            known = self._taken(known, entries)
+            known = self._applied(known, entries)
             if len(entries) < PAGE:
                 return self._grown(known)
             if self._store.journal.last_seq() - known.seq > FAR:
                 break
         if known is not None:
-            self._leave(known.timetable, known.timetable.places)
+            self._note_replaced(known.timetable, known.timetable.places)
         return self._loaded()
 
     def _loaded(self) -> _Known:
-        """All processes from the rows, which may be newer than the entry that is noted."""
+        """All processes from the rows, which may be newer than the noted entry."""
         newest = self._store.journal.find(limit=1)
         entry = newest[0] if newest else None
         seq = self._store.journal.last_seq() if entry is None else entry.seq
         timetable = load_timetable(self._store, self._deployment, self._clock.now())
         return _Known(timetable, seq, entry)
 
-    def _is_whole(self, timetable: Timetable) -> bool:
+    def _is_valid(self, timetable: Timetable) -> bool:
         """Whether the start is the stored one, and no period lies in the future."""
         now = self._clock.now()
         return timetable.start == self._store.facts.get(TIMETABLE_START) and all(
@@ -99,7 +99,7 @@ class TimetableFollower:
             for place in timetable.places.values()
         )
 
-    def _news(self, known: _Known) -> Sequence[JournalEntry] | None:
+    def _entries_after(self, known: _Known) -> Sequence[JournalEntry] | None:
         """The entries after the known one; None if they do not follow from it."""
         journal = self._store.journal
         entries = journal.since(known.seq - 1, PAGE + 1)
@@ -112,14 +112,14 @@ class TimetableFollower:
             newest = entries[-1].seq
         return entries if newest == known.seq + len(entries) else None
 
-    def _taken(self, known: _Known, entries: Sequence[JournalEntry]) -> _Known:
+    def _applied(self, known: _Known, entries: Sequence[JournalEntry]) -> _Known:
         if not entries:
             return known
-        taking = _Taking(known.timetable)
+        changes = _LevelChanges(known.timetable)
         for entry in entries:
             if entry.noun == Noun.JOB:
-                taking.take(entry)
-        levels = taking.levels | self._read(known.timetable, taking.doubtful)
+                changes.apply(entry)
+        levels = changes.levels | self._read(known.timetable, changes.to_read)
         timetable = self._replaced(known.timetable, levels) if levels else known.timetable
         return _Known(timetable, entries[-1].seq, entries[-1])
 
@@ -140,14 +140,14 @@ class TimetableFollower:
         return _Known(timetable, known.seq, known.entry)
 
     def _replaced(self, timetable: Timetable, levels: Mapping[str, Level]) -> Timetable:
-        self._leave(timetable, levels)
+        self._note_replaced(timetable, levels)
         return timetable.replaced(levels)
 
-    def _leave(self, timetable: Timetable, names: Iterable[str]) -> None:
+    def _note_replaced(self, timetable: Timetable, names: Iterable[str]) -> None:
         """Notes that these levels of a snapshot were replaced."""
-        self._left += sum(timetable.places[name].level.memory for name in names)
-        if self._left > LEFT:
-            self._left = 0
+        self._unused += sum(timetable.places[name].level.memory for name in names)
+        if self._unused > UNUSED:
+            self._unused = 0
             gc.collect()
 
     def _read(self, timetable: Timetable, processes: set[str]) -> dict[str, Level]:
@@ -165,18 +165,18 @@ class TimetableFollower:
         return levels
 
 
-class _Taking:
-    """Applies entries to copies of levels; `doubtful` are processes that have to be read."""
+class _LevelChanges:
+    """Applies entries to copies of levels; `to_read` are the processes that have to be read."""
 
     def __init__(self, timetable: Timetable) -> None:
         self._places = timetable.places
         self.levels: dict[str, Level] = {}
-        self.doubtful: set[str] = set()
+        self.to_read: set[str] = set()
 
-    def take(self, entry: JournalEntry) -> None:
+    def apply(self, entry: JournalEntry) -> None:
         """Applies an entry; after one that does not follow, the process is not changed further."""
         name = entry.process
-        if name not in self._places or name in self.doubtful:
+        if name not in self._places or name in self.to_read:
             return
         level = self.levels.get(name, self._places[name].level)
         change = Change.of(entry, level)
@@ -187,4 +187,4 @@ class _Taking:
                 level = self.levels[name] = level.copy()
             change.make(level)
         elif not change.is_known(level):
-            self.doubtful.add(name)
+            self.to_read.add(name)

@@ -86,7 +86,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How far a job is from being settled; see `Standing`."""
+    """The remaining work until a job is settled; see `Standing`."""
 
     is_settled: bool
     finished: int
@@ -107,7 +107,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class JobDetail:
-    """A job with everything that belongs to it.
+    """A job in detail.
 
     Its period is `[begins_at, ends_at)`, and is closed after `closes_at`. `units`, of all
     generations, and `story` hold the newest first; `has_older_units`: there are more. `source` is
@@ -133,7 +133,7 @@ class JobDetail:
 def job_detail(
     store: StoreView, place: Place, ordinal: int, job: ListedJob, standing: Standing
 ) -> JobDetail:
-    """A job of the timetable with everything that belongs to it."""
+    """A job of the timetable in detail."""
     level, process = place.level, place.process
     name = level.timeperiod(ordinal)
     units = store.units.newest(process.name, name, UNITS + 1)

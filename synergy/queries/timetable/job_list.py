@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from synergy.model.cursor import no_cursor
+from synergy.model.cursor import invalid_cursor
 from synergy.model.job import STALE_FLAG, JobState, bytes_of
 from synergy.model.switches import is_switched_on
+from synergy.queries.page import Page
 from synergy.queries.timetable.window import LevelReader
 from synergy.queries.views import JobView, SkipCause, Window, shown_word
 from synergy.storage.protocol import StoreView
@@ -74,14 +75,6 @@ class ListedJob:
         return ListedJob(process=process, **fields, is_late=is_late)
 
 
-@dataclass(frozen=True, slots=True)
-class JobPage:
-    """Jobs by process, oldest first, and the cursor of the next page or None."""
-
-    items: tuple[ListedJob, ...]
-    next: str | None
-
-
 class JobList:
     """Lists the jobs of one snapshot."""
 
@@ -90,14 +83,14 @@ class JobList:
         self._timetable = timetable
         self._now = now
 
-    def page(self, wanted: Wanted, limit: int, cursor: str | None) -> JobPage:
+    def page(self, wanted: Wanted, limit: int, cursor: str | None) -> Page[ListedJob]:
         """A page; raises NotFound for an unknown process, InvalidValue for an unknown cursor."""
         found = list(islice(self._find(wanted, self._after(wanted, cursor)), limit + 1))
         following = None
         if len(found) > limit:
             place, ordinal = found.pop()
             following = f"{place.process.name}.{place.level.timeperiod(ordinal)}"
-        return JobPage(tuple(self.read(found)), following)
+        return Page(tuple(self.read(found)), following)
 
     def _after(self, wanted: Wanted, cursor: str | None) -> dict[Place, int]:
         """The places to search, each with the period to begin at."""
@@ -114,25 +107,24 @@ class JobList:
         first = next((place for place in places if place.process.name == name), None)
         ordinal = None if first is None else first.level.find(timeperiod)
         if first is None or ordinal is None:
-            raise no_cursor(cursor)
+            raise invalid_cursor(cursor)
         return {first: ordinal, **{p: begins[p] for p in places[places.index(first) + 1 :]}}
 
     def _find(self, wanted: Wanted, begins: dict[Place, int]) -> Iterator[Node]:
         pattern = wanted.pattern()
         for place, begin in begins.items():
             level = place.level
-            first, end = wanted.window.ordinals(place.process.qualifier)
-            end = level.end if end is None else min(end, level.end)
+            within = wanted.window.within(level)
+            first, end = max(within.start, begin), within.stop
             if wanted.is_late:
                 end = min(end, place.process.late_before(self._now))
-            first = begin if first is None else max(first, begin)
             for job in pattern.finditer(
                 level.states, first - level.start, max(end - level.start, 0)
             ):
                 yield place, level.start + job.start()
 
     def read(self, found: Sequence[Node]) -> Iterator[ListedJob]:
-        """The jobs in question; those of one process are given in rising order."""
+        """These jobs in detail; `found` has those of one process in rising order."""
         controls = self._store.controls.all()
         for place in dict.fromkeys(place for place, _ in found):
             ordinals = [ordinal for at, ordinal in found if at is place]

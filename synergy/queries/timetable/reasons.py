@@ -8,7 +8,7 @@ from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place
 
 READY = "ready"
-SWITCHED_OFF = "the process is switched off"
+SWITCHED_OFF = Reason.SWITCHED_OFF.value
 
 
 def in_a_line(

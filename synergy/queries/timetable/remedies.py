@@ -106,9 +106,9 @@ def queues() -> Remedy:
     return _look("queue list", "Look at the queues", ("queues",))
 
 
-def boxes() -> Remedy:
-    """Looks at all boxes and their processes."""
-    return _look("box list", "Look at the boxes", ("boxes",))
+def supervised_boxes() -> Remedy:
+    """Looks at the processes of the supervisors."""
+    return _look("supervisor status", "Look at the boxes", ("boxes",))
 
 
 def collect(process: str) -> Remedy:

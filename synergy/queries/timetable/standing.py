@@ -1,4 +1,4 @@
-"""How far a job is from being done for good."""
+"""The standing of a job: what is missing until its result is final."""
 
 from __future__ import annotations
 

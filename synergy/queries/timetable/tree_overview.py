@@ -1,4 +1,4 @@
-"""All that a tree holds at one glance: a cell for each month, or year, with the worst in it."""
+"""The overview of a tree: a cell for each month, or year, with its worst state."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MARKED = {
     JobState.NOOP: "stale",
     JobState.SKIPPED: "unseen",
 }
-"""What counts instead of the state where the source changed since; a failure stays one."""
+"""Counted instead of the state if the source changed since; a failure remains one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewCell:
-    """A month or year: the worst that is in it, and how many jobs are in which state."""
+    """A month or year with its worst state, and the number of jobs in each state."""
 
     timeperiod: str
     label: str
@@ -42,7 +42,7 @@ class OverviewYear:
 
 
 def overview(places: Sequence[Place], now: datetime) -> list[OverviewYear]:
-    """All that a tree holds, oldest first: by month, or by year where nothing is finer."""
+    """The overview of a tree, oldest first: by month, or by year if no process is finer."""
     finest = places[-1].process.qualifier
     unit = Qualifier.MONTHLY if finest.rank < Qualifier.MONTHLY.rank else Qualifier.YEARLY
     level = places[-1].level

@@ -1,7 +1,6 @@
 """A tree at a glance: how far its processes are, and the states of a window, run-length encoded.
 
-This is for trees of many years: states are counted and told apart by the bytes that a level
-keeps, never one by one.
+For trees of many years, states are counted in the bytes of a level, never one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from synergy.timetable.timetable import Timetable
 STALE = "stale"
 
 Run = tuple[str, int] | tuple[str, int, str]
-"""A state, how many neighbours are in it, and STALE where they carry that mark."""
+"""A state, the number of neighbours in it, and STALE if they are marked so."""
 
 _BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
 _ALIKE = [bytes(byte for byte, run in _BYTES.items() if run == one) for one in set(_BYTES.values())]
@@ -88,7 +87,7 @@ class TreeStates:
 
 
 def late_count(level: Level, now: datetime) -> int:
-    """How many jobs are late; failed ones are not, because time alone will not finish them."""
+    """The number of late jobs; failed ones are not, because time alone will not finish them."""
     begin, end = level.frontier - level.start, level.process.late_before(now) - level.start
     if end <= begin:
         return 0
@@ -96,7 +95,7 @@ def late_count(level: Level, now: datetime) -> int:
 
 
 def tree_progress(tree: Tree, timetable: Timetable, now: datetime) -> TreeProgress:
-    """How far the processes of a tree are."""
+    """The progress of the processes of a tree."""
     processes = (_progress(timetable.places[name].level, now) for name in tree.processes)
     return TreeProgress(tree.name, tree.mx_name, tree.mx_page, tree.dependent_on, tuple(processes))
 
@@ -109,7 +108,7 @@ def tree_states(tree: Tree, timetable: Timetable, window: Window, now: datetime)
 
 
 def runs_of(states: bytes | bytearray) -> Iterable[Run]:
-    """Neighbours in the same state with the same mark are one run."""
+    """The states, run-length encoded: neighbours in the same state with the same mark are a run."""
     for run in _RUN.findall(states):
         word, is_stale = _BYTES[run[0]]
         yield (word, len(run), STALE) if is_stale else (word, len(run))
@@ -131,22 +130,13 @@ def _progress(level: Level, now: datetime) -> Progress:
 
 def _process_states(level: Level, window: Window, now: datetime) -> ProcessStates:
     process, name, progress = level.process, level.timeperiod, _progress(level, now)
-    first, end = window.ordinals(process.qualifier)
-    begin = level.start if first is None else max(first, level.start)
-    stop = level.end if end is None else min(end, level.end)
-    states = level.states[begin - level.start : max(stop, begin) - level.start]
+    shown = window.within(level)
+    states = level.states[shown.start - level.start : max(shown.stop, shown.start) - level.start]
     return ProcessStates(
-        name=progress.name,
-        qualifier=progress.qualifier,
-        counts=progress.counts,
-        first=progress.first,
-        last=progress.last,
-        frontier=progress.frontier,
-        late=progress.late,
-        unseen=progress.unseen,
+        **{field: getattr(progress, field) for field in Progress.__slots__},
         time_grouping=process.time_grouping,
         closed=name(process.closed_before(now)),
         late_before=name(process.late_before(now)),
-        begin=name(begin),
+        begin=name(shown.start),
         runs=tuple(runs_of(states)),
     )

@@ -62,14 +62,8 @@ class LevelReader:
             first=name(level.start),
             last=name(level.end - 1),
             frontier=name(level.frontier) if level.frontier < level.end else None,
-            jobs=None if window is None else tuple(self.jobs(self._within(window))),
+            jobs=None if window is None else tuple(self.jobs(window.within(level))),
         )
-
-    def _within(self, window: Window) -> range:
-        level = self._place.level
-        first, end = window.ordinals(level.process.qualifier)
-        begin = level.start if first is None else max(first, level.start)
-        return range(begin, level.end if end is None else min(end, level.end))
 
     def jobs(self, ordinals: Sequence[int]) -> Iterator[JobView]:
         """Some jobs of the level, given in rising order."""

@@ -65,7 +65,7 @@ def test_the_places_of_a_new_timetable_know_one_another_and_none_of_the_old(syst
 
 def test_snapshots_that_nobody_looks_at_any_more_do_not_pile_up(system, monkeypatch):
     following = following_of(system)
-    monkeypatch.setattr(module, "LEFT", 10 * following.timetable().place(HOUR).level.memory)
+    monkeypatch.setattr(module, "UNUSED", 10 * following.timetable().place(HOUR).level.memory)
     gc.collect()
     before = _levels()
     gc.disable()  # as good as: it counts objects, and waits for as many as there are in MX

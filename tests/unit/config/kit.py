@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synergy.config.loader import Checked, check, load_deployment, load_settings
+from synergy.compose import open_project
+from synergy.config.loader import Checked, check
 from synergy.model.process import (
     Deployment,
     ManagedProcess,
@@ -73,7 +74,7 @@ def only_mistake(project: Path) -> str:
 
 
 def load(project: Path) -> Deployment:
-    return load_deployment(load_settings(project, {}), project)
+    return open_project(project, {}).deployment
 
 
 def process(project: Path, name: str = "p") -> ManagedProcess:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synergy.config.loader import Checked, check, load_deployment, load_settings
+from synergy.compose import open_project
+from synergy.config.loader import Checked, check
 from synergy.config.settings import Settings
 from synergy.model.process import Deployment
 
@@ -49,7 +50,7 @@ def mistakes(project: Path) -> list[str]:
 
 
 def load(project: Path) -> Deployment:
-    return load_deployment(load_settings(project, {}), project)
+    return open_project(project, {}).deployment
 
 
 def settings(project: Path, **environ: str) -> Settings:

@@ -8,7 +8,6 @@ from unittest.mock import patch
 import pytest
 
 from synergy.config import classes
-from synergy.config.processes import BUILT_IN
 from tests.unit.config.kit import daemon, managed, mistakes, one, only_mistake, process, write
 
 
@@ -123,7 +122,7 @@ def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: 
     assert process(project).classname == path  # loading alone imports nothing
 
 
-@pytest.mark.parametrize("path", sorted(BUILT_IN))
+@pytest.mark.parametrize("path", [str(each) for each in BuiltIn])
 def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path) -> None:
     classes.resolve(path)
     write(project, {"p": daemon("p", classname=path)}, {})

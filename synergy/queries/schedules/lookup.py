@@ -1,14 +1,37 @@
-"""Suggests a schedule for an unknown name."""
+"""Schedules and runs by name and id; errors suggest similar names."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 
 from synergy.errors import NotFound
+from synergy.model.schedule import Run, Schedule
 from synergy.storage.protocol import StoreView
 
 READ = 50  # names after each prefix of the unknown one
 LONGEST = 200  # characters of a name that are compared
+
+
+def stored_schedule(store: StoreView, name: str) -> Schedule:
+    """The schedule of that name; raises NotFound."""
+    found = store.schedules.get([name])
+    if not found:
+        raise no_schedule(store, name)
+    return found[0]
+
+
+def stored_run(store: StoreView, id_: str) -> Run:
+    """The run of that id; raises NotFound."""
+    found = store.runs.get([id_])
+    if not found:
+        raise NotFound("run", id_, "launch.py schedule runs shows which there are")
+    return found[0]
+
+
+def refuse_unknown(store: StoreView, schedule: str) -> None:
+    """Raises NotFound for a name that neither a schedule nor a stored run has."""
+    if not store.runs.find(schedule, limit=1)[0]:
+        stored_schedule(store, schedule)
 
 
 def no_schedule(store: StoreView, name: str, kind: str = "schedule") -> NotFound:
