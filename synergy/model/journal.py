@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import Self
 
 from synergy.model.collector_counts import CollectorCounts
 from synergy.model.job import JobState
@@ -15,7 +16,8 @@ from synergy.model.unit_of_work import UnitState
 COLLECTOR = "collector"  # the author of the collector's changes
 
 
-class JournalEntry(NamedTuple):
+@dataclass(slots=True, unsafe_hash=True)  # not frozen, which would take six times as long
+class JournalEntry:
     """When, what, from, to, why, who.
 
     Functions of this module create the entries that services and commands append;

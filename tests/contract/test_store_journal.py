@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -34,7 +35,7 @@ def test_an_entry_comes_back_as_it_was_written_with_a_number(store: Store) -> No
     store.journal.append([entry])
     (found,) = store.journal.since(0, 10)
     assert found.seq > 0
-    assert found._replace(seq=0) == entry
+    assert replace(found, seq=0) == entry
 
 
 def test_the_feed_goes_on_where_it_was_left(store: Store) -> None:

@@ -108,7 +108,7 @@ def test_the_journal_says_that_it_was_accepted_and_how_it_ended(store: Store) ->
     good = store.operations.change(replace(good, state=RUNNING)) or good
     finish(store, good, detail="2 jobs")
     finish(store, bad, state=FAILED, detail="they keep changing")
-    told = [entry._replace(seq=0) for entry in store.journal.since(0, 10)]
+    told = [replace(entry, seq=0) for entry in store.journal.since(0, 10)]
 
     def entry(at: Any, event: str, before: str, after: str, why: str, id_: str) -> JournalEntry:
         return JournalEntry(at, event, "SiteHourly", "", "", before, after, 0, why, "jo (mx)", id_)

@@ -79,7 +79,7 @@ def test_the_journal_is_told_of_states_only(store: Store) -> None:
     store.runs.change([launched])
     store.runs.change([a_run_change(the_run(store, run), owner="agent-1", attempt=2)])
     (entry,) = store.journal.since(1, 10)
-    assert entry._replace(seq=0) == JournalEntry(
+    assert replace(entry, seq=0) == JournalEntry(
         LATER, "run.launched", "nightly", "", "", "pending_constraint", "launched", 0, "so it is",
         "an agent", run.id, 1,
     )  # fmt: skip

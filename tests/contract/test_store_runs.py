@@ -109,7 +109,7 @@ def test_the_journal_says_what_was_made_and_why(store: Store) -> None:
     run = a_run(state=RunState.SKIPPED, reason="a holiday", created_at=NOW, finished_at=LATER)
     create(store, run)
     (entry,) = store.journal.since(0, 10)
-    assert entry._replace(seq=0) == JournalEntry(
+    assert replace(entry, seq=0) == JournalEntry(
         LATER, "run.skipped", "nightly", "", "", "", "skipped", 0, "a holiday", "agent", run.id
     )
 

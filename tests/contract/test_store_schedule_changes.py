@@ -90,7 +90,7 @@ def test_the_journal_is_told_of_a_change_that_has_a_name(store: Store) -> None:
     off = a_change(the_schedule(store), event="schedule.disabled", who="me", is_enabled=False)
     store.schedules.change([off])
     entries = store.journal.since(1, 10)
-    assert [entry._replace(seq=0) for entry in entries] == [
+    assert [replace(entry, seq=0) for entry in entries] == [
         JournalEntry(
             LATER, "schedule.changed", "nightly", "", "", "1", "2", 0, "so it is", "you"
         ),

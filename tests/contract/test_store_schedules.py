@@ -57,7 +57,7 @@ def test_a_name_is_given_once(store: Store) -> None:
 def test_the_journal_says_who_created_it(store: Store) -> None:
     create(store, a_schedule(version=4, created_at=LATER))
     (entry,) = store.journal.since(0, 10)
-    assert entry._replace(seq=0) == JournalEntry(
+    assert replace(entry, seq=0) == JournalEntry(
         LATER, "schedule.created", "nightly", "", "", "", "4", 0, "", "me"
     )
 
@@ -105,7 +105,7 @@ def test_a_removed_schedule_is_gone_but_not_its_runs(store: Store) -> None:
     assert store.schedules.count() == 0
     assert len(store.runs.find("nightly")[0]) == 1
     entry = store.journal.find("nightly")[0]
-    assert entry._replace(seq=0) == JournalEntry(
+    assert replace(entry, seq=0) == JournalEntry(
         LATER, "schedule.removed", "nightly", "", "", "2", "", 0, "obsolete", "me"
     )
 

@@ -190,7 +190,7 @@ def test_a_writer_killed_in_the_midst_leaves_nothing_and_blocks_nobody(
 def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
     shared: Store, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("synergy.storage.sqlite.gate.PATIENCE", 0.2)
+    monkeypatch.setattr("synergy.storage.sqlite.gate.LOCK_SECONDS", 0.2)
     shared.facts.set("a", "0")
     with in_the_midst(address, _everything) as writer:
         assert writer.pid is not None

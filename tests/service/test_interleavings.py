@@ -42,7 +42,7 @@ def claims_without_looking(system: SchedulerHarness) -> None:
         for unit in known:
             entry = system.store.journal.of_job(unit.process, unit.timeperiod)[0]
             system.store.journal.append(
-                [entry._replace(event="unit.in_progress", unit=unit.id, attempt=unit.attempt)]
+                [replace(entry, event="unit.in_progress", unit=unit.id, attempt=unit.attempt)]
             )
         return taken + [replace(unit, owner=owner) for unit in known]
 

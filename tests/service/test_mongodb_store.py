@@ -112,7 +112,7 @@ def test_a_wrong_password_is_told_without_the_secret(
     address = mongodb.url.rpartition("@")[2].removeprefix("mongodb://").partition("/")[0]
     monkeypatch.setenv("SYNERGY_STORE", f"mongodb://me:secret@{address}/synergy")
     assert commands.run("supervisor", "start", "--foreground") == exits.UNREACHABLE
-    assert "refuses the user or his password" in commands.err
+    assert "refuses the user or the password" in commands.err
     assert "secret" not in commands.text
 
 

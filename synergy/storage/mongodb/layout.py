@@ -19,7 +19,7 @@ from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.upgrade import upgrade
 
 VERSION = 4
-PATIENCE = 600  # seconds that all indexes may take, where there is much to index
+TIMEOUT_SECONDS = 600  # of the creation of all indexes, which may be large
 
 _VERSION = "layout"
 
@@ -125,7 +125,7 @@ def make(database: Database) -> None:
     """Makes the indexes that are not there, and then notes that the database is in use."""
     check_version(database)
     version = version_of(database)
-    with database.calling(), pymongo.timeout(PATIENCE):
+    with database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
         for collection, indexes in INDEXES.items():
             found = _found(database, collection)
             present = {one.name for one in found}
@@ -142,7 +142,7 @@ def make(database: Database) -> None:
 def _upgrade(database: Database, version: int) -> None:
     """Brings what lies in the database to this program's layout, and then notes that."""
     if version < VERSION:
-        with pymongo.timeout(PATIENCE):
+        with pymongo.timeout(TIMEOUT_SECONDS):
             upgrade(database, version)
         _note(database)
 

@@ -17,7 +17,7 @@ from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.payload import name_of
 
 PART = 8 << 20  # bytes
-PATIENCE = 60  # seconds that a body may take; nothing else waits for it
+TIMEOUT_SECONDS = 60  # of a body; nothing else waits for it
 
 _PARTS = "payload_parts"
 
@@ -31,7 +31,7 @@ class MongoPayloads:
 
     def put(self, content: bytes) -> str:
         name = name_of(content)
-        with self._database.calling(), pymongo.timeout(PATIENCE):
+        with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             payloads = self._database["payloads"]
             if payloads.find_one({"_id": name}) is not None:
                 return name
@@ -41,7 +41,7 @@ class MongoPayloads:
         return name
 
     def get(self, name: str) -> bytes | None:
-        with self._database.calling(), pymongo.timeout(PATIENCE):
+        with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             missed = None
             while (payload := self._database["payloads"].find_one({"_id": name})) is not None:
                 wanted = {"_id": {"$in": payload["parts"]}}

@@ -39,7 +39,7 @@ from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.protocol import Key, Record
 from synergy.storage.records import beginning
 
-PATIENCE = 60  # seconds that a portion may take; nothing else waits for it
+TIMEOUT_SECONDS = 60  # of a portion; nothing else waits for it
 
 _AT_ONCE = 1_000  # documents that a server sends together
 _TOGETHER = 100  # of these, that are looked at together: bodies may be long
@@ -83,7 +83,7 @@ class MongoTransfer:
 
     def counts(self) -> dict[str, int]:
         attempts = {"$group": {"_id": {"unit": "$unit", "attempt": "$attempt"}}}
-        with self._database.calling(), pymongo.timeout(PATIENCE):
+        with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             counts = {
                 kind: self._database[kind].estimated_document_count()
                 for kind in (*TABLES, "payloads")
@@ -108,7 +108,7 @@ class MongoTransfer:
     def write(self, kind: str, records: Sequence[Record]) -> None:
         if not records:
             return
-        with self._database.calling(), pymongo.timeout(PATIENCE):
+        with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             if kind in self._special:
                 self._special[kind][1](records)
                 return
@@ -164,7 +164,7 @@ class MongoTransfer:
     def _older(self, births: Sequence[str]) -> dict[str, list[Doc]]:
         """The versions of schedules before the present ones, oldest first."""
         versions: defaultdict[str, list[Doc]] = defaultdict(list)
-        with self._database.calling(), pymongo.timeout(PATIENCE):
+        with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             found = self._database[HISTORY].find({"birth": {"$in": births}}).sort("version", 1)
             for one in found:
                 versions[one["birth"]].append(one)
@@ -263,5 +263,5 @@ class MongoTransfer:
                 yield from part
 
     def _next(self, found: Cursor[Doc]) -> list[Doc]:
-        with self._database.calling(), pymongo.timeout(PATIENCE):
+        with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             return list(islice(found, _TOGETHER))

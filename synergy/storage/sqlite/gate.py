@@ -1,16 +1,16 @@
-"""The file beside the store through which processes agree which one writes next.
+"""The lock file beside the store, which makes writers of several processes take turns.
 
-SQLite lets the process that has just written write again at once, while others that look
-only now and then whether the lock is free may starve for a second and more (its own blocking
-locks are not compiled into the Unix driver that we use). So whoever wants to write passes a
-*gate*: he holds it until he has got SQLite's lock, and the one who had that lock before has
-to queue behind him. The gate is for fairness alone; safety stays with SQLite.
+With SQLite's lock alone, a process that has just written may write again at once, while others,
+which only poll the lock, may starve for a second and more. (SQLite's blocking locks are not
+compiled into the Unix driver.) A writer therefore passes a *gate*: it holds the gate until it has
+SQLite's lock, and the previous holder of that lock queues behind it. The gate is only for fairness;
+SQLite's lock remains the protection.
 
-The same file knows whether anybody else has the store open, which an opener needs in order
-to tell a store in use from one that was left behind by a crash.
+The same file shows whether another opening uses the store, which distinguishes a store in use from
+one left behind by a crash.
 
-Both are locks of the open file: the kernel drops them with the process, and no other open of
-the same file in this process disturbs them.
+Both are locks of the open file: the kernel releases them with the process, and other openings of
+the same file in this process do not affect them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from pathlib import Path
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
 
-PATIENCE = 5.0  # seconds of waiting for a lock
-STEP = 0.0003  # seconds between two looks at a lock
+LOCK_SECONDS = 5.0  # of waiting for a lock
+STEP = 0.0003  # seconds between two tries
 
 _GATE, _OPENERS = 0, 1  # the bytes of the file that are locked
 _clock = SystemClock()
@@ -49,7 +49,7 @@ class Patience:
         """Waits a little; False if the deadline has passed."""
         now = _clock.monotonic()
         if self._deadline is None:
-            self._deadline = now + PATIENCE
+            self._deadline = now + LOCK_SECONDS
         if now >= self._deadline:
             return False
         _pause.wait(STEP)
@@ -73,7 +73,7 @@ class Gate:
             if not patience.step():
                 raise StorageUnavailable(
                     f"{self._path}: another process has kept others from writing for "
-                    f"{PATIENCE:g} s; is one stopped, or its disk hung?"
+                    f"{LOCK_SECONDS:g} s; is one stopped, or its disk hung?"
                 )
 
     def leave(self) -> None:
@@ -86,7 +86,7 @@ class Gate:
         return alone
 
     def close(self) -> None:
-        """May be called twice; a gate that is forgotten, as with its thread, closes as well."""
+        """May be called twice; a gate without references, as after its thread ended, closes too."""
         self._close()
 
     def _lock(self, kind: int, byte: int) -> bool:

@@ -56,7 +56,7 @@ def test_a_user_or_password_that_is_refused(mongodb: Server) -> None:
     address = mongodb.url.removeprefix("mongodb://").rpartition("@")[2].partition("/")[0]
     error = failure(f"mongodb://me:wrong-secret@{address}/test")
     assert isinstance(error, StorageUnavailable)
-    assert "refuses the user or his password: look at SYNERGY_STORE" in str(error)
+    assert "refuses the user or the password: look at SYNERGY_STORE" in str(error)
     assert "secret" not in str(error)
 
 
