@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.options import CHANGE, JSON, YES, Noun, argument, limit, positive
-from synergy.cli.schedule_services import ScheduleServices
 from synergy.cli.services import Services, actor, confirm, services
 from synergy.errors import InvalidValue
 
@@ -38,7 +37,7 @@ def run_dead(arguments: argparse.Namespace) -> None:
     """Show messages in quarantine, newest first; as JSON also runs that have failed."""
     with services() as at:
         dead = at.reads.dead(arguments.limit)
-        failed = ScheduleServices(at).reads.dead(arguments.limit)
+        failed = at.schedule_reads.dead(arguments.limit)
     if arguments.json:
         output.print_json({"dead": list(map(_as_json, dead)), "failed_runs": failed})
         return
@@ -78,7 +77,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
         counts = at.maintenance.replay(
             arguments.seqs or None, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
-        failed = not arguments.seqs and ScheduleServices(at).reads.dead(1)
+        failed = not arguments.seqs and at.schedule_reads.dead(1)
     verb = "would be sent to" if arguments.dry_run else "sent to"
     lines = [f"{number:,} {verb} {queue} again" for queue, number in counts.items()]
     lines = lines or ["there is nothing in quarantine"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_preview, schedule_runs, schedule_tables
 from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, limit
+from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.schedule_preview import FILE_HELP
-from synergy.cli.schedule_services import note_if_no_agent, note_if_run_nowhere, schedule_services
-from synergy.cli.services import actor
+from synergy.cli.services import actor, services
 from synergy.model.schedule import Origin
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ add = NOUN.add
 @NOUN.verb("launch.py schedule list", limit(100), CURSOR, JSON)
 def run_list(arguments: argparse.Namespace) -> None:
     """Show schedules, by name."""
-    with schedule_services() as at:
-        page = at.reads.list_schedules(arguments.limit, arguments.cursor)
+    with services() as at:
+        page = at.schedule_reads.list_schedules(arguments.limit, arguments.cursor)
         note_if_no_agent(at)
     output.show(arguments, page, _print_page)
 
@@ -46,8 +46,8 @@ def _print_page(page: Page[ScheduleView]) -> None:
 @NOUN.verb("launch.py schedule show nightly", NAME, JSON)
 def run_show(arguments: argparse.Namespace) -> None:
     """Show a schedule in detail."""
-    with schedule_services() as at:
-        schedule = at.reads.show_schedule(arguments.name)
+    with services() as at:
+        schedule = at.schedule_reads.show_schedule(arguments.name)
         note_if_no_agent(at)
     output.show(arguments, schedule, _print_schedule)
 
@@ -103,8 +103,8 @@ def run_add(arguments: argparse.Namespace) -> None:
     from synergy.cli.input_files import read_documents
 
     items = read_documents(arguments.file)
-    with schedule_services() as at:
-        added = at.commands.create_all(
+    with services() as at:
+        added = at.schedule_commands.create_all(
             items,
             actor(arguments.reason),
             at.now,
@@ -120,8 +120,8 @@ def run_add(arguments: argparse.Namespace) -> None:
 def run_edit(arguments: argparse.Namespace) -> None:
     """Replace a schedule by the one in a file; its runs are kept."""
     data = schedule_preview.read_one(arguments.file)
-    with schedule_services() as at:
-        edited = at.commands.replace(
+    with services() as at:
+        edited = at.schedule_commands.replace(
             arguments.name, data, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
     _show_changes(arguments, [edited], f"changed to version {edited.version}")
@@ -147,8 +147,8 @@ def run_disable(arguments: argparse.Namespace) -> None:
 
 
 def _change(arguments: argparse.Namespace, command: str, done: str) -> None:
-    with schedule_services() as at:
-        changed = getattr(at.commands, command)(
+    with services() as at:
+        changed = getattr(at.schedule_commands, command)(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
     _show_changes(arguments, [changed], done)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.options import JSON, Verbs, argument, limit
-from synergy.cli.schedule_services import schedule_services
+from synergy.cli.services import services
 from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def run_preview(arguments: argparse.Namespace) -> None:
     if start is not None and end is not None and end < start:
         raise InvalidValue("--from comes after --to: nothing can be due in between")
     what = arguments.name if arguments.file is None else read_one(arguments.file)
-    with schedule_services() as at:
-        preview = at.reads.preview(what, start, end, arguments.limit)
+    with services() as at:
+        preview = at.schedule_reads.preview(what, start, end, arguments.limit)
     output.show(arguments, preview, _print_preview)
 
 

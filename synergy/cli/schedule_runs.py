@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_tables
 from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Verbs, argument, limit
-from synergy.cli.schedule_services import note_if_no_agent, note_if_run_nowhere, schedule_services
-from synergy.cli.services import actor
+from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
+from synergy.cli.services import actor, services
 from synergy.errors import InvalidValue
 from synergy.model.schedule import RunState
 
@@ -36,8 +36,8 @@ VERBS = Verbs()
 def run_runs(arguments: argparse.Namespace) -> None:
     """Show runs, newest first."""
     state = None if arguments.state is None else RunState(arguments.state)
-    with schedule_services() as at:
-        page = at.reads.runs(arguments.name, state, arguments.limit, arguments.cursor)
+    with services() as at:
+        page = at.schedule_reads.runs(arguments.name, state, arguments.limit, arguments.cursor)
     output.show(arguments, page, _print_page)
 
 
@@ -49,9 +49,9 @@ def _print_page(page: Page[RunView]) -> None:
 @VERBS.verb("launch.py schedule run 5f0c9a...", argument("id", metavar="RUN", help=RUN_HELP), JSON)
 def run_run(arguments: argparse.Namespace) -> None:
     """Show a run, its request, and the answers."""
-    with schedule_services() as at:
-        run = at.reads.run(arguments.id)
-        unit = next(iter(at.services.store.units.get([arguments.id])), None)
+    with services() as at:
+        run = at.schedule_reads.run(arguments.id)
+        unit = next(iter(at.store.units.get([arguments.id])), None)
     if arguments.json:
         output.print_json(run)
         return
@@ -90,8 +90,8 @@ def _note_unit(run: RunDetail, unit: UnitOfWork | None) -> None:
 )
 def run_pending(arguments: argparse.Namespace) -> None:
     """Show the runs that wait to be launched, and why."""
-    with schedule_services() as at:
-        pending = at.reads.pending(arguments.name)
+    with services() as at:
+        pending = at.schedule_reads.pending(arguments.name)
         note_if_no_agent(at)
     if arguments.json:
         output.print_json({"items": pending})
@@ -102,12 +102,12 @@ def run_pending(arguments: argparse.Namespace) -> None:
 @VERBS.verb("launch.py schedule trigger nightly", NAME, *CHANGE)
 def run_trigger(arguments: argparse.Namespace) -> None:
     """Run a schedule now, regardless of its constraints."""
-    with schedule_services() as at:
-        run = at.commands.trigger(
+    with services() as at:
+        run = at.schedule_commands.trigger(
             arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
         note_if_no_agent(at)
-        note_if_run_nowhere(at, [at.commands.schedule(arguments.name)])
+        note_if_run_nowhere(at, [at.schedule_commands.schedule(arguments.name)])
     if arguments.dry_run:
         made, line = None, f"{arguments.name} would be launched"
     else:
@@ -130,11 +130,15 @@ def run_retry(arguments: argparse.Namespace) -> None:
     if arguments.schedule is not None and not arguments.all:
         raise InvalidValue("--schedule goes with --all")
     who = actor(arguments.reason)
-    with schedule_services() as at:
+    with services() as at:
         if arguments.all:
-            runs = at.commands.replay(arguments.schedule, who, at.now, dry_run=arguments.dry_run)
+            runs = at.schedule_commands.replay(
+                arguments.schedule, who, at.now, dry_run=arguments.dry_run
+            )
         else:
-            runs = [at.commands.retry(arguments.id, who, at.now, dry_run=arguments.dry_run)]
+            runs = [
+                at.schedule_commands.retry(arguments.id, who, at.now, dry_run=arguments.dry_run)
+            ]
     _show_runs(arguments, runs, "launched again")
 
 
@@ -148,11 +152,11 @@ def run_cancel(arguments: argparse.Namespace) -> None:
     from synergy.queries.schedules.lookup import no_schedule
 
     who = actor(arguments.reason)
-    with schedule_services() as at:
-        is_run = bool(at.services.store.runs.get([arguments.id]))
-        if not is_run and not at.services.store.schedules.get([arguments.id]):
-            raise no_schedule(at.services.store, arguments.id, "run or one-off job")
-        cancel = at.commands.cancel if is_run else at.commands.cancel_job
+    with services() as at:
+        is_run = bool(at.store.runs.get([arguments.id]))
+        if not is_run and not at.store.schedules.get([arguments.id]):
+            raise no_schedule(at.store, arguments.id, "run or one-off job")
+        cancel = at.schedule_commands.cancel if is_run else at.schedule_commands.cancel_job
         run = cancel(arguments.id, who, at.now, dry_run=arguments.dry_run)
     _show_runs(arguments, [run], "canceled")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from synergy.commands.bulk import Bulk
     from synergy.commands.maintenance import Maintenance
     from synergy.commands.processes import ProcessCommands
+    from synergy.commands.schedules import ScheduleCommands
     from synergy.commands.timetable import TimetableCommands
     from synergy.commands.units import UnitCommands
     from synergy.compose import Project
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from synergy.model.actor import Actor
     from synergy.model.process import ManagedProcess, WorkingProcess
     from synergy.queries.reads import Reads
+    from synergy.queries.schedules.reads import ScheduleReads
     from synergy.queries.timetable.audit import Audit
     from synergy.storage.protocol import Store
 
@@ -51,6 +53,19 @@ class Services:
         from synergy.queries.reads import Reads
 
         return Reads(self.store, self.bus, self.project.deployment, self.project.settings.clock)
+
+    @property
+    def schedule_reads(self) -> ScheduleReads:
+        from synergy.queries.schedules.reads import ScheduleReads
+
+        return ScheduleReads(self.store, self.project.deployment, self.project.settings.clock)
+
+    @property
+    def schedule_commands(self) -> ScheduleCommands:
+        from synergy.commands.schedules import ScheduleCommands
+
+        networks = self.project.settings.webhook_networks
+        return ScheduleCommands(self.store, self.bus, self.project.deployment, networks)
 
     @property
     def unit_commands(self) -> UnitCommands:

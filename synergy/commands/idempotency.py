@@ -66,13 +66,14 @@ class KeptAnswers:
         While the store is unavailable it stays in memory, and is written before the next begins.
         """
         answer = replace(begun, status=status, headers=headers, body=body)
-        self._unwritten.append(lambda: self._answers.change(answer))
-        with suppress(StorageUnavailable):
-            self._write_unwritten()
+        self._write(lambda: self._answers.change(answer))
 
     def drop(self, begun: Answer) -> None:
         """Frees the key, so that the same request is carried out again; written like an answer."""
-        self._unwritten.append(lambda: self._answers.drop(begun))
+        self._write(lambda: self._answers.drop(begun))
+
+    def _write(self, write: Callable[[], object]) -> None:
+        self._unwritten.append(write)
         with suppress(StorageUnavailable):
             self._write_unwritten()
 

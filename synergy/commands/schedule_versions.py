@@ -64,10 +64,10 @@ def _was_dropped(store: Store, row: Schedule, definition: Definition) -> bool:
 
 def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple[str, ...]:
     """The one-off legs that are not due again in a new version: their runs were not dropped."""
-    try:
-        before, came = read(present.definition, Known()), ProgressState.from_json(present.progress)
-    except (InvalidValue, KeyError, TypeError, ValueError):  # it was never valid
+    stored = _read(present)
+    if stored is None:
         return ()
+    before, came = stored
     keys = due_times.once_keys(before, present.version)
     runs = store.runs.get([run_id(present.name, key) for key in keys])
     dropped = {run.due_at for run in runs if run.launched_at is None}
@@ -79,15 +79,20 @@ def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
 
     If an agent decides about the schedule at the same moment, its decision wins.
     """
-    if not schedule.is_enabled:
+    stored = _read(schedule) if schedule.is_enabled else None
+    if stored is None:
         return
-    try:
-        definition = read(schedule.definition, Known())
-        came = ProgressState.from_json(schedule.progress)
-    except (InvalidValue, KeyError, TypeError, ValueError):
-        return
+    definition, came = stored
     if any(isinstance(leaf, Elapsed) for _, leaf in leaves(definition.trigger)):
         came = replace(came, last_run_at=max(came.last_run_at or now, now))
         wakes = transitions.wake_at(definition, came)
         row = replace(schedule, progress=came.to_json(), wake_at=wakes)
         store.schedules.change([ScheduleChange(row)])
+
+
+def _read(schedule: Schedule) -> tuple[Definition, ProgressState] | None:
+    """Definition and progress of a schedule; None if they are invalid."""
+    try:
+        return read(schedule.definition, Known()), ProgressState.from_json(schedule.progress)
+    except (InvalidValue, KeyError, TypeError, ValueError):
+        return None

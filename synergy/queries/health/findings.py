@@ -148,14 +148,14 @@ def _silent(box: SilentBox) -> Finding:
     seen = "has never reported" if box.seen_at is None else "does not report any more"
     text = f"box {box.id} {seen}: its supervisor does not run, or cannot reach the store"
     first = First(box=box.id, path=api_path("boxes"))
-    return Finding(Trouble.BOX_SILENT, 1, box.seen_at, first, text, remedies.supervise())
+    return Finding(Trouble.BOX_SILENT, 1, box.seen_at, first, text, remedies.SUPERVISE)
 
 
 def _leaders(facts: Situation) -> Iterator[Finding]:
     """Trees, collector and schedules without a leader; none if no box reports at all."""
     if facts.is_silent_everywhere:
         return
-    help_ = remedies.supervise()
+    help_ = remedies.SUPERVISE
     if facts.unled:
         text = f"no scheduler leads {', '.join(f'tree {tree}' for tree in facts.unled)}"
         yield Finding(Trouble.NO_SCHEDULER, len(facts.unled), None, First(), text, help_)
@@ -178,7 +178,7 @@ def _down(one: Down) -> Finding:
         kind = Trouble.PROCESS_DOWN
         does = "do" if one.wanted > 1 else "does"
         text = f"{one.process} should run on box {one.box}, and {number} {does} not"
-    return Finding(kind, one.missing, one.since, first, text, (remedies.supervised_boxes(),))
+    return Finding(kind, one.missing, one.since, first, text, (remedies.LOOK_AT_SUPERVISORS,))
 
 
 def _off(one: SwitchedOff) -> Finding:
@@ -242,13 +242,13 @@ def _quarantine(facts: Situation) -> Iterator[Finding]:
             f"{dead.queue}{_because(dead.why)}"
         )
         first = First(queue=dead.queue, path=api_path("queues", "dead"))
-        helps = (remedies.look_at_dead(), remedies.replay_dead())
+        helps = (remedies.LOOK_AT_DEAD, remedies.REPLAY_DEAD)
         yield Finding(Trouble.QUARANTINE, dead.count, dead.since, first, text, helps)
 
 
 def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
     """The findings of the last audit; failures are counted from the present timetable."""
-    last, help_ = facts.audit, (remedies.audit(),)
+    last, help_ = facts.audit, (remedies.LOOK_AT_AUDIT,)
     number = 0 if last is None else last.unexplained + last.late * last.is_late_for_long
     if last is not None and number:
         text = f"the last audit could not account for {counted(number, 'period')}"

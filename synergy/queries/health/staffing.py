@@ -72,7 +72,7 @@ class Staff:
             return Serving(running, tuple(busy), *_all_busy(process, busy))
         if running:
             text = f"{running} of {process} seen running"
-            return Serving(running, (), text, (remedies.queues(),))
+            return Serving(running, (), text, (remedies.LOOK_AT_QUEUES,))
         why, help_ = self._no_worker(process)
         return Serving(0, (), f"it has no worker: 0 of {process} seen running, {why}", help_)
 
@@ -95,10 +95,10 @@ class Staff:
             return f"switched off on {_list(off)}", (remedies.start(process, there),)
         reporting = [box for box in on if box not in self._silent]
         if not reporting:
-            return f"no report from {_list(on)}", remedies.supervise()
+            return f"no report from {_list(on)}", remedies.SUPERVISE
         seen = [one for one in self._observed if one.process == process and one.box in reporting]
         states = sorted({f"{one.state} on {one.box}" for one in seen})
-        return _list(states) or f"not started on {_list(reporting)}", remedies.supervise()[:1]
+        return _list(states) or f"not started on {_list(reporting)}", remedies.SUPERVISE[:1]
 
 
 def unserved(

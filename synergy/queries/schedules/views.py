@@ -189,21 +189,6 @@ def version_view(version: ScheduleVersion) -> VersionView:
 
 
 def _fields(run: Run) -> dict[str, Any]:
-    return {
-        "id": run.id,
-        "schedule": run.schedule,
-        "key": run.key,
-        "due_at": run.due_at,
-        "state": run.state.value,
-        "program": run.program,
-        "group": run.group,
-        "priority": run.priority,
-        "version": run.version,
-        "attempt": run.attempt,
-        "reason": run.reason,
-        "waits": run.detail.waits,
-        "created_at": run.created_at,
-        "not_before": run.not_before,
-        "launched_at": run.launched_at,
-        "finished_at": run.finished_at,
-    }
+    """The fields of `RunView`; all but two are those of the run."""
+    shown = {"state": run.state.value, "waits": run.detail.waits}
+    return shown | {name: getattr(run, name) for name in RunView.__slots__ if name not in shown}

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TypedDict
 
 from synergy.model.job import ACKNOWLEDGED_FLAG, STALE_FLAG, JobState
 from synergy.model.journal_event import Noun
@@ -105,32 +104,21 @@ def audit(
             Unexplained(late.process, late.timeperiod, late.state.word, LATE)
             for late in uncovered(store, place, level.start, closed)
         ]
-    return Audit(
+    found = Audit(
         expected=expected,
         accounted=expected - _periods(wrong),
         unfinished=unfinished,
         unexplained=tuple(wrong[:SHOWN]),
         late=_periods(one for one in wrong if one.text == LATE),
-        **_failures(store, timetable, now),
     )
+    return _with_failures(found, store, timetable, now)
 
 
 def _periods(found: Iterable[Unexplained]) -> int:
     return len({(one.process, one.timeperiod) for one in found})
 
 
-class _Failures(TypedDict):
-    """The fields of `Audit` about failures."""
-
-    failed: int
-    given_up: int
-    acknowledged: int
-    unseen: int
-    failures: tuple[Unexplained, ...]
-    acknowledgements: tuple[Unexplained, ...]
-
-
-def _failures(store: StoreView, timetable: Timetable, now: datetime) -> _Failures:
+def _with_failures(found: Audit, store: StoreView, timetable: Timetable, now: datetime) -> Audit:
     jobs = JobList(store, timetable, now)
 
     def listed(pattern: re.Pattern[bytes]) -> tuple[Unexplained, ...]:
@@ -139,7 +127,8 @@ def _failures(store: StoreView, timetable: Timetable, now: datetime) -> _Failure
             for job in jobs.read(list(islice(_places(timetable, pattern), SHOWN)))
         )
 
-    return _Failures(
+    return replace(
+        found,
         failed=sum(place.level.counts[JobState.FAILED] for place in timetable.places.values()),
         given_up=sum(place.level.counts[JobState.GIVEN_UP] for place in timetable.places.values()),
         acknowledged=_number(timetable, _ACKNOWLEDGED),

@@ -45,14 +45,6 @@ def start(process: str, box: str | None) -> Remedy:
     return Remedy(command, f"{label} on {box}", "PUT", path, {"is_on": True})
 
 
-def supervise() -> tuple[Remedy, ...]:
-    """Starts the supervisor of a box, which starts schedulers."""
-    return (
-        Remedy("launch.py supervisor status", "Look at the supervisor"),
-        Remedy("launch.py supervisor start", "Start the supervisor"),
-    )
-
-
 def reprocess(process: str, timeperiod: str) -> Remedy:
     """Starts a job over."""
     return _jobs("reprocess", "Reprocess", process, timeperiod)
@@ -101,16 +93,6 @@ def cancel(unit: str, timeperiod: str) -> Remedy:
     return _post(f"unit cancel {unit}", label, ("units", unit, "cancel"))
 
 
-def queues() -> Remedy:
-    """Looks at the queues."""
-    return _look("queue list", "Look at the queues", ("queues",))
-
-
-def supervised_boxes() -> Remedy:
-    """Looks at the processes of the supervisors."""
-    return _look("supervisor status", "Look at the boxes", ("boxes",))
-
-
 def collect(process: str) -> Remedy:
     """Runs the collector for the units of a process now."""
     command = f"gc run --process {process}"
@@ -131,21 +113,6 @@ def retry_runs(schedule: str) -> Remedy:
 def look_at_run(run: str) -> Remedy:
     """Looks at a run."""
     return _look(f"schedule run {run}", "Look at the run", ("runs", run))
-
-
-def look_at_dead() -> Remedy:
-    """Looks at the messages in quarantine."""
-    return _look("queue dead", "Look at them", ("queues", "dead"))
-
-
-def replay_dead() -> Remedy:
-    """Sends all messages in quarantine to their queues again."""
-    return _post("queue replay", "Send them again", ("queues", "dead", "replay"))
-
-
-def audit() -> Remedy:
-    """Looks at the audit of all closed periods."""
-    return _look("timetable audit", "Look at the audit", ("audit",))
 
 
 def _jobs(
@@ -171,3 +138,15 @@ def _look(command: str, label: str, path: Sequence[str]) -> Remedy:
 def api_path(*parts: str) -> str:
     """The path of a resource of the REST API."""
     return "/".join([API, *(quote(part, safe="") for part in parts)])
+
+
+LOOK_AT_SUPERVISORS = _look("supervisor status", "Look at the boxes", ("boxes",))
+LOOK_AT_QUEUES = _look("queue list", "Look at the queues", ("queues",))
+LOOK_AT_DEAD = _look("queue dead", "Look at them", ("queues", "dead"))
+REPLAY_DEAD = _post("queue replay", "Send them again", ("queues", "dead", "replay"))
+LOOK_AT_AUDIT = _look("timetable audit", "Look at the audit", ("audit",))
+SUPERVISE = (
+    Remedy("launch.py supervisor status", "Look at the supervisor"),
+    Remedy("launch.py supervisor start", "Start the supervisor"),
+)
+"""For a box whose supervisor, which starts schedulers, does not run."""

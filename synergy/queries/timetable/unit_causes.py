@@ -34,7 +34,7 @@ class UnitCauses:
                 return job.cause(Kind.SWITCHED_OFF, f"{SWITCHED_OFF}; {text}", help_)
             if not is_led(self._store, COLLECTOR):
                 text += ", but no scheduler collects"
-                return job.cause(Kind.NO_SCHEDULER, text, *remedies.supervise())
+                return job.cause(Kind.NO_SCHEDULER, text, *remedies.SUPERVISE)
         return _retrying(job, unit) if unit.state is UnitState.INVALID else self._waiting(job, unit)
 
     def _running(self, job: Job, unit: UnitOfWork) -> Cause:

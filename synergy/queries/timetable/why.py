@@ -76,7 +76,7 @@ class Why:
         match self._reason(job, units, gate):
             case Reason.NOT_LED:
                 text = f"{READY}, but no scheduler leads tree {job.place.tree}"
-                return job.cause(Kind.NO_SCHEDULER, text, *remedies.supervise())
+                return job.cause(Kind.NO_SCHEDULER, text, *remedies.SUPERVISE)
             case Reason.TURN:
                 text = f"{READY}; {Reason.TURN.value} (max_active is {process.max_active})"
                 return job.cause(Kind.BLOCKED, text, causes=(self._of(Job(job.place, first)),))
