@@ -96,19 +96,19 @@ def _of_unit(
     unit: AnyUnit, event: JournalEvent, before: str, after: str, why: str, who: str, now: datetime
 ) -> JournalEntry:
     period = unit.timeperiod
-    return JournalEntry(  # by position: three for each unit, and names would double the time
-        now,
-        event,
-        unit.process,
-        period,
-        period,
-        before,
-        after,
-        unit.generation,
-        why,
-        who,
-        unit.id,
-        unit.attempt,
+    return JournalEntry(
+        at=now,
+        event=event,
+        process=unit.process,
+        first=period,
+        last=period,
+        before=before,
+        after=after,
+        generation=unit.generation,
+        why=why,
+        who=who,
+        unit=unit.id,
+        attempt=unit.attempt,
     )
 
 

@@ -38,10 +38,10 @@ def test_a_preview_to_before_its_beginning(home, file):
 
 def test_a_preview_of_times_that_are_not_enough(home, file):
     shown = home.ok("schedule", "preview", "--file", file(PARTS))
-    assert "it runs when all of it is" in home.err
+    assert "it runs when all parts are" in home.err
     assert "at 06:00 every day, UTC; every 3600: every hour" in shown
     home.ok("schedule", "preview", "--file", file(NIGHTLY))
-    assert "it runs when all of it is" not in home.err
+    assert "it runs when all parts are" not in home.err
 
 
 def test_a_preview_of_what_is_sent_when_something_happens(home, file):

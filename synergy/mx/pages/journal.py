@@ -37,7 +37,7 @@ def show_journal(
 ) -> HTMLResponse:
     """A page of entries; a timeperiod without a process finds nothing."""
     filters = {"process": process, "timeperiod": timeperiod, "event": event, "who": who}
-    found = Page[JournalEntry]((), None)
+    found: Page[JournalEntry] = Page((), None)
     if process or not timeperiod:
         found = services.reads.journal(
             process or None, timeperiod or None, event or None, PAGE, cursor or None, who or None

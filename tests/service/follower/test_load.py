@@ -145,7 +145,7 @@ class Door:
 
 def test_who_waits_while_a_store_hangs_does_not_wait_for_it_once_more(system):
     following, door, is_away, asked = following_of(system), Door(), threading.Event(), []
-    following._turns._lock = door
+    following._flight._lock = door
     load, failures = system.store.jobs.load, []
 
     def hangs(*_: object) -> None:
