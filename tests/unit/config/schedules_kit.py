@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from synergy.compose import open_project
-from synergy.config.loader import Checked, check
+from synergy.config.loader import Checked, check, load_settings
 from synergy.config.settings import Settings
 from synergy.model.process import Deployment
 

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from synergy.config import classes
+from synergy.model.process import BuiltIn
 from tests.unit.config.kit import daemon, managed, mistakes, one, only_mistake, process, write
 
 
