@@ -12,7 +12,7 @@ from synergy.model.process import OnFailure, StateMachine
 from synergy.mx.pages.processes import facts
 from synergy.mx.pages.render import HERE
 from synergy.queries.timetable.causes import Kind
-from synergy.scheduler.late_data import QUIET
+from synergy.scheduler.late_data import QUIET_SECONDS
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.mx.pages_kit import Page, get
 from tests.mx.timetable_kit import move as move_jobs
@@ -120,7 +120,7 @@ def test_late_data_of_a_skipped_job_is_shown_until_it_is_reprocessed(world, clie
     assert "changed after it was skipped" not in get(client, "/jobs/Hour/2015051903").text
     world.schedule()
     world.write("raw", "2015051903", 1)
-    world.advance(2 * QUIET)
+    world.advance(2 * QUIET_SECONDS)
     page = get(client, "/jobs/Hour/2015051903")
     assert "unseen changes" in page.text
     assert "Its source changed after it was skipped" in page.text

@@ -69,7 +69,7 @@ def test_before_the_first_job_the_page_says_when_it_comes(world, client):
     world.store.facts.set(TIMETABLE_START, "2015051700")
     text = get(client, "/").text
     assert "The timetable begins at 2015051700" in text
-    assert "Siteyearly looks in 10 min (every 600)" in text
+    assert "Siteyearly is triggered in 10 min (every 600)" in text
 
 
 def test_late_periods_are_counted_and_lead_to_their_jobs(world, client):

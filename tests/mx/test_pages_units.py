@@ -70,7 +70,7 @@ def test_the_pages_of_a_filtered_list_keep_the_filter(world, client, monkeypatch
 
 def test_an_empty_list_says_why(client):
     assert "The scheduler requests units when jobs are due" in client.page("/units")
-    assert "Nothing is invalid of X now" in plain(client.page("/units?process=X&state=invalid"))
+    assert "No unit of X is invalid now" in plain(client.page("/units?process=X&state=invalid"))
 
 
 def test_a_unit_shows_its_journal_and_the_end_of_its_log(world, client):

@@ -367,7 +367,7 @@ def test_it_is_read_without_a_script(look, site):
     expect(table.get_by_role("link", name="Sitehourly 2015052012: embryo, open")).to_be_visible()
     table.get_by_role("link", name="Sitehourly 2015051903: processed").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Sitehourly 2015051903")
-    expect(page.get_by_role("region", name="Story")).to_contain_text("job.processed")
+    expect(page.get_by_role("region", name="History")).to_contain_text("job.processed")
 
 
 def test_older_rows_are_reached_without_a_script(look, served, worlds):
