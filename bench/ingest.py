@@ -12,7 +12,7 @@ from synergy.clock import SystemClock
 from workers.access_log.files import LogFile
 from workers.access_log.lines import parse
 from workers.access_log.pipeline import SESSION_WORKER
-from workers.access_log.visitors import Sessionizer
+from workers.access_log.sessions import Sessionizer
 
 WORKERS = 2
 SESSIONS = "single_session"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from synergy.storage.copy_records import KINDS, beginning
 from synergy.storage.protocol import Record, Store
-from synergy.storage.records import KINDS, beginning
 
 COPY = "store.copy"  # the fact that only a copy has
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from itertools import count
 
 from synergy.clock import Clock
-from synergy.runtime.leaders import AGENTS, DECIDER
 from synergy.runtime.leadership import Leadership
+from synergy.runtime.shared_parts import AGENTS, DECIDER
 from synergy.storage.protocol import Leases
 
 FAMILY = "agent/"

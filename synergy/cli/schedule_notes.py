@@ -16,7 +16,7 @@ NO_AGENT = "no agent is at work, so nothing is triggered or sent"
 
 def note_if_no_agent(at: Services) -> None:
     """Prints a note if no agent is at work, as far as this machine can tell."""
-    from synergy.runtime.leaders import DECIDER, is_lease_led
+    from synergy.runtime.shared_parts import DECIDER, is_lease_led
 
     if not is_lease_led(at.store, DECIDER):
         output.note(f"{NO_AGENT}: {START}, or launch.py box start Agent")

@@ -18,8 +18,8 @@ from itertools import islice
 from synergy.commands.jobs import ATTEMPTS, Touched, make_moves
 from synergy.commands.sources import source_bounds
 from synergy.errors import InvalidValue, Refused
-from synergy.lifecycle.moves import move_job
-from synergy.lifecycle.transitions import JobMove, job_after
+from synergy.lifecycle.legal_moves import JobMove, job_after
+from synergy.lifecycle.state_changes import move_job
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange, JobState

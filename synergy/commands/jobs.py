@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from synergy.lifecycle.moves import move_job, move_unit
+from synergy.lifecycle.legal_moves import JobMove, UnitMove
 from synergy.lifecycle.standing import is_superseded
-from synergy.lifecycle.transitions import JobMove, UnitMove
+from synergy.lifecycle.state_changes import move_job, move_unit
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange, JobState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from synergy.commands.schedule_rows import run_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.model.schedule import Run, RunKind, Schedule, run_id
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.due_times import once_key, once_keys

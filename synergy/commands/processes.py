@@ -22,7 +22,7 @@ from synergy.model.switches import is_switched_on
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, SUPERVISOR_TOPIC
 from synergy.queries.processes.states import trigger_of
 from synergy.queries.schedules.listing import own_schedules
-from synergy.runtime.leaders import is_process_led
+from synergy.runtime.shared_parts import is_process_led
 from synergy.schedule.trigger import parse
 from synergy.storage.protocol import Batch, Store
 

@@ -12,8 +12,8 @@ from synergy.commands.run_units import launch_worker
 from synergy.commands.schedule_rows import run_of
 from synergy.commands.schedule_versions import postpone
 from synergy.errors import MessagingUnavailable, Refused
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess
@@ -21,7 +21,7 @@ from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunChange, RunKind, Schedule, run_id
 from synergy.model.switches import is_switched_on
 from synergy.names import AGENT_TOPIC
-from synergy.queries.schedules.retries import why_again
+from synergy.queries.schedules.run_successors import why_again
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.state import Made
 from synergy.schedule.run_request import request_of

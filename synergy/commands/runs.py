@@ -16,8 +16,8 @@ from synergy.commands.run_launcher import RunLauncher, process_run_on_request, r
 from synergy.commands.schedule_rows import Overtaken, overtaken_if
 from synergy.delivery.definition_checks import known
 from synergy.errors import Refused
-from synergy.lifecycle.moves import advance, move_unit
-from synergy.lifecycle.transitions import RunMove, UnitMove
+from synergy.lifecycle.legal_moves import RunMove, UnitMove
+from synergy.lifecycle.state_changes import advance, move_unit
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess
@@ -27,7 +27,7 @@ from synergy.names import AGENT_TOPIC
 from synergy.queries.schedules.event_effects import RecordedEvent
 from synergy.queries.schedules.listing import own_schedules
 from synergy.queries.schedules.lookup import refuse_unknown, stored_run, stored_schedule
-from synergy.queries.schedules.retries import (
+from synergy.queries.schedules.run_successors import (
     launched_again,
     run_pages,
     successor_id,

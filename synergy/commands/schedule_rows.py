@@ -16,8 +16,8 @@ from synergy.delivery.addresses import IpNetwork, literal, refusal
 from synergy.delivery.definition_checks import known
 from synergy.delivery.target import TargetKind, parse_target, split_webhook
 from synergy.errors import InvalidValue
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.model.process import Deployment
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunKind, Schedule, run_id
@@ -25,7 +25,7 @@ from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
 from synergy.schedule.format.read import InvalidDefinition, Known, StoredDelivery, read, write
-from synergy.schedule.progress import event_matching, transitions
+from synergy.schedule.progress import event_matching, steps
 from synergy.schedule.progress.state import Made, ProgressState
 from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
@@ -161,16 +161,14 @@ def begun(
     life: int,
     done: tuple[str, ...] = (),
 ) -> Row:
-    """A schedule that begins now, enabled; see `transitions.begin`."""
-    step = transitions.begin(
-        definition, now, seen.events, seen.journal, schedule.version, life, done
-    )
+    """A schedule that begins now, enabled; see `steps.begin`."""
+    step = steps.begin(definition, now, seen.events, seen.journal, schedule.version, life, done)
     row = replace(
         schedule,
         is_enabled=True,
         reason="",
         progress=step.progress.to_json(),
-        wake_at=transitions.wake_at(definition, step.progress),
+        wake_at=steps.wake_at(definition, step.progress),
         keys=event_matching.keys(definition.trigger),
         changed_at=now,
     )
@@ -215,7 +213,7 @@ def _passed(schedule: Schedule, definition: Definition, now: datetime) -> Iterat
     """The runs that a schedule makes by time until now."""
     came = ProgressState.from_json(schedule.progress)
     for _ in range(STEPS):
-        step = transitions.pass_time(definition, came, now)
+        step = steps.pass_time(definition, came, now)
         yield from step.made
         if step.progress == came:
             return

@@ -17,7 +17,7 @@ from synergy.errors import InvalidValue
 from synergy.model.schedule import Schedule, ScheduleChange, run_id
 from synergy.schedule.definition import Definition, Elapsed, leaves
 from synergy.schedule.format.read import Known, read
-from synergy.schedule.progress import due_times, transitions
+from synergy.schedule.progress import due_times, steps
 from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import Store
 
@@ -85,7 +85,7 @@ def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
     definition, came = stored
     if any(isinstance(leaf, Elapsed) for _, leaf in leaves(definition.trigger)):
         came = replace(came, last_run_at=max(came.last_run_at or now, now))
-        wakes = transitions.wake_at(definition, came)
+        wakes = steps.wake_at(definition, came)
         row = replace(schedule, progress=came.to_json(), wake_at=wakes)
         store.schedules.change([ScheduleChange(row)])
 

@@ -12,14 +12,14 @@ from functools import partial
 
 from synergy.commands.schedule_rows import Row, dropped, off, overtaken_if, superseded
 from synergy.errors import Refused
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.journal_event import JournalEvent
 from synergy.model.schedule import Run, RunChange, RunState, Schedule, ScheduleChange
 from synergy.names import AGENT_TOPIC
-from synergy.queries.schedules.retries import run_pages
+from synergy.queries.schedules.run_successors import run_pages
 from synergy.storage.protocol import Batch, Store
 
 

@@ -28,8 +28,8 @@ from synergy.errors import Refused, StorageUnavailable
 from synergy.names import STORE_COPY
 from synergy.runtime import identity
 from synergy.runtime.leadership import Leadership
+from synergy.storage.copy_records import KINDS, PORTION, beginning, key_of, line, portion
 from synergy.storage.protocol import Record, Store
-from synergy.storage.records import KINDS, PORTION, beginning, key_of, line, portion
 
 Show = Callable[[int, int], None]
 """Called with the number of records done, and of all."""

@@ -6,8 +6,8 @@ from datetime import datetime
 from functools import partial
 
 from synergy.errors import Refused
-from synergy.lifecycle.moves import move_unit
-from synergy.lifecycle.transitions import UnitMove
+from synergy.lifecycle.legal_moves import UnitMove
+from synergy.lifecycle.state_changes import move_unit
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor

@@ -18,8 +18,8 @@ from typing import Protocol
 
 from synergy.clock import Clock
 from synergy.delivery import addresses
+from synergy.delivery.amqp import AmqpExchanges
 from synergy.delivery.aws import THREADS, Aws
-from synergy.delivery.exchange import AmqpExchanges
 from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.options import Options
 from synergy.delivery.request import Request, Response, SendOutcome, failed

@@ -21,7 +21,7 @@ class JournalEntry:
     """When, what, from, to, why, who.
 
     Functions of this module create the entries that services and commands append;
-    `storage.entries` has those that a store writes together with a change.
+    `storage.journal_entries` has those that a store writes together with a change.
 
     `event` is the name of a `JournalEvent`; a row of another version may have an unknown name.
     `first` and `last` are timeperiods: equal for one job, the ends (inclusive) of neighbouring jobs

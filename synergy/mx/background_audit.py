@@ -16,7 +16,7 @@ from datetime import datetime
 from synergy.clock import Clock
 from synergy.errors import StorageUnavailable, SynergyError
 from synergy.queries.timetable.audit import Audit
-from synergy.queries.timetable.audit_standing import AuditResult, AuditStanding
+from synergy.queries.timetable.audit_progress import AuditResult, AuditStanding
 from synergy.queries.timetable.last_audit import EVERY, PAUSE, SOON
 from synergy.runtime.service import RetryRule, Service
 

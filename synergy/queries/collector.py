@@ -15,7 +15,7 @@ from synergy.model.switches import is_switched_on
 from synergy.queries.processes.states import by_process
 from synergy.queries.views import CollectorView, PlannedMove
 from synergy.runtime import identity
-from synergy.runtime.leaders import COLLECTOR, is_led
+from synergy.runtime.shared_parts import COLLECTOR, is_led
 from synergy.storage.protocol import ReadableJournal, StoreView
 from synergy.timetable.timetable import Timetable
 

@@ -13,7 +13,7 @@ from synergy.queries.metrics.throughput import Throughput
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.views import ScheduleView
-from synergy.queries.timetable.audit_standing import AuditStanding
+from synergy.queries.timetable.audit_progress import AuditStanding
 from synergy.queries.timetable.causes import Cause
 from synergy.queries.timetable.tree_states import late_count
 from synergy.queries.views import BoxView, CollectorView, QueueView

@@ -28,10 +28,10 @@ from synergy.queries.processes.states import ProcessReader
 from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.audit import Audit, audit
 from synergy.queries.timetable.causes import Cause
+from synergy.queries.timetable.job_completion import job_standing
 from synergy.queries.timetable.job_detail import JobDetail, job_detail
 from synergy.queries.timetable.job_list import JobList, ListedJob, Wanted
 from synergy.queries.timetable.load import load_timetable
-from synergy.queries.timetable.standing import job_standing
 from synergy.queries.timetable.tree_states import (
     TreeProgress,
     TreeStates,
@@ -50,7 +50,7 @@ from synergy.queries.views import (
     TreeView,
     Window,
 )
-from synergy.runtime.leaders import COLLECTOR, PartView, is_led, is_process_led, leaders
+from synergy.runtime.shared_parts import COLLECTOR, PartView, is_led, is_process_led, leaders
 from synergy.storage.protocol import DeadMessage, LogLine, StoreStatus, StoreView
 from synergy.timetable.timetable import Timetable
 
@@ -242,11 +242,11 @@ class Reads:
         return dead_page(self._bus, limit, cursor, longest)
 
     def is_led(self, process: str) -> bool:
-        """Whether a scheduler leads the tree of a process; see `runtime.leaders`."""
+        """Whether a scheduler leads the tree of a process; see `runtime.shared_parts`."""
         return is_process_led(self._store, self._deployment, process)
 
     def is_collected(self) -> bool:
-        """Whether a scheduler runs the collector; see `runtime.leaders`."""
+        """Whether a scheduler runs the collector; see `runtime.shared_parts`."""
         return is_led(self._store, COLLECTOR)
 
     def leaders(self) -> list[PartView]:

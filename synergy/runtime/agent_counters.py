@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from synergy.names import agent_counters
-from synergy.runtime.leaders import AGENTS
+from synergy.runtime.shared_parts import AGENTS
 from synergy.storage.protocol import StoreView
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)

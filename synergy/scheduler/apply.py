@@ -24,9 +24,9 @@ from synergy.lifecycle.decision import (
     Request,
     Wait,
 )
-from synergy.lifecycle.moves import move_job, move_unit
+from synergy.lifecycle.legal_moves import JobMove, UnitMove
 from synergy.lifecycle.standing import is_superseded
-from synergy.lifecycle.transitions import JobMove, UnitMove
+from synergy.lifecycle.state_changes import move_job, move_unit
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobChange, JobRun, JobState

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, StorageUnavailable
-from synergy.runtime.leaders import part_of_tree
+from synergy.runtime.shared_parts import part_of_tree
 
 MOST_FAILURES = 3
 FIRST_PAUSE_SECONDS = 1.0  # before the second try; doubling

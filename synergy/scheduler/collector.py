@@ -20,10 +20,10 @@ from functools import partial
 
 from synergy.clock import Clock
 from synergy.errors import SynergyError
-from synergy.lifecycle.moves import move_unit
+from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
 from synergy.lifecycle.standing import waiting_behind
-from synergy.lifecycle.transitions import UnitMove
+from synergy.lifecycle.state_changes import move_unit
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model import journal

@@ -25,8 +25,8 @@ import orjson
 from synergy.clock import Clock
 from synergy.commands.jobs import make_moves, start_over_moves
 from synergy.commands.sources import covered, source_bounds
-from synergy.lifecycle.moves import move_job
-from synergy.lifecycle.transitions import JobMove
+from synergy.lifecycle.legal_moves import JobMove
+from synergy.lifecycle.state_changes import move_job
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from synergy.runtime.leaders import is_member, lease_of, member
 from synergy.runtime.leadership import Leadership
+from synergy.runtime.shared_parts import is_member, lease_of, member
 
 UNCLAIMED_TICKS = 3  # ticks for which a free part is left to schedulers below their share
 

@@ -16,9 +16,9 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model import journal
 from synergy.model.journal import JournalEntry
 from synergy.names import JOURNAL_TOPIC, SCHEDULER_TOPIC, TIMETABLE_START
-from synergy.runtime.leaders import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.runtime.leadership import Leadership
 from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule, repeat
+from synergy.runtime.shared_parts import COLLECTOR, FAMILY, part_of_tree, parts_of
 from synergy.runtime.workplace import Daemon, Workplace
 from synergy.scheduler.circuit_breaker import CircuitBreaker
 from synergy.scheduler.collector import EVERY_SECONDS, Collector

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import orjson
 
 from synergy.errors import InvalidValue
-from synergy.storage.encoding import instant, micros
+from synergy.storage.instants import instant, micros
 
 Value = TypeVar("Value")
 Stored = TypeVar("Stored")

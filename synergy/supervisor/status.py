@@ -9,7 +9,7 @@ from pathlib import Path
 from synergy.model.box import ObservedProcess
 from synergy.model.process import Deployment
 from synergy.runtime.identity import boot_id, start_time
-from synergy.runtime.leaders import PartView, leaders
+from synergy.runtime.shared_parts import PartView, leaders
 from synergy.storage.protocol import Store
 from synergy.supervisor import lock
 from synergy.supervisor.memory_report import resident

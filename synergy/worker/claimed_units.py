@@ -13,9 +13,9 @@ from contextlib import suppress
 from functools import partial
 
 from synergy.errors import InvalidValue, LostAttempt, MessagingUnavailable, StorageUnavailable
-from synergy.lifecycle.moves import conclude
+from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.reclaim import again_at, timed_out
-from synergy.lifecycle.transitions import UnitMove
+from synergy.lifecycle.state_changes import conclude
 from synergy.messaging.message import UnitMessage
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.model.unit_of_work import Conclusion, Hint, UnitOfWork

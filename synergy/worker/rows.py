@@ -10,7 +10,7 @@ from typing import get_args
 
 from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import Document
-from synergy.storage.row_codec import LONGEST_KEY, Nan, encoded, key_part
+from synergy.storage.collection_rows import LONGEST_KEY, Nan, encoded, key_part
 from synergy.storage.unstorable import Unstorable, kind_of, seen
 
 _PERIOD = "timeperiod"

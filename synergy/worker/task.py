@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from synergy.model.unit_of_work import Document, SinkWrite, UnitOfWork
-from synergy.storage.row_codec import Nan
+from synergy.storage.collection_rows import Nan
 from synergy.worker.rows import as_documents
 
 if TYPE_CHECKING:

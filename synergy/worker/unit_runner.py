@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
-from synergy.lifecycle.moves import conclude
+from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.reclaim import again_at
-from synergy.lifecycle.transitions import UnitMove
+from synergy.lifecycle.state_changes import conclude
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
 from synergy.model import journal

@@ -24,7 +24,7 @@ import apsw
 from synergy import compose
 from synergy.clock import SystemClock
 from synergy.compose import Project
-from synergy.lifecycle.transitions import JOB_MOVES, UNIT_MOVES
+from synergy.lifecycle.legal_moves import JOB_MOVES, UNIT_MOVES
 from synergy.messaging.protocol import Bus
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment

@@ -10,7 +10,7 @@ import pytest
 from synergy.messaging.message import EventsMessage, UnitMessage, encode
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
-from synergy.runtime.leaders import lease_of, part_of_tree
+from synergy.runtime.shared_parts import lease_of, part_of_tree
 from tests.acceptance import inside
 from tests.acceptance.boxes.show import lasting
 from tests.acceptance.deployments import gates, haste, misbehaving

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from synergy.lifecycle.moves import outcome_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from tests.acceptance import inside

@@ -17,7 +17,7 @@ import pytest
 from synergy.clock import SystemClock
 from synergy.mx.access import Role
 from synergy.mx.accounts.users import UsersFile, new_user
-from synergy.runtime.leaders import COLLECTOR, lease_of, part_of_tree
+from synergy.runtime.shared_parts import COLLECTOR, lease_of, part_of_tree
 from tests.acceptance import inside
 from tests.acceptance.api_client import Client
 from tests.acceptance.kit import LIMIT, end_of, kill, until

@@ -50,7 +50,7 @@ def files() -> frozenset[str]:
 
 
 def exists(path: str) -> bool:
-    """A path from the project, or the end of one: `rows.py` stands for `storage/sqlite/rows.py`."""
+    """A path from the project, or the end of one: `columns.py` stands for that of `sqlite`."""
     path = path.removeprefix("./").rstrip("/")
     if "*" in path:
         return any(fnmatch(file, f"*{path}") for file in files())

@@ -17,7 +17,7 @@ from synergy.storage import protocol
 from synergy.storage.protocol import Store, StoreView
 
 SYNERGY = Path(__file__).resolve().parents[2] / "synergy"
-READERS = [*(SYNERGY / "queries").rglob("*.py"), SYNERGY / "runtime" / "leaders.py"]
+READERS = [*(SYNERGY / "queries").rglob("*.py"), SYNERGY / "runtime" / "shared_parts.py"]
 VIEWS = {
     "synergy.storage.protocol": {
         "StoreView", *(name for name in protocol.__all__ if name.startswith("Readable")),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synergy.lifecycle.transitions import JOB_MOVES, RUN_MOVES, UNIT_MOVES
+from synergy.lifecycle.legal_moves import JOB_MOVES, RUN_MOVES, UNIT_MOVES
 from synergy.model.job import JobState
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
@@ -15,7 +15,7 @@ from synergy.model.unit_of_work import UnitState
 DOC = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# States
 
-Generated from `synergy/lifecycle/transitions.py` by `tests/architecture/test_states_doc.py`.
+Generated from `synergy/lifecycle/legal_moves.py` by `tests/architecture/test_states_doc.py`.
 Every move that is not in these tables is an error.
 """
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from synergy.errors import InvalidValue
-from synergy.storage.mongodb import rows as mongodb_rows
+from synergy.storage.mongodb import collection_rows as mongodb_rows
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.documents import SESSIONS, put, replace_hour

@@ -15,11 +15,11 @@ from synergy.model.operation import OperationState
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
-from synergy.storage import records
+from synergy.storage import copy_records
+from synergy.storage.copy_records import key_of
 from synergy.storage.mongodb import payloads
 from synergy.storage.payload import name_of
 from synergy.storage.protocol import Bounds, LogLine, Store
-from synergy.storage.records import key_of
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.operated import an_answer, an_operation
 from tests.contract.scheduled import (
@@ -206,17 +206,17 @@ def test_the_size_of_portions_makes_no_difference(
 ) -> None:
     fill(store)
     whole = everything(store)
-    monkeypatch.setattr(records, "PORTION", 2)
+    monkeypatch.setattr(copy_records, "PORTION", 2)
     assert everything(store) == whole
-    monkeypatch.setattr(records, "LONG", 1)
+    monkeypatch.setattr(copy_records, "LONG", 1)
     assert everything(store) == whole
 
 
 def test_long_records_come_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     some = [{"text": "x" * 1_000}] * 5
-    monkeypatch.setattr(records, "LONG", 2_000)
+    monkeypatch.setattr(copy_records, "LONG", 2_000)
     found = iter(some)
-    assert [len(records.portion(found)) for _ in range(4)] == [2, 2, 1, 0]
+    assert [len(copy_records.portion(found)) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_counts_are_those_of_the_records(store: Store) -> None:

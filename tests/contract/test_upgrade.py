@@ -20,8 +20,7 @@ from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.protocol import Store
-from synergy.storage.sqlite import SqliteStore, schema
-from synergy.storage.sqlite import upgrade as sqlite_upgrade
+from synergy.storage.sqlite import SqliteStore, migration_steps, schema
 from synergy.timeperiod import Qualifier
 from tests.contract.concurrency import in_processes
 from tests.contract.older_stores import (
@@ -221,11 +220,11 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
     older = OlderFile(tmp_path / "synergy.db")
 
     def fail(connection: apsw.Connection) -> None:
-        sqlite_upgrade.mark_given_up(connection)
+        migration_steps.mark_given_up(connection)
         raise OSError("the power is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_upgrade, "STEPS", {"mark_given_up": fail})
+        patch.setattr(migration_steps, "STEPS", {"mark_given_up": fail})
         with pytest.raises(OSError, match="power"):
             older.open()
     assert older.version() == SQLITE_SCHEMA

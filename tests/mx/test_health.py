@@ -12,8 +12,8 @@ from synergy.model.process import DaemonProcess
 from synergy.mx.app import THREADS
 from synergy.queries.health.readiness import Health, LeaseWatch, Probe
 from synergy.queries.reads import Reads
-from synergy.runtime.leaders import DECIDER
 from synergy.runtime.leadership import WAIT_SECONDS
+from synergy.runtime.shared_parts import DECIDER
 from tests.deployments import site_and_client
 
 SITE = {"scheduler/tree/site": "tree site"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.lifecycle.transitions import JOB_MOVES, JobMove
+from synergy.lifecycle.legal_moves import JOB_MOVES, JobMove
 from synergy.mx.pages import journal as journal_page
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.queries import journal

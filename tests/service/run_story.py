@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from synergy.lifecycle.transitions import RUN_MOVES
+from synergy.lifecycle.legal_moves import RUN_MOVES
 from synergy.storage.protocol import Store
 
 _MOVES = {

@@ -11,7 +11,7 @@ from synergy import names
 from synergy.model.schedule import RunState
 from synergy.queries.metrics.agents import AgentMetrics
 from synergy.runtime import agent_counters
-from synergy.runtime.leaders import AGENTS
+from synergy.runtime.shared_parts import AGENTS
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
 
 DAY = 86_400

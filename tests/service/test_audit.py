@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.lifecycle.moves import move_job
-from synergy.lifecycle.transitions import JobMove
+from synergy.lifecycle.legal_moves import JobMove
+from synergy.lifecycle.state_changes import move_job
 from synergy.model.job import JobState
 from synergy.queries.timetable.audit import audit
 from tests.deployments import HOURLY, a_deployment, a_process

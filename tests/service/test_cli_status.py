@@ -7,7 +7,7 @@ import pytest
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.stored import StoredBus
 from synergy.model.job import JobState
-from synergy.runtime.leaders import DECIDER
+from synergy.runtime.shared_parts import DECIDER
 from synergy.worker.outcome import Processed
 
 HOUR = "SiteHourlyAggregator"

@@ -13,8 +13,8 @@ import pytest
 
 from synergy.clock import SystemClock
 from synergy.config.loader import check
-from synergy.lifecycle.moves import outcome_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.run_detail import RunDetail
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synergy.agent.membership import Membership
-from synergy.runtime.leaders import AGENTS
+from synergy.runtime.shared_parts import AGENTS
 
 
 class Slower:

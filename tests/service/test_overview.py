@@ -14,7 +14,7 @@ from synergy.queries.metrics.activity import Activity
 from synergy.queries.overview import BoxSummary, Late, overview
 from synergy.queries.reads import Reads
 from synergy.queries.schedules.reads import ScheduleReads
-from synergy.queries.timetable.audit_standing import AuditStanding
+from synergy.queries.timetable.audit_progress import AuditStanding
 from synergy.queries.timetable.causes import Kind
 from synergy.runtime.process_memory import written
 from tests.deployments import HOURLY, a_deployment, a_process

@@ -11,7 +11,7 @@ from synergy.delivery.request import failed, sent
 from synergy.errors import MessagingUnavailable, NotFound, Refused
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
-from synergy.queries.schedules.retries import failed_runs
+from synergy.queries.schedules.run_successors import failed_runs
 from synergy.storage.sqlite.runs import SqliteRuns
 from tests.service.agent_harness import NOW, AgentHarness
 from tests.service.schedule_kit import ALICE, HOOK, WAITING_REPORT, a_run, everything, run_of
@@ -162,7 +162,7 @@ def test_a_run_that_somebody_else_launches_first_is_refused(agents, monkeypatch)
 
 
 def test_all_that_failed_is_launched_again_of_one_schedule_or_of_all(agents, monkeypatch):
-    monkeypatch.setattr("synergy.queries.schedules.retries.PAGE", 3)
+    monkeypatch.setattr("synergy.queries.schedules.run_successors.PAGE", 3)
     hooks = [a_run(agents, RunState.FAILED, key=f"due:{n}") for n in range(7)]
     reports = [a_run(agents, RunState.FAILED, "report", key=f"due:{n}") for n in range(4)]
     a_run(agents, RunState.PROCESSED)

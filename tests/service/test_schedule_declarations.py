@@ -12,10 +12,10 @@ from synergy.commands.schedule_sync import NO_LONGER_DECLARED, WHO, sync_declare
 from synergy.commands.schedules import ScheduleCommands
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, RunState, ScheduleChange
+from synergy.schedule.check_context import Known
 from synergy.schedule.format.read import read, write
-from synergy.schedule.known import Known
 from synergy.schedule.progress.state import Occurrence, ProgressState
-from synergy.schedule.progress.transitions import take
+from synergy.schedule.progress.steps import take
 from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 from tests.service.free_runs import a_free_process
 

@@ -13,7 +13,7 @@ from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
 from synergy.queries.health.staffing import LIMIT, Unserved, unserved
 from synergy.queries.metrics.deployment import DeploymentMetrics
 from synergy.queries.reads import Reads
-from synergy.queries.timetable.audit_standing import AuditStanding
+from synergy.queries.timetable.audit_progress import AuditStanding
 from synergy.queries.timetable.causes import Kind
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import SchedulerHarness

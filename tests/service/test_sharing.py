@@ -8,8 +8,8 @@ from synergy.model.job import JobState
 from synergy.names import SCHEDULER_TOPIC
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.causes import Kind
-from synergy.runtime.leaders import lease_of, part_of_tree
 from synergy.runtime.leadership import VALID_SECONDS, WAIT_SECONDS
+from synergy.runtime.shared_parts import lease_of, part_of_tree
 from tests.service.scheduler_harness import OPERATOR
 from tests.service.several_schedulers import HOUR, SOON, STEP, TREES, Several, five_trees
 

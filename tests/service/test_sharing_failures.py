@@ -8,7 +8,7 @@ import pytest
 
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.job import JobState
-from synergy.runtime.leaders import COLLECTOR, lease_of
+from synergy.runtime.shared_parts import COLLECTOR, lease_of
 from synergy.scheduler.circuit_breaker import GIVEN_UP_SECONDS
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 from tests.service.several_schedulers import HOUR, STEP, TREES, Several, five_trees

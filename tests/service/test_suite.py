@@ -14,8 +14,8 @@ from synergy.compose import open_project
 from synergy.errors import InvalidValue
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
+from synergy.storage.collection_rows import decoded
 from synergy.storage.protocol import Documents
-from synergy.storage.row_codec import decoded
 from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Worker
@@ -24,7 +24,7 @@ from tests.acceptance.visits import LOG as REAL_LOG
 from tests.acceptance.visits import reported, statistics, visits
 from tests.access_log import access_log
 from workers.access_log.lines import parse
-from workers.access_log.visitors import Sessionizer
+from workers.access_log.sessions import Sessionizer
 from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator
 from workers.client_monthly_aggregator import ClientMonthlyAggregator

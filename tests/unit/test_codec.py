@@ -11,8 +11,8 @@ from synergy.model.journal import JournalEntry
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.storage.codec import BYTES, FLAG, INSTANT, RecordFields
-from synergy.storage.encoding import micros
-from synergy.storage.nouns import ENTRY, RUN, RUN_STATES, SCHEDULE, UNIT, UNIT_STATES
+from synergy.storage.instants import micros
+from synergy.storage.stored_fields import ENTRY, RUN, RUN_STATES, SCHEDULE, UNIT, UNIT_STATES
 from tests.contract.scheduled import a_run, a_schedule
 from tests.factories import NOW, a_unit, an_entry
 

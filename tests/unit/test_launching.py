@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.lifecycle.moves import outcome_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from tests.factories import NOW, a_unit
 

@@ -18,8 +18,7 @@ from synergy.lifecycle.decision import (
     Request,
     Wait,
 )
-from synergy.lifecycle.machines import decide
-from synergy.lifecycle.transitions import (
+from synergy.lifecycle.legal_moves import (
     JOB_MOVES,
     UNIT_MOVES,
     JobMove,
@@ -27,6 +26,7 @@ from synergy.lifecycle.transitions import (
     job_after,
     unit_after,
 )
+from synergy.lifecycle.machines import decide
 from synergy.model.job import JobState
 from synergy.model.process import StateMachine
 from synergy.model.unit_of_work import UnitState

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from synergy.storage.row_codec import decoded, encoded
+from synergy.storage.collection_rows import decoded, encoded
 from synergy.storage.unstorable import Unstorable
 from synergy.worker.outcome import checked
 from synergy.worker.rows import as_documents

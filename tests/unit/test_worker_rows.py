@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue
-from synergy.storage.row_codec import LONGEST_KEY, decoded
+from synergy.storage.collection_rows import LONGEST_KEY, decoded
 from synergy.worker.outcome import checked
 from synergy.worker.rows import as_documents
 

@@ -15,7 +15,7 @@ from workers.access_log.files import DamagedFile, LogFile
 from workers.access_log.lines import parse
 from workers.access_log.rejected import RejectedFile
 from workers.access_log.report import IngestReport, Progress, RejectedLine
-from workers.access_log.visitors import Event, Sessionizer
+from workers.access_log.sessions import Event, Sessionizer
 
 SESSION_WORKER = "SingleSessionWorker"
 EVENTS_PER_MESSAGE = 250

@@ -7,8 +7,8 @@ from typing import Any
 
 from synergy.errors import InvalidValue, NotFound
 from synergy.model.process import Deployment
+from synergy.storage.collection_rows import for_people
 from synergy.storage.protocol import Documents
-from synergy.storage.row_codec import for_people
 from synergy.timeperiod import Qualifier
 
 Row = Mapping[str, Any]

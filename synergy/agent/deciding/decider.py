@@ -26,8 +26,8 @@ from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_rows import superseded
 from synergy.errors import MessagingUnavailable
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import Run, RunChange, RunState, Schedule
 from synergy.model.switches import is_switched_on

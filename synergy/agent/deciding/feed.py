@@ -32,7 +32,7 @@ from synergy.model.journal import JournalEntry, unit_event
 from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.schedule import Run
 from synergy.model.unit_of_work import UnitState
-from synergy.schedule.known import OF_RUNS
+from synergy.schedule.check_context import OF_RUNS
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.state import Occurrence
 

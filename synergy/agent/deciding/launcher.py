@@ -15,8 +15,8 @@ from typing import Protocol
 from synergy.agent.context import AgentContext
 from synergy.commands.run_units import launch_worker
 from synergy.commands.schedule_rows import run_of
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.messaging.message import UnitMessage
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.schedule.definition import Definition, WorkerProgram

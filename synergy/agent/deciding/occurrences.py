@@ -8,7 +8,7 @@ from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry, job_event, run_event
 from synergy.model.process import ManagedProcess
 from synergy.model.schedule import Event, RunState
-from synergy.schedule.known import OF_JOBS
+from synergy.schedule.check_context import OF_JOBS
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.event_lifetime import event_keys
 from synergy.schedule.progress.state import Occurrence

@@ -23,8 +23,8 @@ from synergy.agent.deciding.unfinished_runs import (
 from synergy.agent.deciding.wait_queues import WaitQueues
 from synergy.commands.schedule_rows import off, superseded
 from synergy.errors import InvalidValue
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.schedule.constraint import UNDER_WAY, Facts, Judgement, Verdict, judge
 from synergy.schedule.definition import (

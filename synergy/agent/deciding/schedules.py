@@ -30,7 +30,7 @@ from synergy.schedule.definition import Definition
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.old_periods import take_all
 from synergy.schedule.progress.state import Occurrence, ProgressState, Step
-from synergy.schedule.progress.transitions import pass_time, wake_at
+from synergy.schedule.progress.steps import pass_time, wake_at
 
 STUCK_RETRY = timedelta(minutes=1)  # until a schedule that stays due is decided about again
 MOST_ATTEMPTS = 10

@@ -12,8 +12,8 @@ from synergy.delivery.request import JSON, Request, Response, SendOutcome
 from synergy.delivery.retry import BUDGET, next_attempt
 from synergy.delivery.target import Target, parse_target
 from synergy.errors import InvalidValue
-from synergy.lifecycle.moves import advance
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run
 from synergy.schedule.template import fill
 from synergy.storage.protocol import Payloads

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.agent.context import AgentContext
-from synergy.lifecycle.moves import advance, outcome_of
+from synergy.lifecycle.state_changes import advance, outcome_of
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime.agent_counters import Meter

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from synergy.mx.access import Viewer
 from synergy.mx.services import ServicesDep
-from synergy.queries.timetable.audit_standing import AuditStanding
+from synergy.queries.timetable.audit_progress import AuditStanding
 
 router = APIRouter(tags=["audit"])
 

@@ -8,7 +8,7 @@ from synergy.mx.access import Operator
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import name_of
 from synergy.mx.services import Services, ServicesDep
-from synergy.schedule.known import OF_JOBS
+from synergy.schedule.check_context import OF_JOBS
 from synergy.schedule.zones import names
 
 router = APIRouter()

@@ -7,4 +7,4 @@ export { listen } from "./live.js";
 export { toast } from "./toast.js";
 export { refreshTimes } from "./times.js";
 
-import "./glue.js";
+import "./page_setup.js";

@@ -3,9 +3,9 @@
 import { ask, explain, newKey } from "./ask.js";
 import { number } from "./dom.js";
 import { followOperation } from "./operation.js";
-import { preview, summary } from "./touched.js";
+import { preview, summary } from "./action_result.js";
 import { toast } from "./toast.js";
-import { twinOf } from "./twin.js";
+import { twinOf } from "./replacement.js";
 
 const $ = (id) => document.getElementById(id);
 

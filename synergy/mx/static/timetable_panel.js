@@ -29,7 +29,7 @@ export class Panel {
     const path = `/jobs/${encodeURIComponent(process)}/${timeperiod}`;
     htmx.trigger(this.aside, "htmx:abort"); // otherwise it would wait for the response about another job
     const request = htmx.ajax("GET", `${path}?panel=1`, { source: this.aside, target: this.aside, swap: "innerHTML" });
-    await request.catch(() => {}); // parts.js reports it
+    await request.catch(() => {}); // live_parts.js reports it
     if (this.shown === name && this.aside.querySelector("h2 a")?.getAttribute("href") !== path) this.showFailure(name);
     if (focus && this.shown === name) this.aside.querySelector("h2")?.focus();
   }

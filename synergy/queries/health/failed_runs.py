@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from synergy.messaging.protocol import BusView
 from synergy.model.schedule import Run, RunState
 from synergy.queries.health.situation import FailedRuns, Quarantine
-from synergy.queries.schedules.retries import successor_id, successors
+from synergy.queries.schedules.run_successors import successor_id, successors
 from synergy.storage.protocol import StoreView
 
 _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)

@@ -20,8 +20,8 @@ from synergy.model.lease import Lease
 from synergy.model.process import Deployment
 from synergy.model.switches import is_switched_on
 from synergy.runtime import identity
-from synergy.runtime.leaders import COLLECTOR, DECIDER, lease_of, part_of_tree
 from synergy.runtime.leadership import WAIT_SECONDS
+from synergy.runtime.shared_parts import COLLECTOR, DECIDER, lease_of, part_of_tree
 from synergy.storage.protocol import StoreView
 
 DEADLINE = 2.0  # seconds in which a check has to answer

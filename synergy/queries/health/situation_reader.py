@@ -31,7 +31,7 @@ from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.timetable.last_audit import last_audit
 from synergy.queries.views import BoxProcess, BoxView
-from synergy.runtime.leaders import COLLECTOR, DECIDER, is_lease_led, leaders
+from synergy.runtime.shared_parts import COLLECTOR, DECIDER, is_lease_led, leaders
 from synergy.storage.protocol import StoreView
 from synergy.timetable.timetable import Timetable
 

@@ -24,7 +24,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.queries.health.verdict import Verdict
 from synergy.queries.metrics.families import Samples, gauge
 from synergy.queries.reads import Reads
-from synergy.queries.timetable.audit_standing import AuditResult, AuditStanding
+from synergy.queries.timetable.audit_progress import AuditResult, AuditStanding
 from synergy.queries.timetable.tree_states import late_count
 from synergy.queries.views import BoxView
 from synergy.timetable.level import Level

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synergy.model.schedule import RunState, Schedule
-from synergy.queries.schedules.retries import failed_runs
+from synergy.queries.schedules.run_successors import failed_runs
 from synergy.storage.protocol import StoreView
 
 SEARCHED = 5000  # rows for one page at most; the page is shorter then, and has a next one

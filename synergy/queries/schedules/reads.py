@@ -24,7 +24,7 @@ from synergy.queries.schedules.pending import (
 )
 from synergy.queries.schedules.preview import preview
 from synergy.queries.schedules.redaction import shown
-from synergy.queries.schedules.retries import failed_page, failed_runs, successors
+from synergy.queries.schedules.run_successors import failed_page, failed_runs, successors
 from synergy.queries.schedules.views import (
     LegView,
     Preview,

@@ -10,7 +10,7 @@ from synergy.queries.timetable import remedies
 from synergy.queries.timetable.causes import Cause, Job, Kind, instant
 from synergy.queries.timetable.reasons import SWITCHED_OFF
 from synergy.runtime import identity
-from synergy.runtime.leaders import COLLECTOR, is_led
+from synergy.runtime.shared_parts import COLLECTOR, is_led
 from synergy.storage.protocol import StoreView
 
 

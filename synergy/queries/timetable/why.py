@@ -13,7 +13,7 @@ from synergy.queries.timetable import ended_jobs, remedies
 from synergy.queries.timetable.causes import Cause, Job, Kind, instant
 from synergy.queries.timetable.reasons import READY, SWITCHED_OFF
 from synergy.queries.timetable.unit_causes import UnitCauses
-from synergy.runtime.leaders import is_led, part_of_tree
+from synergy.runtime.shared_parts import is_led, part_of_tree
 from synergy.schedule.trigger import Every, Trigger, parse
 from synergy.storage.protocol import StoreView
 from synergy.timeperiod import Qualifier

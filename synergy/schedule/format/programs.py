@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from synergy.errors import InvalidValue
+from synergy.schedule.check_context import Known
 from synergy.schedule.definition import DeliveryProgram, Program, WorkerProgram
 from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
-from synergy.schedule.known import Known
 
 Checked = TypeVar("Checked")
 

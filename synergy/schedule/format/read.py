@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from synergy.schedule import template
+from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import (
     CatchUp,
     Constraint,
@@ -40,7 +41,6 @@ from synergy.schedule.format.programs import StoredDelivery, read_program
 from synergy.schedule.format.triggers import read_trigger
 from synergy.schedule.format.write import write
 from synergy.schedule.interval import CalendarInterval
-from synergy.schedule.known import InvalidDefinition, Known
 
 __all__ = [
     "InvalidDefinition",

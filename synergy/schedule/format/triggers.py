@@ -8,6 +8,7 @@ from functools import partial
 
 from synergy.errors import InvalidValue
 from synergy.schedule import trigger
+from synergy.schedule.check_context import Known
 from synergy.schedule.definition import (
     AllOf,
     AnyOf,
@@ -33,7 +34,6 @@ from synergy.schedule.format.field_reader import (
 )
 from synergy.schedule.format.intervals import read_calendar_interval, read_interval
 from synergy.schedule.format.literals import shown, shown_clock, suggestion
-from synergy.schedule.known import Known
 
 DEEPEST = 8
 MOST_LEGS = 100

@@ -1,4 +1,4 @@
-"""The effects of time alone on a schedule; see `transitions` for the rules.
+"""The effects of time alone on a schedule; see `steps` for the rules.
 
 A time leg is *alone* if it meets the trigger by itself; the others are legs of an `all_of`.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.model.schedule import RunKind
 from synergy.schedule import catchup
 from synergy.schedule.definition import (

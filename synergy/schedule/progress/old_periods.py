@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import nlargest
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.model.schedule import RunKind
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.progress import event_matching
 from synergy.schedule.progress.ended_periods import Ended, Range, joined, without
 from synergy.schedule.progress.state import Made, Occurrence, OldPeriods, ProgressState, Step
-from synergy.schedule.progress.transitions import take
+from synergy.schedule.progress.steps import take
 
 RECENT = 60
 SPAN = timedelta(hours=24)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.model.schedule import RunKind
 from synergy.schedule.format.literals import spelled_instant
 

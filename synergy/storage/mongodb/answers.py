@@ -8,11 +8,11 @@ from datetime import datetime
 import orjson
 
 from synergy.model.answer import Answer
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.numbered import delete_oldest
 from synergy.storage.mongodb.swap import insert_new
-from synergy.storage.nouns import ANSWER
+from synergy.storage.stored_fields import ANSWER
 
 _answer_of = ANSWER.reads_document(rev="v")
 _fields_of = ANSWER.writes_document(rev="v")

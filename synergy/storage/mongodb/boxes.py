@@ -8,13 +8,13 @@ from datetime import datetime
 from pymongo.errors import BulkWriteError
 
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.storage.encoding import micros
-from synergy.storage.entries import box_switched
+from synergy.storage.instants import micros
+from synergy.storage.journal_entries import box_switched
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.swap import is_duplicate
-from synergy.storage.nouns import ASSIGNMENT, BOX, OBSERVED
+from synergy.storage.stored_fields import ASSIGNMENT, BOX, OBSERVED
 
 _assignment_of = ASSIGNMENT.reads_document()
 _box_of = BOX.reads_document(id="_id")

@@ -20,15 +20,15 @@ from dataclasses import asdict
 from datetime import datetime
 
 from synergy.errors import InvalidValue
-from synergy.lifecycle.transitions import ATTEMPT_ENDS
+from synergy.lifecycle.legal_moves import ATTEMPT_ENDS
 from synergy.model.unit_of_work import Conclusion, UnitState
-from synergy.storage.encoding import micros, micros_or_none
+from synergy.storage.instants import micros, micros_or_none
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.results import Page, Result, Results
 from synergy.storage.mongodb.swap import Swap, swap
 from synergy.storage.mongodb.unit_documents import entry, told
-from synergy.storage.nouns import counts_list
+from synergy.storage.stored_fields import counts_list
 
 
 class Conclusions:

@@ -2,7 +2,7 @@
 
 A result of a unit is staged, and shown once its unit's conclusion is committed (`results`), so
 a late worker changes nothing that is shown. Merges are shown at once (`merging`). See
-`rows` for how either is done, and `changes` for the numbers.
+`collection_rows` for how either is done, and `changes` for the numbers.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 
+from synergy.storage.collection_rows import decoded
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
+from synergy.storage.mongodb.collection_rows import Reader
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.merging import Merging
-from synergy.storage.mongodb.rows import Reader
 from synergy.storage.protocol import Bounds, Merge, SourceChange
-from synergy.storage.row_codec import decoded
 
 
 class MongoDocuments:

@@ -7,11 +7,11 @@ from datetime import datetime
 from itertools import takewhile
 
 from synergy.model.schedule import Event
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.numbered import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
-from synergy.storage.nouns import EVENT
+from synergy.storage.stored_fields import EVENT
 
 _event_of = EVENT.reads_document(seq="_id")
 _fields_of = EVENT.writes_document("id type resource timestamp at who body")

@@ -24,8 +24,8 @@ from synergy.storage.blocks import (
     parts_of,
     places_of,
 )
-from synergy.storage.entries import job_moved
 from synergy.storage.given_up import Jobs
+from synergy.storage.journal_entries import job_moved
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap

@@ -16,11 +16,11 @@ from itertools import takewhile
 from typing import Any
 
 from synergy.model.journal import JournalEntry
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.numbered import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
-from synergy.storage.nouns import ENTRY
+from synergy.storage.stored_fields import ENTRY
 
 LAST = "journal"  # the counter that outlives the newest entry
 _REMEMBERED = 10_000  # origins

@@ -10,7 +10,7 @@ from pymongo.errors import DuplicateKeyError
 
 from synergy.model.lease import Lease
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.nouns import LEASE
+from synergy.storage.stored_fields import LEASE
 
 _lease = LEASE.reads_document(name="_id")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synergy.storage.mongodb.database import Database
-from synergy.storage.nouns import LINE
 from synergy.storage.protocol import LogLine
+from synergy.storage.stored_fields import LINE
 
 _line_of = LINE.reads_document()
 _fields_of = LINE.writes_document()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 
+from synergy.storage.collection_rows import body, decoded
 from synergy.storage.mongodb.changes import Written
-from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.rows import (
+from synergy.storage.mongodb.collection_rows import (
     NO_PAGE,
     Row,
     delete,
@@ -19,9 +19,9 @@ from synergy.storage.mongodb.rows import (
     table,
     within,
 )
+from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import Merge
-from synergy.storage.row_codec import body, decoded
 
 _VERSIONS = 64  # that a page lists before all its rows are written anew as one
 

@@ -15,11 +15,11 @@ from functools import partial
 
 from pymongo.collection import Collection
 
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.nouns import DEAD_MESSAGE
 from synergy.storage.protocol import DeadMessage, StoredMessage
+from synergy.storage.stored_fields import DEAD_MESSAGE
 
 FREE = ""  # the taker of a message that waits
 DEAD = "dead messages"  # the counter that gives them their numbers

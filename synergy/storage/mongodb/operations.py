@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.model.operation import Operation, OperationState
-from synergy.storage import entries
-from synergy.storage.encoding import micros
+from synergy.storage import journal_entries
+from synergy.storage.instants import micros
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
@@ -16,7 +16,7 @@ from synergy.storage.mongodb.journal import document_of as entry_document
 from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of
 from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
 from synergy.storage.mongodb.swap import Swap, insert_new
-from synergy.storage.nouns import OPERATION
+from synergy.storage.stored_fields import OPERATION
 
 COUNTER = "operation"  # gives operations their numbers
 
@@ -39,7 +39,7 @@ class MongoOperations:
         self._operations = NumberedCollection(database, "operations", _operation_of)
 
     def accept(self, operation: Operation) -> Operation:
-        entry = entry_document(entries.operation_accepted(operation))
+        entry = entry_document(journal_entries.operation_accepted(operation))
         document: Doc = {**_fields_of(operation), **new(entry)}
         with self._database.calling():
             document["number"] = numbers.take(self._database, COUNTER, 1)
@@ -84,5 +84,5 @@ def _changed(operation: Operation, document: Doc) -> Swap | None:
         return None
     before, entry = OperationState(document["state"]), None
     if operation.state.is_finished and not before.is_finished:
-        entry = entry_document(entries.operation_finished(operation, before))
+        entry = entry_document(journal_entries.operation_finished(operation, before))
     return Swap(document["_id"], document["v"], _changes_of(operation), entry=entry)

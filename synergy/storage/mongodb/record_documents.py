@@ -12,8 +12,9 @@ from typing import Any
 
 import orjson
 
-from synergy.storage import nouns
+from synergy.storage import stored_fields as fields
 from synergy.storage.codec import Codec, Kind, RecordFields
+from synergy.storage.copy_records import KINDS
 from synergy.storage.mongodb import journal, journaled
 from synergy.storage.mongodb.answers import answer_id
 from synergy.storage.mongodb.boxes import assignment_id
@@ -23,7 +24,6 @@ from synergy.storage.mongodb.messages import DEAD
 from synergy.storage.mongodb.schedule_documents import history_of
 from synergy.storage.mongodb.unit_documents import unique_fields
 from synergy.storage.protocol import Record
-from synergy.storage.records import KINDS
 
 
 class Table:
@@ -79,27 +79,30 @@ TABLES = {
             lambda one: {"_id": assignment_id(one["box"], one["process"])},
         ),
         (
-            "job_blocks", "process block=number states generations", nouns.BLOCK,
+            "job_blocks", "process block=number states generations", fields.BLOCK,
             # older than anything that the head of its process will list
             lambda one: {"_id": block_id((one["process"], one["number"])), "v": 0},
         ),
-        ("units", f"{_names(nouns.UNIT, id='_id')} number is_superseded", nouns.UNIT.kinds, _unit),
-        ("runs", f"{_names(nouns.RUN, id='_id', rev='v')} number", nouns.RUN.kinds, _journaled),
-        ("events", _names(nouns.EVENT, seq="_id"), nouns.EVENT.kinds),
         (
-            "operations", f"{_names(nouns.OPERATION, id='_id', rev='v')} number",
-            nouns.OPERATION.kinds, _journaled,
+            "units", f"{_names(fields.UNIT, id='_id')} number is_superseded",
+            fields.UNIT.kinds, _unit,
+        ),
+        ("runs", f"{_names(fields.RUN, id='_id', rev='v')} number", fields.RUN.kinds, _journaled),
+        ("events", _names(fields.EVENT, seq="_id"), fields.EVENT.kinds),
+        (
+            "operations", f"{_names(fields.OPERATION, id='_id', rev='v')} number",
+            fields.OPERATION.kinds, _journaled,
         ),
         (
-            "answers", _names(nouns.ANSWER, rev="v"), nouns.ANSWER.kinds,
+            "answers", _names(fields.ANSWER, rev="v"), fields.ANSWER.kinds,
             lambda one: {"_id": answer_id(one["person"], one["key"])},
         ),
         (
-            "journal", _names(nouns.ENTRY, seq="_id"), nouns.ENTRY.kinds,
+            "journal", _names(fields.ENTRY, seq="_id"), fields.ENTRY.kinds,
             # it is never told again, so its origin may be its number
             lambda one: {"origin": f"copy:{one['_id']}"},
         ),
-        ("dead_messages", "seq=_id queue body reason at", nouns.DEAD_MESSAGE.kinds),
+        ("dead_messages", "seq=_id queue body reason at", fields.DEAD_MESSAGE.kinds),
     )
 }  # fmt: skip
 
@@ -108,7 +111,7 @@ COUNTERS = {"dead_message": DEAD, "journal": journal.LAST}
 
 _SCHEDULE = RecordFields(
     "name=_id version origin is_enabled reason progress wake_at keys created_at changed_at rev=v",
-    nouns.SCHEDULE.kinds,
+    fields.SCHEDULE.kinds,
     lambda kind: kind.document,
 )
 

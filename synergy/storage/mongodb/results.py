@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy.model.unit_of_work import SinkWrite
+from synergy.storage.collection_rows import body
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
-from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.rows import (
+from synergy.storage.mongodb.collection_rows import (
     BESIDE,
     NO_PAGE,
     insert,
@@ -19,9 +19,9 @@ from synergy.storage.mongodb.rows import (
     table,
     within,
 )
+from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import unique_documents
-from synergy.storage.row_codec import body
 
 
 class Result:

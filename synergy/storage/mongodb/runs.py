@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from synergy.model.schedule import Run, RunChange, RunState
-from synergy.storage import entries
-from synergy.storage.encoding import micros
+from synergy.storage import journal_entries
+from synergy.storage.instants import micros
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
@@ -15,7 +15,7 @@ from synergy.storage.mongodb.journal import document_of as entry_document
 from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of, without_first
 from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
 from synergy.storage.mongodb.swap import Swap, insert_new
-from synergy.storage.nouns import RUN
+from synergy.storage.stored_fields import RUN
 
 COUNTER = "run"  # gives runs their numbers
 
@@ -122,7 +122,7 @@ class MongoRuns:
 
 def _document(run: Run, who: str) -> Doc:
     """A new run without its number, with a journal entry that has yet to be written."""
-    return {**_fields_of(run), **new(entry_document(entries.run_created(run, who)))}
+    return {**_fields_of(run), **new(entry_document(journal_entries.run_created(run, who)))}
 
 
 def _changed(change: RunChange, document: Doc) -> Swap | None:
@@ -131,5 +131,5 @@ def _changed(change: RunChange, document: Doc) -> Swap | None:
     entry = None
     before = RunState(document["state"])
     if before is not change.run.state:
-        entry = entry_document(entries.run_changed(change, before))
+        entry = entry_document(journal_entries.run_changed(change, before))
     return Swap(document["_id"], document["v"], _changes_of(change.run), entry=entry)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import secrets
 
 from synergy.model.schedule import Schedule
-from synergy.storage import entries
-from synergy.storage.encoding import micros
+from synergy.storage import journal_entries
+from synergy.storage.instants import micros
 from synergy.storage.mongodb import journal, journaled
 from synergy.storage.mongodb.database import Doc
-from synergy.storage.nouns import SCHEDULE, VERSION
+from synergy.storage.stored_fields import SCHEDULE, VERSION
 
 schedule_of = SCHEDULE.reads_document(name="_id", rev="v")
 version_of = VERSION.reads_document(at="edited_at", who="edited_by")
@@ -32,7 +32,7 @@ def document_of(schedule: Schedule, who: str) -> Doc:
         "edited_by": who,
         "birth": secrets.token_hex(8),
         "is_removed": False,
-        **journaled.new(journal.document_of(entries.schedule_created(schedule, who))),
+        **journaled.new(journal.document_of(journal_entries.schedule_created(schedule, who))),
     }
 
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from synergy.model.schedule import Schedule, ScheduleChange, ScheduleVersion
-from synergy.storage import entries
-from synergy.storage.encoding import instant, micros
+from synergy.storage import journal_entries
+from synergy.storage.instants import instant, micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of
 from synergy.storage.mongodb.journaled import JournaledCollection, told_of, without_first
@@ -68,7 +68,7 @@ class MongoSchedules:
         return without_first(changes, [one.schedule.name for one in changes], changed)
 
     def remove(self, schedule: Schedule, why: str, who: str, now: datetime) -> bool:
-        entry = document_of(entries.schedule_removed(schedule, why, who, now))
+        entry = document_of(journal_entries.schedule_removed(schedule, why, who, now))
 
         def hide(document: Doc) -> Swap | None:
             if not _is_as_seen(document, schedule):
@@ -172,7 +172,7 @@ def _changed(change: ScheduleChange, document: Doc) -> Swap | None:
         version = schedule.version
     entry = None
     if change.event:
-        entry = document_of(entries.schedule_changed(change, document["version"], version))
+        entry = document_of(journal_entries.schedule_changed(change, document["version"], version))
     return Swap(document["_id"], document["v"], fields, entry=entry)
 
 

@@ -1,4 +1,4 @@
-"""Everything in the store as records; see `synergy.storage.records`.
+"""Everything in the store as records; see `synergy.storage.copy_records`.
 
 Nearly every kind is a collection (`record_documents`). Rows that are written show one version
 in each timeperiod, whichever they had.
@@ -18,7 +18,9 @@ from pymongo.collection import Collection
 from pymongo.cursor import Cursor
 
 from synergy.storage.codec import packed
-from synergy.storage.mongodb import operations, rows, runs, units
+from synergy.storage.copy_records import beginning
+from synergy.storage.mongodb import collection_rows as rows
+from synergy.storage.mongodb import operations, runs, units
 from synergy.storage.mongodb.changes import Changes
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
@@ -37,7 +39,6 @@ from synergy.storage.mongodb.record_documents import (
 from synergy.storage.mongodb.schedules import HISTORY, SEEN
 from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.protocol import Key, Record
-from synergy.storage.records import beginning
 
 TIMEOUT_SECONDS = 60  # of a portion; nothing else waits for it
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 from synergy.model.journal import JournalEntry, unit_event
 from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import RUN_DIGITS, UnitOfWork, UnitState
-from synergy.storage.encoding import instant
+from synergy.storage.instants import instant
 from synergy.storage.mongodb import journaled
 from synergy.storage.mongodb.database import Doc
-from synergy.storage.nouns import UNIT
+from synergy.storage.stored_fields import UNIT
 
 UNFINISHED = [state.value for state in UnitState if not state.is_finished]
 

@@ -12,7 +12,7 @@ from pymongo import UpdateMany, UpdateOne
 
 from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
-from synergy.storage.encoding import micros, micros_or_none
+from synergy.storage.instants import micros, micros_or_none
 from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 Record = dict[str, Any]
-"""A part of a store as plain values, the same whatever engine it comes from; see `records`."""
+"""A part of a store as plain values, the same for all engines; see `storage.copy_records`."""
 
 Key = tuple[str | int, ...]
 """What records of a kind are unique and ordered by."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.model.answer import Answer
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
+from synergy.storage.sqlite.columns import answer, answer_row, fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import answer, answer_row, fetch_one
 
 _SQL = queries("answers")
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.storage.encoding import micros
-from synergy.storage.entries import box_switched
-from synergy.storage.nouns import ASSIGNMENT, BOX, OBSERVED
+from synergy.storage.instants import micros
+from synergy.storage.journal_entries import box_switched
+from synergy.storage.sqlite.columns import fetch_each, fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch_each, fetch_one
+from synergy.storage.stored_fields import ASSIGNMENT, BOX, OBSERVED
 
 _SQL = queries("boxes")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from synergy.model.control import ProcessControl
-from synergy.storage.entries import process_switched, trigger_changed
-from synergy.storage.nouns import CONTROL
+from synergy.storage.journal_entries import process_switched, trigger_changed
+from synergy.storage.sqlite.columns import fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch_one
+from synergy.storage.stored_fields import CONTROL
 
 _SQL = queries("controls")
 _control = CONTROL.reads_row("process is_on trigger_frequency")

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 import apsw
 
 from synergy.model.unit_of_work import SinkWrite
+from synergy.storage.collection_rows import body, decoded
 from synergy.storage.protocol import Bounds, Merge, SourceChange, unique_documents
-from synergy.storage.row_codec import body, decoded
+from synergy.storage.sqlite.columns import Row, fetch, fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, fetch, fetch_one
 
 _SQL = queries("documents")
 _PAGE = 2_000  # documents that are read at a time

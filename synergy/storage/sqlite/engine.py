@@ -19,6 +19,7 @@ from synergy.storage.protocol import Batch, StoreStatus
 from synergy.storage.sqlite import schema
 from synergy.storage.sqlite.answers import SqliteAnswers
 from synergy.storage.sqlite.boxes import SqliteBoxes
+from synergy.storage.sqlite.columns import fetch
 from synergy.storage.sqlite.controls import SqliteControls
 from synergy.storage.sqlite.database import OLDEST_SQLITE, Database
 from synergy.storage.sqlite.documents import SqliteDocuments
@@ -35,7 +36,6 @@ from synergy.storage.sqlite.messages import SqliteMessages
 from synergy.storage.sqlite.operations import SqliteOperations
 from synergy.storage.sqlite.payloads import SqlitePayloads
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch
 from synergy.storage.sqlite.runs import SqliteRuns
 from synergy.storage.sqlite.schedules import SqliteSchedules
 from synergy.storage.sqlite.transfer import SqliteTransfer

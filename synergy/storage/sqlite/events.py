@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.model.schedule import Event
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
+from synergy.storage.sqlite.columns import array, event, event_row, fetch, fetch_each
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array, event, event_row, fetch, fetch_each
 
 _SQL = queries("events")
 

@@ -10,11 +10,11 @@ import orjson
 
 from synergy.model.job import JobChange, JobRun
 from synergy.storage.blocks import Block, Blocks, Place
-from synergy.storage.entries import job_moved
+from synergy.storage.journal_entries import job_moved
+from synergy.storage.sqlite.columns import Row, array, fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, array, fetch_one
 
 _SQL = queries("jobs")
 

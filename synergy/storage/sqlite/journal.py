@@ -8,10 +8,10 @@ from datetime import datetime
 import apsw
 
 from synergy.model.journal import JournalEntry
-from synergy.storage.encoding import micros
+from synergy.storage.instants import micros
+from synergy.storage.sqlite.columns import entry, entry_row
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import entry, entry_row
 
 _AFTER_ALL = 1 << 62  # higher than the number of any entry
 _SQL = queries("journal")

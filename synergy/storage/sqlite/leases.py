@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synergy.model.lease import Lease
-from synergy.storage.nouns import LEASE
+from synergy.storage.sqlite.columns import Row, fetch_each
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, fetch_each
+from synergy.storage.stored_fields import LEASE
 
 _SQL = queries("leases")
 

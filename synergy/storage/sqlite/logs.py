@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from synergy.storage.nouns import LINE
 from synergy.storage.protocol import LogLine
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.stored_fields import LINE
 
 _SQL = queries("logs")
 

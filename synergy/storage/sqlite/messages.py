@@ -8,12 +8,12 @@ from datetime import datetime
 
 import apsw
 
-from synergy.storage.encoding import micros
-from synergy.storage.nouns import DEAD_MESSAGE
+from synergy.storage.instants import micros
 from synergy.storage.protocol import DeadMessage, StoredMessage
+from synergy.storage.sqlite.columns import array, fetch
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array, fetch
+from synergy.storage.stored_fields import DEAD_MESSAGE
 
 _SQL = queries("messages")
 

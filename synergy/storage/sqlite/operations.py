@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.model.operation import Operation, OperationState
-from synergy.storage import entries
-from synergy.storage.encoding import micros
-from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record
-from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import (
+from synergy.storage import journal_entries
+from synergy.storage.instants import micros
+from synergy.storage.sqlite.columns import (
     fetch_one,
     operation,
     operation_changes,
     operation_row,
 )
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.queries import queries
 
 _SQL = queries("operations")
 
@@ -32,7 +32,7 @@ class SqliteOperations:
         row = operation_row(operation_)
         with self._database.writing() as connection:
             if fetch_one(connection, _SQL["accept"], row) is not None:
-                record(connection, [entries.operation_accepted(operation_)])
+                record(connection, [journal_entries.operation_accepted(operation_)])
             stored = fetch_one(connection, _SQL["get"], (operation_.id,))
         assert stored is not None, "what could not be stored is there"
         return operation(stored)
@@ -45,7 +45,7 @@ class SqliteOperations:
             before = OperationState(present[0])
             connection.execute(_SQL["change"], (*operation_changes(operation_), operation_.id))
             if operation_.state.is_finished and not before.is_finished:
-                record(connection, [entries.operation_finished(operation_, before)])
+                record(connection, [journal_entries.operation_finished(operation_, before)])
         return replace(operation_, rev=operation_.rev + 1)
 
     def get(self, id_: str) -> Operation | None:

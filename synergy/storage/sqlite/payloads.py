@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synergy.storage.payload import name_of
+from synergy.storage.sqlite.columns import array
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import array
 
 _SQL = queries("payloads")
 

@@ -9,13 +9,9 @@ from datetime import datetime
 import apsw
 
 from synergy.model.schedule import Run, RunChange, RunState
-from synergy.storage import entries
-from synergy.storage.encoding import micros
-from synergy.storage.nouns import RUN_STATES
-from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record
-from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import (
+from synergy.storage import journal_entries
+from synergy.storage.instants import micros
+from synergy.storage.sqlite.columns import (
     Row,
     array,
     fetch,
@@ -26,6 +22,10 @@ from synergy.storage.sqlite.rows import (
     run_code,
     run_row,
 )
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.stored_fields import RUN_STATES
 
 _SQL = queries("runs")
 
@@ -44,7 +44,7 @@ class SqliteRuns:
             for run_ in runs:
                 if run_.id in new:
                     new.remove(run_.id)
-                    told.append(entries.run_created(run_, who))
+                    told.append(journal_entries.run_created(run_, who))
                     stored.append(replace(run_, rev=1))
                 else:
                     stored.append(_twin(connection, run_))
@@ -64,7 +64,7 @@ class SqliteRuns:
                 rows.append((*run_changes(change.run), number))
                 before = RUN_STATES[code]
                 if before is not change.run.state:
-                    told.append(entries.run_changed(change, before))
+                    told.append(journal_entries.run_changed(change, before))
             connection.executemany(_SQL["change"], rows)
             record(connection, told)
         return refused

@@ -9,12 +9,9 @@ import apsw
 import orjson
 
 from synergy.model.schedule import Schedule, ScheduleChange, ScheduleVersion
-from synergy.storage import entries
-from synergy.storage.encoding import instant, micros
-from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.journal import record
-from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import (
+from synergy.storage import journal_entries
+from synergy.storage.instants import instant, micros
+from synergy.storage.sqlite.columns import (
     Row,
     array,
     fetch,
@@ -26,6 +23,9 @@ from synergy.storage.sqlite.rows import (
     version,
     version_row,
 )
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.queries import queries
 
 _SQL = queries("schedules")
 
@@ -52,7 +52,7 @@ class SqliteSchedules:
             connection.executemany(_SQL["keep_version"], versions)
             keys = [(key, number) for number, new_ in new for key in new_.keys]
             connection.executemany(_SQL["listen"], keys)
-            record(connection, [entries.schedule_created(new_, who) for _, new_ in new])
+            record(connection, [journal_entries.schedule_created(new_, who) for _, new_ in new])
         return taken
 
     def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
@@ -67,7 +67,7 @@ class SqliteSchedules:
             record(
                 connection,
                 [
-                    entries.schedule_changed(part.change, part.before, part.after)
+                    journal_entries.schedule_changed(part.change, part.before, part.after)
                     for part in accepted
                     if part.change.event
                 ],
@@ -83,7 +83,7 @@ class SqliteSchedules:
             connection.execute(_SQL["remove"], (number,))
             connection.execute(_SQL["forget_versions"], (number,))
             connection.executemany(_SQL["unlisten"], [(key, number) for key in orjson.loads(keys)])
-            record(connection, [entries.schedule_removed(schedule, why, who, now)])
+            record(connection, [journal_entries.schedule_removed(schedule, why, who, now)])
         return True
 
     def get(self, names: Sequence[str]) -> list[Schedule]:

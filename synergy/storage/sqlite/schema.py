@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 
 from synergy.errors import StorageUnavailable
+from synergy.storage.sqlite.migration_steps import steps_of
 from synergy.storage.sqlite.queries import SQL, queries
-from synergy.storage.sqlite.upgrade import steps_of
 
 _SQL = queries("engine")
 

@@ -1,4 +1,4 @@
-"""Everything in the store as records; see `synergy.storage.records`.
+"""Everything in the store as records; see `synergy.storage.copy_records`.
 
 Most kinds of records are the rows of a table: the statements that read and write them, and the
 conversions, follow from the table's columns. The lines of an attempt and the versions of a
@@ -14,14 +14,14 @@ from itertools import groupby
 import apsw
 import orjson
 
-from synergy.storage import nouns
+from synergy.storage import stored_fields as fields
 from synergy.storage.codec import FLAG, Kind, RecordFields
+from synergy.storage.copy_records import KINDS, key_of, portion
 from synergy.storage.protocol import Key, Record
-from synergy.storage.records import KINDS, key_of, portion
-from synergy.storage.sqlite import rows
+from synergy.storage.sqlite import columns
+from synergy.storage.sqlite.columns import Row, array, fetch, fetch_each
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import Row, fetch
 
 _SQL = queries("transfer")
 
@@ -116,12 +116,12 @@ def _schedules(found: Iterable[Row]) -> Iterator[Record]:
 
 def _put_schedules(connection: apsw.Connection, records: Sequence[Record]) -> None:
     """Schedules that are there already keep their numbers, which versions and keys refer to."""
-    names = rows.array(record["name"] for record in records)
+    names = array(record["name"] for record in records)
     there = fetch(connection, _SQL["schedules_there"], (names,))
     gone = [(key, number) for number, keys in there for key in orjson.loads(keys)]
     connection.executemany(_SQL["unlisten"], gone)
     put = map(_TABLES["schedules"].fields.values, records)
-    numbers = [number for (number,) in rows.fetch_each(connection, _SQL["put_schedules"], put)]
+    numbers = [number for (number,) in fetch_each(connection, _SQL["put_schedules"], put)]
     connection.executemany(_SQL["forget_versions"], [(number,) for number in numbers])
     numbered = list(zip(numbers, records, strict=True))
     connection.executemany(
@@ -141,28 +141,28 @@ _TABLES = {
     kind: _Table(kind, *described)
     for kind, *described in (
         ("facts", "fact", "name value"),
-        ("controls", "control", "process is_on trigger=trigger_frequency", nouns.CONTROL.kinds),
+        ("controls", "control", "process is_on trigger=trigger_frequency", fields.CONTROL.kinds),
         ("boxes", "box", "id seen_at"),
-        ("assignments", "assignment", "box process is_on", nouns.ASSIGNMENT.kinds),
-        ("job_blocks", "job_block", "process block states generations", nouns.BLOCK),
+        ("assignments", "assignment", "box process is_on", fields.ASSIGNMENT.kinds),
+        ("job_blocks", "job_block", "process block states generations", fields.BLOCK),
         (
-            "units", "unit", rows.UNIT_COLUMNS.replace("superseded", "is_superseded=superseded"),
-            {**nouns.UNIT.kinds, "is_superseded": FLAG},
+            "units", "unit", columns.UNIT_COLUMNS.replace("superseded", "is_superseded=superseded"),
+            {**fields.UNIT.kinds, "is_superseded": FLAG},
         ),
         (
-            "schedules", "schedule", rows.SCHEDULE_COLUMNS.removeprefix("number "),
-            nouns.SCHEDULE.kinds,
+            "schedules", "schedule", columns.SCHEDULE_COLUMNS.removeprefix("number "),
+            fields.SCHEDULE.kinds,
         ),
-        ("runs", "run", rows.RUN_COLUMNS, nouns.RUN.kinds),
-        ("events", "event", rows.EVENT_COLUMNS, nouns.EVENT.kinds),
-        ("payloads", "payload", "name content", nouns.PAYLOAD),
-        ("operations", "operation", rows.OPERATION_COLUMNS, nouns.OPERATION.kinds),
-        ("answers", "answer", rows.ANSWER_COLUMNS, nouns.ANSWER.kinds),
-        ("journal", "journal", rows.ENTRY_COLUMNS, nouns.ENTRY.kinds),
+        ("runs", "run", columns.RUN_COLUMNS, fields.RUN.kinds),
+        ("events", "event", columns.EVENT_COLUMNS, fields.EVENT.kinds),
+        ("payloads", "payload", "name content", fields.PAYLOAD),
+        ("operations", "operation", columns.OPERATION_COLUMNS, fields.OPERATION.kinds),
+        ("answers", "answer", columns.ANSWER_COLUMNS, fields.ANSWER.kinds),
+        ("journal", "journal", columns.ENTRY_COLUMNS, fields.ENTRY.kinds),
         ("marks", "mark", "collection timeperiod low high rows"),
-        ("documents", "document", "collection timeperiod key body", nouns.DOCUMENT),
-        ("messages", "message", "queue seq body", nouns.MESSAGE),
-        ("dead_messages", "dead_message", "seq queue body reason at", nouns.DEAD_MESSAGE.kinds),
+        ("documents", "document", "collection timeperiod key body", fields.DOCUMENT),
+        ("messages", "message", "queue seq body", fields.MESSAGE),
+        ("dead_messages", "dead_message", "seq queue body reason at", fields.DEAD_MESSAGE.kinds),
         ("numbers", "sqlite_sequence", "name n=seq"),
     )
 }  # fmt: skip

@@ -8,17 +8,12 @@ from datetime import datetime
 import apsw
 
 from synergy.errors import InvalidValue
-from synergy.lifecycle.transitions import ATTEMPT_ENDS
+from synergy.lifecycle.legal_moves import ATTEMPT_ENDS
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
-from synergy.storage.encoding import micros, micros_or_none
-from synergy.storage.entries import UnitAttempt, unit_changed, unit_created, unit_extended
-from synergy.storage.nouns import UNIT_STATES, counts_text
-from synergy.storage.sqlite.database import Database
-from synergy.storage.sqlite.documents import Replacement
-from synergy.storage.sqlite.journal import record
-from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import (
+from synergy.storage.instants import micros, micros_or_none
+from synergy.storage.journal_entries import UnitAttempt, unit_changed, unit_created, unit_extended
+from synergy.storage.sqlite.columns import (
     Row,
     array,
     fetch,
@@ -28,6 +23,11 @@ from synergy.storage.sqlite.rows import (
     unit_code,
     unit_row,
 )
+from synergy.storage.sqlite.database import Database
+from synergy.storage.sqlite.documents import Replacement
+from synergy.storage.sqlite.journal import record
+from synergy.storage.sqlite.queries import queries
+from synergy.storage.stored_fields import UNIT_STATES, counts_text
 
 _SQL = queries("units")
 

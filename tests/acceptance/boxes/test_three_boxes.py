@@ -14,7 +14,7 @@ import pytest
 
 from synergy.agent.membership import DECIDER
 from synergy.model.unit_of_work import UnitState
-from synergy.runtime.leaders import lease_of, part_of_tree
+from synergy.runtime.shared_parts import lease_of, part_of_tree
 from tests.acceptance.boxes.commands import commands
 from tests.acceptance.boxes.network import hindrance, network
 from tests.acceptance.boxes.rig import NAMES, Box, boxes

@@ -13,7 +13,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.model.unit_of_work import Hint
-from synergy.storage.encoding import instant_or_none, micros
+from synergy.storage.instants import instant_or_none, micros
 from synergy.storage.sqlite import SqliteStore, filesystem, schema
 from tests.contract.concurrency import in_processes
 from tests.factories import NOW

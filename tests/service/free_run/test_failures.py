@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from synergy.commands.run_units import unit_of
-from synergy.lifecycle.moves import outcome_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.unit_of_work import Hint, UnitChange, UnitState
 from synergy.runtime.stop import Stop
 from synergy.worker.outcome import Processed

@@ -13,8 +13,8 @@ from synergy.commands.run_units import launch_worker, unit_of
 from synergy.errors import (
     StorageUnavailable,
 )
-from synergy.lifecycle.moves import outcome_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime.agent_counters import Meter

@@ -15,8 +15,8 @@ from synergy.errors import (
     NotFound,
     Refused,
 )
-from synergy.lifecycle.moves import outcome_of
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
+from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.actor import Actor
 from synergy.model.job import JobState
 from synergy.model.run_detail import RunDetail

@@ -17,9 +17,9 @@ from synergy.cli import exits
 from synergy.commands.store_copy import State, state_of
 from synergy.config.stores import place
 from synergy.model.job import JobState
+from synergy.storage.copy_records import KINDS
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
-from synergy.storage.records import KINDS
 from synergy.storage.sqlite import SqliteStore
 from tests.factories import a_conclusion, a_hint
 from tests.records import COPY, everything
@@ -125,10 +125,10 @@ KILLED = """
 import os, signal, sys
 from synergy.cli.main import main
 from synergy.commands.store_copy import state_of
-from synergy.storage import records
+from synergy.storage import copy_records
 from synergy.storage.{engine} import {store} as Store
 
-records.PORTION = 20
+copy_records.PORTION = 20
 opened = Store.__init__
 
 def open_to_die(store, *rest):

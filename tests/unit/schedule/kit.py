@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from synergy.schedule.definition import AllOf, AnyOf, Definition, Times, Trigger, WorkerProgram
 from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
-from synergy.schedule.progress.transitions import begin, pass_time, take, wake_at
+from synergy.schedule.progress.steps import begin, pass_time, take, wake_at
 from synergy.schedule.trigger import parse
 
 DAY = datetime(2026, 3, 10, tzinfo=UTC)

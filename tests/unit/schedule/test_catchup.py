@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.schedule import catchup
 from synergy.schedule.definition import AnyOf, CatchUp
 from tests.unit.schedule.kit import DAY, SECOND, Life, a_schedule, at, runs, times

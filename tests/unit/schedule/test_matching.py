@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synergy.schedule.check_context import OF_JOBS
 from synergy.schedule.definition import (
     AllOf,
     AnyOf,
@@ -18,7 +19,6 @@ from synergy.schedule.definition import (
     PeriodFinished,
     ProgramEnded,
 )
-from synergy.schedule.known import OF_JOBS
 from synergy.schedule.progress.event_lifetime import event_keys
 from synergy.schedule.progress.event_matching import alone, concerns, keys
 from tests.unit.schedule.kit import DAY, HOUR, an_event, ended, partitions, times

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.schedule.definition import AllOf, AnyOf, Generations, PeriodFinished, ProgramEnded
 from synergy.schedule.progress.ended_periods import Ended, joined, without
 from synergy.schedule.progress.old_periods import RECENT, SPAN, take_all

@@ -14,7 +14,7 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.schedule import catchup
 from synergy.schedule.definition import (
     AllOf,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.lifecycle.transitions import RunMove
+from synergy.lifecycle.legal_moves import RunMove
 from synergy.schedule.definition import AnyOf, CatchUp
 from tests.factories import TICK
 from tests.unit.schedule.kit import (

@@ -20,7 +20,7 @@ from synergy.schedule.definition import (
     TimeoutPolicy,
 )
 from synergy.schedule.progress.due_times import instants
-from synergy.schedule.progress.transitions import pass_time, take
+from synergy.schedule.progress.steps import pass_time, take
 from tests.unit.schedule.kit import (
     DAY,
     HOUR,

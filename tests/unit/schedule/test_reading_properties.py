@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.schedule import trigger
+from synergy.schedule.check_context import OF_JOBS, OF_RUNS
 from synergy.schedule.definition import (
     AtMost,
     CatchUp,
@@ -43,7 +44,6 @@ from synergy.schedule.format.read import (
     write,
 )
 from synergy.schedule.format.summary import summarize
-from synergy.schedule.known import OF_JOBS, OF_RUNS
 from tests.unit.schedule.kit import trees
 
 ANY = Known()

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.storage import row_codec
-from synergy.storage.row_codec import DEEPEST, decoded, encoded, for_people
+from synergy.storage import collection_rows
+from synergy.storage.collection_rows import DEEPEST, decoded, encoded, for_people
 from synergy.storage.unstorable import Unstorable
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -229,7 +229,7 @@ def test_mappings_that_look_like_marks_to_the_bottom_are_refused_not_broken() ->
 def test_a_row_that_is_too_large_for_one_engine_is_refused_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(row_codec, "LARGEST", 1 << 20)
+    monkeypatch.setattr(collection_rows, "LARGEST", 1 << 20)
     assert encoded({"v": "x" * ((1 << 20) - 8)})
     with pytest.raises(Unstorable, match="more than 1: give several rows"):
         encoded({"v": "x" * (1 << 20)})

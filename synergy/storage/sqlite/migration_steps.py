@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 import apsw
 
 from synergy.storage.given_up import CanceledUnit, Skip, marks, suspects
+from synergy.storage.sqlite.columns import fetch
 from synergy.storage.sqlite.jobs import read_block, save_blocks
 from synergy.storage.sqlite.queries import queries
-from synergy.storage.sqlite.rows import fetch
 
 _SQL = queries("upgrade")
 _THEN = re.compile(r"^-- then: (\w+)$", re.MULTILINE)

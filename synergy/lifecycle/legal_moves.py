@@ -1,7 +1,7 @@
 """The tables of legal moves of jobs, units of work and runs; every other move is an error.
 
-`lifecycle.moves` asks them for every change of a state. Stores compare and swap on the *from*
-state, and trust their caller for the table. `docs/states.md` is generated from here.
+`lifecycle.state_changes` asks them for every change of a state. Stores compare and swap on the
+*from* state, and trust their caller for the table. `docs/states.md` is generated from here.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from synergy.errors import InvalidValue
 from tests.access_log import access_log
 from workers.access_log.lines import LogEntry, parse
+from workers.access_log.sessions import SESSION_GAP_SECONDS as GAP
+from workers.access_log.sessions import Recent, Sessionizer, session_id
 from workers.access_log.user_agents import families
-from workers.access_log.visitors import PAUSE, Recent, Sessionizer, session_id
 
 NOON = 1_431_864_000  # 2015-05-17 12:00:00 UTC
 Event = dict[str, Any]
@@ -34,25 +35,25 @@ def sessions(events: list[Event]) -> list[str]:
 
 
 def test_exactly_thirty_minutes_do_not_end_a_session() -> None:
-    first, second = sessions(visit(0, PAUSE))
+    first, second = sessions(visit(0, GAP))
     assert first == second
 
 
 def test_one_second_more_does() -> None:
-    first, second = sessions(visit(0, PAUSE + 1))
+    first, second = sessions(visit(0, GAP + 1))
     assert first != second
 
 
 def test_the_pause_counts_from_the_previous_line_not_from_the_first() -> None:
-    assert len(set(sessions(visit(0, PAUSE, 2 * PAUSE, 3 * PAUSE)))) == 1
+    assert len(set(sessions(visit(0, GAP, 2 * GAP, 3 * GAP)))) == 1
 
 
 def test_an_earlier_stamped_line_belongs_to_the_current_session() -> None:
-    assert len(set(sessions(visit(0, -5 * PAUSE)))) == 1
+    assert len(set(sessions(visit(0, -5 * GAP)))) == 1
 
 
 def test_the_pause_counts_from_the_previous_line_even_if_that_is_stamped_earlier() -> None:
-    assert len(set(sessions(visit(100, 0, PAUSE + 1)))) == 2
+    assert len(set(sessions(visit(100, 0, GAP + 1)))) == 2
 
 
 def test_host_and_agent_make_the_visitor() -> None:
@@ -88,7 +89,7 @@ def test_another_log_of_the_same_visit_shares_the_keys_of_the_lines_that_it_shar
     assert len({event["key"] for event in one + other}) == 4
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-4 * PAUSE, 4 * PAUSE)), max_size=60))
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-4 * GAP, 4 * GAP)), max_size=60))
 def test_sessions_are_those_of_the_rule(lines: list[tuple[int, int]]) -> None:
     """Against the rule, spelled out for each visitor on its own."""
     sessionizer = Sessionizer("example.com")
@@ -99,7 +100,7 @@ def test_sessions_are_those_of_the_rule(lines: list[tuple[int, int]]) -> None:
     expected: list[tuple[int, int]] = []
     for position, (host, second) in enumerate(lines):
         earlier = [n for n in range(position) if lines[n][0] == host]
-        is_new = not earlier or second - lines[earlier[-1]][1] > PAUSE
+        is_new = not earlier or second - lines[earlier[-1]][1] > GAP
         expected.append((host, second) if is_new else expected[earlier[-1]])
 
     assert sessions(events) == [

@@ -9,7 +9,7 @@ import apsw
 import orjson
 
 from synergy.model.cursor import HIGHEST, number_of
-from synergy.storage.nouns import (
+from synergy.storage.stored_fields import (
     ANSWER,
     ENTRY,
     EVENT,

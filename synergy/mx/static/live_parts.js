@@ -8,7 +8,7 @@ import { logIn } from "./ask.js";
 import { listenIfNeeded, NOUNS } from "./live.js";
 import { refreshTimes } from "./times.js";
 import { toast } from "./toast.js";
-import { twinOf } from "./twin.js";
+import { twinOf } from "./replacement.js";
 
 const CHECK_MS = 500; // between two checks for parts that are behind
 const RETRY_MS = 3000; // until a failed part is reloaded

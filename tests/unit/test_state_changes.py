@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from synergy.errors import IllegalMove
-from synergy.lifecycle.moves import advance, conclude, move_unit
-from synergy.lifecycle.transitions import RunMove, UnitMove, run_after
+from synergy.lifecycle.legal_moves import RunMove, UnitMove, run_after
+from synergy.lifecycle.state_changes import advance, conclude, move_unit
 from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import UnitState
 from tests.factories import NOW, a_unit

@@ -3,7 +3,7 @@
 import { perform } from "./dialog.js";
 import { startKeys } from "./keys.js";
 import { listenIfNeeded } from "./live.js";
-import { reload } from "./parts.js";
+import { reload } from "./live_parts.js";
 import { startTimes } from "./times.js";
 import { toast } from "./toast.js";
 

@@ -1,4 +1,4 @@
-"""Changes of state, each made by a move from the tables of `lifecycle.transitions`.
+"""Changes of state, each made by a move from the tables of `lifecycle.legal_moves`.
 
 No other module sets the state of a job, a unit of work or a run. Runs are values: `advance` returns
 the changed run. For jobs and units, the functions return a change for the store, which compares the
@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.lifecycle.decision import UnitView
-from synergy.lifecycle.transitions import (
+from synergy.lifecycle.legal_moves import (
     JobMove,
     RunMove,
     UnitMove,

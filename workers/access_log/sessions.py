@@ -24,7 +24,7 @@ from synergy.timeperiod import Qualifier
 from workers.access_log.lines import LogEntry
 from workers.access_log.user_agents import families
 
-PAUSE = 30 * 60
+SESSION_GAP_SECONDS = 30 * 60
 """Seconds without a line after which the visitor's next line begins a session."""
 
 VISITORS = 100_000
@@ -96,7 +96,7 @@ class Sessionizer:
     def _visit(self, entry: LogEntry) -> _Visit:
         visitor = blake2b(f"{entry.host}\0{entry.agent}".encode(), digest_size=12).digest()
         visit = self._visits.get(visitor)
-        if visit is None or entry.at - visit.last > PAUSE:
+        if visit is None or entry.at - visit.last > SESSION_GAP_SECONDS:
             visit = _Visit(self._site, entry)
             self.sessions += 1
         visit.last = entry.at
