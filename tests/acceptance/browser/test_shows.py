@@ -131,7 +131,8 @@ def test_a_range_is_done_again_and_the_cascade_was_shown_before(look, home, done
     expect(panel(page)).to_contain_text(f"generation {first + 1}")
     is_processed(page, DAILY, DAY)
     expect(panel(page).locator(".job-state")).to_contain_text("processed")
-    expect(panel(page).get_by_role("region", name="History")).to_contain_text("a crawler was counted")
+    history = panel(page).get_by_role("region", name="History")
+    expect(history).to_contain_text("a crawler was counted")
     for hour in HOURS:
         after = before[hour] + (hour in ("19", "20", "21"))
         job(page, HOURLY, YESTERDAY + hour).click()
