@@ -1,6 +1,6 @@
-"""The base of workers: claims units, runs the author's work, concludes.
+"""The API for authors of workers: they import from here only.
 
-Authors of workers import from here only; the other modules carry their work out.
+The other modules claim units, run the author's work, and conclude the units.
 """
 
 from synergy.errors import InvalidValue, MessagingUnavailable, StorageUnavailable

@@ -1,7 +1,7 @@
 """The base classes of workers and event consumers.
 
-A deployment names a class in `context.py` as `package.module.Class.start`. The class is made
-with a `Workplace` and its `start` runs until the process is asked to stop.
+A deployment names a class in `context.py` as `package.module.Class.start`. An instance is created
+with a `Workplace`, and its `start` runs until the process is asked to stop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class EventConsumer(Daemon):
 class Worker(ABC):
     """Carries out the units of work of one managed or free-run process.
 
-    `unique_by` names the fields that tell the rows of one timeperiod apart. Without any, a
+    `unique_by` names the fields by which the rows of one timeperiod differ. Without any, a
     timeperiod has at most one row.
     """
 
@@ -50,7 +50,7 @@ class Worker(ABC):
 
     @abstractmethod
     def work(self, task: Task) -> Outcome:
-        """Carries out one unit; an exception makes the attempt invalid, with its text kept."""
+        """Carries out one unit; an exception makes the attempt invalid, with its text as reason."""
 
     def start(self) -> None:
         """Carries out units from the queue until the process is asked to stop."""

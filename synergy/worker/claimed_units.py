@@ -1,6 +1,6 @@
 """The units that a worker process has claimed: one in progress, some waiting, some concluded.
 
-The working thread and the heartbeat thread share it; both may call every method.
+The working thread and the heartbeat thread share them; both may call every method.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -43,7 +43,7 @@ class ClaimedUnits:
         self._late: tuple[UnitOfWork, Conclusion] | None = None  # timed out, and not yet written
 
     def add(self, units: Sequence[UnitOfWork]) -> None:
-        """Adds claims, to be begun in this order."""
+        """Adds claims, in the order of work."""
         with self._lock:
             self._waiting.extend(units)
 
@@ -89,7 +89,7 @@ class ClaimedUnits:
                 self.flush()
 
     def flush(self) -> None:
-        """Writes the conclusions, and the lines that the work logged, in one commit."""
+        """Writes the conclusions, and the log lines of the work, in one commit."""
         with self._lock:
             if not self._concluded:
                 self._records.flush(self._workplace.store.logs)
@@ -97,7 +97,7 @@ class ClaimedUnits:
             conclusions = [conclusion for _, conclusion in self._concluded]
             try:
                 refused = self._write(conclusions)
-            except InvalidValue:  # rows that cannot be stored fail only their own unit
+            except InvalidValue:  # invalid rows fail only their own unit
                 refused = [r for unit, one in self._concluded for r in self._write_one(unit, one)]
             refused = self._really_refused(refused)
             concluded, self._concluded = self._concluded, []
@@ -126,23 +126,25 @@ class ClaimedUnits:
         try:
             return self._write([conclusion])
         except InvalidValue as error:
-            process = self._workplace.process
-            assert isinstance(process, WorkingProcess)
-            again = again_at(unit, process, self._workplace.clock.now())
-            failed = conclude(
-                unit, conclusion.owner, UnitMove.FAIL,
-                counts=conclusion.counts, reason=str(error), not_before=again,
-            )  # fmt: skip
-            return self._write([failed])
+            return self._write([self.failure(unit, str(error), conclusion.counts)])
+
+    def failure(
+        self, unit: UnitOfWork, reason: str, counts: Mapping[str, int] | None = None
+    ) -> Conclusion:
+        """The conclusion of a failed attempt, with the time of the next one."""
+        process, owner = self._workplace.process, self._workplace.owner
+        assert isinstance(process, WorkingProcess)
+        again = again_at(unit, process, self._workplace.clock.now())
+        return conclude(unit, owner, UnitMove.FAIL, counts=counts, reason=reason, not_before=again)
 
     def checkpoint(self) -> None:
-        """Raises LostAttempt if the current unit was lost, or the process is asked to stop."""
+        """Raises LostAttempt if the current unit was lost, or a stop was requested."""
         with self._lock:
             current = self._current
             if current is not None and self._workplace.stop.is_set:
                 self.give_back_current()
             if current is not None and self._lost == Hint(current.id, current.attempt):
-                raise LostAttempt(f"unit {current.id} was taken away")
+                raise LostAttempt(f"unit {current.id} was lost")
 
     def running_for(self) -> float:
         """Seconds since the current unit was begun; 0 without one."""
@@ -183,22 +185,13 @@ class ClaimedUnits:
             if current is None or self.running_for() < timeout:
                 return
             if self._lost != Hint(current.id, current.attempt):
-                self._late = (current, self._timed_out(current, timeout))
+                self._late = (current, self.failure(current, timed_out(timeout)))
                 self._records.stuck(current)
                 self._lose(current)
             if self._late is not None:
                 refused = self._really_refused(self._write([self._late[1]]))
                 late, self._late = self._late, None
                 _log_conclusion(*late, is_refused=bool(refused))
-
-    def _timed_out(self, unit: UnitOfWork, timeout: float) -> Conclusion:
-        process, now = self._workplace.process, self._workplace.clock.now()
-        assert isinstance(process, WorkingProcess)
-        again = again_at(unit, process, now)
-        return conclude(
-            unit, self._workplace.owner, UnitMove.FAIL,
-            reason=timed_out(timeout), not_before=again,
-        )  # fmt: skip
 
     def lost_for(self) -> float:
         """Seconds since the current unit was found lost; 0 if it was not."""
@@ -211,8 +204,8 @@ class ClaimedUnits:
     def exit_if_abandoned(self, grace: float, end: Callable[[UnitOfWork], None]) -> None:
         """Calls `end` if the work on a unit that was lost `grace` seconds ago still goes on.
 
-        Before that, finished units are concluded and waiting ones given back, however long the
-        store takes to answer; no unit is begun meanwhile.
+        Before that, finished units are concluded and waiting ones given back, even if the store is
+        slow; no unit is begun meanwhile.
         """
         with self._lock:
             current = self._current
@@ -232,7 +225,7 @@ class ClaimedUnits:
             self._waiting.clear()
 
     def give_back_current(self) -> None:
-        """Gives back the current unit; its work has no effect any more."""
+        """Gives back the current unit; its work no longer has an effect."""
         with self._lock:
             if self._current is None:
                 return
@@ -257,9 +250,10 @@ class ClaimedUnits:
         except MessagingUnavailable as error:
             # The collector will publish them.
             log.warning(
-                "Units are given back without messages: %s", error,
+                "Units are given back without messages: %s",
+                error,
                 extra={"event": "worker.untold"},
-            )  # fmt: skip
+            )
 
     def _lose(self, current: UnitOfWork) -> None:
         mine = Hint(current.id, current.attempt)

@@ -10,7 +10,7 @@ one argument whatever is inserted, and inserted text is not expanded again.
 
 Effects of a program outside of Synergy cannot be fenced. Its environment holds the unit (whose id
 is that of the run, if it carries out one), the generation, the attempt, and an idempotency key that
-is the same for all attempts of one generation; with these it can make its effects happen once.
+is the same for all attempts of one generation; with these it can avoid repeated effects.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class CommandWorker(Worker):
             return Nothing()
         if code != 0:
             how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
-            said = "\n".join(errors.lines()) or "nothing on standard error"
-            raise CommandFailed(how, said[-3500:])
+            text = "\n".join(errors.lines()) or "nothing on standard error"
+            raise CommandFailed(how, text[-3500:])
         return Processed()
 
 
@@ -108,7 +108,7 @@ def _period(task: Task) -> dict[str, str]:
 def _ending(task: Task) -> dict[str, str]:
     """The final state and the generation of the period that triggered the run, or empty texts.
 
-    Arguments of the same names take precedence, for they were there first.
+    Arguments of the same names take precedence, for compatibility.
     """
     cause = _cause(task)
     return {
@@ -164,7 +164,7 @@ def _end(program: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with suppress(PermissionError):  # it changed its user, and cannot be signalled
+    with suppress(PermissionError):  # a program that changed its user cannot be signalled
         os.killpg(program.pid, number)
 
 

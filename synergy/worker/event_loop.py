@@ -1,7 +1,7 @@
 """Consumes events: takes, handles and commits them in one step.
 
-If the queue is in the store, the events leave it exactly when their effect becomes durable. If
-not, an event may come twice, and `handle` must give the same result.
+If the queue is in the store, events leave it exactly when their effect becomes durable. If not, an
+event may come twice, and `handle` must give the same result.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def handle_some(workplace: Workplace, consumer: Consumer, handle: Handle) -> int
         return _handle(workplace, consumer, handle, GROUP, [])
     except (StorageUnavailable, MessagingUnavailable):
         raise
-    except Exception:  # noqa: BLE001 - handling them one by one finds the message
-        log.debug("A group of messages failed; they are handled one by one")
+    except Exception:
+        log.debug("A group of messages failed; they are handled one by one", exc_info=True)
     taken: list[Delivery] = []
     try:
         return _handle(workplace, consumer, handle, 1, taken)

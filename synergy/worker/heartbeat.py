@@ -40,8 +40,8 @@ End = Callable[[int], object]
 class Heartbeat(Service):
     """A service that is idle between groups of units, and a context manager around each group.
 
-    While the store is unavailable the work goes on, and so do the steps, at the same intervals:
-    whether the claim still holds is decided when the unit concludes.
+    While the store is unavailable, the work and the steps go on at the same intervals; whether the
+    claim still holds is checked when the unit concludes.
     """
 
     def __init__(self, workplace: Workplace, claims: ClaimedUnits, end: End = os._exit) -> None:
@@ -102,16 +102,15 @@ class Heartbeat(Service):
 
     def _step(self, at: float) -> None:
         claims = self._claims
-        claims.exit_if_abandoned(
-            abandoned_work.GRACE_SECONDS, self._exit
-        )  # first: what follows may fail each time
+        # This comes first, because the other steps may fail each time.
+        claims.exit_if_abandoned(abandoned_work.GRACE_SECONDS, self._exit)
         if self._timeout is not None:
             claims.time_out(self._timeout)
         if at - self._stopping >= LAST_WORK_SECONDS:
             claims.give_back_current()
         is_due = at - self._beaten >= self._every
         if is_due:
-            claims.beat()  # many short units may together take longer than the interval
+            claims.beat()  # also for short units: together they may take longer than the interval
         if claims.running_for() >= self._step_seconds / 2:
             claims.flush()
             claims.give_back_waiting()
@@ -123,7 +122,8 @@ class Heartbeat(Service):
     def _exit(self, unit: UnitOfWork) -> None:
         log.error(
             "The work on unit %s does not return within %g s: the process ends itself",
-            unit.id, abandoned_work.GRACE_SECONDS,
+            unit.id,
+            abandoned_work.GRACE_SECONDS,
             extra={"event": "worker.left", "unit": unit.id, "timeperiod": unit.timeperiod},
-        )  # fmt: skip
+        )
         self._end(abandoned_work.EXIT_CODE)

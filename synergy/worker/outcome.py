@@ -31,13 +31,13 @@ def checked(counts: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, count in counts.items():
         if not isinstance(name, str) or not name.isprintable():
-            raise TypeError(f"the name {name!r} of a count is no plain text")
+            raise TypeError(f"the name {name!r} of a count is not plain text")
         try:
             number = index(count)
         except TypeError:
             number = _BEYOND
         if abs(number) >= _BEYOND:
-            raise TypeError(f"the count {name!r} is no whole number within 63 bits")
+            raise TypeError(f"the count {name!r} is not a whole number within 63 bits")
         found[name] = number
     return found
 
@@ -45,9 +45,9 @@ def checked(counts: Mapping[str, int]) -> dict[str, int]:
 class CommandFailed(SynergyError):
     """A program ended with an exit code other than 0 and 99, or could not be started.
 
-    `how` says which of these; the message also contains the end of its output (`said`).
+    `how` is which of these; the message also contains the end of its `output`.
     """
 
-    def __init__(self, how: str, said: str = "") -> None:
-        super().__init__(f"{how}: {said}" if said else how)
+    def __init__(self, how: str, output: str = "") -> None:
+        super().__init__(f"{how}: {output}" if output else how)
         self.how = how

@@ -38,7 +38,7 @@ def as_documents(
         first = places.setdefault(document.key, place)
         if first != place:
             raise InvalidValue(
-                f"{_Row(place, row, timeperiod, unique_by)} would take the place of row {first}, "
+                f"{_Row(place, row, timeperiod, unique_by)} would replace row {first}, "
                 f"which has the same {', '.join(unique_by) or 'key'}: give one row for each, or "
                 "name more fields in unique_by of the worker"
             )
@@ -47,7 +47,7 @@ def as_documents(
 
 
 class _Row:
-    """A row with its number; its text is how error messages name it."""
+    """A row with its number; `str` is its name in error messages."""
 
     def __init__(
         self, place: int, given: object, timeperiod: str, unique_by: tuple[str, ...]

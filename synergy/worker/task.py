@@ -51,8 +51,8 @@ class Sink:
     ) -> int:
         """Makes the unit's rows exactly `documents`, filed under `timeperiod`; returns how many.
 
-        Rows that are no longer there are removed. Each row gets `timeperiod` as a field. A later
-        call replaces the earlier one. `nan="null"` stores NaN and infinities as null. Raises
+        Other rows of the unit are removed. Each row gets `timeperiod` as a field. A later call
+        replaces the earlier one. `nan="null"` stores NaN and infinities as null. Raises
         InvalidValue for the first row that cannot be stored as it is: which one, which field,
         and what to do.
         """
@@ -127,6 +127,6 @@ class Task:
     def checkpoint(self) -> None:
         """Raises LostAttempt if the unit was canceled, started over or handed out again.
 
-        Long work calls it between its steps, so that it does not go on in vain.
+        Long work calls it between its steps, so that it ends when its result would be rejected.
         """
         self._checkpoint()

@@ -15,7 +15,6 @@ from contextlib import suppress
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.legal_moves import UnitMove
-from synergy.lifecycle.reclaim import again_at
 from synergy.lifecycle.state_changes import conclude
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
@@ -35,7 +34,7 @@ from synergy.worker.outcome import Nothing, Outcome, Processed, checked
 from synergy.worker.task import Sink, Source, Task
 from synergy.worker.work_log import WorkLog, storable
 
-SHORT = 0.02  # seconds: a group that takes longer makes the next one smaller
+SHORT_SECONDS = 0.02  # a group that takes longer makes the next one smaller
 LARGEST_GROUP = 64
 
 log = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> N
 
 
 def announce(workplace: Workplace) -> None:
-    """Tells the collector that a worker started, which may replace one that died."""
+    """Notifies the collector that a worker started, which may replace one that died."""
     entry = journal.process_started(workplace.process.name, workplace.owner, workplace.clock.now())
     with suppress(StorageUnavailable):
         workplace.store.journal.append([entry])
@@ -83,11 +82,11 @@ class UnitRunner:
         self._heartbeat.start()
         self._runs: dict[str, Run] = {}  # of the claimed units, by id
         self._group = 1
-        # A worker's death is a failure of all its claims. Where one failure fails a period, it
+        # A worker's death is a failure of all its claims. If one failure fails a period, the worker
         # claims only the unit that it carries out.
         is_last = isinstance(self._process, ManagedProcess) and self._process.max_attempts == 1
         self._largest = 1 if is_last else LARGEST_GROUP
-        self._asked: list[Hint] = []  # claims whose answer has not arrived
+        self._unanswered: list[Hint] = []  # claims whose answer has not arrived
 
     def close(self) -> None:
         self._heartbeat.stop()
@@ -96,7 +95,7 @@ class UnitRunner:
     def round(self, consumer: Consumer) -> bool:
         """Claims a group of units and carries it out; returns False if the queue was empty.
 
-        Claims and conclusions that are left from a store failure come before new claims.
+        Claims and conclusions that remain from a store failure come before new claims.
         """
         if self._claims.is_empty and not self._take(consumer):
             return False
@@ -104,30 +103,30 @@ class UnitRunner:
         began = clock.monotonic()
         with self._heartbeat:
             while (unit := self._claims.next()) is not None:
-                self._claims.conclude(self._attempt(unit), flush_after=SHORT)
+                self._claims.conclude(self._attempt(unit), flush_after=SHORT_SECONDS)
             # Only the work is measured: a slow commit must not make groups smaller.
-            short = clock.monotonic() - began < SHORT
+            short = clock.monotonic() - began < SHORT_SECONDS
             self._claims.flush()
         self._group = min(self._group * 2, self._largest) if short else max(self._group // 2, 1)
         return True
 
     def _take(self, consumer: Consumer) -> bool:
-        if self._asked and self._take_claimed():
+        if self._unanswered and self._take_claimed():
             return True
         store = self._workplace.store
         with store.batch() as batch:
             deliveries = consumer.take(self._group, batch)
-            self._asked = list(_hints(consumer, deliveries, batch))
+            self._unanswered = list(_hints(consumer, deliveries, batch))
             now = self._workplace.clock.now()
             owner = self._workplace.owner
-            claims = store.units.claim(self._asked, owner, now) if self._asked else []
+            claims = store.units.claim(self._unanswered, owner, now) if self._unanswered else []
             runs = self._read_runs(claims)
         self._keep(claims, runs)
         return bool(deliveries)
 
     def _take_claimed(self) -> bool:
-        """Takes claims that were written although the answer was lost."""
-        asked, owner = set(self._asked), self._workplace.owner
+        """Keeps claims that were written although the answer was lost."""
+        asked, owner = set(self._unanswered), self._workplace.owner
         found = self._workplace.store.units.get([hint.unit for hint in asked])
         claims = [
             unit
@@ -146,7 +145,7 @@ class UnitRunner:
         return {run.id: run for run in found}
 
     def _keep(self, claims: Sequence[UnitOfWork], runs: dict[str, Run]) -> None:
-        self._asked, self._runs = [], runs
+        self._unanswered, self._runs = [], runs
         self._claims.add(claims)
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
@@ -180,14 +179,9 @@ class UnitRunner:
     def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
         reason = storable(mask(f"{type(error).__name__}: {error}")[:4000])
         self._records.failure(unit, error)
-        log.warning(
-            "Unit %s failed: %s", unit.id, reason,
-            extra={
-                "event": JournalEvent.UNIT_INVALID, "timeperiod": unit.timeperiod, "unit": unit.id,
-            },
-        )  # fmt: skip
-        again = again_at(unit, self._process, self._workplace.clock.now())
-        return conclude(unit, self._workplace.owner, UnitMove.FAIL, reason=reason, not_before=again)
+        extra = {"event": JournalEvent.UNIT_INVALID, "timeperiod": unit.timeperiod, "unit": unit.id}
+        log.warning("Unit %s failed: %s", unit.id, reason, extra=extra)
+        return self._claims.failure(unit, reason)
 
 
 def _move_of(outcome: object) -> tuple[UnitMove, Mapping[str, int]]:
@@ -198,7 +192,7 @@ def _move_of(outcome: object) -> tuple[UnitMove, Mapping[str, int]]:
         case Processed(counts):
             return UnitMove.PROCESS, checked(counts)
         case _:
-            raise TypeError(f"work gave back {type(outcome).__name__}, not Processed or Nothing")
+            raise TypeError(f"work returned {type(outcome).__name__}, not Processed or Nothing")
 
 
 def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:

@@ -41,7 +41,7 @@ class Watchdog:
     """Watches the thread that creates it; any thread may renew it."""
 
     def __init__(self, seconds: float) -> None:
-        """`seconds` of processor time may be used between two renewals."""
+        """`seconds` is the processor time that the thread may use between two renewals."""
         self._seconds = seconds
         self._lock = threading.Lock()
         self._is_armed = False
@@ -57,7 +57,7 @@ class Watchdog:
             code = -1
         self._is_there = code == 0
         if not self._is_there:
-            log.warning("Work that holds the interpreter will not be ended here")
+            log.warning("No kernel timer: work that holds the interpreter lock is not ended")
 
     def arm(self) -> None:
         """Begins to watch."""

@@ -1,4 +1,4 @@
-"""Keeps the lines that work logs with its unit, where an operator can read them.
+"""Stores the lines that work logs with its unit, for operators.
 
 Every line of level INFO and above that the working thread logs, by any logger, is kept, up to a
 limit for each attempt.
@@ -58,8 +58,8 @@ class WorkLog(logging.Handler):
             self.handleError(record)
 
     def failure(self, unit: UnitOfWork, error: BaseException) -> None:
-        """Files why an attempt failed: the traceback, or how the failed program ended."""
-        if isinstance(error, CommandFailed):  # its output is filed already
+        """Files the cause of a failed attempt: the traceback, or how the failed program ended."""
+        if isinstance(error, CommandFailed):  # its output is already filed
             self._keep(unit, "ERROR", error.how)
         else:
             self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
@@ -71,7 +71,7 @@ class WorkLog(logging.Handler):
         self._keep(unit, "WARNING", f"The work is at\n{stack}")
 
     def flush(self, logs: UnitLogs | None = None) -> None:
-        """Writes the filed lines to the store; does nothing without one, as when logging calls."""
+        """Writes the filed lines to the store; without one, as called by logging, does nothing."""
         if logs is None or not self._lines:
             return
         with self.lock or threading.Lock():

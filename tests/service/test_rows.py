@@ -117,7 +117,7 @@ def _replaced(task: Task, rows: Any) -> Outcome:
         ),
         ({"domain": "b", "x": [float("-inf")]}, "row 2 (domain='b'): field x[0] is -inf: give"),
         ({"n": 5}, "InvalidValue: row 2 has no field 'domain', and rows are unique by domain:"),
-        ({"domain": "a"}, "row 2 (domain='a') would take the place of row 1"),
+        ({"domain": "a"}, "row 2 (domain='a') would replace row 1"),
         (
             {"domain": "b", "at": datetime(2015, 5, 18)},  # noqa: DTZ001 - that is the case
             "row 2 (domain='b'): field at is datetime.datetime(2015, 5, 18, 0, 0), a datetime "

@@ -6,7 +6,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.model.unit_of_work import Conclusion, UnitOfWork, UnitState
-from synergy.runtime.abandoned_work import EXIT, GRACE
+from synergy.runtime.abandoned_work import EXIT_CODE, GRACE_SECONDS
 from tests.service.scheduler_harness import OPERATOR
 from tests.service.slow_units import (
     FIRST,
@@ -34,7 +34,7 @@ def test_work_that_does_not_let_go_ends_its_process_and_costs_no_neighbour_anyth
             system.unit_commands.cancel(unit, OPERATOR, system.clock.now())
             soon(lambda: hanging.runner._claims._lost is not None)
         assert not hanging.ended.is_set()
-        system.clock.advance(GRACE)
+        system.clock.advance(GRACE_SECONDS)
         hanging.until_ended()
         done = the_unit(system, FIRST), the_unit(system, THIRD)
         found.extend((unit.state, unit.failures) for unit in done)
@@ -42,7 +42,7 @@ def test_work_that_does_not_let_go_ends_its_process_and_costs_no_neighbour_anyth
     found: list[tuple[UnitState, int]] = []
     hanging = Hanging(system, SECOND, hang)
     hanging.run()
-    assert set(hanging.codes) == {EXIT}
+    assert set(hanging.codes) == {EXIT_CODE}
     assert found == [(UnitState.PROCESSED, 0), (UnitState.REQUESTED, 0)]
     assert the_unit(system, THIRD).first_claimed_at is None  # it never ran
     assert "does not return within 10 s" in caplog.text
@@ -55,7 +55,7 @@ def test_work_that_returns_within_the_grace_time_does_not_end_its_process():
 
     def return_late() -> None:
         timed_out(system)
-        system.clock.advance(GRACE - 0.1)
+        system.clock.advance(GRACE_SECONDS - 0.1)
 
     hanging = Hanging(system, FIRST, return_late)
     hanging.run()
@@ -81,9 +81,9 @@ def test_what_is_finished_is_written_before_the_process_ends_however_long_that_t
             claimed.time_out(20.0)
         system.clock.advance(3600)
         with pytest.raises(StorageUnavailable):
-            claimed.exit_if_abandoned(GRACE, ended.append)
+            claimed.exit_if_abandoned(GRACE_SECONDS, ended.append)
         assert ended == []
-    claimed.exit_if_abandoned(GRACE, ended.append)
+    claimed.exit_if_abandoned(GRACE_SECONDS, ended.append)
     assert ended == [second]
     assert the_unit(system, FIRST).state is UnitState.PROCESSED
     assert the_unit(system, THIRD).state is UnitState.REQUESTED

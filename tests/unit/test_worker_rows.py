@@ -64,7 +64,7 @@ def test_a_missing_unique_field_is_told_with_the_row_and_what_it_has() -> None:
 
 def test_a_row_that_would_take_the_place_of_another_is_refused() -> None:
     assert refusal({"domain": "a", "n": 1}, {"domain": "b"}, {"domain": "a", "n": 2}) == (
-        "row 3 (domain='a') would take the place of row 1, which has the same domain: give one "
+        "row 3 (domain='a') would replace row 1, which has the same domain: give one "
         "row for each, or name more fields in unique_by of the worker"
     )
     assert "the place of row 1" in refusal({"id": 1}, {"id": "1"}, unique_by=("id",))
@@ -146,7 +146,7 @@ class Whole:
 def test_counts_are_whole_numbers_of_any_kind() -> None:
     assert checked({"a": 1, "b": Whole()}) == {"a": 1, "b": 7}  # type: ignore[dict-item]
     for counts in ({"a": 1.5}, {"a": 1 << 63}, {"a": None}):
-        with pytest.raises(TypeError, match="the count 'a' is no whole number within 63 bits"):
+        with pytest.raises(TypeError, match="the count 'a' is not a whole number within 63 bits"):
             checked(counts)  # type: ignore[arg-type]
     for name in (5, "\udc80", "a\0"):
         with pytest.raises(TypeError, match="no plain text"):

@@ -29,28 +29,28 @@ class Way:
 
 
 class ForgetsToAnswer(Way):
-    reason = "TypeError: work gave back NoneType, not Processed or Nothing"
+    reason = "TypeError: work returned NoneType, not Processed or Nothing"
 
     def misbehave(self, task: Task) -> object:
         return None
 
 
 class AnswersNonsense(Way):
-    reason = "TypeError: work gave back str, not Processed or Nothing"
+    reason = "TypeError: work returned str, not Processed or Nothing"
 
     def misbehave(self, task: Task) -> object:
         return "done"
 
 
 class CountsInWords(Way):
-    reason = "TypeError: the count 'rows' is no whole number"
+    reason = "TypeError: the count 'rows' is not a whole number"
 
     def misbehave(self, task: Task) -> object:
         return Processed({"rows": object()})
 
 
 class WritesRowsTwice(Way):
-    reason = "row 2 (domain='d') would take the place of row 1"
+    reason = "row 2 (domain='d') would replace row 1"
 
     def misbehave(self, task: Task) -> object:
         task.sink.replace(task.timeperiod, [{"domain": "d"}, {"domain": "d"}])
