@@ -67,7 +67,7 @@ def test_a_row_that_would_take_the_place_of_another_is_refused() -> None:
         "row 3 (domain='a') would replace row 1, which has the same domain: give one "
         "row for each, or name more fields in unique_by of the worker"
     )
-    assert "the place of row 1" in refusal({"id": 1}, {"id": "1"}, unique_by=("id",))
+    assert "would replace row 1" in refusal({"id": 1}, {"id": "1"}, unique_by=("id",))
     assert "the same key" in refusal({}, {}, unique_by=())
 
 
