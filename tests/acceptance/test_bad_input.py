@@ -13,17 +13,11 @@ from synergy.model.unit_of_work import UnitState
 from tests.acceptance.kit import end_of
 
 YESTERDAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
-DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
+START, HOUR = (YESTERDAY + hour for hour in ("20", "21"))
 USAGE, NOT_FOUND, REFUSED, UNREACHABLE, CONFIGURATION = 2, 3, 4, 5, 78
-ENORMOUS = "9" * 23
 SITE = ("--site", "example.com")
 SITES = "tests.acceptance.deployments.sites"
-DAILY, HOURLY = "SiteDailyAggregator", "SiteHourlyAggregator"
-
-
-def doing(home, argv):
-    """How to run a command: by itself, if it would stay here should nobody refuse it."""
-    return home.launch if {"--console", "--foreground"} & set(argv) else home.run
+HOURLY = "SiteHourlyAggregator"
 
 
 # Configuration
@@ -79,7 +73,7 @@ def test_check_lists_all_mistakes_at_once(mistaken):
     ids=" ".join,
 )
 def test_nothing_starts_with_mistakes(mistaken, argv):
-    done = doing(mistaken, argv)(*argv, code=CONFIGURATION)
+    done = mistaken.launch(*argv, code=CONFIGURATION)
 
     told = [line for line in done.err.splitlines() if line.startswith("error: ")]
     # classes are only imported where everything is about to be started
@@ -244,131 +238,26 @@ def rested(module_homes, tmp_path_factory):
     home.start()
     home.ask("ingest", log, *SITE, "--wait")
     home.wait_for(HOURLY, HOUR)
-    home.unit = home.until_unit(HOURLY, UnitState.PROCESSED).id
-    home.log = log
+    home.until_unit(HOURLY, UnitState.PROCESSED)
     home.stop()
     home.dumped = home.dump()
     return home
 
 
-UNKNOWN_NAMES = """
-box start Nobody
-box stop Nobody
-box stop SiteDailyAggregator --box nowhere
-process show Nobody
-process start Nobody --console
-process start Nobody
-process stop Nobody
-process on Nobody
-process off Nobody
-process trigger Nobody
-process trigger Scheduler
-process interval Nobody every
-process interval Scheduler every
-timetable show nowhere
-timetable why Nobody DAY
-timetable why Scheduler DAY
-timetable reprocess Nobody DAY
-timetable reprocess Scheduler DAY
-timetable skip Nobody DAY
-timetable wait Nobody DAY
-unit list --process Nobody
-unit show x
-unit log x
-unit cancel x
-unit retry x
-gc run --process Nobody
-gc run --process Scheduler --dry-run
-queue purge Nobody --yes
-queue replay 99
-report nowhere
-ingest /nowhere/at/all --site example.com
-""".strip().splitlines()
-IMPOSSIBLE_PERIODS = """
-timetable why SiteDailyAggregator 2014051700
-timetable why SiteHourlyAggregator 2099051700
-timetable reprocess SiteDailyAggregator 2014051700
-timetable reprocess SiteDailyAggregator 2014051700..2099051700
-timetable reprocess SiteHourlyAggregator 2099051700
-timetable skip SiteDailyAggregator 2014051700
-timetable skip SiteDailyAggregator 2014051700..DAY
-timetable wait SiteDailyAggregator 2014051700 --timeout 0
-""".strip().splitlines()
-NO_PERIODS = """
-timetable why SiteDailyAggregator HOUR
-timetable why SiteMonthlyAggregator DAY
-timetable why SiteDailyAggregator 2015023000
-timetable why SiteDailyAggregator DAYx
-timetable reprocess SiteDailyAggregator DAY..DAY
-timetable reprocess SiteDailyAggregator DAY..2015051700
-timetable reprocess SiteDailyAggregator DAY..
-timetable reprocess SiteDailyAggregator 0001010100..9999010100
-timetable skip SiteHourlyAggregator 2015051724
-timetable wait SiteDailyAggregator 20150517
-timetable show --from 2015
-timetable show --from DAY --to DAY
-timetable extend --from 2015
-timetable extend --from 2015051732
-report site_daily --from yesterday
-report site_daily --from DAY --to DAY
-""".strip().splitlines()
-WRONG_USAGE = """
-nonsense
-supervisor strat
-timetable
-timetable extend
-timetable wait SiteDailyAggregator DAY --timeout -1
-timetable wait SiteDailyAggregator DAY --timeout nan
-process start SiteDailyAggregator --console --instance 2
-process start SiteDailyAggregator --console --instance 0
-unit list --state nonsense
-unit list --limit 0
-unit list --limit ENORMOUS
-unit list --cursor x
-queue dead --limit ENORMOUS
-queue purge
-queue purge SingleSessionWorker --dead
-queue replay x
-store backup /no/such/folder/store.db
-report site_daily --csv /proc/x/y.csv
-report site_daily --csv /proc
-ingest LOG
-ingest /tmp --site example.com
-""".strip().splitlines()
-REFUSALS = """
-timetable extend --from START
-timetable extend --from 2099010100
-unit cancel UNIT
-unit retry UNIT
-store reset
-store backup LOG
-""".strip().splitlines()
-NOBODY_THERE = """
-process start SiteDailyAggregator
-process stop SiteDailyAggregator
-gc run
-""".strip().splitlines()
-
-
 @pytest.mark.parametrize(
     ("code", "command"),
     [
-        *((NOT_FOUND, command) for command in UNKNOWN_NAMES + IMPOSSIBLE_PERIODS),
-        *((USAGE, command) for command in NO_PERIODS + WRONG_USAGE),
-        *((REFUSED, command) for command in REFUSALS),
-        *((UNREACHABLE, command) for command in NOBODY_THERE),
+        (NOT_FOUND, "process show Nobody"),
+        (NOT_FOUND, "process start Nobody --console"),
+        (USAGE, "unit list --limit 0"),
+        (REFUSED, "store reset"),
+        (UNREACHABLE, "gc run"),
+        (UNREACHABLE, "process start SiteDailyAggregator"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_its_reason(rested, code, command):
-    words = {
-        "DAY": DAY, "DAYx": f"{DAY}x", "DAY..": f"{DAY}..", "DAY..DAY": f"{DAY}..{DAY}",
-        "DAY..2015051700": f"{DAY}..2015051700", "2014051700..DAY": f"2014051700..{DAY}",
-        "HOUR": HOUR, "START": START, "UNIT": rested.unit, "LOG": str(rested.log),
-        "ENORMOUS": ENORMOUS, "every": "every 60",
-    }  # fmt: skip
-    argv = [words.get(word, word) for word in command.split()]
-
-    done = doing(rested, argv)(*argv, code=code)
+def test_a_refused_command_gives_its_reason_and_changes_nothing(rested, code, command):
+    """Whether each command is refused is tested in `tests/service/test_cli_errors.py`."""
+    done = rested.launch(*command.split(), code=code)
 
     assert done.err.strip()
     assert done.out == ""
@@ -377,49 +266,7 @@ def test_what_cannot_be_done_is_refused_with_its_reason(rested, code, command):
     assert rested.dump() == rested.dumped
 
 
-@pytest.mark.parametrize(
-    "trigger",
-    ["", "every 0", "every 1h", f"every {ENORMOUS}", "at 24:00", "at 7-10:00", "cron 61 * * * *"],
-)
-def test_triggers_that_never_come(rested, trigger):
-    done = rested.run("process", "interval", DAILY, trigger, code=USAGE)
-
-    assert f"trigger {trigger!r}" in done.err
-    assert rested.dump() == rested.dumped
-
-
 # Where there is no store
-
-
-@pytest.mark.parametrize(
-    "command",
-    """
-    box list
-    box sync
-    process list
-    process on Scheduler
-    timetable show
-    timetable why SiteDailyAggregator DAY
-    timetable audit
-    timetable wait SiteDailyAggregator DAY
-    timetable reprocess SiteDailyAggregator DAY
-    unit list
-    gc status
-    gc run
-    queue list
-    store status
-    store backup /tmp/nothing.db
-    report site_daily
-    """.strip().splitlines(),
-    ids=str.strip,
-)
-def test_looking_makes_nothing(homes, command):
-    home = homes()
-
-    done = home.run(*command.replace("DAY", DAY).split(), code=UNREACHABLE)
-
-    assert "there is no store yet" in done.err
-    assert not home.path.exists()
 
 
 @pytest.mark.parametrize(
