@@ -1,4 +1,4 @@
-"""Aggregates events to sessions.
+"""Aggregates events to sessions, which `workers.access_log.sessions` cut.
 
 The collection `session_piece` has a row for each hour of a session: the keys of its events, and
 their sums. `single_session` has a row for each session; its private field `_pieces` holds the sums

@@ -25,7 +25,8 @@ from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
 from synergy.schedule.format.read import InvalidDefinition, Known, StoredDelivery, read, write
-from synergy.schedule.progress import event_matching, steps
+from synergy.schedule.progress import steps
+from synergy.schedule.progress.event_keys import keys
 from synergy.schedule.progress.state import Made, ProgressState
 from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
@@ -169,7 +170,7 @@ def begun(
         reason="",
         progress=step.progress.to_json(),
         wake_at=steps.wake_at(definition, step.progress),
-        keys=event_matching.keys(definition.trigger),
+        keys=keys(definition.trigger),
         changed_at=now,
     )
     return Row(row, tuple(run_of(row, definition, made, now) for made in step.made))

@@ -3,7 +3,7 @@
 For each attempt the name is resolved once. All of its addresses are checked (`addresses`), and the
 request goes to one of exactly these, over a new or a kept connection (`connections`). So a name
 that resolves to another address a moment later gains nothing; the Host header, and the name that
-the certificate must show, stay the URL's.
+the certificate must show, stay the URL's. Headers and signature are made in `headers`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time zones by name."""
+"""Time zones by name; for times that a clock change skips or repeats see `due`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,10 @@ class Worker(ABC):
 
     @abstractmethod
     def work(self, task: Task) -> Outcome:
-        """Carries out one unit; an exception makes the attempt invalid, with its text as reason."""
+        """Carries out one unit; returns `Processed(counts)`, or `Nothing()` if there was no work.
+
+        An exception makes the attempt invalid, and its text the reason.
+        """
 
     def start(self) -> None:
         """Carries out units from the queue until the process is asked to stop."""

@@ -10,7 +10,7 @@ from synergy.model.process import ManagedProcess
 from synergy.model.schedule import Event, RunState
 from synergy.schedule.check_context import OF_JOBS
 from synergy.schedule.progress.ended_periods import Ended
-from synergy.schedule.progress.event_lifetime import event_keys
+from synergy.schedule.progress.event_keys import event_keys
 from synergy.schedule.progress.state import Occurrence
 
 JOB_ENDS = {job_event(JobState[status.upper()]).value: status for status in OF_JOBS}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from synergy.model.schedule import Event, Run
-from synergy.schedule.progress.event_lifetime import event_keys
+from synergy.schedule.progress.event_keys import event_keys
 from synergy.storage.protocol import StoreView
 
 LOOKED_AT = "agent.events"  # the fact that holds the number of the newest event decided about

@@ -1,6 +1,6 @@
 """Dependencies on events with a lifetime.
 
-- Matching: an event concerns a dependency if type and resource match.
+- Matching: an event concerns a dependency if type and resource match (`event_keys`).
 - Newest: of the matching events the newest by timestamp is kept, and is not consumed by runs.
 - Alive: a kept event is alive up to `life` after its timestamp; with life 0 at its arrival only.
 - Last execution: an event that is not later than the one that last ran the schedule has no effect.
@@ -13,10 +13,9 @@ event must be able to run the schedule whatever ran it last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from synergy.schedule.definition import AllOf, EventTrigger, EventType, Trigger
+from synergy.schedule.definition import AllOf, EventTrigger, Trigger
 from synergy.schedule.progress.state import Met, Occurrence
 
 
@@ -25,39 +24,6 @@ def has_lifetimes_only(trigger: Trigger) -> bool:
     if isinstance(trigger, AllOf):
         return all(has_lifetimes_only(leg) for leg in trigger.legs)
     return isinstance(trigger, EventTrigger)
-
-
-def event_keys(event_type: str, resource: str) -> tuple[str, ...]:
-    """The keys that an arriving event is looked up by.
-
-    Those of a file are its path and all folders above it, the nearest first.
-    """
-    if event_type == EventType.FILE.value:
-        return tuple(f"FILE|{path}" for path in _and_above(resource))
-    return (f"{event_type}|{resource}",)
-
-
-def listening_key(dependency: EventTrigger) -> str:
-    """The key by which arriving events find a dependency."""
-    if dependency.type is EventType.FILE:
-        return f"FILE|{dependency.resource.rstrip('/')}"
-    return f"{dependency.type.value}|{dependency.resource}"
-
-
-def _and_above(resource: str) -> Iterator[str]:
-    """A path without trailing slashes, then each folder above it."""
-    path = resource.rstrip("/")
-    yield path
-    for place in range(len(path) - 1, -1, -1):
-        if path[place] == "/" and path[place - 1 : place] != "/":
-            yield path[:place]
-
-
-def concerns(dependency: EventTrigger, occurrence: Occurrence) -> bool:
-    """Whether type and resource match."""
-    if occurrence.stream != "events":
-        return False
-    return listening_key(dependency) in event_keys(occurrence.type, occurrence.resource)
 
 
 def newest(stored: Met | None, arriving: Occurrence) -> Met:

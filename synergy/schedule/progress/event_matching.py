@@ -23,26 +23,8 @@ from synergy.schedule.definition import (
     leaves,
 )
 from synergy.schedule.progress import event_lifetime
+from synergy.schedule.progress.event_keys import event_keys, key_of
 from synergy.schedule.progress.state import Met, Occurrence
-
-
-def keys(trigger: Trigger) -> tuple[str, ...]:
-    """The event keys that a trigger listens to, sorted."""
-    return tuple(sorted({key for _, leaf in leaves(trigger) if (key := _key(leaf))}))
-
-
-def _key(leaf: Leaf) -> str:
-    match leaf:
-        case EventTrigger():
-            return event_lifetime.listening_key(leaf)
-        case Partition(dataset):
-            return f"PARTITION|{dataset}"
-        case ProgramEnded(process):
-            return f"program|{process}"
-        case PeriodFinished(process):
-            return f"timetable|{process}"
-        case _:
-            return ""  # time alone
 
 
 def alone(trigger: Trigger, path: str = "") -> Iterator[tuple[str, Leaf]]:
@@ -61,11 +43,9 @@ def concerns(leaf: Leaf, occurrence: Occurrence) -> bool:
     and for a `timetable` leg.
     """
     match leaf:
-        case EventTrigger():
-            return event_lifetime.concerns(leaf, occurrence)
-        case Partition(dataset):
-            given = (occurrence.stream, occurrence.type, occurrence.resource)
-            return given == ("events", "PARTITION", dataset)
+        case EventTrigger() | Partition():
+            is_event = occurrence.stream == "events"
+            return is_event and key_of(leaf) in event_keys(occurrence.type, occurrence.resource)
         case ProgramEnded(process, statuses):
             ended = occurrence.stream == "journal" and occurrence.process == process
             return ended and occurrence.status in statuses

@@ -12,7 +12,7 @@ from synergy.storage.sqlite.columns import fetch
 from synergy.storage.sqlite.jobs import read_block, save_blocks
 from synergy.storage.sqlite.queries import queries
 
-_SQL = queries("upgrade")
+_SQL = queries("migration_steps")
 _THEN = re.compile(r"^-- then: (\w+)$", re.MULTILINE)
 
 Step = Callable[[apsw.Connection], None]

@@ -19,8 +19,8 @@ from synergy.schedule.definition import (
     PeriodFinished,
     ProgramEnded,
 )
-from synergy.schedule.progress.event_lifetime import event_keys
-from synergy.schedule.progress.event_matching import alone, concerns, keys
+from synergy.schedule.progress.event_keys import event_keys, keys
+from synergy.schedule.progress.event_matching import alone, concerns
 from tests.unit.schedule.kit import DAY, HOUR, an_event, ended, partitions, times
 
 P = ProgramEnded("P", ("processed",))

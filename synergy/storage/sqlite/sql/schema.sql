@@ -1,5 +1,6 @@
 -- What a new store looks like: the sum of all migrations.
--- Instants are whole microseconds since 1970 UTC. Codes of states are those of rows.py.
+-- Instants are whole microseconds since 1970 UTC. Codes of states, and how each field is stored, are
+-- in storage/stored_fields.py; the columns that each query gives are in sqlite/columns.py.
 
 -- The states of 1,024 neighbouring jobs, one byte each; block = ordinal / 1024.
 -- `generations` is JSON, {"ordinal": generation}, of those that are not in generation 1.
