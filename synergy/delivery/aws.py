@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from http import HTTPStatus
+from importlib import import_module
 from typing import Any
 
 from synergy.delivery import headers
@@ -33,7 +34,7 @@ _THROTTLED = ("throttl", "requestlimitexceeded", "toomanyrequests")
 def check_boto3() -> None:
     """Raises ConfigurationError if boto3 is not installed."""
     try:
-        import boto3  # noqa: F401
+        import_module("boto3")
     except ImportError:
         text = "SQS and SNS need boto3, which is an extra; write into requirements-local.txt: "
         raise ConfigurationError([f"{text}boto3=={BOTO3}"]) from None
@@ -166,7 +167,7 @@ def _text(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise InvalidValue("the payload is not text in UTF-8: nothing else is taken here") from None
+        raise InvalidValue("the payload is not UTF-8: SQS and SNS take only text") from None
 
 
 def _refused(destination: str, response: Mapping[str, Any], text: str) -> Response:

@@ -19,7 +19,7 @@ import httpx
 
 from synergy.delivery.addresses import IpAddress
 
-KEPT_FOR = 1.0  # seconds; shorter than receivers keep idle connections
+KEEP_SECONDS = 1.0  # shorter than receivers keep idle connections
 MOST_KEPT = 64
 
 _ONE = httpx.Limits(max_connections=1)
@@ -107,15 +107,15 @@ class Connections:
         self._kept.setdefault(connection.endpoint, []).append(connection)
         self._number += 1
         if self._timer is None:
-            self._timer = loop.call_later(KEPT_FOR, self._sweep)
+            self._timer = loop.call_later(KEEP_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        for connection in self._remove_idle(before=loop.time() - KEPT_FOR):
+        for connection in self._remove_idle(before=loop.time() - KEEP_SECONDS):
             closing = loop.create_task(connection.transport.aclose())
             self._closings.add(closing)
             closing.add_done_callback(self._closings.discard)
-        self._timer = loop.call_later(KEPT_FOR, self._sweep) if self._kept else None
+        self._timer = loop.call_later(KEEP_SECONDS, self._sweep) if self._kept else None
 
     def _remove_idle(self, before: float) -> list[Connection]:
         """Removes and returns the connections that were idle by then."""

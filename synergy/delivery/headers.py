@@ -1,4 +1,4 @@
-"""The metadata of a request: its sender, its scheduled time, and a key that tells repetitions.
+"""The metadata of a request: its sender, its scheduled time, and a key to recognise repetitions.
 
 Webhooks get it as headers, signed as by the Standard Webhooks specification; AMQP and the services
 of AWS get the same names as headers and attributes of the message.
@@ -72,7 +72,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise InvalidValue(f"header {name}: longer than {LONGEST} characters")
     names = [name.lower() for name in headers]
     if len(set(names)) < len(names):
-        raise InvalidValue("headers: one is said twice, in capital and small letters")
+        raise InvalidValue("headers: a name is given twice, in different case")
 
 
 def check_content_type(content_type: str) -> None:

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from synergy.delivery.request import Response
 
-BUDGET = 300.0
-FIRST_PAUSE = 1.0
+BUDGET_SECONDS = 300.0
+FIRST_PAUSE_SECONDS = 1.0
 SPREAD = 0.2
 ENOUGH = 3
 """Attempts for a request whose answer is unlikely to change, such as 404."""
@@ -18,7 +18,7 @@ def next_attempt(
     first_attempt_at: datetime,
     now: datetime,
     answer: Response,
-    budget: float = BUDGET,
+    budget: float = BUDGET_SECONDS,
     jitter: float = 0.0,
 ) -> datetime | None:
     """When to send again after `attempts` (at least 1), the last of which was answered `answer`.
@@ -32,8 +32,8 @@ def next_attempt(
         return None
     if answer.is_lasting and attempts >= ENOUGH:
         return None
-    longest = max(FIRST_PAUSE, budget / 5)
-    doubled = FIRST_PAUSE * 2.0 ** min(attempts - 1, 32)  # beyond any budget
+    longest = max(FIRST_PAUSE_SECONDS, budget / 5)
+    doubled = FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 32)  # beyond any budget
     pause = min(doubled, longest) * (1 + SPREAD * jitter)
     due = now + timedelta(seconds=max(pause, answer.retry_after or 0.0))
     return due if due <= first_attempt_at + timedelta(seconds=budget) else None

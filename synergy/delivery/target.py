@@ -174,7 +174,7 @@ def split_queue(url: str) -> Queue:
     rest, _, query = url.partition(":")[2].partition("?")
     region = _options(query, ("region",), "an sqs target").get("region")
     if region is not None and not _REGION.fullmatch(region):
-        raise InvalidValue(f"target: {region[:40]!r} is no region, such as eu-west-1")
+        raise InvalidValue(f"target: {region[:40]!r} is not a region, such as eu-west-1")
     if not rest:
         raise InvalidValue("target: no queue: sqs:NAME, or sqs: and the queue's URL")
     if "://" not in rest:
@@ -204,7 +204,7 @@ def split_topic(url: str) -> Topic:
     if service != "sns":
         raise InvalidValue(f"target: an ARN of {service[:20]!r}, not of sns")
     if not _REGION.fullmatch(region):
-        raise InvalidValue(f"target: {region[:40]!r} is no region, such as eu-west-1")
+        raise InvalidValue(f"target: {region[:40]!r} is not a region, such as eu-west-1")
     if not _ACCOUNT.fullmatch(account):
         raise InvalidValue("target: the account in an ARN is 12 digits")
     if not _TOPIC.fullmatch(name):
@@ -220,9 +220,9 @@ def _check_text(url: str) -> None:
     if len(url) > MAX_LENGTH:
         raise InvalidValue(f"target: {len(url)} characters: the most is {MAX_LENGTH}")
     if not url.isprintable():
-        raise InvalidValue("target: it holds a control character, or one that is not seen")
+        raise InvalidValue("target: it contains a control or invisible character")
     if " " in url:
-        raise InvalidValue("target: it holds a blank: write it %20")
+        raise InvalidValue("target: it contains a blank: write it %20")
 
 
 def _split(url: str) -> SplitResult:
@@ -230,7 +230,7 @@ def _split(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError:  # some versions of Python reject here what `_ipv6` would
         raise InvalidValue(
-            "target: what stands between // and / is no host; "
+            "target: the part between // and / is not a host; "
             "only a port may follow an address in brackets"
         ) from None
 
@@ -245,7 +245,7 @@ def _host(parts: SplitResult) -> str:
         raise InvalidValue("target: write the host in ASCII: xn--…")
     host = host.removesuffix(".")
     if len(host) > MAX_HOST or not all(map(_LABEL.fullmatch, host.split("."))):
-        raise InvalidValue(f"target: {host[:40]!r} is no name of a host")
+        raise InvalidValue(f"target: {host[:40]!r} is not a host name")
     return host
 
 
@@ -256,8 +256,8 @@ def _ipv6(text: str, netloc: str) -> str:
         if "%" not in text:
             return str(IPv6Address(text))
     except ValueError:
-        raise InvalidValue(f"target: [{text[:40]}] is no IPv6 address") from None
-    raise InvalidValue("target: an address with a zone (%) means something on one machine only")
+        raise InvalidValue(f"target: [{text[:40]}] is not an IPv6 address") from None
+    raise InvalidValue("target: an address with a zone (%) is valid on one machine only")
 
 
 def _port(parts: SplitResult) -> int | None:
@@ -280,7 +280,7 @@ def _options(query: str, known: tuple[str, ...], of: str) -> Mapping[str, str]:
                 f"target: unknown option {name[:40]!r} of {of}: expected {' or '.join(known)}"
             )
         if name in found:
-            raise InvalidValue(f"target: {name} is said twice")
+            raise InvalidValue(f"target: {name} is given twice")
         found[name] = unquote(value)
     return found
 

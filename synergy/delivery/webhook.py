@@ -37,7 +37,7 @@ Resolve = Callable[[str, int], Sequence[IpAddress]]
 
 MOST_ADDRESSES = 4
 RESOLVERS = 64
-LONGEST_RETRY_AFTER = 3_600.0  # of Retry-After
+LONGEST_RETRY_AFTER_SECONDS = 3_600.0
 _RETRY_AFTER_STATUSES = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 # These loggers write each URL, with the secrets in its path and query.
@@ -189,7 +189,7 @@ class Webhooks:
             case httpx.ConnectTimeout():
                 return f"no connection within {options.connect:g} s"
             case httpx.TimeoutException():
-                return f"it took or said nothing for {options.read:g} s"
+                return f"no data was sent or received for {options.read:g} s"
         return f"no whole answer within {options.total:g} s"
 
 
@@ -205,13 +205,13 @@ def seconds_of(retry_after: str, now: datetime) -> float | None:
     """How long `Retry-After` asks to wait, an hour at most; None if it is not understood."""
     retry_after = retry_after.strip()
     if retry_after.isascii() and retry_after.isdigit():
-        return min(float(retry_after[:10]), LONGEST_RETRY_AFTER)
+        return min(float(retry_after[:10]), LONGEST_RETRY_AFTER_SECONDS)
     try:
         until = email.utils.parsedate_to_datetime(retry_after)
     except ValueError:
         return None
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return min(max((until - now).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
+    return min(max((until - now).total_seconds(), 0.0), LONGEST_RETRY_AFTER_SECONDS)
 
 
 async def _read(response: httpx.Response, received: _Received) -> bool:

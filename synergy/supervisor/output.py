@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-LIMIT = 5 * 1024 * 1024
+MAX_BYTES = 5 * 1024 * 1024
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def appending(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def trim(path: Path, limit: int = LIMIT) -> None:
+def trim(path: Path, limit: int = MAX_BYTES) -> None:
     """Moves the last `limit` bytes to `<path>.1` if the file is larger, and empties it.
 
     It is not replaced, because processes that have it open go on appending to it.

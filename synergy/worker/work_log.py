@@ -19,8 +19,8 @@ from synergy.runtime.masking import mask
 from synergy.storage.protocol import LogLine, UnitLogs
 from synergy.worker.outcome import CommandFailed
 
-LIMIT = 5000  # lines of one attempt
-LONGEST = 8192  # characters of one line
+MOST_LINES = 5000  # lines of one attempt
+LONGEST_LINE = 8192  # characters of one line
 
 
 class WorkLog(logging.Handler):
@@ -81,12 +81,12 @@ class WorkLog(logging.Handler):
 
     def _keep(self, unit: UnitOfWork, level: str, text: str) -> None:
         self._count += 1
-        if self._count > LIMIT:
+        if self._count > MOST_LINES:
             return
-        if self._count == LIMIT:
-            text = f"more than {LIMIT} lines: the rest is only in the log file"
+        if self._count == MOST_LINES:
+            text = f"more than {MOST_LINES} lines: the rest is only in the log file"
         with self.lock or threading.Lock():
-            kept = storable(mask(text)[-LONGEST:])
+            kept = storable(mask(text)[-LONGEST_LINE:])
             line = LogLine(self._clock.now(), unit.attempt, level, kept)
             self._lines.setdefault(unit.id, []).append(line)
 

@@ -203,7 +203,7 @@ def test_what_is_not_there_is_tried_three_times(services: Services, target: str,
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"body": b"\xff\xfe"}, "not text in UTF-8"),
+        ({"body": b"\xff\xfe"}, "the payload is not UTF-8"),
         ({"headers": {f"X-{n}": "1" for n in range(6)}}, "room for 5"),
         ({"headers": {"X-A": "b\r\nc"}}, "one line"),
     ],

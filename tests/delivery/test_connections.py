@@ -16,7 +16,7 @@ WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @pytest.fixture(autouse=True)
 def _kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "KEPT_FOR", LIMIT)
+    monkeypatch.setattr(connections, "KEEP_SECONDS", LIMIT)
 
 
 def test_requests_one_after_the_other_share_a_connection(services: Services) -> None:
@@ -146,7 +146,7 @@ def test_what_is_kept_ends(
     services_with: MakeServices, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     if ending == "the time":
-        monkeypatch.setattr(connections, "KEPT_FOR", 0.01)
+        monkeypatch.setattr(connections, "KEEP_SECONDS", 0.01)
     services = services_with()
     ended = threading.Event()
 

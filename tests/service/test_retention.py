@@ -217,9 +217,9 @@ def test_the_documentation_tells_the_bounds_of_everything_else() -> None:
         documented["`logs/<process>.log`"] == f"{logs.FILE_SIZE // mib} MiB and {logs.KEPT} {old}"
     )
     assert documented["`logs/<process>.out`"].startswith(
-        f"{output.LIMIT // mib} MiB and one older file"
+        f"{output.MAX_BYTES // mib} MiB and one older file"
     )
-    lines, longest = f"{work_log.LIMIT:,} lines", f"of {work_log.LONGEST:,} characters"
+    lines, longest = f"{work_log.MOST_LINES:,} lines", f"of {work_log.LONGEST_LINE:,} characters"
     assert documented["the log of a unit"] == f"{lines} of each attempt, {longest} at most"
     assert documented["the output of a command"] == f"its last {command.KEPT} lines"
     bytes_kept = f"{request.KEPT:,} bytes of each body at most"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from random import Random
 
 from synergy.delivery.request import JSON, Request, Response, SendOutcome
-from synergy.delivery.retry import BUDGET, next_attempt
+from synergy.delivery.retry import BUDGET_SECONDS, next_attempt
 from synergy.delivery.target import Target, parse_target
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import RunMove
@@ -74,7 +74,7 @@ def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime
         run.detail.first_attempt_at or now,
         now,
         answer,
-        float(budget) if isinstance(budget, int | float) else BUDGET,
+        float(budget) if isinstance(budget, int | float) else BUDGET_SECONDS,
         random.uniform(-1.0, 1.0),
     )
 

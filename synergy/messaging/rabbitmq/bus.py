@@ -39,10 +39,10 @@ from synergy.messaging.wakeups import LocalWakeups
 from synergy.storage.protocol import Batch, DeadMessage, Store
 
 DEPLOYMENT = "deployment"  # the fact that holds the id of this deployment
-LIMIT = 3.0  # seconds for a request
-DECLARE_LIMIT = 10.0
-SEND_LIMIT = 600.0  # for any number of messages; see also `sender.CONFIRM_SECONDS`
-FLUSH_LIMIT = 1.0
+REQUEST_SECONDS = 3.0
+DECLARE_SECONDS = 10.0
+SEND_SECONDS = 600.0  # for any number of messages; see also `sender.CONFIRM_SECONDS`
+FLUSH_SECONDS = 1.0
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class RabbitBus:
     def declare(self, queues: Sequence[str]) -> None:
         self._queues |= dict.fromkeys(queues)
         try:
-            self._await(self._declare(queues), DECLARE_LIMIT)
+            self._await(self._declare(queues), DECLARE_SECONDS)
         except Fault as fault:
             if fault.is_mistake:
                 raise ConfigurationError([str(fault)]) from fault
@@ -146,7 +146,7 @@ class RabbitBus:
     def close(self) -> None:
         """Sends pending wake-ups. Messages that were taken and not acknowledged come again."""
         with suppress(MessagingUnavailable):
-            self._await(self._sender.flush(), FLUSH_LIMIT)
+            self._await(self._sender.flush(), FLUSH_SECONDS)
         with suppress(MessagingUnavailable):
             self._await(self._close())
         self._io.stop()
@@ -154,7 +154,7 @@ class RabbitBus:
 
     # In the caller's thread
 
-    def _await(self, work: Coroutine[Any, Any, T], limit: float = LIMIT) -> T:
+    def _await(self, work: Coroutine[Any, Any, T], limit: float = REQUEST_SECONDS) -> T:
         return self._io.run(work, limit, f"RabbitMQ at {self._place} did not answer")
 
     def _outbox(self, batch: Batch) -> _Outbox:
@@ -187,7 +187,7 @@ class RabbitBus:
 
     def _send(self, outgoing: Sequence[Outgoing]) -> None:
         if outgoing:
-            self._await(self._sender.send(outgoing, self._deployment()), SEND_LIMIT)
+            self._await(self._sender.send(outgoing, self._deployment()), SEND_SECONDS)
 
     def _confirm(self, acts: Sequence[Callable[[], object]]) -> None:
         """Calls the callbacks; their writes only save the collector work, and may fail."""

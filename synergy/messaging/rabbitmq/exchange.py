@@ -123,7 +123,7 @@ class _Broker:
             if channel is not None:
                 channel.close()  # a late answer must not be taken for the next message's
             if isinstance(error, asyncio.CancelledError) and connection.bytes_received == received:
-                connection.drop(Fault(f"RabbitMQ at {self._address.place}: it says nothing"))
+                connection.drop(Fault(f"RabbitMQ at {self._address.place}: it sends no data"))
             raise
         self._free.append(channel)
 

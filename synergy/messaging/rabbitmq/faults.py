@@ -64,8 +64,8 @@ def _mistake(error: BaseException, address: Address) -> str:
             )
         case ssl.SSLError(reason=why):
             return (
-                f"does not agree about TLS ({why}): is it a port for amqps://, and is a "
-                "certificate asked of us (certfile)?"
+                f"does not agree about TLS ({why}): is it a port for amqps://, and "
+                "does it require a client certificate (certfile)?"
             )
     return ""
 
@@ -75,10 +75,10 @@ def _temporary(error: BaseException, address: Address) -> str:
     match error:
         case exceptions.IncompatibleProtocolError():
             if address.tls is None:
-                return "hangs up: is that a port for amqp://, and is it RabbitMQ?"
+                return "closes the connection: is that a port for amqp://, and is it RabbitMQ?"
             return (
-                "hangs up: is that a port for amqps://, is it RabbitMQ, and is a certificate "
-                "asked of us (certfile)?"
+                "closes the connection: is that a port for amqps://, is it RabbitMQ, and "
+                "does it require a client certificate (certfile)?"
             )
         case (
             workflow.AMQPConnectorStackTimeout()

@@ -119,7 +119,7 @@ class Subscription:
         self._prefetch, self._tag = 0, ""
         channel.lost.add_done_callback(lambda _: self._forget_channel(channel))
         channel.raw.add_on_cancel_callback(
-            lambda _: channel.fail(f"queue {name_of(self.queue)} was taken away")
+            lambda _: channel.fail(f"queue {name_of(self.queue)} was deleted or moved")
         )
         self._schedule_update()
 
@@ -205,7 +205,7 @@ class Subscription:
             self._release_timer = loop.call_later(IDLE_SECONDS, self._release_idle, self._asked)
 
     def _release_idle(self, asked: int) -> None:
-        """Returns the buffer, and wants no more, if nothing was asked for meanwhile."""
+        """Returns the buffer, and stops the broker, if the consumer took nothing meanwhile."""
         self._release_timer = None
         with self._lock:
             if self._is_waiting:

@@ -22,10 +22,10 @@ from synergy.errors import ConfigurationError
 from synergy.messaging.amqp import Address, Tls
 from synergy.messaging.rabbitmq.faults import CLOSED_BY_US, Fault, lost, unopened
 
-HEARTBEAT = 30
-CONNECT_LIMIT = 5.0  # seconds for TCP, TLS and AMQP together
-OPEN_LIMIT = 15.0  # seconds for finding the host, and trying all of its addresses
-BLOCKED_LIMIT = 60.0  # seconds for which the broker may block before a reconnect
+HEARTBEAT_SECONDS = 30
+CONNECT_SECONDS = 5.0  # for TCP, TLS and AMQP together
+OPEN_SECONDS = 15.0  # for finding the host, and trying all of its addresses
+BLOCKED_SECONDS = 60.0  # for which the broker may block before a reconnect
 
 # pika logs what it raises, with tracebacks, at each try; the bus logs it once.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
@@ -38,10 +38,10 @@ def parameters(address: Address) -> pika.ConnectionParameters:
         port=address.port,
         virtual_host=address.vhost,
         credentials=pika.PlainCredentials(address.user, address.password),
-        heartbeat=HEARTBEAT,
-        blocked_connection_timeout=BLOCKED_LIMIT,
-        socket_timeout=CONNECT_LIMIT,
-        stack_timeout=CONNECT_LIMIT,
+        heartbeat=HEARTBEAT_SECONDS,
+        blocked_connection_timeout=BLOCKED_SECONDS,
+        socket_timeout=CONNECT_SECONDS,
+        stack_timeout=CONNECT_SECONDS,
         ssl_options=pika.SSLOptions(_tls(address.tls), address.host) if address.tls else None,
         client_properties={"connection_name": f"synergy {socket.gethostname()} {os.getpid()}"},
     )
@@ -99,7 +99,7 @@ class Connection:
 
         raw = AsyncioConnection(settings, succeed, fail, custom_ioloop=loop)
         try:
-            return cls(await asyncio.wait_for(opened, OPEN_LIMIT), address)
+            return cls(await asyncio.wait_for(opened, OPEN_SECONDS), address)
         except (TimeoutError, asyncio.CancelledError) as error:
             with suppress(AMQPError):
                 raw.close()

@@ -80,7 +80,7 @@ def test_somebody_who_hangs_up() -> None:
         threading.Thread(target=hang_up, daemon=True).start()
         said = refusal(f"amqp://me:secret@127.0.0.1:{listener.getsockname()[1]}/")
         listener.shutdown(socket.SHUT_RDWR)
-    assert "hangs up: is that a port for amqp://, and is it RabbitMQ?" in said
+    assert "closes the connection: is that a port for amqp://, and is it RabbitMQ?" in said
 
 
 def test_tls_where_there_is_none(rabbitmq: Broker) -> None:

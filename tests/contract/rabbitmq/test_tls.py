@@ -118,7 +118,7 @@ def test_who_verifies_nothing_is_let_through_to_anybody(secure: Secure, tmp_path
 
 def test_who_shows_no_certificate_is_told_to(secure: Secure) -> None:
     said = refusal(secure.url(cacertfile=secure.authority.cacertfile))
-    assert "is a certificate asked of us (certfile)?" in said
+    assert "does it require a client certificate (certfile)?" in said
 
 
 @pytest.mark.parametrize("what", ["no key", "no certificate", "a locked key"])

@@ -163,7 +163,7 @@ def test_the_dependencies_of_part_f(project: Path) -> None:
         ({"process": "Reprot"}, "process: unknown process Reprot: did you mean Report?"),
         ({"process": "Daily"}, "process: Daily is a managed process"),
         ({"croon": "x"}, "unknown field croon: did you mean cron?"),
-        ({"process": None, "target": "https://a b"}, "target: it holds a blank"),
+        ({"process": None, "target": "https://a b"}, "target: it contains a blank"),
         ({"trigger": {"timetable": "Report"}}, "Report has no timetable"),
     ],
 )
