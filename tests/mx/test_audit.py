@@ -128,7 +128,7 @@ def test_stopping_breaks_the_audit_off(maker, audits):
     assert not audits.begin().is_running
 
 
-def test_the_audit_of_a_small_timetable_is_answered_at_once(world, client):
+def test_the_first_response_has_the_audit_of_a_small_timetable(world, client):
     world.schedule()
     answer = client.get(AT)
     assert answer.status_code == 200

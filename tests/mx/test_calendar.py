@@ -64,7 +64,7 @@ def test_the_cell_of_a_grouped_job_covers_its_periods(tree):
     assert spans == {"2015051906": 7, "2015051912": 6, "2015051918": 6, "2015051923": 5}
 
 
-def test_years_without_finer_periods_stand_ten_in_a_row(tree):
+def test_a_row_has_ten_years_where_years_are_the_finest_periods(tree):
     _, places = tree("2008010100", process=a_process("Report", YEARLY))
     shown = calendar(places(), NOON)
     assert shown.heads == ()
@@ -88,7 +88,7 @@ def test_late_stale_and_open_periods_are_marked(tree):
     assert marks["2015052011"] == ("open",)  # it ended just now and has not settled
 
 
-def test_cells_tell_each_state_and_what_is_unseen(tree):
+def test_cells_show_each_state_and_unseen_changes(tree):
     world, places = tree()
     for hour, state, fields in (
         (0, JobState.FAILED, {}),

@@ -41,7 +41,7 @@ def some(world):
 
 
 @pytest.mark.usefixtures("some")
-def test_each_state_is_found_and_a_skipped_job_tells_its_cause(client):
+def test_each_state_is_found_and_a_skipped_job_has_its_cause(client):
     assert found(client, "state=failed") == [("02", "failed", None), ("03", "failed", None)]
     assert found(client, "state=given_up") == [("04", "skipped", "given_up")]
     assert found(client, "state=skipped") == [
@@ -57,7 +57,7 @@ def test_a_failed_job_is_not_late(client):
 
 
 @pytest.mark.usefixtures("some")
-def test_a_tree_keeps_them_apart(client):
+def test_a_tree_distinguishes_failed_and_given_up_jobs(client):
     hours = client.read(f"trees/site?to={DAY[:8]}08")["processes"][1]
     expected = [("embryo", 2), ("failed", 2), ("given_up", 1), ("skipped", 2), ("embryo", 1)]
     assert hours["runs"] == [list(run) for run in expected]
@@ -67,7 +67,7 @@ def test_a_tree_keeps_them_apart(client):
 
 
 @pytest.mark.usefixtures("some")
-def test_why_says_the_state_of_the_contract_and_offers_the_requests_that_help(client):
+def test_why_gives_the_public_state_and_the_requests_of_remedies(client):
     why = client.read("jobs/Hour/2015051702/why")
     assert (why["kind"], why["state"]) == ("failed", "failed")
     paths = [help_["path"] for help_ in why["helps"] if help_["method"] == "POST"]

@@ -169,7 +169,7 @@ def test_invalid_reasons_and_dry_runs(attack):
             assert answer.status_code == 422
 
 
-def test_bodies_where_none_belongs(attack):
+def test_bodies_of_requests_that_take_none(attack):
     for method, path, operation in attack.operations():
         if "requestBody" not in operation:
             for kind, content in ((JSON, b"[" * 1000), ("a/b", b"x")):
@@ -204,7 +204,7 @@ def test_unknown_methods_are_refused_everywhere(attack):
 # Asked twice
 
 
-def test_a_reused_key_repeats_the_answer(attack):
+def test_a_reused_key_repeats_the_response(attack):
     for number, (method, path, url) in enumerate(with_bodies(attack)):
         if method != "POST":
             continue

@@ -53,7 +53,7 @@ def test_a_dry_run_changes_nothing(world, client):
     assert world.store.journal.last_seq() == before
 
 
-def test_without_a_scheduler_only_a_dry_run_is_answered(world, client):
+def test_without_a_scheduler_only_a_dry_run_is_accepted(world, client):
     for lease in world.store.leases.all(""):
         world.store.leases.release(lease)
     assert client.get(AT).json()["is_led"] is False

@@ -25,7 +25,7 @@ def wrong(answer):
 
 
 @pytest.mark.parametrize("path", ["/livez", "/healthz", "/api/v1/livez", "/api/v1/healthz"])
-def test_mx_is_alive_without_the_rest(client, path):
+def test_mx_is_alive_without_store_and_scheduler(client, path):
     answer = client.get(path)
     assert (answer.status_code, answer.json()) == (200, {"alive": True})
 
@@ -72,7 +72,7 @@ def test_a_scheduler_that_renews_its_lease_is_well(world, client):
         assert client.get("/readyz").status_code == 200
 
 
-def test_a_lease_is_not_over_because_the_store_was_away(world, monkeypatch):
+def test_a_lease_does_not_end_because_the_store_was_unavailable(world, monkeypatch):
     world.schedule()
     watch = LeaseWatch(world.store, world.clock)
     assert watch.look(SITE) == ""
@@ -120,7 +120,7 @@ def test_an_agent_has_to_decide_where_one_is_declared_and_on(worlds, is_on):
     assert detail() == ""
 
 
-def test_a_store_or_bus_that_is_away_is_named_without_its_address(world, client, monkeypatch):
+def test_an_unavailable_store_or_bus_is_named_without_its_address(world, client, monkeypatch):
     world.schedule()
 
     def no_store(*_):
@@ -183,7 +183,7 @@ def test_hanging_checks_share_one_deadline(world, monkeypatch):
     assert patience == [2, 1.25, 0.5]
 
 
-def test_health_answers_while_all_threads_wait_for_the_store(world, client, monkeypatch):
+def test_health_responds_while_all_threads_wait_for_the_store(world, client, monkeypatch):
     world.schedule()
     going_on, waiting = threading.Event(), threading.Semaphore(0)
 

@@ -15,7 +15,7 @@ __all__ = ["service", "store"]  # fixtures
 # Again
 
 
-def test_the_same_request_is_acted_on_once_and_answered_the_same(service):
+def test_the_same_request_acts_once_and_gets_the_same_response(service):
     first, again = service.post(), service.post()
     assert service.asked == [("/api/v1/x", b"{}")]
     assert (again.status_code, again.text) == (201, "answer 1") == (first.status_code, first.text)
@@ -43,7 +43,7 @@ def test_unauthenticated_requests_have_no_keys(service):
     assert len(service.asked) == 2
 
 
-def test_an_answer_is_given_again_for_a_day(service):
+def test_a_response_is_repeated_for_a_day(service):
     service.post()
     service.clock.advance(24 * 3600 - 1)
     assert service.post().text == "answer 1"
@@ -52,7 +52,7 @@ def test_an_answer_is_given_again_for_a_day(service):
     assert service.post(body='{"other": 1}').text == "answer 2"
 
 
-def test_another_mx_gives_the_same_answer(store, service):
+def test_another_mx_gives_the_same_response(store, service):
     service.post()
     other = Service(store, "mx-2")
     assert other.post().text == "answer 1"
@@ -60,7 +60,7 @@ def test_another_mx_gives_the_same_answer(store, service):
 
 
 @pytest.mark.parametrize("body", [b"", bytes(range(256)), "é東京".encode()])
-def test_bodies_are_given_again_byte_for_byte(service, body):
+def test_bodies_are_repeated_byte_for_byte(service, body):
     service.act = lambda: Response(body, media_type="application/x")
     service.post()
     assert service.post().content == body
@@ -108,7 +108,7 @@ def test_an_invalid_key_is_refused(service, key):
 
 
 @pytest.mark.parametrize("key", ["a", "k" * 255, "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~\\"])
-def test_visible_characters_make_a_key(service, key):
+def test_a_key_may_have_any_visible_character(service, key):
     assert [service.post(key).text for _ in range(2)] == ["answer 1", "answer 1"]
 
 
@@ -116,14 +116,14 @@ def test_visible_characters_make_a_key(service, key):
 
 
 @pytest.mark.parametrize("status", [200, 202, 204, 400, 404, 409, 422])
-def test_final_answers_are_kept(service, status):
+def test_final_responses_are_kept(service, status):
     service.act = lambda: Response(status_code=status)
     assert [service.post().status_code for _ in range(2)] == [status] * 2
     assert len(service.asked) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 408, 413, 415, 429, 500, 503])
-def test_other_answers_leave_the_key_free(service, status):
+def test_other_responses_leave_the_key_free(service, status):
     service.act = lambda: Response(status_code=status)
     assert service.post().status_code == status
     service.act = lambda: Response("now", 200)
@@ -142,7 +142,7 @@ def test_an_error_leaves_the_key_free(service, error):
     assert service.post().text == "answer 2"
 
 
-def test_only_the_status_of_a_long_answer_is_kept(service):
+def test_only_the_status_of_a_long_response_is_kept(service):
     service.act = lambda: Response("x" * LONGEST_BODY, 201, {"Location": "/x/1"})
     service.post("longest")
     assert len(service.post("longest").text) == LONGEST_BODY

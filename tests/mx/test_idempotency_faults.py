@@ -79,7 +79,7 @@ def test_the_key_of_another_host_is_taken_over_after_ten_minutes(store, service)
     assert service.post().text == "answer 1"
 
 
-def test_a_late_answer_does_not_overwrite_the_kept_one(store, service):
+def test_a_late_response_does_not_overwrite_the_kept_one(store, service):
     other = Service(store, "mx-2")
     other.clock.advance(600)
 
@@ -95,7 +95,7 @@ def test_a_late_answer_does_not_overwrite_the_kept_one(store, service):
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("call", [1, 2])
-def test_the_next_mx_answers_after_a_crash_at_any_call(store, call, is_late):
+def test_after_a_crash_at_any_call_the_next_mx_responds(store, call, is_late):
     """The first call of the store begins the answer, the second keeps it."""
     faulty = FaultyStore(store, call, Died)
     faulty.is_late = is_late
@@ -109,7 +109,7 @@ def test_the_next_mx_answers_after_a_crash_at_any_call(store, call, is_late):
     assert len(first.asked) + len(other.asked) == (2 if (call, is_late) == (2, False) else 1)
 
 
-def test_without_the_store_nothing_is_done(store):
+def test_without_the_store_no_action_happens(store):
     service = Service(FaultyStore(store, 1, StorageUnavailable))
     assert service.post().status_code == 503
     assert service.asked == []

@@ -29,7 +29,7 @@ def helps(cause):
     ]
 
 
-def test_why_leads_down_to_the_cause_and_offers_what_helps(world, client):
+def test_why_leads_to_the_cause_and_offers_remedies(world, client):
     world.process_commands.switch("Hour", False, OPERATOR, world.clock.now())
     world.schedule()
     cause = client.read(f"jobs/Client/{START}/why")
@@ -43,7 +43,7 @@ def test_why_leads_down_to_the_cause_and_offers_what_helps(world, client):
     assert leaf["helps"][0]["label"] == "Switch the process on"
 
 
-def test_without_a_scheduler_only_commands_help(client):
+def test_without_a_scheduler_all_remedies_are_commands(client):
     leaf = leaf_of(client.read(WHY))
     assert leaf["kind"] == "no_scheduler"
     assert helps(leaf) == [
@@ -79,7 +79,7 @@ def test_a_worker_is_started_on_a_box_where_it_is_switched_off(world, client):
     assert helps(client.read(WHY)) == [(command, "PUT", path, {"is_on": True})]
 
 
-def test_the_request_that_helps_a_skipped_job_reprocesses_it(world, client):
+def test_the_remedy_of_a_skipped_job_reprocesses_it(world, client):
     move(world, 0, 0, JobState.SKIPPED)
     ((_, method, path, body),) = helps(client.read(WHY))
     assert (method, path) == ("POST", "/api/v1/jobs/reprocess")

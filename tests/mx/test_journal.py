@@ -87,7 +87,7 @@ def test_entries_are_found_by_process_job_and_event(world, client):
     assert read(client, "process=Nobody") == {"items": [], "next": None}
 
 
-def test_a_page_of_a_rare_event_may_be_short_and_go_on(world, client, monkeypatch):
+def test_a_page_of_a_rare_event_may_be_short_and_have_a_next_one(world, client, monkeypatch):
     monkeypatch.setattr(journal, "_STEP", 3)
     monkeypatch.setattr(journal, "SEARCHED", 6)
     write(world, ("gc.run", "", ""), *[("job.noop", "A", HOUR)] * 8, ("gc.run", "", ""))

@@ -75,7 +75,7 @@ def test_a_cursor_of_numbers_is_a_whole_number(client, name, cursor):
     client.read(f"{name}?cursor={cursor}", 422)
 
 
-def test_a_page_behind_the_end_is_empty(client):
+def test_a_page_after_the_end_is_empty(client):
     for name in ("processes", "boxes", "trees", "queues", "logs"):
         page = client.get(f"/api/v1/{name}?cursor=99999999999999999999").json()
         assert page == {"items": [], "next": None}

@@ -93,12 +93,14 @@ def test_rotated_parts_are_one_log(client, rotated):
         ("q=nothing", [], None, None),
     ],
 )
-def test_lines_are_read_to_both_sides(client, rotated, query, found, previous, following):
+def test_lines_are_read_before_and_after_a_number(
+    client, rotated, query, found, previous, following
+):
     answer = read(client, query)
     assert (numbers(answer), answer["previous"], answer["next"]) == (found, previous, following)
 
 
-def test_numbers_of_lines_that_are_looked_for(client, rotated):
+def test_a_search_returns_the_numbers_of_lines(client, rotated):
     at = f"{AT}/{NAME}/matches"
     answer = client.get(f"{at}?level=warning").json()
     assert (answer["numbers"], answer["next"], answer["total"]) == ([2, 5, 7], None, 7)
@@ -142,7 +144,7 @@ def test_parts_with_equal_beginnings_are_distinguished(client, logs, small_block
         assert answer["total"] == 119
 
 
-def test_a_log_that_was_cut_off_is_read_anew(client, logs):
+def test_a_truncated_log_is_read_from_its_beginning(client, logs):
     path = logs / f"{NAME}.log"
     write(path, *map(line, range(1, 100)))
     assert read(client)["total"] == 99
@@ -150,7 +152,7 @@ def test_a_log_that_was_cut_off_is_read_anew(client, logs):
     assert read(client)["total"] == 2
 
 
-def test_numbers_that_have_fallen_are_refused(client, rotated):
+def test_numbers_from_before_a_rotation_are_refused(client, rotated):
     start = read(client)["parts"][0]["id"]
     assert numbers(read(client, f"after=5&start={start}")) == [6, 7]
     (rotated / f"{NAME}.log.1").rename(rotated / f"{NAME}.log.2")
@@ -210,7 +212,7 @@ def test_one_request_searches_a_bounded_part_and_says_where_to_continue(client, 
     assert 60 < answer["previous"] < 88
 
 
-def test_an_answer_has_a_bounded_size_and_one_line_at_least(client, logs, monkeypatch):
+def test_a_response_is_bounded_and_has_at_least_one_line(client, logs, monkeypatch):
     write(logs / f"{NAME}.log", *map(line, range(1, 9)))
     monkeypatch.setattr(lines, "MOST_SHOWN", 2 * len(line(1)))
     assert (numbers(answer := read(client, "after=0")), answer["next"]) == ([1, 2], 2)
@@ -222,7 +224,7 @@ def test_an_answer_has_a_bounded_size_and_one_line_at_least(client, logs, monkey
 # Lines
 
 
-def test_a_line_of_json_is_taken_apart(client, logs):
+def test_a_json_line_is_split_into_fields(client, logs):
     write(logs / f"{NAME}.log", line(5, "warning", process=NAME, unit="u", n=3, of={"a": [1]}))
     assert read(client)["items"] == [
         {
@@ -249,7 +251,7 @@ def test_a_line_of_json_is_taken_apart(client, logs):
         (b"{" * 5000, "{" * 5000),
     ],
 )
-def test_any_other_line_is_its_text(client, logs, raw, message):
+def test_any_other_line_is_plain_text(client, logs, raw, message):
     write(logs / f"{NAME}.log", raw + b"\n")
     [one] = read(client)["items"]
     assert (one["message"], one["level"], one["at"], one["more"]) == (message, "", "", {})
@@ -258,7 +260,7 @@ def test_any_other_line_is_its_text(client, logs, raw, message):
 @pytest.mark.parametrize(
     "raw", [b'{"message": 1e999, "n": -1e999}', b'{"message": {"a": 1}, "level": 7}']
 )
-def test_an_odd_line_is_answered(client, logs, raw):
+def test_an_unusual_line_is_returned(client, logs, raw):
     write(logs / f"{NAME}.log", raw + b"\n")
     assert len(read(client)["items"]) == 1
 

@@ -79,7 +79,7 @@ def test_an_invalid_query_is_refused(client, rotated, query):
     client.read(f"logs/{'x' * 301}", 422)
 
 
-def test_a_log_that_was_never_written_is_not_found(client, logs):
+def test_a_missing_log_is_not_found(client, logs):
     assert client.get(AT).json() == {"items": [], "next": None}
     assert "nothing was written" in client.get(f"{AT}/{NAME}").json()["detail"]
     assert "nothing was written" in client.get(f"{AT}/{NAME}?format=text").json()["detail"]

@@ -130,7 +130,7 @@ def bad_news(client):
     }
 
 
-def test_a_skipped_period_that_got_data_since_is_counted(worlds):
+def test_a_skipped_period_with_later_changes_is_counted(worlds):
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, source="visits")]})
     world = started(worlds(deployment, now=EARLY))
     world.settle()
@@ -178,7 +178,7 @@ def test_a_silent_box_runs_no_process(world, client):
     assert box.value(box="b") == now.timestamp()
 
 
-def test_a_process_that_is_off_or_elsewhere_is_not_wanted(worlds):
+def test_a_process_that_is_off_or_elsewhere_is_not_expected_to_run(worlds):
     """A daemon that is switched off, and what was moved to another box."""
     daemon = DaemonProcess(name="Watch", classname="x", token="w", present_on_boxes=(".*",))
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, present_on_boxes=("other",))]})

@@ -73,7 +73,7 @@ def rules():
     return group["rules"]
 
 
-def test_the_alert_rules_ask_for_existing_metrics_and_labels_only(families, rules):
+def test_the_alert_rules_use_existing_metrics_and_labels_only(families, rules):
     names = asked(" ".join(rule["expr"] for rule in rules))
     assert len(names) > 10
     assert names <= set(samples(families, ["_count"]))

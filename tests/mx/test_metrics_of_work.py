@@ -102,7 +102,7 @@ def look(world, monkeypatch, page):
     return Activity(world.store, world.deployment, world.clock)
 
 
-def test_a_look_reads_new_entries_up_to_a_limit(world, monkeypatch):
+def test_a_scrape_reads_new_entries_up_to_a_limit(world, monkeypatch):
     seen = look(world, monkeypatch, 3)
 
     def entries():

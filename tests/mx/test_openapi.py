@@ -59,7 +59,7 @@ def _few_variables():
     }
 
 
-def test_answers_conform_to_openapi_with_a_login(world, tmp_path):
+def test_responses_conform_to_openapi_with_a_login(world, tmp_path):
     users = tmp_path / "users.json"
     token = a_token(world, users)
     with served(place_of(world, tmp_path, users)) as port:

@@ -129,7 +129,7 @@ def test_an_impossible_operation_fails_with_the_reason(world):
 
 
 @pytest.mark.parametrize("fields", [{"kind": "paint"}, {"request": {}}])
-def test_a_malformed_operation_fails_and_blocks_no_other(world, fields, caplog):
+def test_a_malformed_operation_fails_and_does_not_block_others(world, fields, caplog):
     world.store.operations.accept(an_operation("odd", total=1, **fields))
     following, services = accept(world), some_services(world)
     services.operations.work(always)

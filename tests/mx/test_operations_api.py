@@ -126,7 +126,7 @@ def body(**fields: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("prefer", ["respond-async", "wait=10, Respond-Async; foo"])
-def test_respond_async_answers_with_the_operation(world, ended, client, prefer):
+def test_respond_async_returns_the_operation(world, ended, client, prefer):
     answer = client.post("/api/v1/jobs/reprocess", json=body(), headers={"Prefer": prefer})
     assert answer.status_code == 202
     assert (answer.json()["total"], answer.json()["who"]) == (ASKED, "local (mx)")
@@ -138,7 +138,7 @@ def test_respond_async_answers_with_the_operation(world, ended, client, prefer):
 
 
 @pytest.mark.parametrize("prefer", ["", "respond-asynchronously", "wait=10", "return=minimal"])
-def test_without_respond_async_the_answer_waits(world, client, prefer):
+def test_without_respond_async_the_response_waits(world, client, prefer):
     answer = client.post("/api/v1/jobs/reprocess", json=body(), headers={"Prefer": prefer})
     assert (answer.status_code, answer.json()["count"]) == (200, TOUCHED)
     assert world.store.operations.find() == ([], None)

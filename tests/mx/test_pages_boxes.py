@@ -32,7 +32,7 @@ def test_each_instance_has_a_row(world, client):
     assert "Listener on running 1 12 now 0 31 MB starting 2 13 now 4 –" in text
 
 
-def test_a_silent_box_shows_what_was_seen_last(world, client):
+def test_a_silent_box_shows_its_last_report(world, client):
     report = [seen(world, "north", "Listener", "running")]
     world.store.boxes.report("north", report, world.clock.now())
     world.clock.advance(120)

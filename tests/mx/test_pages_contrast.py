@@ -66,7 +66,7 @@ def test_shapes_can_be_seen(theme, name):
     assert all(_ratio(colours[name], colours[ground]) >= GRAPHIC for ground in GROUNDS)
 
 
-def test_the_dark_has_a_colour_for_each_of_the_light():
+def test_the_dark_theme_has_every_colour_of_the_light_theme():
     css = (HERE / "static" / "app.css").read_text("utf-8")
     dark = css.split("@media (prefers-color-scheme: dark)", 1)[1].split("\n}\n", 1)[0]
     assert {name for name in THEMES["light"] if f"--{name}:" not in dark} == set()

@@ -58,7 +58,7 @@ def test_the_script_has_the_states_in_the_order_of_their_numbers():
 
 
 @pytest.mark.parametrize("word", [*(s.word for s in JobState), *(k.value for k in Kind), "unseen"])
-def test_each_word_has_a_shape(word):
+def test_each_state_has_a_shape(word):
     assert re.search(rf"\.state-{word}\b[^{{]*\{{[^}}]*--shape", CSS["app"])
 
 

@@ -64,7 +64,7 @@ def write(world, event, **fields):
         ("of.old", {}, ["of.old"], []),
     ],
 )  # fmt: skip
-def test_an_entry_is_told_in_words_with_links(world, client, event, fields, cells, links):
+def test_an_entry_is_shown_in_words_with_links(world, client, event, fields, cells, links):
     write(world, event, **fields, who="vera (mx)")
     text = client.page("/journal")
     [row] = rows(text)

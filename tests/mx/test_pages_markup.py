@@ -92,7 +92,7 @@ def _names(attributes: dict[str, str | None]) -> list[str]:
         (3599, "59 min ago"), (7200, "2 h ago"), (86400, "1 d ago"), (-90, "in 1 min"),
     ],
 )  # fmt: skip
-def test_instants_are_told_by_their_distance(world, seconds, told):
+def test_instants_are_shown_as_distances_from_now(world, seconds, told):
     now = world.clock.now()
     world.clock.advance(abs(seconds))
     later = world.clock.now()
@@ -114,14 +114,14 @@ def test_lengths_and_sizes_are_short():
     ]
 
 
-def test_data_in_a_page_ends_no_element():
+def test_data_in_a_page_cannot_end_its_element():
     text = "</script><!--<script>&\u2028"
     told = island(json.dumps({text: text}).encode())
     assert "<" not in told
     assert json.loads(told) == {text: text}
 
 
-def test_no_script_makes_markup_of_text():
+def test_no_script_parses_text_as_markup():
     for file in ASSETS:
         text = re.sub(r"//[^\n]*", "", file.read_text())
         assert not DANGEROUS.search(text), file.name

@@ -65,7 +65,7 @@ def test_before_the_first_start_the_page_says_how_to_begin(client):
     assert "All is well" not in page.text
 
 
-def test_before_the_first_job_the_page_says_when_it_comes(world, client):
+def test_before_the_first_job_the_page_shows_its_time(world, client):
     world.store.facts.set(TIMETABLE_START, "2015051700")
     text = get(client, "/").text
     assert "The timetable begins at 2015051700" in text
@@ -95,7 +95,7 @@ def test_units_without_a_worker_are_a_finding_with_a_cause(world, client):
     assert page.text.count("periods wait for it") == 1
 
 
-def test_a_failed_period_has_buttons_for_what_helps(world, client):
+def test_a_failed_period_has_buttons_for_its_remedies(world, client):
     """The day that lacks an hour is no matter of its own."""
     settle_but(world, "2015051705")
     page = get(client, "/")
@@ -161,7 +161,7 @@ def test_an_undeclared_process_has_no_link(world, client):
     assert not any("alert" in link for link in page.links)
 
 
-def test_a_part_is_no_whole_page(client):
+def test_a_part_is_not_a_whole_page(client):
     part = get(client, "/?part=1")
     assert not part.all("html")
     assert part.all("h1")

@@ -60,7 +60,7 @@ def test_a_viewer_has_no_form_of_the_trigger(house):
     assert not page.all("input", name="trigger_frequency")
 
 
-def test_a_command_is_shown_as_a_shell_takes_it(worlds):
+def test_a_command_is_quoted_for_a_shell(worlds):
     command = ("sh", "-c", "echo $0; exit 3", "${timeperiod}")
     free = replace(FREE, classname=None, command=command)
     world = worlds(replace(of_all_kinds(), processes={free.name: free}, trees={}))
@@ -75,7 +75,7 @@ def test_a_daemon_is_not_triggered(client):
     assert "units" not in page.text
 
 
-def test_where_a_process_runs_can_be_switched_for_each_box(world, client):
+def test_a_process_has_a_switch_for_each_box(world, client):
     boxes, now = world.store.boxes, world.clock.now()
     boxes.assign("north", ["Listener"])
     boxes.assign("south", ["Listener"])

@@ -21,7 +21,7 @@ HOUR = "2015051700"
 # The audit
 
 
-def test_the_audit_counts_what_is_accounted_for(world, client):
+def test_the_audit_counts_accounted_periods(world, client):
     world.schedule()
     text = plain(client.page("/audit"))
     assert "Nothing is unexplained" in text

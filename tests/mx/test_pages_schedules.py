@@ -133,7 +133,7 @@ def test_stored_markup_of_schedules_is_shown_as_text(shop):
     assert EVIL in unescape(page(shop, f"/runs/{run}"))
 
 
-def test_a_run_tells_its_request_and_answers_without_secrets(shop):
+def test_a_run_shows_request_and_responses_without_secrets(shop):
     shop.create({**HOOK, "payload": "hello", "headers": {"Authorization": "Bearer geheim123"}})
     shop.answer = failed("it answers 400", status=400, body=b"no thanks", may_retry=False)
     run = shop.act("hook/trigger")["touched"][0]["id"]
@@ -166,7 +166,7 @@ def test_the_form_holds_the_definition_as_data(shop):
     }  # fmt: skip
 
 
-def test_a_stored_schedule_that_cannot_be_read_any_more_has_a_page(shop):
+def test_a_schedule_that_is_no_longer_valid_has_a_page(shop):
     shop.create(NIGHTLY, enabled=True)
     (stored,) = shop.world.store.schedules.get(["nightly"])
     broken = replace(stored, definition={"name": "nightly", "process": "Report"}, version=2)

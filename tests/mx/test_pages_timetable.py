@@ -37,7 +37,7 @@ def test_trees_are_listed_with_the_trees_they_wait_for_and_what_is_late(client):
     assert re.findall(r"badge-danger\">(\d+)<", page) == ["3", "82", "3"]
 
 
-def test_trees_stand_under_their_page_with_their_label(worlds):
+def test_trees_are_grouped_by_page_with_their_labels(worlds):
     tree = Tree(name="site", processes=("Hour",), mx_name="Sites", mx_page="traffic")
     deployment = a_deployment({"site": [a_process("Hour", HOURLY)]})
     named = type(deployment)(deployment.processes, {"site": tree})
@@ -48,7 +48,7 @@ def test_trees_stand_under_their_page_with_their_label(worlds):
     assert "<h1>Sites</h1>" in client.page("/timetable/site")
 
 
-def test_each_cell_leads_to_its_job(client, world):
+def test_each_cell_links_to_its_job(client, world):
     move(world, HOUR, HOUR, JobState.SKIPPED)
     page = client.page("/timetable/site?table=1")
     assert re.search(rf'href="{AT}" title="Hour {HOUR}: skipped"', page)
@@ -153,7 +153,7 @@ def test_the_navigation_marks_the_section_of_a_page(client, address, current):
     assert re.findall(r'aria-current="page">(\w+)<', header) == [current]
 
 
-def test_the_panel_of_a_job_is_no_whole_page(client):
+def test_the_panel_of_a_job_is_not_a_whole_page(client):
     panel = client.page(f"{AT}?panel=1")
     assert "<html" not in panel
     assert "data-panel-close" in panel

@@ -41,7 +41,7 @@ def test_all_declared_processes_are_listed_in_their_order(client):
     assert {one["kind"] for one in page["items"]} == {"managed", "freerun", "daemon"}
 
 
-def test_one_process_is_shown_and_an_unknown_one_is_not(client):
+def test_a_process_is_shown_and_an_unknown_one_is_not_found(client):
     hourly = shown(client, "Sitehourly")
     assert (hourly["qualifier"], hourly["tree"], hourly["trigger"]) == (
         "hourly", "site", "every 600",
@@ -80,7 +80,7 @@ def test_no_change_touches_nothing(world, client):
     assert events(world) == []
 
 
-def test_a_managed_process_looks_more_often(client):
+def test_the_trigger_of_a_managed_process_is_changed(client):
     body = {"trigger_frequency": "every 60"}
     (touched,) = client.patch(f"{AT}/Sitehourly", json=body).json()["touched"]
     assert (touched["before"], touched["after"]) == ("every 600", "every 60")
@@ -126,7 +126,7 @@ def test_a_trigger_without_a_scheduler_says_so(world, client):
     assert touched["remark"] == ""
 
 
-def test_a_free_run_process_runs_now(world, client):
+def test_a_triggered_free_run_process_runs_at_once(world, client):
     (would,) = client.post(f"{AT}/Report/trigger", json={"dry_run": True}).json()["touched"]
     assert would["run"] is None
     assert world.store.units.unfinished() == []

@@ -57,7 +57,7 @@ def test_dead_letters_are_sent_again(world, client):
     assert (entry.event, entry.why) == ("queue.replayed", "Sitehourly 1; it was mended")
 
 
-def test_of_several_dead_letters_none_is_sent_if_one_is_not_there(world, client):
+def test_if_one_dead_letter_is_missing_none_is_sent(world, client):
     bury(world, b"one")
     assert client.post(f"{AT}/dead/replay", json={"seqs": [1, 9]}).status_code == 404
     assert client.post(f"{AT}/dead/replay", json={"seqs": []}).status_code == 422

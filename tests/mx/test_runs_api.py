@@ -56,7 +56,7 @@ def test_a_dry_run_of_retry_and_replay_launches_nothing(shop):
     assert shop.get(f"/runs/{run}")["state"] == "failed"
 
 
-def test_replay_launches_those_of_one_schedule(shop):
+def test_replay_launches_the_failed_runs_of_one_schedule(shop):
     run = a_failed_run(shop)
     shop.create(NIGHTLY)
     other = shop.client.post("/api/v1/runs/replay", json={"schedule": "nightly"}).json()
@@ -75,7 +75,7 @@ def test_replay_launches_those_of_one_schedule(shop):
         ({"all": True}, 422),
     ],
 )
-def test_a_replay_of_nothing_known_is_refused(shop, body, status):
+def test_an_invalid_replay_is_refused(shop, body, status):
     assert shop.client.post("/api/v1/runs/replay", json=body).status_code == status
 
 
@@ -104,7 +104,7 @@ def test_a_run_without_a_schedule_can_be_canceled(shop):
     assert shop.get("/runs?state=canceled")["items"][0]["id"] == run
 
 
-def test_two_triggers_are_two_runs_by_pages(shop):
+def test_two_triggers_make_two_runs_in_pages(shop):
     shop.create(NIGHTLY)
     made = {shop.act("nightly/trigger")["touched"][0]["id"] for _ in range(3)}
     assert len(made) == 3

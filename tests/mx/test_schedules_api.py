@@ -147,7 +147,7 @@ def test_a_private_target_is_refused(shop, target):
 
 
 @pytest.mark.parametrize("name", ["a", "Z.9_x-", "new", "preview", "dead", "x" * 100, "index.html"])
-def test_any_legal_name_has_an_address(shop, name):
+def test_any_valid_name_has_an_address(shop, name):
     answer = shop.client.post(API, json={**NIGHTLY, "name": name})
     assert shop.client.get(answer.headers["location"]).json()["name"] == name
     assert shop.get(f"/schedules/{name}/runs") == {"items": [], "next": None}
@@ -189,7 +189,7 @@ def test_pages_of_a_filtered_list_follow_on_one_another(shop):
 
 
 @pytest.mark.parametrize("query", ["enabled=maybe"])
-def test_a_filter_that_makes_no_sense_is_refused(shop, query):
+def test_an_invalid_filter_of_schedules_is_refused(shop, query):
     assert shop.client.get(f"{API}?{query}").status_code == 422
 
 
@@ -265,7 +265,7 @@ def test_a_one_off_job_is_canceled(shop):
 # Beforehand
 
 
-def test_a_preview_tells_the_hour_that_does_not_exist(shop):
+def test_a_preview_remarks_on_an_hour_that_does_not_exist(shop):
     answer = shop.client.post(f"{API}/preview?from=2026-03-28&limit=3", json=NIGHTLY)
     dues = answer.json()["dues"]
     assert [due["at"] for due in dues] == [
@@ -276,12 +276,12 @@ def test_a_preview_tells_the_hour_that_does_not_exist(shop):
 
 
 @pytest.mark.parametrize("query", ["from=now", "to=2026-13-01", "from=2026-02-01&to=2026-01-01"])
-def test_a_preview_of_no_time_is_refused(shop, query):
+def test_a_preview_of_an_invalid_range_is_refused(shop, query):
     shop.create(NIGHTLY)
     assert shop.client.get(f"{API}/nightly/preview?{query}").status_code == 422
 
 
-def test_a_preview_of_a_wrong_definition_names_the_field(shop):
+def test_a_preview_of_an_invalid_definition_names_the_field(shop):
     wrong = {**NIGHTLY, "cron": "0 99 * * *"}
     assert fields(shop.client.post(f"{API}/preview", json=wrong)) == {"body.cron"}
 
@@ -301,7 +301,7 @@ def test_impossible_changes_are_refused(shop):
     assert same[0]["version"] == 1
 
 
-def test_a_preview_has_an_end(shop):
+def test_a_preview_ends_with_its_range(shop):
     shop.create(NIGHTLY)
     seen = shop.get("/schedules/nightly/preview?from=2026-06-01&to=2026-06-02T00:00:00Z")
     dues = [due["at"] for due in seen["dues"]]

@@ -82,7 +82,7 @@ def test_bodies_of_the_api_are_not_compressed(client):
     assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 415
 
 
-def test_json_may_say_its_charset_and_no_body_has_no_type(client):
+def test_json_may_have_a_charset_and_an_empty_body_needs_no_type(client):
     headers = {"Content-Type": "application/json; charset=utf-8"}
     assert client.post("/api/v1/size", content=b"{}", headers=headers).status_code == 200
     assert client.post("/api/v1/size").json() == {"size": 0}
@@ -134,7 +134,7 @@ def read(line, size):
     asyncio.run(whole())
 
 
-def test_a_slow_body_is_cut_off(monkeypatch):
+def test_a_slow_body_is_refused(monkeypatch):
     line = Line(monkeypatch, size=1, every=20)
     with pytest.raises(HTTPException) as caught:
         read(line, 100)
@@ -142,7 +142,7 @@ def test_a_slow_body_is_cut_off(monkeypatch):
     assert line.now == 20
 
 
-def test_a_large_body_may_come_on_a_slow_line(monkeypatch):
+def test_a_large_body_may_arrive_slowly(monkeypatch):
     line = Line(monkeypatch, size=8192, every=1)
     read(line, 2 * limits.MIB)
     assert line.now == 256

@@ -48,7 +48,7 @@ def test_a_failed_login_does_not_say_why(house, name, password):
     assert NEW not in answer.text
 
 
-def test_unknown_names_take_as_much_work(house, monkeypatch):
+def test_unknown_names_take_the_same_work(house, monkeypatch):
     checked = []
     hasher = passwords._hasher
 

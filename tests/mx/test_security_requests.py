@@ -152,13 +152,13 @@ def test_options_names_the_methods_and_allows_no_other_origin(client):
 @pytest.mark.parametrize(
     "path", ["/account", "/api/v1/long", "/api/v1/nothing", "/static/app.css", "/static/none"]
 )
-def test_every_answer_has_the_strict_headers(client, path):
+def test_every_response_has_the_security_headers(client, path):
     headers = client.get(path).headers
     assert {name: headers[name] for name in ALWAYS} == ALWAYS
     assert "server" not in headers
 
 
-def test_no_script_and_no_style_stands_in_a_page(client):
+def test_pages_have_no_inline_scripts_or_styles(client):
     policy = client.get("/account").headers["content-security-policy"]
     assert "unsafe" not in policy
     assert "script-src 'self';" in policy
@@ -202,7 +202,7 @@ def test_static_files_are_compressed_and_read_only(client):
     assert client.post("/static/app.js").status_code == 405
 
 
-def test_long_answers_are_compressed(client):
+def test_long_responses_are_compressed(client):
     packed = client.get("/api/v1/long", headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json() == "x" * 5000

@@ -92,7 +92,7 @@ def test_the_scope_of_events_publishes_events_only(house):
     assert told <= {("POST", "/api/v1/events")}
 
 
-def test_every_route_rejects_strangers(house):
+def test_every_route_rejects_unauthenticated_requests(house):
     client = house.client(("203.0.113.9", 5))
     for method, path, _ in routes(house.app):
         if (method, path) in STRANGERS:

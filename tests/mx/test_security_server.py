@@ -67,7 +67,7 @@ def raw(port, text):
 # Where it listens
 
 
-def test_mx_answers_on_loopback(place):
+def test_mx_responds_on_loopback(place):
     with running(place) as (_, port):
         status, body = get(port)
     assert status == 200

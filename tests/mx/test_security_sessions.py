@@ -52,7 +52,7 @@ def test_logging_out_ends_the_session_everywhere(house):
     assert copy.get("/account").status_code == 303
 
 
-def test_another_site_logs_no_user_out(house):
+def test_another_site_cannot_log_a_user_out(house):
     client = house.logged_in("vera")
     assert client.post("/logout", data={"csrf": "x"}).status_code == 403
     own = {"csrf": csrf_of(client)}

@@ -156,7 +156,7 @@ def test_a_token_is_revoked(house):
 # Answers that are kept
 
 
-def test_a_kept_answer_is_for_the_same_role_only(house):
+def test_a_kept_response_is_for_the_same_role_only(house):
     body = {"eventType": "FILE", "eventTimestamp": "2015-05-20T11:00:00Z", "eventResourceId": "/x"}
     key = {"Idempotency-Key": "one"}
     assert (

@@ -86,7 +86,7 @@ def test_an_invalid_user_is_refused(book, field, value):
         _ = book.users
 
 
-def test_changes_of_others_are_seen(book):
+def test_changes_by_other_processes_are_read(book):
     add(book, "otto")
     other = UsersFile(book.path)
     assert set(other.users.people) == {"otto"}

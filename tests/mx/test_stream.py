@@ -60,7 +60,7 @@ def ids(listener):
     return [number for number, _, _ in heard(listener)]
 
 
-def test_a_listener_hears_entries_from_its_arrival(world, stream):
+def test_a_new_listener_receives_later_entries(world, stream):
     write(world, "job.noop")
     listener = a_listener(stream)
     assert listener.take() == b"retry: 2000\n: listening\nid: 1\n\n"
@@ -76,7 +76,7 @@ def test_a_listener_hears_entries_from_its_arrival(world, stream):
     assert data["at"].endswith("Z")
 
 
-def test_every_listener_hears_each_entry_once_in_order(world, stream):
+def test_every_listener_receives_each_entry_once_in_order(world, stream):
     listeners = [a_listener(stream) for _ in range(3)]
     for _ in range(3):
         write(world, "job.noop", "job.skipped")
@@ -86,7 +86,7 @@ def test_every_listener_hears_each_entry_once_in_order(world, stream):
     assert [ids(one) for one in listeners] == [[]] * 3
 
 
-def test_a_returning_listener_hears_what_it_missed_once(world, stream):
+def test_a_returning_listener_receives_missed_entries_once(world, stream):
     write(world, *["job.noop"] * 4)
     staying = a_listener(stream)
     back = a_listener(stream, since=2)
@@ -96,14 +96,14 @@ def test_a_returning_listener_hears_what_it_missed_once(world, stream):
     assert ids(staying) == [5]
 
 
-def test_entries_written_at_the_return_are_heard_once(world, stream):
+def test_entries_written_at_the_return_are_received_once(world, stream):
     a_listener(stream)
     write(world, "job.noop", "job.noop")
     back = a_listener(stream, since=0)  # the other listener has not received these yet either
     assert ids(back) == [1, 2]
 
 
-def test_a_returning_listener_ahead_of_others_hears_nothing_twice(world, stream):
+def test_a_returning_listener_ahead_of_others_receives_no_entry_twice(world, stream):
     staying = a_listener(stream)
     write(world, "job.noop", "job.noop")
     back = a_listener(stream, since=1)  # it knows entry 1 from another MX, or from a page
@@ -135,7 +135,7 @@ def test_very_many_entries_become_one_message(world, stream):
     assert [event for _, event, _ in heard(back)] == ["behind"]
 
 
-def test_a_position_beyond_the_end_means_reading_again(world, stream):
+def test_a_position_after_the_end_sends_behind(world, stream):
     write(world, "job.noop")
     listener = a_listener(stream, since=99)
     assert heard(listener) == [(1, "behind", {"from": 99, "to": 1})]
@@ -218,7 +218,7 @@ def test_a_failed_welcome_delays_entries_and_loses_none(world, stream, monkeypat
     assert ids(back) == [1, 2, 3]
 
 
-def test_entries_deleted_unheard_mean_reading_again(world, stream):
+def test_entries_deleted_before_they_were_sent_send_behind(world, stream):
     staying = a_listener(stream)
     write(world, *["job.noop"] * 4)
     world.store.journal.prune(NOW + timedelta(days=1), 3)

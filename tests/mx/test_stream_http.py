@@ -106,7 +106,7 @@ def test_over_http_last_event_id_continues_the_stream(world):
     asyncio.run(visit())
 
 
-def test_over_http_the_end_of_mx_ends_the_answer_at_once(world):
+def test_over_http_the_end_of_mx_ends_the_response_at_once(world):
     app, _ = of(world)
 
     async def visit():
@@ -119,7 +119,7 @@ def test_over_http_the_end_of_mx_ends_the_answer_at_once(world):
     asyncio.run(visit())
 
 
-def test_over_http_a_listener_too_many_is_refused(world):
+def test_over_http_listeners_above_the_limit_are_refused(world):
     app, stream = of(world)
     for _ in range(MOST_LISTENERS):
         stream.join(Listener(lambda: None, None, "", ()))
@@ -192,7 +192,7 @@ def test_a_stream_ends_with_its_session():
     assert bodies == [b": still here\n\n"] * 4 + [b""]
 
 
-def test_head_of_a_stream_is_answered_at_once():
+def test_head_of_a_stream_is_handled_at_once():
     told = streamed(lambda *_: None, "HEAD", wrap=HeadMethod)
     assert [each["type"] for each in told] == ["http.response.start", "http.response.body"]
     assert told[1]["body"] == b""

@@ -131,7 +131,7 @@ def test_before_the_first_start_trees_are_refused(worlds):
     client.read("trees/site", 409)
 
 
-def test_the_answer_is_what_openapi_says_of_it(world, client):
+def test_the_response_conforms_to_openapi(world, client):
     move(world, 0, 4, JobState.PROCESSED)
     move(world, 2, 2, JobState.PROCESSED, before=JobState.PROCESSED, stale=True)
     answer = client.read("trees/site")
@@ -140,7 +140,7 @@ def test_the_answer_is_what_openapi_says_of_it(world, client):
     assert set(properties["required"]) == answer["processes"][0].keys()
 
 
-def test_an_unchanged_tree_is_not_sent_again(world, client):
+def test_an_unchanged_tree_responds_304(world, client):
     first = client.get("/api/v1/trees/site")
     tag = first.headers["etag"]
     world.clock.advance(1)

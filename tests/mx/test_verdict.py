@@ -45,7 +45,7 @@ def test_once_all_is_done_all_is_well(done, client):
     assert len(told["synergy_verdict_findings"].samples) == len(Trouble)
 
 
-def test_a_finding_is_shown_with_what_helps(done, client):
+def test_a_finding_is_shown_with_its_remedies(done, client):
     done.store.messages.bury("Sitehourly", b"?", "it is no JSON", done.clock.now())
     found = ask(client).json()
     assert found["is_well"] is False
@@ -67,7 +67,7 @@ def test_a_finding_is_shown_with_what_helps(done, client):
     assert "Not well: 1 message is in quarantine" in client.get("/").text
 
 
-def test_an_unchanged_verdict_is_not_sent_again(done, client):
+def test_an_unchanged_verdict_responds_304(done, client):
     client.get("/api/v1/audit")
     assert client.app.state.services.audits.wait_for_result(60)
     tag = ask(client).headers["etag"]

@@ -35,7 +35,7 @@ def ask(page):
     return page.get_by_role("dialog")
 
 
-def test_a_switch_is_turned_with_the_keyboard_and_the_reason_is_in_the_journal(look, mx, world):
+def test_a_switch_works_by_keyboard_and_the_journal_has_the_reason(look, mx, world):
     page = look(f"{mx}/boxes")
     the_switch(page, "off").focus()
     page.keyboard.press("Space")
@@ -50,7 +50,7 @@ def test_a_switch_is_turned_with_the_keyboard_and_the_reason_is_in_the_journal(l
     assert [one.is_on for one in world.store.boxes.assignments("north")] == [False, True]
 
 
-def test_what_was_asked_for_is_shown_also_when_it_follows_at_once(look, mx):
+def test_a_change_right_after_the_action_is_shown(look, mx):
     page = look(f"{mx}/boxes")
     for turn, after in (("off", "on"), ("on", "off"), ("off", "on")):
         the_switch(page, turn).click()
@@ -58,7 +58,7 @@ def test_what_was_asked_for_is_shown_also_when_it_follows_at_once(look, mx):
         expect(the_switch(page, after)).to_be_visible()
 
 
-def test_escape_asks_for_nothing_and_gives_the_focus_back(look, mx, world):
+def test_escape_cancels_the_dialog_and_returns_the_focus(look, mx, world):
     page = look(f"{mx}/boxes")
     before = world.store.journal.last_seq()
     the_switch(page, "off").click()
@@ -68,7 +68,7 @@ def test_escape_asks_for_nothing_and_gives_the_focus_back(look, mx, world):
     assert world.store.journal.last_seq() == before
 
 
-def test_what_would_be_touched_is_shown_first(look, mx, world):
+def test_the_dialog_previews_the_touched_jobs(look, mx, world):
     page = look(f"{mx}/processes/Sitedaily")
     page.get_by_role("textbox", name="Trigger").fill("every 90")
     page.get_by_role("button", name="Change").click()
@@ -79,7 +79,7 @@ def test_what_would_be_touched_is_shown_first(look, mx, world):
     expect(page.locator("#process").get_by_text("every 90", exact=True)).to_be_visible()
 
 
-def test_what_is_refused_says_why_and_can_not_be_sent(look, mx):
+def test_a_refused_preview_gives_the_reason_and_disables_sending(look, mx):
     page = look(f"{mx}/processes/Sitedaily")
     page.get_by_role("textbox", name="Trigger").fill("evry 5")
     page.keyboard.press("Enter")
@@ -87,7 +87,7 @@ def test_what_is_refused_says_why_and_can_not_be_sent(look, mx):
     expect(ask(page).get_by_role("button", name="Change")).to_be_disabled()
 
 
-def test_what_the_server_says_is_text_whatever_is_in_it(look, mx):
+def test_markup_in_a_response_is_shown_as_text(look, mx):
     page = look(f"{mx}/processes/Sitedaily")
     page.get_by_role("textbox", name="Trigger").fill(HOSTILE)
     page.keyboard.press("Enter")
@@ -95,7 +95,7 @@ def test_what_the_server_says_is_text_whatever_is_in_it(look, mx):
     expect(ask(page).locator("script")).to_have_count(0)
 
 
-def test_what_takes_long_is_followed_until_it_is_done(look, served, worlds):
+def test_a_long_operation_is_followed_to_its_end(look, served, worlds):
     world = worlds(of_all_kinds(), start="2015010100")
     page = look(served(world) + "/processes/Sitehourly")
     page.evaluate(
@@ -115,7 +115,7 @@ def test_what_takes_long_is_followed_until_it_is_done(look, served, worlds):
     assert world.state("Sitehourly", "2015050100").word == "embryo"
 
 
-def test_the_page_shows_the_last_thing_that_happened(look, mx, world):
+def test_the_page_shows_the_last_of_many_events(look, mx, world):
     page = look(f"{mx}/processes/Report")
     expect(page.locator("#live")).to_have_text("live")
     for number in range(3):
@@ -124,7 +124,7 @@ def test_the_page_shows_the_last_thing_that_happened(look, mx, world):
         expect(page.get_by_text(f"the {number}.")).to_be_visible()
 
 
-def test_what_happens_while_a_page_is_opened_is_not_missed(look, mx, world):
+def test_an_event_during_the_load_of_a_page_is_shown(look, mx, world):
     page = look("about:blank")
 
     def late(route):
@@ -137,7 +137,7 @@ def test_what_happens_while_a_page_is_opened_is_not_missed(look, mx, world):
     expect(page.get_by_text("just now", exact=True)).to_be_visible()
 
 
-def test_who_was_cut_off_is_told_so_and_reads_again(look, mx, world):
+def test_a_page_that_lost_its_connection_says_so_and_reloads(look, mx, world):
     page = look(f"{mx}/boxes")
     expect(page.locator("#live")).to_have_text("live")
     page.context.set_offline(True)
@@ -149,7 +149,7 @@ def test_who_was_cut_off_is_told_so_and_reads_again(look, mx, world):
     expect(page.get_by_role("link", name="Sitedaily")).to_be_visible()
 
 
-def test_times_go_by_the_clock_of_mx(look, mx, world):
+def test_relative_times_use_the_clock_of_mx(look, mx, world):
     page = look(f"{mx}/boxes")
     row = page.get_by_role("row").filter(has_text="Listener")
     expect(row.locator("time")).to_have_text(re.compile(r"^(now|\d+ s ago)$"))
@@ -160,7 +160,7 @@ def test_times_go_by_the_clock_of_mx(look, mx, world):
     )
 
 
-def test_keys_lead_everywhere(look, mx):
+def test_keys_open_every_page(look, mx):
     page = look(mx)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Timetable")
@@ -174,7 +174,7 @@ def test_keys_lead_everywhere(look, mx):
     expect(page.locator("main")).to_be_focused()
 
 
-def test_without_script_all_can_be_read_and_nothing_is_offered_that_needs_it(look, mx):
+def test_without_script_pages_are_readable_and_offer_no_scripted_action(look, mx):
     page = look(f"{mx}/boxes", java_script_enabled=False)
     row = page.get_by_role("row").filter(has_text="Listener")
     expect(row).to_contain_text("on")
@@ -186,7 +186,7 @@ def test_without_script_all_can_be_read_and_nothing_is_offered_that_needs_it(loo
 
 
 @in_each_font
-def test_nothing_is_wider_than_a_small_screen(look, mx):
+def test_no_page_is_wider_than_a_small_screen(look, mx):
     page = look(mx, viewport={"width": 380, "height": 800})
     for path in ("/", "/boxes", "/processes", "/processes/Sitedaily"):
         page.goto(mx + path)
@@ -195,7 +195,7 @@ def test_nothing_is_wider_than_a_small_screen(look, mx):
         assert all(one.get_attribute("aria-label") for one in wide.all()), path
 
 
-def test_what_was_refused_can_be_asked_for_again_and_what_passes_is_asked_under_its_key(look, mx):
+def test_only_a_refused_request_is_repeated_with_a_new_key(look, mx):
     page = look(f"{mx}/queues")
     keys, answers = [], [
         {"status": 409, "headers": {"Retry-After": "1"}, "json": {"detail": "under way"}},
@@ -220,7 +220,7 @@ def test_what_was_refused_can_be_asked_for_again_and_what_passes_is_asked_under_
     assert keys[0] == keys[1] == keys[2] != keys[3]
 
 
-def test_an_operation_is_followed_though_mx_does_not_answer_for_a_while(look, mx):
+def test_an_operation_is_followed_through_an_outage_of_mx(look, mx):
     page = look(f"{mx}/queues")
     operation = {
         "id": "one", "kind": "skip", "state": "running", "touched": 7, "done": 0, "total": 7,
@@ -241,7 +241,7 @@ def test_an_operation_is_followed_though_mx_does_not_answer_for_a_while(look, mx
     expect(page.get_by_role("status").filter(has_text="7 touched")).to_be_visible()
 
 
-def test_an_answer_that_comes_late_leaves_the_next_dialog_alone(look, mx, world):
+def test_a_late_response_does_not_change_the_next_dialog(look, mx, world):
     page = look(f"{mx}/boxes")
     held = []
     page.route("**/api/v1/boxes/**", lambda route: held.extend([route]), times=1)
@@ -257,7 +257,7 @@ def test_an_answer_that_comes_late_leaves_the_next_dialog_alone(look, mx, world)
     expect(ask(page).get_by_role("button", name="Switch")).to_be_visible()
 
 
-def test_what_was_done_after_its_dialog_was_closed_is_shown(look, mx):
+def test_the_result_is_shown_after_the_dialog_was_closed(look, mx):
     page = look(f"{mx}/boxes")
     page.evaluate("document.addEventListener('synergy:behind', () => (document.title = 'behind'))")
     held = []

@@ -40,7 +40,7 @@ def log_in(page, name, password=PASSWORD):
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_with_scripts_and_without(look, mx, scripts):
+def test_login_and_logout_work_with_and_without_scripts(look, mx, scripts):
     page = look(f"{mx}/account", java_script_enabled=scripts)
     expect(page).to_have_url(f"{mx}/login?next=/account")
     log_in(page, "otto", "a password of another")
@@ -54,7 +54,7 @@ def test_with_scripts_and_without(look, mx, scripts):
     expect(page).to_have_url(f"{mx}/login?next=/account")
 
 
-def test_scripts_ask_with_the_token_of_the_session(look, mx):
+def test_scripts_send_the_csrf_token_of_the_session(look, mx):
     page = look(f"{mx}/account")
     log_in(page, "otto")
     expect(page.get_by_role("heading", name="otto")).to_be_visible()

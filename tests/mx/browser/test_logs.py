@@ -59,7 +59,7 @@ def find(page, text="", level=""):
     page.get_by_role("button", name="Find").click()
 
 
-def test_only_what_can_be_seen_is_in_the_page(page):
+def test_only_visible_lines_are_in_the_document(page):
     lines = page.get_by_role("listbox", name="Lines")
     assert rows(page).count() < 100
     lines.evaluate("box => { box.scrollTop = box.scrollHeight / 2 }")
@@ -71,7 +71,7 @@ def test_only_what_can_be_seen_is_in_the_page(page):
     expect(page).not_to_have_title("taken")
 
 
-def test_lines_are_found_in_the_whole_log_and_shown_among_the_others(page):
+def test_a_search_covers_the_whole_log_and_can_show_other_lines_too(page):
     find(page, "LINE 12345 ")
     expect(rows(page)).to_have_count(1)
     expect(row(page, 12345).locator("mark")).to_have_text("line 12345 ")
@@ -84,7 +84,7 @@ def test_lines_are_found_in_the_whole_log_and_shown_among_the_others(page):
     expect(row(page, 12345)).to_be_visible()
 
 
-def test_levels_are_told_apart_and_stay_in_the_address(page):
+def test_the_level_filter_is_kept_in_the_address(page):
     page.get_by_label("Level").select_option("error")
     expect(rows(page)).to_have_count(LINES // 10_000)
     page.reload()
@@ -92,7 +92,7 @@ def test_levels_are_told_apart_and_stay_in_the_address(page):
     expect(rows(page)).to_have_count(LINES // 10_000)
 
 
-def test_what_is_written_is_followed_until_one_scrolls_away(page, logs):
+def test_new_lines_are_followed_until_the_user_scrolls_away(page, logs):
     follow = page.get_by_role("button", name="Follow")
     expect(follow).to_have_attribute("aria-pressed", "true")
     with (logs / f"{NAME}.log").open("ab") as file:
@@ -103,7 +103,7 @@ def test_what_is_written_is_followed_until_one_scrolls_away(page, logs):
     expect(follow).to_have_attribute("aria-pressed", "false")
 
 
-def test_a_log_that_is_rotated_meanwhile_goes_on(page, logs):
+def test_a_log_can_be_read_while_it_is_rotated(page, logs):
     (logs / f"{NAME}.log.1").unlink()
     (logs / f"{NAME}.log").rename(logs / f"{NAME}.log.1")
     (logs / f"{NAME}.log").write_bytes(line(LINES + 1))
@@ -112,7 +112,7 @@ def test_a_log_that_is_rotated_meanwhile_goes_on(page, logs):
     expect(row(page, LINES + 1)).to_have_attribute("aria-setsize", str(LINES // 2 + 1))
 
 
-def test_all_of_it_by_keyboard(page):
+def test_the_log_viewer_works_by_keyboard(page):
     lines = page.get_by_role("listbox", name="Lines")
     lines.focus()
     lines.press("Home")
@@ -129,13 +129,13 @@ def test_all_of_it_by_keyboard(page):
     expect(row(page, LINES)).to_be_in_viewport()
 
 
-def test_a_link_to_a_line_leads_there(page):
+def test_a_link_to_a_line_shows_that_line(page):
     page.goto(page.url + "?line=777")
     expect(row(page, 777)).to_have_attribute("aria-selected", "true")
     expect(row(page, 777)).to_be_in_viewport()
 
 
-def test_without_script_one_reads_page_by_page(world, served, look, logs):
+def test_without_script_a_log_is_read_page_by_page(world, served, look, logs):
     page = look(f"{served(world)}/logs/{NAME}", java_script_enabled=False)
     expect(page.locator(f"#line-{LINES}")).to_contain_text(f"line {LINES} {EVIL}")
     page.get_by_role("link", name="Older").click()
@@ -143,7 +143,7 @@ def test_without_script_one_reads_page_by_page(world, served, look, logs):
     expect(page.locator(f"#line-{LINES - 500}")).to_be_visible()
 
 
-def test_the_log_of_a_unit_is_read_in_the_same_window(world, served, look):
+def test_the_log_of_a_unit_has_the_same_viewer(world, served, look):
     unit = a_unit(NAME, "2015051700")
     world.store.units.create([unit], "a test")
     world.store.logs.append(

@@ -49,7 +49,7 @@ def rest(page):
     expect(page.locator(".htmx-request")).to_have_count(0)
 
 
-def test_a_part_that_shows_what_happened_is_not_read_again(look, mx, happen):
+def test_an_up_to_date_part_is_not_reloaded(look, mx, happen):
     page = opened(look, f"{mx}/journal")
     reads = []
     page.on("request", lambda asked: reads.append(asked.url.removeprefix(mx)))
@@ -62,7 +62,7 @@ def test_a_part_that_shows_what_happened_is_not_read_again(look, mx, happen):
     assert reads.count("/journal") == before
 
 
-def test_what_happens_while_a_part_is_read_is_shown_after_it(look, mx, happen):
+def test_an_event_during_a_reload_causes_another_reload(look, mx, happen):
     page = opened(look, f"{mx}/journal")
     page.evaluate(
         """document.addEventListener("synergy:run", event => {
@@ -92,7 +92,7 @@ def no_store(route):
 
 
 @pytest.mark.parametrize("answer", [no_network, no_store])
-def test_a_part_that_was_not_answered_is_read_again(look, mx, happen, answer):
+def test_a_failed_reload_is_repeated(look, mx, happen, answer):
     page = opened(look, f"{mx}/journal")
     page.route("**/journal", answer, times=1)
     happen("while MX was away")
@@ -100,7 +100,7 @@ def test_a_part_that_was_not_answered_is_read_again(look, mx, happen, answer):
     expect(page.get_by_text("while MX was away", exact=True)).to_be_visible()
 
 
-def test_what_was_scrolled_stays_so_and_keeps_the_focus(look, mx, happen):
+def test_a_reload_keeps_scroll_position_and_focus(look, mx, happen):
     happen("before")
     page = look(f"{mx}/journal", viewport={"width": 390, "height": 800})
     expect(page.locator("#live")).to_have_text("live")
@@ -113,14 +113,14 @@ def test_what_was_scrolled_stays_so_and_keeps_the_focus(look, mx, happen):
     expect(table).to_be_focused()
 
 
-def test_the_journal_hears_of_clocks(look, mx, world):
+def test_the_journal_page_shows_clock_events(look, mx, world):
     page = look(f"{mx}/journal")
     expect(page.locator("#live")).to_have_text("live")
     world.store.journal.append([an_entry("clock.jumped", why="an hour back")])
     expect(page.get_by_text("an hour back", exact=True)).to_be_visible()
 
 
-def test_an_attempt_that_will_be_made_again_is_shown_though_the_journal_says_nothing(look, served):
+def test_a_change_without_a_journal_entry_is_shown_by_polling(look, served):
     shop = Shop()
     shop.create(HOOK, enabled=True)
     shop.answer = failed("nobody is there", status=503)
@@ -135,7 +135,7 @@ def test_an_attempt_that_will_be_made_again_is_shown_though_the_journal_says_not
     shop.close()
 
 
-def test_the_focus_stays_on_what_asks_for_the_same(look, mx):
+def test_a_reload_keeps_the_focus_on_the_same_action(look, mx):
     page = look(f"{mx}/queues")
     flush = page.get_by_role("button", name="Flush")
     flush.focus()
@@ -145,7 +145,7 @@ def test_the_focus_stays_on_what_asks_for_the_same(look, mx):
     expect(flush).to_be_focused()
 
 
-def test_a_click_is_not_swapped_away(look, mx):
+def test_a_reload_does_not_swallow_a_click(look, mx):
     page = look(f"{mx}/queues")
     page.get_by_role("button", name="Flush").hover()
     page.mouse.down()

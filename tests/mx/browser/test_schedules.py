@@ -16,7 +16,7 @@ from tests.mx.schedules_kit import HOOK
 
 @in_each_font
 @pytest.mark.parametrize("name", ["n" * 100, None])
-def test_a_long_name_leaves_the_buttons_on_the_page(look, worlds, served, name):
+def test_a_long_name_does_not_push_buttons_off_the_page(look, worlds, served, name):
     world = worlds(of_all_kinds())
     place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
     hook = {"target": "https://example.com/hook", "payload": "{}", "zone": "America/Los_Angeles"}
@@ -53,7 +53,7 @@ def test_the_form_reads_and_writes_a_calendar_interval(look, worlds, served):
     assert stored == {"calendar_interval": {**quarters, "end": "2099-12-31"}}
 
 
-def test_the_form_knows_which_ends_of_periods_a_timetable_waits_for(look, worlds, served):
+def test_the_form_reads_and_writes_the_final_states_of_a_timetable_trigger(look, worlds, served):
     world = worlds(of_all_kinds())
     managed = sorted(world.deployment.managed())[0]
     place = replace(world.workplace("", "mx-0"), deployment=world.deployment)

@@ -60,7 +60,7 @@ def middle(cell):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_all_processes_of_the_tree_are_seen(look, site):
+def test_the_calendar_shows_all_processes_of_the_tree(look, site):
     page = look(site)
     shows(page, "Siteyearly", "2015000000", "embryo, open")
     shows(page, "Sitemonthly", "2015050000", "embryo, open")
@@ -81,7 +81,7 @@ def test_dragging_selects_a_range_across_days(look, site):
     )
 
 
-def test_shift_and_a_click_extend_the_selection(look, site):
+def test_a_click_with_shift_extends_the_selection(look, site):
     page = look(site)
     job(page, "Sitehourly", "2015051805").click()
     job(page, "Sitehourly", "2015051808").click(modifiers=["Shift"])
@@ -109,7 +109,7 @@ def half_loaded(look, site):
     return page, let_go
 
 
-def test_what_is_done_before_the_scripts_are_loaded_is_done_then(half_loaded, world):
+def test_clicks_before_the_scripts_are_loaded_are_repeated(half_loaded, world):
     page, let_go = half_loaded
     world.reprocess("Sitehourly", ("2015051714", "2015051715"), OPERATOR, world.clock.now())
     with page.expect_request("**/timetable_page.js"):
@@ -127,7 +127,7 @@ def test_what_is_done_before_the_scripts_are_loaded_is_done_then(half_loaded, wo
     expect(job(page, "Sitehourly", "2015051715")).to_be_focused()
 
 
-def test_what_is_dragged_and_pressed_before_is_done_then_in_that_order(half_loaded):
+def test_early_drags_and_keys_are_repeated_in_their_order(half_loaded):
     page, let_go = half_loaded
     drag(page, job(page, "Sitehourly", "2015051822"), job(page, "Sitehourly", "2015051902"))
     page.get_by_role("button", name="Select").click()
@@ -143,7 +143,7 @@ def test_what_is_dragged_and_pressed_before_is_done_then_in_that_order(half_load
     expect(page.get_by_role("complementary", name="Job")).to_be_hidden()
 
 
-def test_a_timeperiod_that_is_asked_for_before_is_found_then(half_loaded):
+def test_an_early_jump_to_a_timeperiod_is_repeated(half_loaded):
     page, let_go = half_loaded
     page.get_by_role("textbox", name="Timeperiod").fill("2015-05-18 07")
     page.keyboard.press("Enter")
@@ -151,7 +151,7 @@ def test_a_timeperiod_that_is_asked_for_before_is_found_then(half_loaded):
     expect(job(page, "Sitehourly", "2015051807")).to_be_focused()
 
 
-def test_two_taps_select_a_range_where_nobody_can_drag(look, site):
+def test_two_taps_select_a_range_on_touch_screens(look, site):
     page = look(site, viewport={"width": 390, "height": 844}, has_touch=True)
     page.get_by_role("button", name="Select").click()
     job(page, "Sitehourly", "2015051805").tap()
@@ -162,7 +162,7 @@ def test_two_taps_select_a_range_where_nobody_can_drag(look, site):
     expect(page.get_by_role("complementary", name="Job")).to_be_hidden()
 
 
-def test_the_keyboard_reaches_everything(look, site):
+def test_the_calendar_works_by_keyboard(look, site):
     page = look(site)
     job(page, "Sitehourly", "2015051805").focus()
     page.keyboard.press("ArrowRight")
@@ -191,7 +191,7 @@ def test_the_keyboard_reaches_everything(look, site):
     expect(panel).to_be_hidden()
 
 
-def test_the_cascade_is_shown_and_the_work_is_watched(look, site, world):
+def test_the_cascade_is_previewed_and_progress_is_shown_live(look, site, world):
     page = look(site)
     drag(page, job(page, "Sitehourly", "2015051903"), job(page, "Sitehourly", "2015051905"))
     selection = page.get_by_role("region", name="Selection")
@@ -217,7 +217,7 @@ def test_the_cascade_is_shown_and_the_work_is_watched(look, site, world):
     assert (entry.why, entry.who) == ("counted twice", "local (mx)")
 
 
-def test_what_ends_late_leaves_the_next_selection_alone(look, site):
+def test_a_late_result_does_not_change_the_next_selection(look, site):
     page = look(site)
     operation = {"id": "one", "kind": "reprocess", "total": 7, "done": 0, "touched": 7}
     held = []
@@ -244,7 +244,7 @@ def test_what_ends_late_leaves_the_next_selection_alone(look, site):
     expect(selection.get_by_role("alert")).to_be_hidden()
 
 
-def test_what_takes_long_is_followed_to_its_end(look, served, worlds):
+def test_a_long_reprocessing_is_followed_to_its_end(look, served, worlds):
     world = worlds(site_and_client(), "2015010100", NOW)
     first, last = HOURLY.parse("2015010100"), HOURLY.parse("2015041523")
     passed = JobChange(
@@ -266,7 +266,7 @@ def test_what_takes_long_is_followed_to_its_end(look, served, worlds):
     assert world.generation("Sitehourly", "2015030112") == 2
 
 
-def test_what_a_period_waits_for_is_found_and_mended_from_its_panel(look, served, worlds):
+def test_the_panel_names_the_cause_and_carries_out_its_remedy(look, served, worlds):
     world = diligent(worlds(site_and_client(is_on=False), "2015051700", NOW))
     world.schedule()
     page = look(served(world) + "/timetable/site#Sitedaily/2015051700")
@@ -286,7 +286,7 @@ def test_what_a_period_waits_for_is_found_and_mended_from_its_panel(look, served
     assert world.state("Sitedaily", "2015051700") is JobState.PROCESSED
 
 
-def test_a_job_is_given_up_with_what_would_be_made_from_it(look, site, world):
+def test_skipping_a_job_skips_its_dependants(look, site, world):
     page = look(site)
     cell = job(page, "Sitehourly", "2015052011")
     shows(page, "Sitehourly", "2015052011", "embryo, open")
@@ -305,7 +305,7 @@ def test_a_job_is_given_up_with_what_would_be_made_from_it(look, site, world):
     assert world.state("Sitedaily", "2015052000") is JobState.EMBRYO
 
 
-def test_the_next_problem_is_a_key_away(look, site, world):
+def test_keys_go_to_the_next_problem(look, site, world):
     world.reprocess("Sitehourly", ("2015051714", "2015051715"), OPERATOR, world.clock.now())
     page = look(site)
     job(page, "Sitehourly", "2015052005").focus()
@@ -315,21 +315,21 @@ def test_the_next_problem_is_a_key_away(look, site, world):
     expect(job(page, "Sitedaily", "2015051700")).to_be_focused()
 
 
-def test_a_timeperiod_is_found_by_its_name(look, site):
+def test_the_jump_field_goes_to_a_timeperiod(look, site):
     page = look(site)
     page.get_by_role("textbox", name="Timeperiod").fill("2015-05-18 07")
     page.keyboard.press("Enter")
     expect(job(page, "Sitehourly", "2015051807")).to_be_focused()
 
 
-def test_what_is_not_looked_for_is_dimmed(look, site):
+def test_the_legend_dims_other_states(look, site):
     page = look(site)
     page.get_by_role("button", name=re.compile("^embryo")).click()
     expect(job(page, "Sitehourly", "2015051807")).to_have_css("opacity", "0.14")
     expect(job(page, "Sitehourly", "2015052012")).to_have_css("opacity", "1")
 
 
-def test_ten_years_of_hours_leave_few_rows_in_the_document(look, served, worlds):
+def test_ten_years_of_hours_have_few_rows_in_the_document(look, served, worlds):
     world = worlds(site_and_client(), "2005051700", NOW)
     page = look(served(world) + "/timetable/site")
     shows(page, "Sitehourly", "2015052012", "embryo, open")
@@ -339,7 +339,7 @@ def test_ten_years_of_hours_leave_few_rows_in_the_document(look, served, worlds)
     assert page.locator(".cal-row").count() < 80
 
 
-def test_what_was_reached_stays_reached_while_the_calendar_scrolls(look, served, worlds):
+def test_the_focus_survives_scrolling(look, served, worlds):
     world = worlds(site_and_client(), "2005051700", NOW)
     page = look(served(world) + "/timetable/site")
     job(page, "Sitehourly", "2015052003").focus()
@@ -349,7 +349,7 @@ def test_what_was_reached_stays_reached_while_the_calendar_scrolls(look, served,
     expect(job(page, "Sitehourly", "2015052004")).to_be_focused()
 
 
-def test_a_grouped_process_has_a_cell_for_what_each_job_covers(look, served, worlds):
+def test_a_grouped_process_has_one_cell_for_each_job(look, served, worlds):
     deployment = a_deployment(
         {"some": [a_process("Day", DAILY), a_process("Hours", HOURLY, time_grouping=6)]}
     )
@@ -361,7 +361,7 @@ def test_a_grouped_process_has_a_cell_for_what_each_job_covers(look, served, wor
     shows(page, "Hours", "2015051923", "embryo, late")
 
 
-def test_it_is_read_without_a_script(look, site):
+def test_without_script_the_tree_is_a_table(look, site):
     page = look(site, java_script_enabled=False)
     table = page.get_by_role("table", name="Tree site, newest first")
     expect(table.get_by_role("link", name="Sitehourly 2015052012: embryo, open")).to_be_visible()
@@ -370,7 +370,7 @@ def test_it_is_read_without_a_script(look, site):
     expect(page.get_by_role("region", name="History")).to_contain_text("job.processed")
 
 
-def test_older_rows_are_reached_without_a_script(look, served, worlds):
+def test_without_script_older_rows_have_a_link(look, served, worlds):
     world = worlds(site_and_client(), "2015010100", NOW)
     page = look(served(world) + "/timetable/site", java_script_enabled=False)
     first = page.get_by_role("link", name="Sitehourly 2015041923: embryo, late")

@@ -84,7 +84,7 @@ def dialog_of(page):
     return page.get_by_role("dialog")
 
 
-def test_what_failed_is_tried_again_by_a_button_and_then_all_is_done(look, site, world, worker):
+def test_a_failed_period_is_retried_by_a_button_and_is_done(look, site, world, worker):
     page = look(site)
     shows(page, "2015051804", "failed")
     expect(cell(page, "2015051800", "Day")).not_to_have_class(re.compile("s-processed"))
@@ -106,7 +106,7 @@ def test_what_failed_is_tried_again_by_a_button_and_then_all_is_done(look, site,
     assert world.store.journal.of_job("Hour", "2015051803")[0].event == "job.failed"
 
 
-def test_a_range_is_tried_again_with_the_mouse(look, site, world, worker):
+def test_a_range_is_retried_with_the_mouse(look, site, world, worker):
     page = look(site)
     cell(page, "2015051802").click()
     cell(page, "2015051806").click(modifiers=["Shift"])
@@ -130,7 +130,7 @@ def test_a_range_is_tried_again_with_the_mouse(look, site, world, worker):
 
 
 @pytest.mark.parametrize("on_failure", [OnFailure.SKIP])
-def test_what_was_given_up_is_acknowledged_with_a_reason(look, site, world):
+def test_a_given_up_period_is_acknowledged_with_a_reason(look, site, world):
     page = look(site)
     shows(page, "2015051803", "given up")
     cell(page, "2015051803").click()
@@ -166,7 +166,7 @@ def test_a_range_is_acknowledged_with_a_reason(look, site, world):
     expect(page.get_by_role("button", name=re.compile("^given up"))).to_contain_text("0")
 
 
-def test_problems_are_found_the_worst_first(look, site, world):
+def test_problems_are_visited_the_worst_first(look, site, world):
     move(world, "2015051910", JobState.SKIPPED)
     move(world, "2015051912", JobState.SKIPPED, stale=True)
     move(world, "2015051914", JobState.EMBRYO)
@@ -189,7 +189,7 @@ def test_problems_are_found_the_worst_first(look, site, world):
         expect(cell(page, timeperiod, process)).to_have_class(re.compile(r"\bfocus\b"))
 
 
-def test_what_happens_is_shown_as_it_happens(look, site, world):
+def test_failures_are_shown_live(look, site, world):
     page = look(site)
     shows(page, "2015051910", "processed")
     expect(page.locator("#live")).to_have_text("live")

@@ -41,7 +41,7 @@ def shows(page, timeperiod, told):
     expect(cell).to_have_accessible_name(f"Sitehourly {timeperiod}: {told}")
 
 
-def test_what_happens_while_the_page_is_opened_is_not_missed(look, site, world):
+def test_an_event_during_the_load_of_the_calendar_is_shown(look, site, world):
     page = look("about:blank")
 
     def late(route):
@@ -54,7 +54,7 @@ def test_what_happens_while_the_page_is_opened_is_not_missed(look, site, world):
     shows(page, "2015051905", "embryo, late")
 
 
-def test_what_happens_while_its_scripts_are_loaded_is_not_missed(look, site, world):
+def test_an_event_during_the_load_of_its_scripts_is_shown(look, site, world):
     page = look("about:blank")
     held, asked = [], []
 
@@ -72,7 +72,7 @@ def test_what_happens_while_its_scripts_are_loaded_is_not_missed(look, site, wor
 
 
 @pytest.mark.parametrize("others", [0, AT_ONCE + 1])
-def test_what_happened_while_the_machine_slept_is_caught_up_with(look, site, world, others):
+def test_the_calendar_catches_up_after_the_machine_slept(look, site, world, others):
     page = look("about:blank")
     page.clock.install()
     page.route(
@@ -103,7 +103,7 @@ def test_two_tabs_show_the_same(look, site, world):
         shows(each, "2015051903", "noop")
 
 
-def test_of_very_much_the_first_are_marked_and_all_are_counted(look, served, worlds):
+def test_of_a_large_cascade_the_first_jobs_are_marked_and_all_are_counted(look, served, worlds):
     world = worlds(site_and_client(), "2015010100", NOW)
     end(world, "2015010100", "2015041523")
     page = look(served(world) + "/timetable/site?at=2015-04")
@@ -118,7 +118,7 @@ def test_of_very_much_the_first_are_marked_and_all_are_counted(look, served, wor
     expect(selection).to_contain_text("The calendar marks the first 1,000 of them.")
 
 
-def test_a_page_that_stays_open_does_not_grow(look, site):
+def test_the_memory_of_an_open_page_is_bounded(look, site):
     page = look(site)
     expect(page.locator("#live")).to_have_text("live")
     session = page.context.new_cdp_session(page)
@@ -158,7 +158,7 @@ def held(session):
     return {"heap": used, "nodes": counters["nodes"], "listeners": counters["jsEventListeners"]}
 
 
-def test_what_fails_while_failures_are_looked_for_is_shown(look, site, world):
+def test_a_failure_during_the_load_of_failures_is_shown(look, site, world):
     page = look("about:blank")
     page.add_init_script(
         """document.addEventListener("synergy:unit", event => {
@@ -183,7 +183,7 @@ def test_what_fails_while_failures_are_looked_for_is_shown(look, site, world):
     shows(page, "2015051903", "embryo, failing, late")
 
 
-def test_what_could_not_be_read_is_read_later(look, site, world):
+def test_a_failed_load_is_repeated_later(look, site, world):
     page = look("about:blank")
     page.clock.install()
     page.goto(site)
@@ -204,7 +204,7 @@ def test_what_could_not_be_read_is_read_later(look, site, world):
 
 
 @pytest.mark.parametrize("no_answer", [{"status": 503}, None])
-def test_the_panel_shows_no_other_job_than_the_one_that_was_chosen(look, site, no_answer):
+def test_a_job_that_cannot_be_loaded_does_not_leave_the_previous_one(look, site, no_answer):
     page = look(site)
     panel = page.locator("#job-panel")
     first, other = (page.locator(f"[aria-label^='Sitehourly {hour}:']") for hour in HOURS)
@@ -222,7 +222,7 @@ def test_the_panel_shows_no_other_job_than_the_one_that_was_chosen(look, site, n
     expect(panel.get_by_role("heading", level=2)).to_contain_text(HOURS[1])
 
 
-def test_of_two_jobs_chosen_in_a_row_the_second_is_shown(look, site):
+def test_the_second_of_two_quickly_selected_jobs_is_shown(look, site):
     page = look(site)
     panel = page.locator("#job-panel")
     first, other = (page.locator(f"[aria-label^='Sitehourly {hour}:']") for hour in HOURS)
