@@ -37,7 +37,6 @@ class Verbs:
         return declare
 
     def add_to(self, subparsers: Any) -> None:
-        """Adds a parser for each verb."""
         for run, example, arguments in self._verbs:
             text = cleandoc(run.__doc__ or "")
             help_ = " ".join(text.partition("\n\n")[0].split()).rstrip(".")

@@ -60,7 +60,6 @@ def run_copy(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[str, str]) -> int:
-    """Prints what would be copied."""
     from synergy import compose
     from synergy.commands.store_copy import standing
 

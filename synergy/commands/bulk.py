@@ -153,7 +153,6 @@ class Bulk:
         return self._do(request, actor, now, positions, lambda _done, _total, _touched: None)
 
     def requested(self, request: BulkRequest) -> int:
-        """The number of requested jobs."""
         return _count(self._requested(request, self._timetable()))
 
     def step(

@@ -173,7 +173,6 @@ class _OwnedOperation:
         self.operation = operation
 
     def progress(self, done: int, total: int, touched: int) -> None:
-        """Writes the progress after a step."""
         touched += self.operation.touched
         self._keep(replace(self.operation, done=done, total=total, touched=touched))
 

@@ -174,7 +174,6 @@ class StoreCopy:
         return state
 
     def _keep(self, state: State, records: Iterable[Record] = ()) -> None:
-        """Writes records and the progress."""
         self._hold()
         with self._target.batch():
             self._target.transfer.write(state.kind, list(_copied(state.kind, records)))
@@ -219,7 +218,6 @@ class _Sum:
             self._hash.update(line(record))
 
     def side(self) -> Side:
-        """The count and checksum of what was added."""
         return Side(self.records, self._hash.hexdigest())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any
 
 from synergy.config import classes, process_fields
 from synergy.config.context import Entry
@@ -65,59 +65,39 @@ def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
                 findings.mistake(f"process {name}", f"classname: {error}")
 
 
-class _Common(TypedDict):
+def _common(key: str, fields: FieldReader, settings: Settings) -> dict[str, Any]:
     """The fields of all processes."""
-
-    name: str
-    classname: str | None
-    token: str
-    present_on_boxes: tuple[str, ...]
-    instances: int
-    arguments: Mapping[str, object]
-    is_on: bool
-
-
-def _common(key: str, fields: FieldReader, settings: Settings) -> _Common:
     fields.required("process_name", "present_on_boxes")
     process_fields.check_name(key, "process_name", fields)
-    return _Common(
-        name=key,
-        classname=process_fields.classname(fields),
-        token=fields.text("token", key),
-        present_on_boxes=process_fields.present_on_boxes(fields),
-        instances=fields.integer("instances", 1, low=1),
-        arguments=process_fields.arguments(fields),
-        is_on=process_fields.is_on(fields, settings),
-    )
-
-
-class _Working(_Common):
-    """The fields of all processes with units of work."""
-
-    command: tuple[str, ...] | None
-    max_attempts: int
-    retry_backoff: float
-    heartbeat_timeout: float
-    resubmit_after: float
-    life_support: float
-    timeout: float | None
+    return {
+        "name": key,
+        "classname": process_fields.classname(fields),
+        "token": fields.text("token", key),
+        "present_on_boxes": process_fields.present_on_boxes(fields),
+        "instances": fields.integer("instances", 1, low=1),
+        "arguments": process_fields.arguments(fields),
+        "is_on": process_fields.is_on(fields, settings),
+    }
 
 
 def _working(
     key: str, fields: FieldReader, settings: Settings, provided: Sequence[str], attempts: int
-) -> _Working:
-    """`provided` are the placeholders of a command, `attempts` is the default of `max_attempts`."""
+) -> dict[str, Any]:
+    """The fields of all processes with units of work.
+
+    `provided` are the placeholders of a command, `attempts` is the default of `max_attempts`.
+    """
     common = _common(key, fields, settings)
-    return _Working(
+    return {
         **common,
-        command=process_fields.command(fields, (*provided, *common["arguments"])),
-        max_attempts=fields.integer("max_attempts", attempts, low=1),
-        retry_backoff=process_fields.seconds(fields, "retry_backoff", 60.0, least=NO_TIME),
-        heartbeat_timeout=process_fields.seconds(fields, "heartbeat_timeout", 60.0),
-        resubmit_after=process_fields.seconds(fields, "resubmit_after", 3600.0),
-        life_support=process_fields.seconds(fields, "life_support", 48 * 3600.0),
-        timeout=process_fields.seconds(fields, "timeout", 0.0) or None,
-    )
+        "command": process_fields.command(fields, (*provided, *common["arguments"])),
+        "max_attempts": fields.integer("max_attempts", attempts, low=1),
+        "retry_backoff": process_fields.seconds(fields, "retry_backoff", 60.0, least=NO_TIME),
+        "heartbeat_timeout": process_fields.seconds(fields, "heartbeat_timeout", 60.0),
+        "resubmit_after": process_fields.seconds(fields, "resubmit_after", 3600.0),
+        "life_support": process_fields.seconds(fields, "life_support", 48 * 3600.0),
+        "timeout": process_fields.seconds(fields, "timeout", 0.0) or None,
+    }
 
 
 def _daemon(key: str, fields: FieldReader, settings: Settings) -> DaemonProcess:

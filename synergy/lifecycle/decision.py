@@ -112,7 +112,6 @@ class Situation:
 
     @property
     def last(self) -> UnitView | None:
-        """The newest unit."""
         return self.units[-1] if self.units else None
 
     @property

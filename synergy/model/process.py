@@ -69,7 +69,6 @@ class Process:
 
     @property
     def queue(self) -> str:
-        """The queue that carries this process's messages."""
         return self.name
 
 
@@ -176,11 +175,9 @@ class Deployment:
     schedules: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def managed(self) -> dict[str, ManagedProcess]:
-        """The managed processes by name."""
         return {name: p for name, p in self.processes.items() if isinstance(p, ManagedProcess)}
 
     def freerun(self) -> dict[str, FreerunProcess]:
-        """The free-run processes by name."""
         return {name: p for name, p in self.processes.items() if isinstance(p, FreerunProcess)}
 
     def agents(self) -> list[Process]:

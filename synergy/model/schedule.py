@@ -103,7 +103,6 @@ class RunKind(Enum):
         return _KINDS.get(key.partition(":")[0].partition("/")[0])
 
     def key(self, rest: str) -> str:
-        """The key of a run of this kind."""
         return f"{self.value}:{rest}"
 
     @property

@@ -106,7 +106,6 @@ class Reads:
         return tree_views(self._store, self.timetable(), trees, window, self._clock.now())
 
     def progress(self) -> list[TreeProgress]:
-        """The progress of all trees."""
         timetable, now = self.timetable(), self._clock.now()
         return [tree_progress(tree, timetable, now) for tree in self._deployment.trees.values()]
 
@@ -250,11 +249,9 @@ class Reads:
         return is_led(self._store, COLLECTOR)
 
     def leaders(self) -> list[PartView]:
-        """The schedulers that lead the trees and the collector."""
         return leaders(self._store, self._deployment)
 
     def collector(self) -> CollectorView:
-        """The garbage collector and its last runs."""
         return collector_view(self._store)
 
     def collector_run_after(self, seq: int, process: str) -> tuple[JournalEntry | None, int]:
@@ -282,5 +279,4 @@ class Reads:
         return unserved(self._store, self._deployment, self._clock.now())
 
     def store_status(self) -> StoreStatus:
-        """The status of the store."""
         return self._store.status()

@@ -62,7 +62,6 @@ class Level:
 
     @property
     def end(self) -> int:
-        """The ordinal after the last period."""
         return self.start + len(self.states)
 
     @property
@@ -139,11 +138,9 @@ class Level:
         return ordinal if ordinal is not None and self.holds(ordinal) else None
 
     def timeperiod(self, ordinal: int) -> str:
-        """The timeperiod of an ordinal."""
         return self.process.qualifier.timeperiod(ordinal)
 
     def state(self, ordinal: int) -> JobState:
-        """The state of the job."""
         return _STATES[self.states[ordinal - self.start] & STATE_MASK]
 
     def is_stale(self, ordinal: int) -> bool:

@@ -43,7 +43,6 @@ class Trouble(Enum):
     AUDIT_OLD = "audit_old"
 
     def counted(self, number: int) -> str:
-        """The count in words."""
         one, many = _WORDS[self]
         return f"{number:,} {one if number == 1 else many}"
 

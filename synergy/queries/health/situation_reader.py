@@ -67,7 +67,6 @@ class SituationReader:
         self._units = store.units.unfinished()
 
     def situation(self, *, is_auditing: bool) -> Situation:
-        """The situation of the deployment."""
         silent = [box for box in self._boxes if self._is_missed(box)]
         processes = self._processes()
         led = {part.part: part.is_led for part in leaders(self._store, self._deployment)}
@@ -179,7 +178,6 @@ class SituationReader:
                 yield one
 
     def _switched_on_units(self) -> list[UnitOfWork]:
-        """The units of processes that are switched on."""
         processes = self._deployment.processes
         return [
             unit

@@ -73,7 +73,6 @@ class WorkMetrics:
                 _remember(self._requested, unit.id, unit.created_at)
 
     def add(self, entry: JournalEntry) -> None:
-        """Counts one entry."""
         process = entry.process if entry.process in self._processes else ""
         self._entries.labels(entry.event, process).inc()
         if entry.event == JournalEvent.COLLECTION_RAN:

@@ -67,7 +67,6 @@ class ScheduleReads:
         return Page(tuple(map(self._view, found)), following)
 
     def count(self) -> int:
-        """The number of schedules."""
         return self._store.schedules.count()
 
     def ahead(self, limit: int = 5) -> list[ScheduleView]:

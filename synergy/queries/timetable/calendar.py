@@ -119,7 +119,6 @@ class _Axis:
         return ordinal // _YEARS if self.unit is None else self._finest.up(ordinal, self.unit)
 
     def periods(self, row: int) -> range:
-        """The finest periods of a row."""
         if self.unit is None:
             return range(row * _YEARS, (row + 1) * _YEARS)
         return range(*self.unit.down(row, self._finest))
@@ -175,7 +174,6 @@ class _Fine:
         self._level = place.level
 
     def cells(self, row: int) -> Iterator[Cell | None]:
-        """The cells of a row."""
         periods = self._axis.periods(row)
         at = periods[0]
         while at in periods:

@@ -76,7 +76,6 @@ class Job:
 
     @property
     def ends_at(self) -> datetime:
-        """The end of its period."""
         return self.process.qualifier.start(self.ordinal + 1)
 
     @property
@@ -85,7 +84,6 @@ class Job:
         return self.process.closes_at(self.ordinal)
 
     def cause(self, kind: Kind, text: str, *helps: Remedy, causes: tuple[Cause, ...] = ()) -> Cause:
-        """A cause for which it is in its state."""
         return Cause(kind, self.process.name, self.timeperiod, self.state, text, helps, causes)
 
 

@@ -144,14 +144,12 @@ class TimetableFollower:
         return timetable.replaced(levels)
 
     def _note_replaced(self, timetable: Timetable, names: Iterable[str]) -> None:
-        """Notes that these levels of a snapshot were replaced."""
         self._unused += sum(timetable.places[name].level.memory for name in names)
         if self._unused > UNUSED:
             self._unused = 0
             gc.collect()
 
     def _read(self, timetable: Timetable, processes: set[str]) -> dict[str, Level]:
-        """The levels of these processes from the rows."""
         now = self._clock.now()
         levels = {}
         for name in processes:

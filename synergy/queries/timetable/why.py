@@ -155,6 +155,5 @@ def _active(units: list[UnitOfWork]) -> UnitOfWork:
 
 
 def _first_hour(timeperiod: str) -> str:
-    """The first hour of any timeperiod."""
     hourly = Qualifier.HOURLY
     return hourly.timeperiod(hourly.cast(timeperiod))
