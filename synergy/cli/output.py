@@ -207,7 +207,7 @@ class Progress:
             self._write("")
 
     def show(self, done: int, total: int | None = None) -> None:
-        """Shows how much is done, and of how much, if that is known."""
+        """Shows the progress; `total` may be unknown."""
         total = self._total if total is None else total
         if not self._is_shown:
             return

@@ -21,7 +21,7 @@ add = NOUN.add
 
 @NOUN.verb("launch.py queue list", JSON)
 def run_list(arguments: argparse.Namespace) -> None:
-    """Show how many messages wait in each queue."""
+    """Show the number of waiting messages of each queue."""
     with services() as at:
         queues, dead = at.reads.queues(), len(at.reads.dead(1000))
     if arguments.json:

@@ -49,7 +49,7 @@ def run_init(arguments: argparse.Namespace) -> None:
 
 @NOUN.verb("launch.py store status", JSON)
 def run_status(arguments: argparse.Namespace) -> None:
-    """Show where it is and what is in it."""
+    """Show the location and the contents of the store."""
     with services() as at:
         output.show(arguments, at.reads.store_status(), _print_status)
 

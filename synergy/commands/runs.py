@@ -2,7 +2,7 @@
 
 An agent sends what was launched; a worker gets its unit at once. A failed run that was sent is
 launched again under its own key, so that receivers can recognize it. The unit of a worker's run
-is finished for good; its retry is a new run for the same due time, at most one for each failed run.
+cannot be started again; its retry is a new run for the same due time, at most one for each.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RunCommands:
     def trigger_process(
         self, process: FreerunProcess, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> Run:
-        """Runs a process now, whatever else of it runs; returns the run, a new one each time.
+        """Runs a process now, beside its other runs; returns the run, a new one each time.
 
         It counts as a run of the schedule of the process's own name, if there is one. Raises
         Refused while the process is switched off.

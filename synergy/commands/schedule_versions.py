@@ -1,6 +1,6 @@
 """The version at which a schedule begins: created, edited, enabled, or added again.
 
-Keys of runs are unique for good, and some do not depend on an instant: `first`, and those of a
+Keys of runs stay unique forever, and some do not depend on an instant: `first`, and those of a
 `once`. A schedule whose name was used before, and one that is enabled again after its job was
 dropped, therefore begin at a version whose keys are unused. A one-off run that was made is not
 repeated when another part of the schedule is edited.
@@ -47,7 +47,7 @@ def begun_again(
     now: datetime,
     seen: Seen,
 ) -> Row:
-    """An enabled schedule after an edit, or one that is enabled."""
+    """A schedule that is enabled, or was enabled when it was edited."""
     if not present.is_enabled and row.version == present.version:
         row = replace(row, version=row.version + _was_dropped(store, row, definition))
     done = _turns_had(store, present, definition) if present.is_enabled else ()

@@ -1,4 +1,4 @@
-"""Copying a store into another one, of whatever engine.
+"""Copies a store into another one, of any engine.
 
 All records of the source are written into the target by kind and in portions. The progress is a
 fact of the target, from which a repeated copy of the same source continues. A portion may be

@@ -47,7 +47,7 @@ class RunMove(Enum):
     """What can happen to a run."""
 
     ADMIT = "admit"  # its constraints are met; it is to be launched next
-    LAUNCH = "launch"  # decided for good
+    LAUNCH = "launch"  # a final decision
     PROCESS = "process"
     PASS = "pass"  # there was nothing to do
     FAIL = "fail"

@@ -5,7 +5,7 @@ period is worked on while it is still open; when it is over and all its inputs a
 last unit runs over the final bounds, unless the previous unit covered exactly these.
 
 Both end in `_conclude`: a job is finished from the unit that covers everything in its source,
-never from an older one. A finished job therefore stands for what was in the source when its
+never from an older one. A finished job therefore covers what was in the source when its
 children and counterparts were finished.
 
 A job whose unit was given up is failed. It gets another unit, with a fresh budget of attempts,

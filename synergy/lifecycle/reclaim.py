@@ -26,7 +26,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What the collector knows about a unit besides its row.
+    """What the collector observes of a unit, in addition to its row.
 
     `silent_for`: seconds, on the collector's own clock, since the heartbeat last moved, and
     `running_for` since this attempt was first seen in progress.

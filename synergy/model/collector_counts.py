@@ -13,7 +13,7 @@ _COUNT = re.compile(r"([a-z_ ]+) (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class CollectorCounts:
-    """Units by what was done with them; `recovered` unfinished writes; `forgotten` old rows."""
+    """The number of units by action, of `recovered` unfinished writes, of `forgotten` old rows."""
 
     publish: int = 0
     hand_out: int = 0

@@ -155,7 +155,7 @@ def collection_ran(process: str, counts: CollectorCounts, now: datetime) -> Jour
 
 
 def queue_replayed(counts: Mapping[str, int], who: str, why: str, now: datetime) -> JournalEntry:
-    """Messages in quarantine were sent again, so many to each queue."""
+    """Messages in quarantine were sent again, with their number for each queue."""
     return JournalEntry.without_period(
         JournalEvent.QUEUE_REPLAYED, now, who, with_reason(_listed(counts), why)
     )

@@ -1,4 +1,4 @@
-"""How long the store keeps what is deleted by age."""
+"""The ages at which the store deletes its rows."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class Reads:
         return verdict(reader.situation(is_auditing=is_auditing), now)
 
     def standing(self, process: str, timeperiod: str) -> Standing:
-        """How far a job is from being done for good; raises NotFound."""
+        """What is missing until the result of a job is final; raises NotFound."""
         depths = self._bus.depths()  # before the states: what left a queue is in the store
         daemons = [p for p in self._deployment.processes.values() if isinstance(p, DaemonProcess)]
         waiting = sum(depths.get(daemon.queue, 0) for daemon in daemons)
@@ -271,7 +271,7 @@ class Reads:
     # Boxes and the store
 
     def boxes(self) -> list[BoxView]:
-        """All boxes that ever reported or have something assigned, and what is known of each."""
+        """All boxes that ever reported or have an assignment."""
         return box_views(self._store, self._clock.now())
 
     def unserved(self) -> list[Unserved]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synergy.queries import journal
+from synergy.queries import page
 from tests.factories import an_entry
 
 AT = "/api/v1/journal"
@@ -88,8 +88,8 @@ def test_entries_are_found_by_process_job_and_event(world, client):
 
 
 def test_a_page_of_a_rare_event_may_be_short_and_have_a_next_one(world, client, monkeypatch):
-    monkeypatch.setattr(journal, "_STEP", 3)
-    monkeypatch.setattr(journal, "SEARCHED", 6)
+    monkeypatch.setattr(page, "STEP", 3)
+    monkeypatch.setattr(page, "SEARCHED", 6)
     write(world, ("gc.run", "", ""), *[("job.noop", "A", HOUR)] * 8, ("gc.run", "", ""))
     first = read(client, "event=gc")
     assert seqs(first) == [10]

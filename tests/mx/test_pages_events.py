@@ -7,7 +7,7 @@ import re
 import pytest
 
 from synergy.mx.pages import events as events_page
-from synergy.queries.schedules import events
+from synergy.queries import page as queries_page
 from tests.mx.pages_kit import pager, rows
 from tests.mx.schedules_kit import Shop
 
@@ -56,8 +56,8 @@ def test_the_pages_of_a_filtered_list_keep_the_filter(shop, monkeypatch):
 
 
 def test_a_search_that_stops_early_leads_on(shop, monkeypatch):
-    monkeypatch.setattr(events, "SEARCHED", 2)
-    monkeypatch.setattr(events, "_STEP", 1)
+    monkeypatch.setattr(queries_page, "SEARCHED", 2)
+    monkeypatch.setattr(queries_page, "STEP", 1)
     publish(shop, ("TABLE", "t"), *[("FILE", "/f")] * 3)
     text = shop.client.page("/events?type=TABLE")
     assert "Older ones may" in text

@@ -7,7 +7,7 @@ import pytest
 from synergy.lifecycle.legal_moves import JOB_MOVES, JobMove
 from synergy.mx.pages import journal as journal_page
 from synergy.mx.pages.journal_rows import journal_rows
-from synergy.queries import journal
+from synergy.queries import page
 from synergy.runtime.identity import short_name
 from tests.factories import an_entry
 from tests.mx.pages_kit import pager, rows
@@ -110,8 +110,8 @@ def test_the_pages_of_a_filtered_journal_keep_all_filters(world, client, monkeyp
 
 
 def test_a_search_that_stops_early_leads_on(world, client, monkeypatch):
-    monkeypatch.setattr(journal, "SEARCHED", 3)
-    monkeypatch.setattr(journal, "_STEP", 1)
+    monkeypatch.setattr(page, "SEARCHED", 3)
+    monkeypatch.setattr(page, "STEP", 1)
     for who in ("vera", *["otto"] * 5):
         write(world, "job.skipped", **OF_HOUR, who=who)
     text = client.page("/journal?who=vera")

@@ -96,8 +96,8 @@ class EventResult(BaseModel):
 @router.get("/events", response_model=Page[EventView], responses=errors(422))
 def list_events(services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """Events, newest first."""
-    events, following = services.schedules.events(limit, cursor)
-    return {"items": list(map(EventView.of, events)), "next": following}
+    found = services.schedules.events(limit, cursor)
+    return {"items": list(map(EventView.of, found.items)), "next": found.next}
 
 
 @router.post("/events", status_code=202, response_model=EventResult, responses=errors(415, 422))

@@ -15,7 +15,6 @@ from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.event_effects import RecordedEvent, causes
-from synergy.queries.schedules.events import matching
 
 router = APIRouter()
 
@@ -36,19 +35,19 @@ def show_events(
     cursor: Cursor = None,
 ) -> HTMLResponse:
     """Events, newest first, each with the runs that it caused."""
-    events, following = matching(services.schedules.events, kind, text, PAGE, cursor or None)
-    runs, is_decided = _effects(services, events)
+    found = services.schedules.events(PAGE, cursor or None, kind, text)
+    runs, is_decided = _effects(services, found.items)
     filters = {"type": kind, "q": text}
     return page(
         request,
         "events.html",
-        events=events,
+        events=found.items,
         runs=runs,
         is_decided=is_decided,
         filters=filters,
         types=TYPES,
         may=person.role.may(Role.EVENTS),
-        **list_links("/events", cursor, following, **filters),
+        **list_links("/events", cursor, found.next, **filters),
     )
 
 

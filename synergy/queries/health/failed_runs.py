@@ -17,8 +17,8 @@ _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
 def failed_runs(store: StoreView, limit: int) -> Iterator[FailedRuns]:
     """The newest failed runs that were not launched again, by schedule.
 
-    A later successful run of the schedule makes good a failed run of a worker, but not one that was
-    to be sent. Runs of removed schedules are left out.
+    A failed run of a worker is made up for by a later successful run of the schedule, a failed
+    delivery is not. Runs of removed schedules are left out.
     """
     page, _ = store.runs.find(None, RunState.FAILED, limit)
     repeated = successors(store, page)

@@ -265,7 +265,7 @@ def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:
         text = "no audit was made yet"
         yield Finding(Trouble.AUDIT_OLD, 1, None, First(path=api_path("audit")), text, help_)
     elif last is not None and not last.is_recent(now):
-        text = "the last audit is too old to tell how things are"
+        text = "the last audit is too old"
         yield Finding(Trouble.AUDIT_OLD, 1, last.at, First(path=api_path("audit")), text, help_)
 
 

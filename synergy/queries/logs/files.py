@@ -27,7 +27,7 @@ from synergy.runtime.logs import KEPT, log_path
 SUPERVISOR = "supervisor"
 CHUNK = 256 * 1024  # bytes of a download at a time
 
-_BEGINNING = 4096  # bytes at most of the first line, which tells a part from others
+_BEGINNING = 4096  # bytes of the first line that identify a part
 _LEVEL_WITHIN = 100  # bytes from the beginning of a line, within which its level stands
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -184,7 +184,7 @@ def _as_json(text: str) -> str:
 def _opened(path: Path) -> Iterator[list[_OpenPart]]:
     """The parts of a log that are there, oldest first.
 
-    They are opened newest first: one that is renamed meanwhile is met twice, and none is missed.
+    They are opened newest first: a part that is renamed meanwhile is found twice, none is missed.
     """
     with ExitStack() as stack:
         parts: dict[tuple[int, int], _OpenPart] = {}
@@ -202,7 +202,7 @@ def _opened(path: Path) -> Iterator[list[_OpenPart]]:
 
 
 def _id(handle: int) -> str:
-    """What a part is known by, as soon as its first line is there; "" before."""
+    """The id of a part, from its first line; "" before that is complete."""
     beginning = os.pread(handle, _BEGINNING, 0)
     first, end, _ = beginning.partition(b"\n")
     if not end and len(beginning) < _BEGINNING:

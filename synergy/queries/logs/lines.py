@@ -1,7 +1,7 @@
 """Slices of a log by line number, forward and backward, of all lines or of matching ones.
 
 Lines are numbered from 1 in the order in which they were written. One call reads and returns a
-bounded amount, however long the log is, and tells where to continue.
+bounded amount, however long the log is, with the position to continue from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The present state of processes: what is declared, what operators set, what boxes report."""
+"""The present state of processes: as declared, set by operators, and reported by boxes."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from synergy.clock import Clock
 from synergy.delivery.definition_checks import known
 from synergy.model.process import Deployment
 from synergy.model.schedule import Event, RunState, Schedule
-from synergy.queries.page import Page
+from synergy.queries.page import Page, searched
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent, effects
 from synergy.queries.schedules.legs import BY_TIME, legs_of
 from synergy.queries.schedules.listing import failing, matching
@@ -173,9 +173,23 @@ class ScheduleReads:
         """The effects of events that were just recorded; see `event_effects.effects`."""
         return effects(self._store, recorded, wait)
 
-    def events(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
-        """A page of events, newest first, and the cursor of the next page or None."""
-        return self._store.events.find(limit, cursor)
+    def events(
+        self, limit: int = 100, cursor: str | None = None, type_: str = "", text: str = ""
+    ) -> Page[Event]:
+        """A page of events, newest first; of a type, and with a text in resource or id, if given.
+
+        Neither has an index; see `searched`.
+        """
+        read, words = self._store.events.find, text.lower()
+
+        def is_wanted(event: Event) -> bool:
+            names = (event.resource.lower(), event.id.lower())
+            return type_ in ("", event.type) and any(words in name for name in names)
+
+        if type_ or text:
+            return searched(read, is_wanted, limit, cursor)
+        found, following = read(limit, cursor)
+        return Page(tuple(found), following)
 
     def _view(self, schedule: Schedule) -> ScheduleView:
         definition, mistakes = read_stored(schedule)

@@ -1,8 +1,8 @@
 """Failed runs and their successors.
 
 A failed run that was sent is launched again under its own key, so that receivers can recognize it.
-The unit of a worker's run is finished for good; its successor is a new run for the same due time,
-at most one for each failed run.
+The unit of a worker's run cannot be started again; its successor is a new run for the same due
+time, at most one for each failed run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far an audit in the background is, and what the newest one found."""
+"""The progress of an audit in the background, and the newest result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from synergy.queries.timetable.audit import Audit
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """An audit, when it was done, and how many seconds it took."""
+    """An audit, its time, and its duration in seconds."""
 
     at: datetime
     took: float

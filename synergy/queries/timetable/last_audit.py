@@ -18,7 +18,7 @@ from synergy.storage.protocol import StoreView
 EVERY = 600.0  # seconds after which a result is old
 SOON = 30.0  # the same for a result with unexplained or late periods
 PAUSE = 50.0  # the least time between two audits, in durations of the last one
-LONGEST = timedelta(minutes=6)  # the longest quiet time while writes go on, and the reprocessing
+LONGEST = timedelta(minutes=6)  # the longest quiet time during writes, plus the reprocessing
 RECENT = 6  # the age, in intervals between audits, up to which a result is used
 
 

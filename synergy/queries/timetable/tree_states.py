@@ -1,4 +1,4 @@
-"""A tree at a glance: how far its processes are, and the states of a window, run-length encoded.
+"""The progress of the processes of a tree, and the states of a window, run-length encoded.
 
 For trees of many years, states are counted in the bytes of a level, never one by one.
 """

@@ -20,8 +20,8 @@ from synergy.timeperiod import Qualifier
 from synergy.timetable.readiness import Blocker, Relation, blockers
 from synergy.timetable.timetable import Timetable
 
-WIDTH = 3  # how many children or counterparts are followed; the others are counted
-COUNTED = 1000  # how many children or counterparts are counted
+WIDTH = 3  # children or counterparts that are followed; the others are counted
+COUNTED = 1000  # children or counterparts that are counted
 UNITS = 32  # of a job that are read: those under way are among the newest
 _PLURALS = {Relation.CHILD: "children", Relation.COUNTERPART: "counterparts"}
 
