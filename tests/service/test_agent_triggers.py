@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
-
 import pytest
 
 from synergy.model.job import JobChange, JobState
@@ -11,32 +9,6 @@ from synergy.model.journal import JournalEntry
 from synergy.model.schedule import RunState
 from tests.deployments import DAILY
 from tests.service.agent_harness import NOW, AgentHarness, work
-
-
-def test_part_f_from_end_to_end(agents):
-    day = datetime(2026, 3, 10, tzinfo=UTC)
-    agents.add(
-        "after-files",
-        dependencies=[
-            {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": 3600},
-            {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},
-        ],
-    )
-    member = agents.member()
-
-    def events(type_: str, resource: str, *times: str) -> int:
-        for text in times:
-            at = datetime.combine(day, time.fromisoformat(text), UTC)
-            agents.event(type_, resource, at)
-        member.rest()
-        return len(agents.runs())
-
-    assert events("FILE", "/dir/path/a", "11:59:59", "12:04:59", "12:14:50") == 0
-    assert events("FILE", "/dir/an_other_path/x", "12:20:00") == 0
-    assert events("TIME BASED", "cron", "12:30:00") == 1
-    assert events("TIME BASED", "cron", "13:10:00") == 2
-    assert events("TIME BASED", "cron", "13:30:00") == 2
-    assert agents.states() == {RunState.PROCESSED: 2}
 
 
 def test_an_event_counts_once_whatever_crashes(agents):
