@@ -24,11 +24,11 @@ class Client(TestClient):
             self._transport = _AtOnce(app, client)
 
     def read(self, path: str, status: int = 200) -> Any:
-        """Returns the JSON at a path below `/api/v1`; the answer must have this status."""
+        """Returns the JSON at a path below `/api/v1`; the response must have this status."""
         return _json(self.get(f"/api/v1/{path}"), status)
 
     def act(self, path: str, body: Any, status: int = 200, **headers: str) -> Any:
-        """Posts JSON to a path below `/api/v1`; returns the JSON of an answer with this status."""
+        """Posts JSON to a path below `/api/v1`; returns the JSON of a response with this status."""
         return _json(self.post(f"/api/v1/{path}", json=body, headers=headers), status)
 
     def page(self, path: str, status: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""Sends hostile requests to every path of MX, and judges the answers: the kit of `test_fuzz.py`."""
+"""Sends hostile requests to every path of MX and checks the responses; used by `test_fuzz.py`."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ SOUND: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-"""Bodies that nothing is wrong with, besides `reason` and `dry_run`."""
+"""Valid bodies, without `reason` and `dry_run`."""
 
 
 class Attack:
-    """Sends, and judges each answer."""
+    """Sends requests, and checks each response."""
 
     def __init__(self, world: SchedulerHarness, client: Client) -> None:
         self.world, self.client = world, client
@@ -78,7 +78,7 @@ class Attack:
         }
 
     def some(self, values: Sequence[Any]) -> Sequence[Any]:
-        """A share of the values: each place gets its own, and neighbours together get all."""
+        """Some of the values; successive calls return others, and together all."""
         self._turn += 1
         return values[self._turn % SHARE :: SHARE]
 
@@ -89,13 +89,13 @@ class Attack:
                     yield method.upper(), path, operation
 
     def pages(self) -> list[str]:
-        """Every page, and what else can be looked at besides the API."""
+        """Every path of GET outside of the API."""
         spec = set(self.paths)
         found = {context.path for context in contexts(self.client.app) if "GET" in context.methods}
         return sorted(found - spec)
 
     def address(self, path: str) -> str:
-        """A path of something that is there."""
+        """The path of an existing thing."""
         names = {
             "processes": "Report",
             "schedules": "hook",
@@ -112,7 +112,7 @@ class Attack:
         return re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: given[found[1]], path)
 
     def send(self, method: str, url: str, **more: Any) -> Any:
-        """The answer, which has to be one; what was refused has changed nothing."""
+        """The response; it must be a valid one, and a refused request must change nothing."""
         changes = method not in ("GET", "HEAD", "OPTIONS")
         before = dump(self.world) if changes else None
         answer = self.client.request(method, url, follow_redirects=False, **more)
@@ -124,7 +124,7 @@ class Attack:
         return answer
 
     def still_answers(self) -> None:
-        """All lists and pages are as well as they were."""
+        """All lists and pages still respond."""
         for path in [*self.paths, *self.pages()]:
             if path != ENDLESS and "get" in self.paths.get(path, {"get": 1}):
                 answer = self.client.get(self.address(path))
@@ -140,7 +140,7 @@ def contexts(app) -> list[Any]:
 
 
 def judge(answer, told) -> None:
-    """Whether an answer is one that MX may give."""
+    """Whether MX may give this response."""
     status = answer.status_code
     assert status < 500 or (status == 503 and UNWELL in told[1]), told
     if status < 400:
@@ -161,7 +161,7 @@ def judge(answer, told) -> None:
 
 
 def dump(world: SchedulerHarness) -> dict[str, list[Any]]:
-    """All rows of the store but the kept answers, which are kept of refusals as well."""
+    """All rows of the store except kept answers, which refused requests have too."""
     with world.store._database.reading() as connection:
         names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         return {
@@ -172,13 +172,13 @@ def dump(world: SchedulerHarness) -> dict[str, list[Any]]:
 
 
 def sound(method: str, path: str) -> dict[str, Any]:
-    """A body for an operation that there is nothing to say against."""
+    """A valid body for an operation."""
     said = {} if path.endswith("/preview") else {"reason": "a test"}
     return {**said, **SOUND.get(f"{method} {path.removeprefix(API)}", {})}
 
 
 def with_bodies(attack: Attack) -> list[tuple[str, str, str]]:
-    """Method, path, and address of all that takes a body."""
+    """Method, path and address of every operation with a body."""
     return [
         (method, path, attack.address(path))
         for method, path, operation in attack.operations()

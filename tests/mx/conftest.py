@@ -20,7 +20,7 @@ BASE = "http://localhost:5000"
 
 @pytest.fixture
 def worlds() -> Iterator[Callable[..., SchedulerHarness]]:
-    """Makes worlds, which end with the test."""
+    """Makes worlds that are closed after the test."""
     yield SchedulerHarness
     close_systems()
 
@@ -32,7 +32,7 @@ def world(worlds: Callable[..., SchedulerHarness]) -> SchedulerHarness:
 
 
 def client_of(world: SchedulerHarness) -> Client:
-    """A client of MX over a world, as somebody at this machine has it."""
+    """A client of MX over a world, on this machine."""
     place = replace(world.workplace("", "mx"), deployment=world.deployment)
     return Client(create_app(Services.at(place)), HERE, base_url=BASE)
 
@@ -44,5 +44,5 @@ def client(world: SchedulerHarness) -> Client:
 
 @pytest.fixture
 def house(world: SchedulerHarness, tmp_path: Path) -> House:
-    """MX where people have to say who they are."""
+    """MX with users."""
     return House(world, tmp_path)

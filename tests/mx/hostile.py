@@ -1,4 +1,4 @@
-"""What nobody who means well would send: the table of `test_fuzz.py`."""
+"""Hostile values: the table of `test_fuzz.py`."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ HEADERS: tuple[tuple[str, bytes], ...] = (
 
 
 def written(value: Any) -> bytes:
-    """As JSON, with what no Python would refuse to write."""
+    """JSON that may hold values that `json` refuses to write."""
     return json.dumps(value).encode()

@@ -1,4 +1,4 @@
-"""MX with people: users, tokens and logins over a deployment in memory."""
+"""MX with users, tokens and logins over a deployment in memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class House:
         self.book.change(lambda users: new_user(users, name, role, QUICK, now))
 
     def token(self, name: str, scope: Role, days: float = 90) -> str:
-        """A new token; its secret."""
+        """The secret of a new token."""
         now = self.world.clock.now()
         secrets = []
 
@@ -67,27 +67,27 @@ class House:
     def client(
         self, address: tuple[str, int] = HERE, base: str = "http://localhost:5000", **headers: str
     ) -> Client:
-        """A browser that nobody has logged in with."""
+        """A browser without a login."""
         return Client(self.app, address, base_url=base, headers=headers, follow_redirects=False)
 
     def bearer(self, name: str, scope: Role) -> Client:
-        """A program with a token."""
+        """A client with a token."""
         return self.client(ELSEWHERE, Authorization=f"Bearer {self.token(name, scope)}")
 
     def logged_in(self, name: str, **options) -> Client:
-        """A browser with a session."""
+        """A browser with a session of a user."""
         client = self.client(**options)
         assert log_in(client, name).status_code == 303
         return client
 
 
 def cookies_of(answer) -> dict[str, str]:
-    """The cookies that an answer sets, with their attributes."""
+    """The cookies that a response sets, with their attributes."""
     return dict(each.split("=", 1) for each in answer.headers.get_list("set-cookie"))
 
 
 def csrf_of_form(client: Client, path: str = "/login") -> str:
-    """The secret in the form of a page."""
+    """The CSRF token in the form of a page."""
     text = client.get(path).text
     found = re.search(r'name="csrf" value="([^"]*)"', text)
     assert found, text
@@ -95,13 +95,13 @@ def csrf_of_form(client: Client, path: str = "/login") -> str:
 
 
 def csrf_of(client: Client) -> str:
-    """What scripts of a page send with what they ask for."""
+    """The headers that scripts of a page send."""
     found = re.search(r'<meta name="csrf" content="([^"]*)"', client.get("/account").text)
     assert found
     return found[1]
 
 
 def log_in(client: Client, name: str, password: str = PASSWORD, next_: str = "/"):
-    """Sends the form, as a browser does."""
+    """Submits the form as a browser does."""
     fields = {"csrf": csrf_of_form(client), "name": name, "password": password, "next": next_}
     return client.post("/login", data=fields)

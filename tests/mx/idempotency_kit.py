@@ -31,7 +31,7 @@ Headers = dict[str, str] | list[tuple[str, str | bytes]]
 
 
 class Service:
-    """An application that notes its requests; `act` makes its answers."""
+    """An application that notes its requests; `act` makes its responses."""
 
     def __init__(self, store: Store, owner: str = "mx-1") -> None:
         self.asked: list[tuple[str, bytes]] = []

@@ -1,4 +1,4 @@
-"""What schemathesis has to know of MX beyond its OpenAPI file; loaded by schemathesis.toml.
+"""What schemathesis must know of MX besides its OpenAPI file; loaded by schemathesis.toml.
 
 Nothing is turned off here: one request is made so that it means what it says, and failures that
 would be none are told from those that are, one by one.
@@ -46,14 +46,14 @@ _numbers = count(1)
 
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
-    """A key under which nothing else is asked: examples share one, which is rightly refused."""
+    """Sets a new key for each request: MX rightly refuses the one that all examples share."""
     if case.headers and case.headers.get(KEY) and not _is_negative(case):
         case.headers[KEY] = f"key-{next(_numbers)}"
 
 
 @schemathesis.hook
 def filter_failure(_context, failure, case, response):
-    """Whether a failure is one."""
+    """Whether a failure that schemathesis reports is a defect."""
     if isinstance(failure, RejectedPositiveData):
         return not _is_about_meaning(case.operation.label, response)
     if isinstance(failure, AllowHeaderMismatch):
@@ -67,7 +67,7 @@ def _is_negative(case) -> bool:
 
 
 def _is_about_meaning(label, response) -> bool:
-    """Whether a 422 is about what was meant, where it may be, and not about the form of it."""
+    """Whether a 422 is about the meaning of a request, not about its form."""
     if response.status_code != 422 or label not in MEANING:
         return False
     errors = response.json()["errors"]

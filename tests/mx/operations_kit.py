@@ -1,4 +1,4 @@
-"""Operations over three days that are done, hour by hour."""
+"""Operations over three processed days of hours."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DONE, FAILED, RUNNING = OperationState.DONE, OperationState.FAILED, OperationSta
 
 @pytest.fixture(autouse=True)
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of 10 jobs; a runner that is not woken comes too late."""
+    """Shortens steps to 10 jobs; a runner that is not woken is too late."""
     monkeypatch.setattr(bulk, "STEP", 10)
     monkeypatch.setattr(operation_runner, "POLL_SECONDS", 3600.0)
 
@@ -42,7 +42,7 @@ def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def world(
     request: pytest.FixtureRequest, worlds: Callable[..., SchedulerHarness]
 ) -> SchedulerHarness:
-    """Three days are done."""
+    """A world of three processed days."""
     return done_days(worlds, request.param)
 
 

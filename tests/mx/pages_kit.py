@@ -1,4 +1,4 @@
-"""What tests of pages have in common: pages as their links and tables, and a world to look at."""
+"""The kit of page tests: parsed pages with their links and tables, and a deployment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FREE = FreerunProcess(
 
 
 class Page(HTMLParser):
-    """What is on a page: its elements with their attributes, and its text without markup."""
+    """A parsed page: its elements with their attributes, and its text without markup."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         return " ".join(self.words)
 
     def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
-        """The attributes of each such element; `_` stands for `-` in a name."""
+        """The attributes of each element of a kind; `_` stands for `-` in a name."""
         wanted = {name.replace("_", "-"): value for name, value in having.items()}
         return [
             attributes
@@ -53,13 +53,13 @@ class Page(HTMLParser):
 
     @property
     def links(self) -> set[str]:
-        """Where it leads to within MX, without fragments."""
+        """The links of the page within MX, without fragments."""
         found = {urldefrag(a.get("href") or "").url for a in self.all("a")}
         return {link for link in found if link.startswith("/")}
 
 
 def get(client: Client, path: str) -> Page:
-    """A page that is there."""
+    """A page, whose status must be 200."""
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code == 200, f"{path}: {answer.text[:300]}"
     return Page(answer.text)
@@ -86,7 +86,7 @@ def pager(text: str) -> dict[str, str]:
 
 
 def of_all_kinds() -> Deployment:
-    """Two trees, a process that runs freely, and a daemon."""
+    """A deployment of two trees, a free-run process and a daemon."""
     deployment = site_and_client()
     more = {one.name: one for one in (FREE, DAEMON)}
     return replace(deployment, processes={**deployment.processes, **more})

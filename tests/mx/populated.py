@@ -1,4 +1,4 @@
-"""MX as it is where work goes on: a deployment that has some of everything, served at a port."""
+"""MX over a deployment with some data of every kind, served at a port."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LOG = "2015-05-20 12:00:00,000 INFO Sitehourly - line {}\n"
 
 
 def populate(world: SchedulerHarness, home: Path) -> SchedulerHarness:
-    """Work that was done, that is under way, and that failed; and all that is told of it."""
+    """A world with finished, running and failed work, and its journal."""
     world.store.facts.set("timetable.start", world.start)
     for _ in range(4):
         world.schedule()
@@ -73,7 +73,7 @@ def populate(world: SchedulerHarness, home: Path) -> SchedulerHarness:
 
 
 def a_populated_deployment() -> Deployment:
-    """Managed processes in two trees, one that runs freely, and a daemon."""
+    """A deployment of two trees, a free-run process and a daemon."""
     found = site_and_client()
     daemon = DaemonProcess(
         name="Listener", classname="tests.nothing", token="listener", present_on_boxes=(".*",)
@@ -83,14 +83,14 @@ def a_populated_deployment() -> Deployment:
 
 
 def place_of(world: SchedulerHarness, home: Path, users: Path | None = None) -> Workplace:
-    """Where MX works: at whatever port is free."""
+    """A workplace of MX at a free port."""
     place = replace(world.workplace("", "mx-1"), deployment=world.deployment, home=home)
     return replace(place, mx_address=("127.0.0.1", 0), mx_users_file=users, stop=Stop())
 
 
 @contextmanager
 def served(place: Workplace) -> Iterator[int]:
-    """MX at work, and its port; it has ended afterwards."""
+    """A running MX and its port; it is stopped afterwards."""
     mx = MX(place)
     thread = threading.Thread(target=mx.start, name="mx")
     thread.start()
@@ -103,7 +103,7 @@ def served(place: Workplace) -> Iterator[int]:
 
 
 def a_token(world: SchedulerHarness, file: Path) -> str:
-    """The secret of a token of an admin, in a users file that is made for him."""
+    """The secret of an admin's token in a new users file."""
     book, now, secrets = UsersFile(file), world.clock.now(), []
     book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
 

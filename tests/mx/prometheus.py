@@ -1,4 +1,4 @@
-"""A strict reader of Prometheus' text form: what it does not know, it refuses."""
+"""A strict parser of the text format of Prometheus: unknown lines are errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Family:
 
 
 def parse(text: str) -> dict[str, Family]:
-    """The metrics by name; raises AssertionError for anything that is not as it must be."""
+    """The metrics by name; raises AssertionError for any deviation from the format."""
     assert text.endswith("\n")
     families: dict[str, Family] = {}
     told = ""

@@ -1,4 +1,4 @@
-"""What tests of schedules in MX begin with: a deployment with a free-run process, and an agent."""
+"""The kit of schedule tests in MX: a deployment with a free-run process, and an agent."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class Shop:
         self._member: Member | None = None
 
     def create(self, definition: Mapping[str, object], **more: object) -> Any:
-        """Has a schedule created; it has to be."""
+        """Creates a schedule, which must succeed."""
         answer = self.client.post(API, json={**definition, **more})
         assert answer.status_code == 201, answer.text
         return answer.json()
 
     def act(self, path: str, **body: object) -> Any:
-        """Asks for something of a schedule, below `API`, that has to be done."""
+        """Sends an action on a schedule, which must succeed."""
         answer = self.client.post(f"{API}/{path}", json=body)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def get(self, path: str) -> Any:
-        """What there is below `/api/v1`."""
+        """The JSON at a path below `/api/v1`."""
         answer = self.client.get(f"/api/v1{path}")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def settle(self) -> None:
-        """Has an agent decide, and send, until nothing is due."""
+        """Runs an agent until nothing is due."""
         if self._member is None:
             place = self.world.workplace("", "agent-1")
             self._member = Member(place, FakeSender(self._receive))

@@ -1,4 +1,4 @@
-"""The audit by REST: made aside, one at a time, and remembered."""
+"""The audit by REST: in the background, one at a time, with a kept result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT = "/api/v1/audit"
 
 
 class Maker:
-    """Makes an audit when it is let go on; each has one more expected period."""
+    """Makes audits, each once it is released; each has one more expected period."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -55,7 +55,7 @@ def audits(maker, world):
 
 
 def done(audits):
-    """The standing after the audit under way."""
+    """The standing after the running audit."""
     assert audits.wait_for_result(10)
     return audits.standing()
 
@@ -71,7 +71,7 @@ def test_one_audit_runs_at_a_time_and_reports_progress(maker, audits):
 
 
 def made_once(maker, audits):
-    """The first audit is done; the next waits to be let go on."""
+    """The first audit is done; the next waits for its release."""
     maker.going_on.set()
     audits.begin()
     standing = done(audits)

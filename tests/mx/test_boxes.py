@@ -1,4 +1,4 @@
-"""Boxes by REST: what runs on which, and switching it there."""
+"""Boxes by REST: processes and their switches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACE = f"{AT}/box-1/processes/Sitehourly"
 
 @pytest.fixture
 def world(world):
-    """A box to which two processes are assigned, of which one was seen running."""
+    """A box with two assigned processes, of which one runs."""
     world.store.boxes.assign("box-1", ["Sitehourly", "Sitedaily"])
     now = world.clock.now()
     seen = ObservedProcess("box-1", "Sitehourly", 1, "running", pid=7, since=now, restarts=2)

@@ -1,4 +1,4 @@
-"""Events by REST (semantics, part F): what is taken, what is refused, and what came of it."""
+"""Events by REST: accepted and refused events, and their effects."""
 
 from __future__ import annotations
 

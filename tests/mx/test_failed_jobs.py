@@ -150,7 +150,7 @@ def test_every_action_may_become_an_operation(some, client, verb):
 
 @pytest.fixture
 def given_up(worlds):
-    """A world whose scheduler gave hour 5 up."""
+    """A world whose scheduler gave up hour 5."""
     deployment = hours_days_and_client(max_attempts=1, on_failure=OnFailure.SKIP)
     world = started(worlds(deployment, now=NOON))
     world.write("raw", HOUR, 1)

@@ -1,4 +1,4 @@
-"""Every path of the API and of the pages is sent what nobody who means well would send.
+"""Hostile requests to every path of the API and of the pages.
 
 Whatever comes is answered as declared: never by a failure of the service, never with what is
 inside, and what is refused leaves no trace in the store.
@@ -44,7 +44,7 @@ def world(worlds, tmp_path, monkeypatch) -> SchedulerHarness:
 
 @pytest.fixture
 def client(world, tmp_path) -> Client:
-    """MX without what runs beside its handlers, so that nothing moves by itself."""
+    """MX without background services, so that nothing changes by itself."""
     return Client(create_app(Services.at(place_of(world, tmp_path))), HERE, base_url=BASE)
 
 

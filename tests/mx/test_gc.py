@@ -11,7 +11,7 @@ AT = "/api/v1/gc"
 
 @pytest.fixture
 def world(worlds):
-    """All units were requested, and all messages of them are lost."""
+    """A world whose units are requested and whose messages are lost."""
     world = worlds(site_and_client(source=None))
     world.schedule()
     for queue in list(world.bus.depths()):

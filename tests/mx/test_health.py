@@ -1,4 +1,4 @@
-"""Health: alive, and whether all is well that work needs, whatever hangs."""
+"""Health: liveness and readiness, also while a check hangs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SITE = {"scheduler/tree/site": "tree site"}
 
 
 def wrong(answer):
-    """What is not well, by check."""
+    """The details of failed checks by name."""
     return {one["name"]: one["detail"] for one in answer.json()["checks"] if not one["ok"]}
 
 
@@ -141,7 +141,7 @@ def test_an_unavailable_store_or_bus_is_named_without_its_address(world, client,
 
 
 class Hanging:
-    """A question that is answered when it is let go on."""
+    """A check that ends when it is released."""
 
     def __init__(self):
         self.asked = 0

@@ -1,4 +1,4 @@
-"""Keys while requests overlap, processes die, and the store is away."""
+"""Idempotency keys while requests overlap, processes die, or the store is unavailable."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_of_many_concurrent_requests_acts(tmp_path):
 
 
 def begin(store: Store, owner: str, key: str = "k") -> str:
-    """Leaves a key with an owner that died while it acted."""
+    """Leaves a key whose owner died during the action."""
     service = Service(store, owner)
 
     def die() -> Response:
@@ -96,7 +96,7 @@ def test_a_late_response_does_not_overwrite_the_kept_one(store, service):
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("call", [1, 2])
 def test_after_a_crash_at_any_call_the_next_mx_responds(store, call, is_late):
-    """The first call of the store begins the answer, the second keeps it."""
+    """The first call of the store takes the key, the second keeps the response."""
     faulty = FaultyStore(store, call, Died)
     faulty.is_late = is_late
     first = Service(faulty, of_a_dead_process())

@@ -17,7 +17,7 @@ DAY = START
 
 @pytest.fixture
 def world(worlds):
-    """37 hours have begun since 17 May; nothing has run yet."""
+    """A timetable of 37 hours since 17 May; nothing has run yet."""
     return started(worlds(hours_days_and_client(), now=NOON))
 
 
@@ -26,7 +26,7 @@ def named(answer):
 
 
 def listed(timeperiod, state, **fields):
-    """A job as lists show it."""
+    """A job as in lists."""
     known = {"process": "Hour", "timeperiod": timeperiod, "state": state, "cause": None}
     marks = {"generation": 1, "unit": None, "reason": "", "is_stale": False, "is_late": False}
     return {**known, **marks, **fields}

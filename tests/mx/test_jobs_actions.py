@@ -19,7 +19,7 @@ def world(worlds):
 
 @pytest.fixture
 def done(world):
-    """All 37 hours, the first day, and the client's day are done."""
+    """A world in which all 37 hours, the first day and the client's day are processed."""
     world.clock.advance(2 * 3600)
     world.settle()
     assert world.state("Client", DAY) is JobState.NOOP

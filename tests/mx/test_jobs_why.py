@@ -1,4 +1,4 @@
-"""Why a job is not done, by REST: the cause, and the requests that help."""
+"""The cause of a job's state by REST, and its remedies."""
 
 from __future__ import annotations
 

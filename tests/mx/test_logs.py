@@ -1,4 +1,4 @@
-"""Log files by REST: read in parts, however they are cut and rotated."""
+"""Log files by REST: paged, also while they are rotated."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NAME = "Sitehourly"
 
 @pytest.fixture
 def logs(tmp_path, monkeypatch) -> Path:
-    """The folder of logs of the world, whose home is the current folder."""
+    """The log folder of the world, whose home is the current folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "logs").mkdir()
     return tmp_path / "logs"
 
 
 def line(number, level="info", **more):
-    """A line as a process writes it."""
+    """A log line as a process writes it."""
     at = f"2015-05-20T12:{number // 60 % 60:02}:{number % 60:02}.000+00:00"
     fields = {"at": at, "level": level, "event": "unit.noop", "message": f"line {number}", **more}
     return orjson.dumps(fields) + b"\n"
@@ -34,7 +34,7 @@ def write(path, *lines):
 
 @pytest.fixture
 def rotated(logs):
-    """Seven lines in three parts."""
+    """A log of seven lines in three parts."""
     write(logs / f"{NAME}.log.2", line(1), line(2, "error"), line(3))
     write(logs / f"{NAME}.log.1", line(4), line(5, "warning"))
     write(logs / f"{NAME}.log", line(6), line(7, "error"))

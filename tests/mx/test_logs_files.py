@@ -1,4 +1,4 @@
-"""Which log files there are, and their pages."""
+"""The list of log files, and their pages."""
 
 from __future__ import annotations
 

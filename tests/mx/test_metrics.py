@@ -1,4 +1,4 @@
-"""Metrics: in the form of Prometheus, true, and bounded."""
+"""Metrics: format, values and bounded labels."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_no_label_is_a_timeperiod_or_a_unit(world, client):
 
 @pytest.fixture
 def behind(worlds):
-    """An hourly process since midnight; it is 05:30, and nothing was done."""
+    """A world with an hourly process since midnight, at 05:30, with no job done."""
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, resubmit_after=3600.0)]})
     return started(worlds(deployment, now=EARLY))
 
@@ -118,7 +118,7 @@ def test_failed_and_given_up_jobs_are_counted_apart(worlds):
 
 
 def bad_news(client):
-    """What is counted of jobs that are not well, by metric and process."""
+    """The metrics of jobs with problems, by metric and process."""
     found = read(client)
     names = ("jobs_failed", "jobs_given_up", "jobs_skipped_unseen", "jobs_late")
     return {
@@ -179,7 +179,7 @@ def test_a_silent_box_runs_no_process(world, client):
 
 
 def test_a_process_that_is_off_or_elsewhere_is_not_expected_to_run(worlds):
-    """A daemon that is switched off, and what was moved to another box."""
+    """A daemon that is switched off, and a process that was moved to another box."""
     daemon = DaemonProcess(name="Watch", classname="x", token="w", present_on_boxes=(".*",))
     deployment = a_deployment({"site": [a_process("Hours", HOURLY, present_on_boxes=("other",))]})
     world = worlds(replace(deployment, processes={**deployment.processes, "Watch": daemon}))

@@ -21,14 +21,14 @@ ENDS = ("_bucket", "_sum", "_count")
 
 @pytest.fixture
 def families(world, client):
-    """All metrics, with an audit made and work done."""
+    """All metrics, after an audit and some work."""
     world.settle()
     client.get("/api/v1/audit")
     return prometheus.parse(client.get("/metrics").text)
 
 
 def samples(families, ends=ENDS):
-    """The names of samples: a histogram has only those with one of the ends."""
+    """The names of the samples of a metric; a histogram has only suffixed ones."""
     for name, family in families.items():
         yield from (f"{name}{end}" for end in (ends if family.kind == "histogram" else ("",)))
 
@@ -38,7 +38,7 @@ def asked(text):
 
 
 def expressions(node):
-    """All that a part of the dashboard asks Prometheus for."""
+    """All Prometheus queries in a part of the dashboard."""
     if isinstance(node, dict):
         for key, value in node.items():
             is_query = key in ("expr", "query") and isinstance(value, str)

@@ -1,4 +1,4 @@
-"""OpenAPI is true: schemathesis asks for all that it says, and for all that it does not say.
+"""The API conforms to OpenAPI: schemathesis sends valid and invalid requests to all operations.
 
 By hand, with more: `st --config-file tests/mx/schemathesis.toml run URL -n 200 --seed N`.
 """
@@ -26,13 +26,13 @@ LIMIT = 600  # seconds after which something hangs
 
 @pytest.fixture
 def world(worlds, tmp_path, monkeypatch):
-    """Some of everything; no agent is at work, for which nobody waits here."""
+    """MX over data of every kind, without an agent, so that events do not wait for one."""
     monkeypatch.setattr(event_effects, "WAIT_SECONDS", 0.01)
     return populate(worlds(a_populated_deployment()), tmp_path)
 
 
 def ask_all(port, *options):
-    """Has schemathesis ask; fails with what it says if it finds anything."""
+    """Runs schemathesis; fails with its report if it finds a defect."""
     command = [sys.executable, "-c", RUNNER, "--config-file", str(CONFIG), "run"]
     url = f"http://127.0.0.1:{port}/api/openapi.json"
     done = subprocess.run(
@@ -50,7 +50,7 @@ def ask_all(port, *options):
 
 
 def _few_variables():
-    """Those that matter: each request looks for proxies through all that its environment has."""
+    """The necessary environment variables: each request searches all of them for proxies."""
     kept = ("CI", "HOME", "PATH", "TMPDIR")
     return {
         name: value

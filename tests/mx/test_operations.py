@@ -192,7 +192,7 @@ def test_a_slow_owner_leaves_the_operation_to_the_new_one(world, caplog):
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("fault", [Died, StorageUnavailable, MessagingUnavailable])
 def test_an_operation_broken_off_at_any_call_is_done_once(worlds, engine, fault, is_late):
-    """At every call of the store: before it, or after it was done and nobody was told."""
+    """Breaks off at every call of the store, before it or after its unreported success."""
     number = 0
     while True:
         number += 5 if engine == "mongomock" else 1  # which is slow

@@ -35,7 +35,7 @@ __all__ = ["ended", "short_steps", "world"]  # fixtures
 
 @pytest.fixture
 def client(world: SchedulerHarness) -> Iterator[Client]:
-    """MX with those who carry operations out."""
+    """MX with its operation runner."""
     with client_of(world) as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""The page of boxes: what was seen of each, also of what is not as it should be."""
+"""The page of boxes: reports, silent boxes and boxes without a report."""
 
 from __future__ import annotations
 

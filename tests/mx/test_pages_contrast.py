@@ -1,4 +1,4 @@
-"""The colours of the pages: what is written can be read, in the light and in the dark."""
+"""The contrast of texts and shapes, in the light and the dark theme."""
 
 from __future__ import annotations
 

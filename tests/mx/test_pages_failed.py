@@ -1,4 +1,4 @@
-"""Periods that failed, were given up, or changed after a skip: how the pages tell them."""
+"""Failed, given-up and unseen periods on pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the headers of every answer forbid is in no template, and no asset comes from elsewhere."""
+"""No template has what the security headers forbid, and no asset comes from another host."""
 
 from __future__ import annotations
 

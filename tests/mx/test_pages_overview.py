@@ -1,4 +1,4 @@
-"""The overview: what it counts, where each number leads, and what it says at the very first."""
+"""The overview: its numbers and their links, and the first steps of a new deployment."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.mx.pages_kit import HOSTILE, get, of_all_kinds, seen
 
 @pytest.fixture
 def world(worlds):
-    """From 17 May 2015 on; it is noon on the 20th."""
+    """A timetable since 17 May 2015, at noon on the 20th."""
     return worlds(of_all_kinds())
 
 
 def tile(page, label: str) -> tuple[str, str]:
-    """The number above a label, and that it leads to."""
+    """The number above a label, and its link."""
     words = page.text.split(f" {label} ", 1)[0]
     links = [a["href"] for a in page.all("a") if (a.get("class") or "").startswith("tile")]
     labels = [
@@ -37,7 +37,7 @@ def tile(page, label: str) -> tuple[str, str]:
 
 
 def settle_but(world, period):
-    """Everything is done but an hour, whose tries are used up, and what waits for it."""
+    """Processes everything but `period`, whose attempts all fail, and what waits for it."""
 
     def work(task):
         if task.timeperiod == period:
@@ -96,7 +96,7 @@ def test_units_without_a_worker_are_a_finding_with_a_cause(world, client):
 
 
 def test_a_failed_period_has_buttons_for_its_remedies(world, client):
-    """The day that lacks an hour is no matter of its own."""
+    """The day that waits for the hour is not a finding of its own."""
     settle_but(world, "2015051705")
     page = get(client, "/")
     assert "Not well: 1 period failed" in page.text
@@ -108,7 +108,7 @@ def test_a_failed_period_has_buttons_for_its_remedies(world, client):
 
 
 def test_a_waiting_day_names_the_hour_it_waits_for(world, client):
-    """Days that have their hours to wait for tell of an hour; hours need no name."""
+    """The cause of a day names the hour it waits for; the cause of an hour names none."""
     world.process_commands.switch("Sitehourly", False, Actor("me", "moving"), world.clock.now())
     for _ in range(2):
         world.schedule()

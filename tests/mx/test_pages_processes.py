@@ -1,4 +1,4 @@
-"""The pages of processes: all of them, and one with what may be asked of it."""
+"""The pages of processes: the list, and one process with its actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of schedules and runs: what they say, and that nothing on them is taken for markup."""
+"""The pages of schedules and runs; stored text is never markup."""
 
 from __future__ import annotations
 

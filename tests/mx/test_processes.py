@@ -1,4 +1,4 @@
-"""Processes by REST: how they stand, switching them, and having them run."""
+"""Processes by REST: state, switches and triggers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT = "/api/v1/processes"
 
 @pytest.fixture
 def world(worlds):
-    """A managed, a free-run and a daemon process, and more of the first kind."""
+    """A deployment with managed, free-run and daemon processes."""
     deployment = site_and_client()
     more = {
         "Report": a_free_process(trigger_frequency="every 3600"),

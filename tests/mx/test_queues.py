@@ -1,4 +1,4 @@
-"""Queues by REST: what waits, what nobody understood, and what an admin may drop."""
+"""Queues by REST: waiting messages, quarantine and purging."""
 
 from __future__ import annotations
 

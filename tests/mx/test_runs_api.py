@@ -1,4 +1,4 @@
-"""Runs by REST: what was sent, what was answered, launching again and canceling."""
+"""Runs by REST: request and response, retry, replay and cancel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shop(worlds) -> Iterator[Shop]:
 
 
 def a_failed_run(shop: Shop, **fields: object) -> str:
-    """A run of `hook` whose receiver did not want it."""
+    """A failed run of `hook`, whose receiver refused it."""
     shop.create({**HOOK, **fields})
     shop.answer = failed("it answers 400", status=400, body=b"<b>no</b>", may_retry=False)
     run = shop.act("hook/trigger")["touched"][0]["id"]

@@ -1,4 +1,4 @@
-"""Schedules by REST: what is stored, what is refused with the field, and what nobody may see."""
+"""Schedules by REST: changes, errors with their fields, hidden secrets and previews."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(shop: Shop, query: str = "") -> list[str]:
 
 
 def fields(answer) -> set[str]:
-    """The fields that a refusal names."""
+    """The fields that an error names."""
     assert answer.status_code == 422, answer.text
     return {mistake["where"] for mistake in answer.json()["errors"]}
 

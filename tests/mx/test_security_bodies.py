@@ -20,13 +20,13 @@ async def size(request: Request, _: Operator) -> dict[str, int]:
 
 
 def looked_at(_: Viewer) -> str:
-    """Returns something long to read."""
+    """Returns a long response."""
     return "x" * 5000
 
 
 @pytest.fixture(autouse=True)
 def _routes(house, client):
-    """Routes that answer with what reached them."""
+    """Adds routes that return what reached them."""
     for app in (house.app, client.app):
         for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
             app.add_api_route(path, size, methods=["POST", "PUT"])
@@ -104,7 +104,7 @@ def test_a_body_declared_too_large_is_refused_at_once(client):
 
 
 class Line:
-    """A client who sends so many bytes each so many seconds, on a clock of its own."""
+    """A client that sends `size` bytes `every` so many seconds, on a clock of its own."""
 
     def __init__(self, monkeypatch, size, every):
         self.now, self.size, self.every, self.taken = 0.0, size, every, 0
@@ -124,7 +124,7 @@ class Line:
 
 
 def read(line, size):
-    """Reads so much of a body."""
+    """Reads a body of at least `size` bytes."""
     body = limits._LimitedBody(line.receive, 10 * limits.MIB)
 
     async def whole():

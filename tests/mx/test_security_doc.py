@@ -1,4 +1,4 @@
-"""The written checklist names tests that there are, and the code keeps what it says in words."""
+"""The security checklist names existing tests; code rules that it states in words hold."""
 
 from __future__ import annotations
 

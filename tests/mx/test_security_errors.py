@@ -1,4 +1,4 @@
-"""No error tells what is inside: no traceback, no path, no secret. The log does."""
+"""No error response reveals a traceback, a path or a secret; the log has the details."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ERRORS = {
 
 
 def own(caplog):
-    """What MX logged, without what the client of the test did."""
+    """The log records of MX, without those of the test client."""
     return [each for each in caplog.records if each.name.startswith("synergy")]
 
 

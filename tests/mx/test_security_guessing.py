@@ -1,4 +1,4 @@
-"""Guessed passwords: the waits, known browsers, and what guesses may cost."""
+"""Password guessing: waits, known browsers, and bounded costs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_waiting_attempts_do_not_push_out_failures():
 
 
 def attacked(house):
-    """Strangers of many addresses try one name, each as soon as it is let."""
+    """Attackers at many addresses guess one name, each as soon as the throttle allows."""
     for number in range(FREE + 10):
         house.world.clock.advance(NAME_SECONDS if number >= FREE else 0)
         assert log_in(house.client((f"203.0.113.{number}", 1)), "ada", NEW).status_code == 401

@@ -1,4 +1,4 @@
-"""Logging in and out by a browser, without scripts."""
+"""Login and logout by a browser, without scripts."""
 
 from __future__ import annotations
 

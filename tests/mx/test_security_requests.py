@@ -20,13 +20,13 @@ async def size(request: Request, _: Operator) -> dict[str, int]:
 
 
 def looked_at(_: Viewer) -> str:
-    """Returns something long to read."""
+    """Returns a long response."""
     return "x" * 5000
 
 
 @pytest.fixture(autouse=True)
 def _routes(house, client):
-    """Routes that answer with what reached them."""
+    """Adds routes that return what reached them."""
     for app in (house.app, client.app):
         for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
             app.add_api_route(path, size, methods=["POST", "PUT"])

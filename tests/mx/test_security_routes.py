@@ -1,4 +1,4 @@
-"""Every route says who is let in, and is believed: also those that will be written later."""
+"""Every route has an access rule, which is enforced; routes that are added later are covered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEEDS = {
 
 
 def calls(dependant):
-    """All that a route depends on, at whatever depth."""
+    """All dependencies of a route, at any depth."""
     for each in dependant.dependencies:
         yield each.call
         yield from calls(each)
@@ -42,7 +42,7 @@ def routes(app):
 
 
 def filled(path):
-    """The path with something in the place of each parameter."""
+    """The path with a value for each parameter."""
     return re.sub(r"\{[^}]*\}", "2015051700", path)
 
 

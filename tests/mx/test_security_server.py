@@ -1,4 +1,4 @@
-"""MX as a process: where it listens, whom it waits for, and how it ends."""
+"""MX as a process: its address, slow clients, and its end."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LIMIT = 120.0  # seconds that anything may take
 
 @pytest.fixture
 def place(world, tmp_path):
-    """A workplace of MX, at whatever port is free."""
+    """A workplace of MX at a free port."""
     place = replace(world.workplace("", "mx"), deployment=world.deployment, home=tmp_path)
     return replace(place, mx_address=("127.0.0.1", 0), stop=Stop())
 
 
 @contextmanager
 def running(place):
-    """MX at work, and its port; it has ended afterwards."""
+    """A running MX and its port; it is stopped afterwards."""
     mx = MX(place)
     thread = threading.Thread(target=mx.start)
     thread.start()
@@ -58,7 +58,7 @@ def get(port, path="/api/openapi.json", **headers):
 
 
 def raw(port, text):
-    """What comes back for bytes that no client would send, until the end of the line."""
+    """The response to raw bytes, until the end of its first line."""
     with socket.create_connection(("127.0.0.1", port), LIMIT) as line:
         line.sendall(text)
         return b"".join(iter(lambda: line.recv(65536), b""))

@@ -1,4 +1,4 @@
-"""Sessions: begun, used, ended, and kept on disk."""
+"""Sessions: their begin, use, end and file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEW = "nine quiet green otters"
 
 
 def log_in_with(house, session):
-    """Logs otto in by a browser that has this session already; the session that he gets."""
+    """Logs otto in with a browser that has this session; returns the new session."""
     form = house.client()
     fields = {"csrf": csrf_of_form(form), "name": "otto", "password": PASSWORD}
     cookie = f"synergy_login={form.cookies['synergy_login']}; synergy_session={session}"

@@ -1,4 +1,4 @@
-"""Pages show as text whatever was stored, and all their links lead to pages that exist."""
+"""Pages show stored text as text, and all their links lead to existing pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords, roles and tokens: what is accepted, and what each allows."""
+"""Passwords, roles and tokens: validation and rights."""
 
 from __future__ import annotations
 

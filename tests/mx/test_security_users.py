@@ -1,4 +1,4 @@
-"""The users file: who may read it, what it holds, what a token lets a program do."""
+"""The users file: permissions, content and concurrent changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store by REST: which it is and how much is in it, and never where."""
+"""The store by REST: its engine and size, but not its address."""
 
 from __future__ import annotations
 

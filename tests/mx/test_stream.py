@@ -1,4 +1,4 @@
-"""The stream of events: each entry once, in order, to every listener."""
+"""The event stream: every listener gets each entry once, in order."""
 
 from __future__ import annotations
 

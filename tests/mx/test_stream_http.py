@@ -1,4 +1,4 @@
-"""The stream over HTTP: messages as they happen, until the client, the login or MX ends."""
+"""The event stream over HTTP: live messages, until the client, the session or MX ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.mx.test_stream import write
 
 
 class Visit:
-    """A request to the stream, as a server makes it."""
+    """A request to the stream, as the server runs it."""
 
     def __init__(self, app, path="/api/v1/stream", headers=()):
         self.app = app
@@ -65,7 +65,7 @@ class Visit:
 
 
 def of(world):
-    """An application, and its stream."""
+    """An application and its stream."""
     services = Services.at(replace(world.workplace("", "mx"), deployment=world.deployment))
     return create_app(services), services.stream
 
@@ -150,7 +150,7 @@ async def endless():
 
 
 def streamed(on_message, method="GET", wrap=None, **state):
-    """What an endless stream sends; `on_message` is told how many messages there were."""
+    """The messages of an endless stream; `on_message` receives their count so far."""
     sent = []
     shutdown = ShutdownSignal()
     app = StreamShutdown(StreamingResponse(endless(), media_type="text/event-stream"), shutdown)
@@ -206,7 +206,7 @@ LONG = "x" * 100_000
 
 @pytest.fixture
 def lost(monkeypatch):
-    """Set when the server has let go of a connection."""
+    """An event that is set when the server has closed a connection."""
     lost, let_go = threading.Event(), timeouts.ConnectionTimeouts.connection_lost
 
     def noted(self, exc):

@@ -1,4 +1,4 @@
-"""Trees: how far they are, and their states run-length encoded."""
+"""Trees by REST: progress, and run-length encoded states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.mx.timetable_kit import NOON, move, started
 
 @pytest.fixture
 def world(worlds):
-    """Two trees since 17 May; now is 12:00 on the 18th. Settling takes 300 s."""
+    """Two trees since 17 May, at 12:00 on the 18th; periods settle for 300 s."""
     return started(worlds(site_and_client(), now=NOON))
 
 

@@ -15,7 +15,7 @@ from tests.mx.test_units_api import AT, HOUR, read
 
 @pytest.fixture
 def written(world):
-    """A unit of which ten lines were written: six in its first attempt, four in its second."""
+    """A unit with ten log lines: six of its first attempt, four of its second."""
     unit = a_unit("Sitehourly", HOUR)
     world.store.units.create([unit], "a test")
     for n in range(10):

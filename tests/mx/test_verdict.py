@@ -1,4 +1,4 @@
-"""The verdict by the API and as a metric: the same that page and command line say."""
+"""The verdict by REST and as a metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.service.audits import audit
 
 @pytest.fixture
 def done(world):
-    """All is done, and the deployment is not new any more."""
+    """A world in which all jobs are done."""
     for name in world.deployment.managed():
         world.runner(name, lambda _task: Processed({"rows": 1}))
     world.settle()

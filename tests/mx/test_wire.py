@@ -1,4 +1,4 @@
-"""What is no HTTP, or hardly any, is refused by a running MX."""
+"""A running MX refuses malformed HTTP."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_malformed_http_is_refused(port):
 
 
 def exchanged(port: int, sent: bytes) -> bytes:
-    """Returns all that is answered until the connection ends."""
+    """Returns all that is received until the connection ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection:
         connection.sendall(sent)
         answer = b""

@@ -1,4 +1,4 @@
-"""MX in a real browser: a world's web application on a port of its own, looked at by Chromium."""
+"""MX in Chromium: the web application of a world, served at a port of its own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ in_each_font = pytest.mark.parametrize("font", FONTS, indirect=True)
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The browser that all tests of a folder share; there can be only one at a time."""
+    """The browser that all tests of a folder share; only one may run at a time."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         _unavailable(f"no Chromium to look at pages with: install {BROWSERS[0]}")
@@ -83,7 +83,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def fonts(chromium: Browser) -> set[str]:
-    """Those of the fonts to test with that there are: the rest of a list of fonts is not asked."""
+    """The fonts of the tests that are installed."""
     with chromium.new_page() as page:
         return {
             name
@@ -94,7 +94,7 @@ def fonts(chromium: Browser) -> set[str]:
 
 @pytest.fixture
 def font(fonts: set[str], request: pytest.FixtureRequest) -> str:
-    """The font of all pages of a test, whatever else the machine has."""
+    """The font of all pages of a test, whatever fonts the machine has."""
     name = str(getattr(request, "param", WIDE))
     if name not in fonts:
         _unavailable(f"no font {name}: install {FONTS[name]}")
@@ -129,7 +129,7 @@ def look(chromium: Browser, font: str) -> Iterator[Callable[..., Page]]:
 
 
 def _complaint(said: ConsoleMessage) -> list[str]:
-    """What the console tells of an error, unless it is a refusal that a page has to cope with."""
+    """The error in a console message, if it is one and not a refusal that pages handle."""
     where = said.location.get("url", "")
     is_refusal = said.text.startswith(REFUSALS) and "/static/" not in where
     is_sent_in_vain = said.text.startswith(SENT_IN_VAIN)

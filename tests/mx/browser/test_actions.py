@@ -1,4 +1,4 @@
-"""What the script of all pages does: asking with a reason, what is live, times, and keys."""
+"""The script of all pages: actions with a reason, live parts, times and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in, being refused as a viewer and logging out, as a browser does it."""
+"""Login, logout and the limits of a viewer in a browser."""
 
 from __future__ import annotations
 

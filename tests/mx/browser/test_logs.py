@@ -1,4 +1,4 @@
-"""The window onto a log: long, looked through, followed, rotated under it; and by keyboard."""
+"""The log viewer: long logs, search, following, rotation and keyboard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def line(number):
 
 @pytest.fixture
 def logs(tmp_path, monkeypatch):
-    """The folder of logs of the world, whose home is the current folder."""
+    """The log folder of the world, whose home is the current folder."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "logs"
     folder.mkdir()
@@ -44,12 +44,12 @@ def page(world, served, look, logs):
 
 
 def rows(page):
-    """The lines that are in the page."""
+    """The lines in the document."""
     return page.get_by_role("listbox", name="Lines").get_by_role("option")
 
 
 def row(page, number):
-    """A line, whose text has come."""
+    """A line whose text is loaded."""
     return rows(page).filter(has_text=re.compile(rf"line {number} "))
 
 

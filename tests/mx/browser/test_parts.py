@@ -1,4 +1,4 @@
-"""Parts of pages that are read again: as often as something happened, and until it is shown."""
+"""Parts of pages that are reloaded after events, until they show them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mx(world, served):
 
 @pytest.fixture
 def happen(world):
-    """Has something happen that the journal tells of."""
+    """Appends an entry to the journal."""
 
     def it(why):
         world.store.journal.append([an_entry("run.processed", process="Report", why=why)])
@@ -35,7 +35,7 @@ def happen(world):
 
 
 def opened(look, url):
-    """A page that follows what happens."""
+    """A page that is connected to the stream."""
     page = look("about:blank")
     page.clock.install()
     page.goto(url)
@@ -44,7 +44,7 @@ def opened(look, url):
 
 
 def rest(page):
-    """Lets a pause go by, and all that is asked for in it come."""
+    """Waits for a pause between reloads, and for the requests in it."""
     page.clock.run_for(PAUSE)
     expect(page.locator(".htmx-request")).to_have_count(0)
 

@@ -1,4 +1,4 @@
-"""The list of schedules, as it is seen."""
+"""The list and the form of schedules in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calendar of a tree, as people use it: by mouse, by keyboard, without script; and live."""
+"""The calendar of a tree in a browser: mouse, keyboard, touch, no script, and live updates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 
 @pytest.fixture
 def world(worlds):
-    """From 17 May 2015 on; it is noon on the 20th, and all that has closed is processed."""
+    """A timetable since 17 May 2015, at noon on the 20th; all closed periods are processed."""
     world = diligent(worlds(site_and_client(), "2015051700", NOW))
     world.settle()
     return world
@@ -31,7 +31,7 @@ def site(world, served):
 
 
 def diligent(world):
-    """Its workers do all that they are asked for."""
+    """A world whose workers carry out all units."""
     for name in world.deployment.managed():
         world.runner(name, lambda _task: Processed({"rows": 1}))
     return world
@@ -48,7 +48,7 @@ def shows(page, process, timeperiod, told):
 
 
 def drag(page, first, last):
-    """From the middle of a cell to the middle of another."""
+    """Drags from the middle of a cell to the middle of another."""
     page.mouse.move(*middle(first))
     page.mouse.down()
     page.mouse.move(*middle(last), steps=5)
@@ -92,7 +92,7 @@ def test_a_click_with_shift_extends_the_selection(look, site):
 
 @pytest.fixture
 def half_loaded(look, site):
-    """The page as it is painted, and what lets the rest of its scripts come."""
+    """The page before all its scripts are loaded, and a function that continues the load."""
     page = look(site)
     late = []
 

@@ -1,4 +1,4 @@
-"""Failed and given-up periods in the calendar: seen, found, tried again, acknowledged; and live."""
+"""Failed and given-up periods in the calendar: shown, found, retried, acknowledged; and live."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RED = {"light": "rgb(179, 38, 30)", "dark": "rgb(255, 139, 129)"}
 
 
 class Worker:
-    """Does what it is asked for, as long as its disk is not full."""
+    """A worker that fails for the timeperiods in `is_broken`."""
 
     def __init__(self):
         self.is_broken = set()
@@ -41,7 +41,7 @@ def on_failure():
 
 @pytest.fixture
 def world(worlds, worker, on_failure):
-    """Two days since 18 May; hours 03 to 05 of the 18th have used up their only attempt."""
+    """Two days since 18 May; hours 03 to 05 of the 18th failed in their only attempt."""
     processes = [
         a_process("Day", DAILY),
         a_process("Hour", HOURLY, max_attempts=1, on_failure=on_failure),

@@ -1,4 +1,4 @@
-"""The calendar of a tree stays true: whatever its page missed, and however long it is open."""
+"""Live updates of the calendar: missed events, failed requests, and long use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEAF = "retry: 3600000\n: this connection is told nothing, and nobody notices\n\
 
 @pytest.fixture
 def world(worlds):
-    """From 17 May 2015 on; it is noon on the 20th."""
+    """A timetable since 17 May 2015, at noon on the 20th."""
     return worlds(site_and_client(), "2015051700", NOW)
 
 
@@ -30,7 +30,7 @@ def site(world, served):
 
 
 def end(world, first, last, state=JobState.NOOP):
-    """Hours that come to their end."""
+    """Ends hours in a state."""
     hours = (HOURLY.parse(first), HOURLY.parse(last))
     move = JobChange("Sitehourly", HOURLY, *hours, JobState.EMBRYO, state, 1, "so", "a test")
     assert not world.store.jobs.move([move], NOW)
@@ -146,12 +146,12 @@ HAPPEN = """async count => {
 
 
 def happen(page, count):
-    """Tells the page of so much."""
+    """Sends the page this many events."""
     page.evaluate(HAPPEN, count)
 
 
 def held(session):
-    """What the page holds, without what nobody refers to."""
+    """The memory of the page after a garbage collection."""
     session.send("HeapProfiler.collectGarbage")
     counters = session.send("Memory.getDOMCounters")
     used = session.send("Runtime.getHeapUsage")["usedSize"]
