@@ -21,8 +21,3 @@ def micros_or_none(instant: datetime | None) -> int | None:
 def instant(stored: int) -> datetime:
     """The instant that `micros` stored."""
     return _EPOCH + timedelta(microseconds=stored)
-
-
-def instant_or_none(stored: int | None) -> datetime | None:
-    """The instant that `micros_or_none` stored."""
-    return None if stored is None else _EPOCH + timedelta(microseconds=stored)
