@@ -127,16 +127,17 @@ def run_event(state: RunState) -> JournalEvent:
     return _RUN_EVENTS[state]
 
 
+_entry = JournalEntry.without_period
+
+
 def look_requested(process: str, who: str, why: str, now: datetime) -> JournalEntry:
     """A managed process is triggered at once."""
-    return JournalEntry.without_period(
-        JournalEvent.PROCESS_TRIGGERED, now, who, why, process=process
-    )
+    return _entry(JournalEvent.PROCESS_TRIGGERED, now, who, why, process=process)
 
 
 def process_started(process: str, who: str, now: datetime) -> JournalEntry:
     """An operating system process of a worker started, perhaps in place of one that died."""
-    return JournalEntry.without_period(JournalEvent.PROCESS_STARTED, now, who, process=process)
+    return _entry(JournalEvent.PROCESS_STARTED, now, who, process=process)
 
 
 def collection_requested(
@@ -144,61 +145,55 @@ def collection_requested(
 ) -> JournalEntry:
     """The collector is to run, for one process or (empty) all; `flush` ignores waiting times."""
     event = JournalEvent.COLLECTION_FLUSHED if flush else JournalEvent.COLLECTION_REQUESTED
-    return JournalEntry.without_period(event, now, who, why, process=process)
+    return _entry(event, now, who, why, process=process)
 
 
 def collection_ran(process: str, counts: CollectorCounts, now: datetime) -> JournalEntry:
     """The collector ran; `JournalEntry.collector_counts` reads the counts back."""
-    return JournalEntry.without_period(
-        JournalEvent.COLLECTION_RAN, now, COLLECTOR, str(counts), process=process
-    )
+    return _entry(JournalEvent.COLLECTION_RAN, now, COLLECTOR, str(counts), process=process)
 
 
 def queue_replayed(counts: Mapping[str, int], who: str, why: str, now: datetime) -> JournalEntry:
     """Messages in quarantine were sent again, with their number for each queue."""
-    return JournalEntry.without_period(
-        JournalEvent.QUEUE_REPLAYED, now, who, with_reason(_listed(counts), why)
-    )
+    return _entry(JournalEvent.QUEUE_REPLAYED, now, who, with_reason(_listed(counts), why))
 
 
 def queue_purged(queue: str, number: int, who: str, why: str, now: datetime) -> JournalEntry:
     """Messages that waited in a queue were dropped."""
-    return JournalEntry.without_period(
-        JournalEvent.QUEUE_PURGED, now, who, with_reason(_listed({queue: number}), why)
-    )
+    return _entry(JournalEvent.QUEUE_PURGED, now, who, with_reason(_listed({queue: number}), why))
 
 
 def timetable_extended(before: str, after: str, who: str, why: str, now: datetime) -> JournalEntry:
     """The first hour of the timetable is an earlier one."""
     event = JournalEvent.TIMETABLE_EXTENDED
-    return JournalEntry.without_period(event, now, who, why, before=before, after=after)
+    return _entry(event, now, who, why, before=before, after=after)
 
 
 def scheduler_leads(part: str, term: int, who: str, now: datetime) -> JournalEntry:
     """A scheduler took the lease of a part: of `tree/NAME`, or of the collector."""
     why = f"{_part(part)}, term {term}"
-    return JournalEntry.without_period(JournalEvent.SCHEDULER_LEADS, now, who, why)
+    return _entry(JournalEvent.SCHEDULER_LEADS, now, who, why)
 
 
 def scheduler_released(part: str, who: str, now: datetime) -> JournalEntry:
     """A scheduler released the lease of a part."""
-    return JournalEntry.without_period(JournalEvent.SCHEDULER_RELEASED, now, who, _part(part))
+    return _entry(JournalEvent.SCHEDULER_RELEASED, now, who, _part(part))
 
 
 def agent_decides(term: int, who: str, now: datetime) -> JournalEntry:
     """An agent decides about schedules from now on."""
-    return JournalEntry.without_period(JournalEvent.AGENT_DECIDES, now, who, f"term {term}")
+    return _entry(JournalEvent.AGENT_DECIDES, now, who, f"term {term}")
 
 
 def clock_jumped(why: str, who: str, now: datetime) -> JournalEntry:
     """The clock of an agent's box was set."""
-    return JournalEntry.without_period(JournalEvent.CLOCK_JUMPED, now, who, why)
+    return _entry(JournalEvent.CLOCK_JUMPED, now, who, why)
 
 
 def box_synced(box: str, added: Sequence[str], who: str, why: str, now: datetime) -> JournalEntry:
     """Assignments were added to a box."""
     what = f"{box}: {', '.join(added)}"
-    return JournalEntry.without_period(JournalEvent.BOX_SYNCED, now, who, with_reason(what, why))
+    return _entry(JournalEvent.BOX_SYNCED, now, who, with_reason(what, why))
 
 
 def with_reason(what: str, why: str) -> str:

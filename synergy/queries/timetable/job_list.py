@@ -17,7 +17,7 @@ from synergy.model.job import STALE_FLAG, JobState, bytes_of
 from synergy.model.switches import is_switched_on
 from synergy.queries.page import Page
 from synergy.queries.timetable.window import LevelReader
-from synergy.queries.views import JobView, SkipCause, Window, shown_word
+from synergy.queries.views import JobView, Window
 from synergy.storage.protocol import StoreView
 from synergy.timetable.cascade import Node
 from synergy.timetable.timetable import Place, Timetable
@@ -51,28 +51,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedJob:
-    """A job in a list; see `JobView`. It is late if it is pending long after its period closed."""
+class ListedJob(JobView):
+    """A job in a list of several processes; it is late if it is pending long after it closed."""
 
     process: str
-    timeperiod: str
-    state: str
-    cause: SkipCause | None
-    generation: int
-    unit: str | None
-    reason: str
-    is_stale: bool
     is_late: bool
-
-    @property
-    def word(self) -> str:
-        """The state as counts and colours name it."""
-        return shown_word(self.state, self.cause)
-
-    @staticmethod
-    def of(process: str, job: JobView, *, is_late: bool) -> ListedJob:
-        fields = {name: getattr(job, name) for name in JobView.__slots__}
-        return ListedJob(process=process, **fields, is_late=is_late)
 
 
 class JobList:
@@ -134,4 +117,5 @@ class JobList:
             end = process.late_before(self._now)
             for ordinal, job in zip(ordinals, reader.jobs(ordinals), strict=True):
                 is_late = ordinal < end and place.level.state(ordinal).is_pending
-                yield ListedJob.of(process.name, job, is_late=is_late)
+                fields = {name: getattr(job, name) for name in JobView.__slots__}
+                yield ListedJob(**fields, process=process.name, is_late=is_late)
