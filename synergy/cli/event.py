@@ -13,6 +13,8 @@ from synergy.cli.services import Services, actor, services
 from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from synergy.model.schedule import Event
+    from synergy.queries.page import Page
     from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
 WARNINGS = 10  # shown for the events of a file
@@ -41,6 +43,7 @@ add = NOUN.add
 def run_emit(arguments: argparse.Namespace) -> None:
     """Report an event."""
     from synergy.commands import events
+    from synergy.runtime.stop import Stop
 
     with services() as at:
         items = _items(arguments, at)
@@ -49,7 +52,7 @@ def run_emit(arguments: argparse.Namespace) -> None:
         )
         effects = None
         if not arguments.dry_run and len(recorded) <= SHOWN:
-            effects = _effects(at, recorded)
+            effects = at.schedule_reads.effects_of(recorded, Stop().wait)
     _warn(events.warnings([one.event for one in recorded]))
     if arguments.json:
         shown = [{**asdict(one.event), "new": one.is_new} for one in recorded]
@@ -87,13 +90,6 @@ def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str,
     return [{"eventTimestamp": at.now.isoformat(), **given}]
 
 
-def _effects(at: Services, recorded: Sequence[RecordedEvent]) -> Effects:
-    from synergy.queries.schedules.event_effects import effects
-    from synergy.runtime.stop import Stop
-
-    return effects(at.store, recorded, Stop().wait)
-
-
 def _print_recorded(recorded: Sequence[RecordedEvent], verb: str) -> None:
     new = sum(one.is_new for one in recorded)
     if len(recorded) == 1:
@@ -123,10 +119,11 @@ def _print_effects(effects: Effects) -> None:
 def run_list(arguments: argparse.Namespace) -> None:
     """Show events, newest first."""
     with services() as at:
-        events, following = at.store.events.find(arguments.limit, arguments.cursor)
-    if arguments.json:
-        output.print_json({"items": events, "next": following})
-        return
+        page = at.schedule_reads.events(arguments.limit, arguments.cursor)
+    output.show(arguments, page, _print_page)
+
+
+def _print_page(page: Page[Event]) -> None:
     output.table(
         ["number", "type", "resource", "partitions", "happened", "recorded", "by", "id"],
         [
@@ -140,7 +137,7 @@ def run_list(arguments: argparse.Namespace) -> None:
                 event.who,
                 event.id,
             ]
-            for event in events
+            for event in page.items
         ],
     )
-    output.note_more(following)
+    output.note_more(page.next)
