@@ -87,7 +87,7 @@ def test_a_take_gives_no_more_than_was_asked_for(
     assert take(store, consumer, 2) == [TWO, THREE]
 
 
-def test_who_finds_nothing_is_woken_by_what_came_before_and_after(
+def test_an_idle_consumer_is_woken_by_earlier_and_later_messages(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     assert take_once(store, consumer, 5) == []
@@ -125,13 +125,13 @@ def test_confirmed_is_called_once_the_messages_are_safe(store: Store, bus: Bus) 
     assert confirmed == ["one", "two"]
 
 
-def test_what_is_written_when_confirmed_is_durable(store: Store, bus: Bus) -> None:
+def test_a_write_upon_confirmation_is_durable(store: Store, bus: Bus) -> None:
     with store.batch() as batch:
         bus.publish("q", [ONE], batch, lambda: store.facts.set("confirmed", "yes"))
     assert store.facts.get("confirmed") == "yes"
 
 
-def test_what_cannot_be_decoded_is_put_into_quarantine(
+def test_undecodable_messages_are_put_into_quarantine(
     store: Store, bus: Bus, consumer: Consumer, deliver: Deliver
 ) -> None:
     publish(store, bus, ONE)
@@ -146,7 +146,7 @@ def test_what_cannot_be_decoded_is_put_into_quarantine(
     assert is_empty(store, bus, consumer)
 
 
-def test_nobody_is_woken_by_a_batch_that_failed(store: Store, bus: Bus, consumer: Consumer) -> None:
+def test_a_failed_batch_wakes_no_consumer(store: Store, bus: Bus, consumer: Consumer) -> None:
     assert take_once(store, consumer, 1) == []
     with suppress(ZeroDivisionError), store.batch() as batch:
         bus.publish("q", [ONE], batch)
@@ -154,7 +154,7 @@ def test_nobody_is_woken_by_a_batch_that_failed(store: Store, bus: Bus, consumer
     assert not consumer.wait(0.05)
 
 
-def test_a_batch_after_one_that_failed_publishes_its_own_messages_alone(
+def test_a_batch_after_a_failed_one_publishes_only_its_own_messages(
     request: pytest.FixtureRequest, store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     if isinstance(bus, StoredBus) and request.node.callspec.params["store"] in WITHOUT_TRANSACTIONS:
@@ -167,7 +167,7 @@ def test_a_batch_after_one_that_failed_publishes_its_own_messages_alone(
     assert is_empty(store, bus, consumer)
 
 
-def test_what_was_taken_comes_back_if_the_batch_fails(
+def test_taken_messages_come_back_if_the_batch_fails(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE, TWO)
@@ -179,7 +179,9 @@ def test_what_was_taken_comes_back_if_the_batch_fails(
     assert is_empty(store, bus, consumer)
 
 
-def test_what_was_taken_together_is_done_together(store: Store, bus: Bus, place: str) -> None:
+def test_messages_taken_together_are_acknowledged_together(
+    store: Store, bus: Bus, place: str
+) -> None:
     publish(store, bus, ONE, TWO, THREE)
     with closing(bus.consumer("q")) as consumer:
         assert take_together(store, consumer, 3) == [ONE, TWO, THREE]
@@ -191,7 +193,9 @@ def test_what_was_taken_together_is_done_together(store: Store, bus: Bus, place:
         assert is_empty(store, other, consumer)
 
 
-def test_who_failed_to_take_is_woken_again(store: Store, bus: Bus, consumer: Consumer) -> None:
+def test_a_consumer_whose_take_failed_is_woken_again(
+    store: Store, bus: Bus, consumer: Consumer
+) -> None:
     publish(store, bus, ONE)
     assert consumer.wait(LONG)
     for _ in range(3):
@@ -202,7 +206,7 @@ def test_who_failed_to_take_is_woken_again(store: Store, bus: Bus, consumer: Con
     assert take(store, consumer, 1) == [ONE]
 
 
-def test_what_cannot_be_decoded_hides_nothing_behind_it(
+def test_an_undecodable_message_does_not_block_the_next(
     store: Store, bus: Bus, consumer: Consumer, deliver: Deliver
 ) -> None:
     for _ in range(5):
@@ -213,7 +217,7 @@ def test_what_cannot_be_decoded_hides_nothing_behind_it(
     assert len(bus.dead()) == 5
 
 
-def test_what_is_rejected_is_put_into_quarantine_with_the_reason(
+def test_rejected_messages_are_put_into_quarantine_with_the_reason(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE)
@@ -244,7 +248,7 @@ def test_quarantine_is_replayed_or_purged(store: Store, bus: Bus, consumer: Cons
     assert bus.purge_dead() == 0
 
 
-def test_what_waits_can_be_dropped(store: Store, bus: Bus, deliver: Deliver) -> None:
+def test_waiting_messages_can_be_purged(store: Store, bus: Bus, deliver: Deliver) -> None:
     publish(store, bus, ONE, TWO)
     assert bus.purge("q") == 2
     assert bus.purge("q") == 0

@@ -39,7 +39,7 @@ def wakeups(folder: Path) -> Iterator[SocketWakeups]:
         yield wakeups
 
 
-def test_a_wait_ends_by_its_timeout_if_nobody_rings(listener: Waiter) -> None:
+def test_a_wait_without_wake_up_ends_by_its_timeout(listener: Waiter) -> None:
     assert not listener.wait(0)
     assert not listener.wait(0.01)
 
@@ -60,7 +60,7 @@ def test_a_ring_ends_a_wait_of_another_thread(bus: Bus, listener: Waiter) -> Non
     assert woken == [True]
 
 
-def test_everybody_who_listens_is_woken_and_nobody_else(bus: Bus, listener: Waiter) -> None:
+def test_all_listeners_of_the_topic_are_woken_and_no_others(bus: Bus, listener: Waiter) -> None:
     with closing(bus.listener("scheduler")) as second, closing(bus.listener("other")) as other:
         bus.notify("scheduler")
         assert listener.wait(0)
@@ -152,7 +152,7 @@ def test_another_process_is_heard(wakeups: SocketWakeups, ringer: subprocess.Pop
         assert waiter.wait(LONG)
 
 
-def test_what_a_killed_process_leaves_is_removed_by_the_next_wakeup(
+def test_sockets_of_a_killed_process_are_removed_by_the_next_wake_up(
     wakeups: SocketWakeups, ringer: subprocess.Popen[str], folder: Path
 ) -> None:
     with closing(wakeups.waiter("mine")) as mine:
@@ -165,7 +165,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_wakeup(
     assert list(folder.iterdir()) == []
 
 
-def test_a_stopped_process_blocks_nobody(
+def test_a_stopped_process_blocks_no_other(
     wakeups: SocketWakeups, ringer: subprocess.Popen[str]
 ) -> None:
     stand_still(ringer.pid)

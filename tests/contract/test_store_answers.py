@@ -27,14 +27,14 @@ def stored(store: Store, key: str = "k", person: str = "jo") -> Answer:
     return found
 
 
-def test_the_first_one_begins_and_the_next_is_told_what_is_there(store: Store) -> None:
+def test_the_first_begins_an_answer_and_the_next_gets_it(store: Store) -> None:
     first = an_answer(at=NOW + TICK)
     assert store.answers.begin(first) == (replace(first, rev=1), True)
     other = an_answer(fingerprint="g", owner="mx-2", at=LATER)
     assert store.answers.begin(other) == (replace(first, rev=1), False)
 
 
-def test_keys_are_those_of_a_person(store: Store) -> None:
+def test_keys_belong_to_one_person(store: Store) -> None:
     pairs = [("jo", "k"), ("mo", "k"), ("", "k"), ("jo", "k|"), ("jo|", "k"), ('jo","k', '"'),
              ("JO", "k"), ("jo", "K")]  # fmt: skip
     begin(store, *(an_answer(key, person, fingerprint=f"{person}/{key}") for person, key in pairs))
@@ -59,7 +59,7 @@ def test_no_body_is_another_than_an_empty_one(store: Store, body: bytes | None) 
     assert stored(store).body == body
 
 
-def test_who_saw_an_older_answer_is_refused(store: Store) -> None:
+def test_a_change_of_an_outdated_answer_is_refused(store: Store) -> None:
     (begun,) = begin(store, an_answer())
     taken = store.answers.change(replace(begun, owner="mx-2", at=LATER))
     assert store.answers.change(replace(begun, status=200, body=b"late")) is None
@@ -70,7 +70,7 @@ def test_who_saw_an_older_answer_is_refused(store: Store) -> None:
     assert store.answers.change(an_answer("unknown", rev=1)) is None
 
 
-def test_a_key_that_was_dropped_is_free(store: Store) -> None:
+def test_a_deleted_key_is_free(store: Store) -> None:
     begun, other = begin(store, an_answer(), an_answer("other"))
     assert store.answers.drop(begun)
     assert not store.answers.drop(begun)
@@ -90,7 +90,7 @@ def test_old_answers_are_forgotten_oldest_first(store: Store) -> None:
 
 
 @pytest.mark.parametrize("word", ODD)
-def test_names_and_keys_are_only_words(store: Store, word: str) -> None:
+def test_special_characters_in_names_and_keys_are_kept(store: Store, word: str) -> None:
     begin(store, an_answer(word, word))
     assert stored(store, word, word).person == word
 
@@ -100,13 +100,13 @@ def _begin(store: Store, owner: str) -> tuple[bool, str]:
     return is_new, found.owner
 
 
-def test_of_threads_that_begin_the_same_one_is_told_so(store: Store) -> None:
+def test_one_of_several_threads_begins_an_answer(store: Store) -> None:
     begun = in_threads(8, lambda n: _begin(store, str(n)))
     assert sum(is_new for is_new, _ in begun) == 1
     assert len({owner for _, owner in begun}) == 1
 
 
-def test_of_processes_that_begin_the_same_one_is_told_so(shared: Store, address: str) -> None:
+def test_one_of_several_processes_begins_an_answer(shared: Store, address: str) -> None:
     begun = in_processes(address, _begin, [(str(n),) for n in range(4)])
     assert sum(is_new for is_new, _ in begun) == 1
     assert {owner for _, owner in begun} == {stored(shared).owner}
@@ -116,6 +116,6 @@ def _take_over(store: Store, owner: str) -> bool:
     return store.answers.change(an_answer(owner=owner, rev=1)) is not None
 
 
-def test_of_threads_that_take_an_answer_over_one_does(store: Store) -> None:
+def test_one_of_several_threads_takes_an_answer_over(store: Store) -> None:
     begin(store, an_answer())
     assert sorted(in_threads(8, lambda n: _take_over(store, str(n)))) == [False] * 7 + [True]

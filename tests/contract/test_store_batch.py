@@ -11,14 +11,14 @@ from synergy.storage.protocol import Batch, Store
 from tests.contract.concurrency import in_threads
 
 
-def test_what_a_batch_wrote_is_seen_within_it_and_after_it(store: Store) -> None:
+def test_a_batch_reads_its_own_writes(store: Store) -> None:
     with store.batch():
         store.facts.set("a", "1")
         assert store.facts.get("a") == "1"
     assert store.facts.get("a") == "1"
 
 
-def test_what_follows_a_commit_runs_after_it_in_order(store: Store) -> None:
+def test_actions_after_a_commit_run_in_order(store: Store) -> None:
     calls = []
     with store.batch() as batch:
         batch.after_commit(lambda: calls.append(("first", store.facts.get("a"))))
@@ -28,7 +28,7 @@ def test_what_follows_a_commit_runs_after_it_in_order(store: Store) -> None:
     assert calls == [("first", "1"), ("second", "1")]
 
 
-def test_what_follows_a_commit_may_write_in_a_batch_of_its_own(store: Store) -> None:
+def test_actions_after_a_commit_may_write_in_their_own_batch(store: Store) -> None:
     calls = []
 
     def write() -> None:
@@ -43,7 +43,7 @@ def test_what_follows_a_commit_may_write_in_a_batch_of_its_own(store: Store) -> 
     assert (store.facts.get("a"), store.facts.get("b")) == ("1", "1")
 
 
-def test_what_follows_a_failure_runs_when_the_batch_fails_and_only_then(store: Store) -> None:
+def test_actions_after_a_failure_run_only_when_the_batch_fails(store: Store) -> None:
     calls = []
 
     def watch(batch: Batch, name: str) -> None:

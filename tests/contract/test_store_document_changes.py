@@ -124,7 +124,7 @@ def test_updates_of_many_processes_are_all_kept(shared: Store, address: str, muc
     assert found.high == 6 * count
 
 
-def test_who_has_seen_a_number_has_missed_none_below(
+def test_all_lower_numbers_are_visible_with_a_number(
     shared: Store, address: str, much: int
 ) -> None:
     """What changed since n, asked again and again, adds up to everything."""

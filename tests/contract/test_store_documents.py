@@ -81,7 +81,7 @@ def test_rows_of_older_versions_are_read_as_they_were(store: Store) -> None:
     assert list(store.documents.read("old", "", "")) == [orjson.loads(text) for text in texts]
 
 
-def test_what_is_no_number_is_refused_and_nothing_written(store: Store) -> None:
+def test_nan_is_refused_and_nothing_is_written(store: Store) -> None:
     with pytest.raises(InvalidValue, match=r"'a' cannot be stored: field x\[0\] is nan"):
         put(store, ("a", HOUR), x=[float("nan")])
     assert store.documents.collections() == {}
@@ -131,7 +131,7 @@ def test_writing_what_is_there_already_is_no_write(store: Store) -> None:
     assert store.documents.update(SESSIONS, [], lambda *_: {}) == 0
 
 
-def test_what_json_cannot_hold_is_refused_and_nothing_written(store: Store) -> None:
+def test_values_that_json_cannot_hold_are_refused_and_nothing_is_written(store: Store) -> None:
     with pytest.raises(InvalidValue, match="'b' cannot be stored"):
         store.documents.update(
             SESSIONS, [("a", HOUR), ("b", HOUR)], lambda key, _: {"x": {1} if key == "b" else 1}

@@ -90,12 +90,12 @@ def test_pages_go_from_the_newest(store: Store) -> None:
     assert store.events.find(6)[1] is None
 
 
-def test_what_is_no_cursor_is_refused(store: Store) -> None:
+def test_an_invalid_cursor_is_refused(store: Store) -> None:
     with pytest.raises(InvalidValue, match="cursor"):
         store.events.find(cursor="x")
 
 
-def test_what_is_no_json_is_refused_before_anything_is_written(store: Store) -> None:
+def test_values_that_are_not_json_are_refused_before_any_write(store: Store) -> None:
     bad = an_event("bad", body={"x": object()})
     with pytest.raises(InvalidValue, match="'bad'"):
         store.events.append([an_event("good"), bad])

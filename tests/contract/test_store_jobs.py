@@ -159,7 +159,7 @@ def _take_over(store: Store, who: str, count: int) -> int:
     return sum(store.jobs.move([move], NOW) == [] for move in moves)
 
 
-def test_of_many_moves_from_one_state_one_is_made(shared: Store, address: str, much: int) -> None:
+def test_one_of_many_moves_from_a_state_is_made(shared: Store, address: str, much: int) -> None:
     made = in_processes(address, _take_over, [("one", much), ("two", much)])
     assert sum(made) == much
     assert len(jobs(shared)) == much

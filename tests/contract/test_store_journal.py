@@ -48,7 +48,7 @@ def test_the_feed_goes_on_where_it_was_left(store: Store) -> None:
     assert store.journal.since(rest[-1].seq, 3) == []
 
 
-def test_somebody_follows_all_but_what_he_wrote_himself(store: Store) -> None:
+def test_a_follower_skips_its_own_entries(store: Store) -> None:
     store.journal.append([an_entry(who="me"), an_entry(who="you"), an_entry(who="")])
     assert [entry.who for entry in store.journal.since(0, 10, besides="me")] == ["you", ""]
     assert len(store.journal.since(0, 10)) == 3

@@ -9,7 +9,7 @@ from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes, in_threads
 
 
-def test_a_lease_that_nobody_took_is_not_there(store: Store) -> None:
+def test_a_lease_that_was_never_taken_does_not_exist(store: Store) -> None:
     assert store.leases.read("scheduler") is None
 
 

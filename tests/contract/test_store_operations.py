@@ -57,7 +57,7 @@ def test_every_field_is_kept(store: Store) -> None:
     assert store.operations.get("o-é") == replace(operation, rev=1)
 
 
-def test_one_that_is_accepted_twice_is_there_once_as_it_is_by_now(store: Store) -> None:
+def test_accepting_an_operation_twice_returns_the_stored_one(store: Store) -> None:
     (first,) = accept(store, "o-1")
     moved = store.operations.change(replace(first, state=RUNNING, done=5))
     assert store.operations.accept(an_operation(why="again")) == moved
@@ -65,7 +65,7 @@ def test_one_that_is_accepted_twice_is_there_once_as_it_is_by_now(store: Store) 
     assert events(store) == ["operation.accepted"]
 
 
-def test_what_is_not_there_is_none(store: Store) -> None:
+def test_an_unknown_id_gives_none(store: Store) -> None:
     assert store.operations.get("o-1") is None
     assert store.operations.change(an_operation(rev=1)) is None
     assert store.operations.find() == ([], None)
@@ -93,7 +93,7 @@ def test_a_change_raises_rev_and_leaves_what_was_asked_for(store: Store) -> None
     assert store.operations.get("o-1") == replace(other, **asked, rev=2)
 
 
-def test_who_saw_an_older_one_is_refused(store: Store) -> None:
+def test_a_change_of_an_outdated_operation_is_refused(store: Store) -> None:
     (first,) = accept(store, "o-1")
     taken = store.operations.change(replace(first, state=RUNNING, owner="one"))
     assert store.operations.change(replace(first, state=RUNNING, owner="other")) is None
@@ -121,7 +121,7 @@ def test_the_journal_says_that_it_was_accepted_and_how_it_ended(store: Store) ->
     ]
 
 
-def test_a_change_after_the_end_tells_nothing_more(store: Store) -> None:
+def test_a_change_after_the_end_is_not_journaled(store: Store) -> None:
     (first,) = accept(store, "o-1")
     ended = finish(store, first)
     assert store.operations.change(replace(ended, detail="seen")) is not None
@@ -169,7 +169,7 @@ def test_finished_ones_are_forgotten_oldest_end_first(store: Store) -> None:
 
 
 @pytest.mark.parametrize("word", ODD)
-def test_words_are_only_words(store: Store, word: str) -> None:
+def test_special_characters_in_operations_are_kept(store: Store, word: str) -> None:
     store.operations.accept(an_operation(word, who=word, why=word, process=word))
     found = store.operations.get(word)
     assert found is not None
@@ -181,12 +181,12 @@ def _take(store: Store, owner: str) -> bool:
     return store.operations.change(replace(seen, rev=1, state=RUNNING, owner=owner)) is not None
 
 
-def test_of_threads_that_saw_the_same_operation_one_takes_it(store: Store) -> None:
+def test_one_of_several_threads_takes_an_operation(store: Store) -> None:
     accept(store, "o-1")
     assert sorted(in_threads(8, lambda n: _take(store, str(n)))) == [False] * 7 + [True]
 
 
-def test_of_processes_that_saw_the_same_operation_one_takes_it(shared: Store, address: str) -> None:
+def test_one_of_several_processes_takes_an_operation(shared: Store, address: str) -> None:
     accept(shared, "o-1")
     taken = in_processes(address, _take, [(str(n),) for n in range(4)])
     assert sorted(taken) == [False] * 3 + [True]

@@ -33,7 +33,7 @@ def test_a_payload_comes_back_byte_for_byte(store: Store, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [999, 1_000, 1_001, 2_000])
-def test_one_at_the_edge_of_its_parts_is_whole(
+def test_a_payload_of_exactly_one_part_is_whole(
     store: Store, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payloads, "PART", 1_000)
@@ -59,7 +59,7 @@ def test_the_name_is_that_of_the_content(store: Store) -> None:
     assert store.payloads.prune([]) == 2
 
 
-def test_what_nobody_put_is_not_there(store: Store) -> None:
+def test_an_unknown_payload_is_not_found(store: Store) -> None:
     store.payloads.put(b"one")
     assert store.payloads.get("unknown") is None
     assert store.payloads.get("") is None
@@ -82,7 +82,7 @@ def test_one_that_was_forgotten_can_be_put_again(store: Store, long: bytes) -> N
     assert store.payloads.get(name) == long
 
 
-def test_many_who_put_the_same_have_one(store: Store, long: bytes) -> None:
+def test_equal_payloads_of_several_writers_are_one(store: Store, long: bytes) -> None:
     names = in_threads(3, lambda _: store.payloads.put(long))
     assert len(set(names)) == 1
     assert store.payloads.get(names[0]) == long
@@ -93,7 +93,7 @@ def _put(store: Store, seed: int) -> list[str]:
     return [store.payloads.put(content(1_000, n)) for n in range(seed, seed + 10)]
 
 
-def test_what_one_process_puts_all_can_get(shared: Store, address: str) -> None:
+def test_payloads_are_shared_between_processes(shared: Store, address: str) -> None:
     first, second = in_processes(address, _put, [(0,), (5,)])
     assert first[5:] == second[:5]
     for n, name in enumerate(first):

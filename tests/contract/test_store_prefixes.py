@@ -51,9 +51,7 @@ def _begin(store: Store) -> None:
     store.messages.put("q", [b"1"])
 
 
-def test_a_writer_killed_in_the_midst_leaves_what_it_wrote_and_blocks_nobody(
-    shared: Store, address: str
-) -> None:
+def test_a_killed_writer_leaves_its_writes_and_blocks_no_other(shared: Store, address: str) -> None:
     shared.messages.put("old", [b"x"])
     with in_the_midst(address, _begin) as writer:
         writer.kill()

@@ -47,7 +47,7 @@ def test_a_change_writes_all_but_what_makes_a_run_this_one(store: Store) -> None
     assert the_run(store, wanted) == replace(wanted, rev=2)
 
 
-def test_who_saw_an_older_run_changes_nothing(store: Store) -> None:
+def test_a_change_of_an_outdated_run_is_refused(store: Store) -> None:
     (seen,) = create(store, a_run())
     assert store.runs.change([a_run_change(seen, state=RunState.PENDING_LAUNCH)]) == []
     late = a_run_change(seen, state=RunState.ABORTED, finished_at=NOW)
@@ -71,7 +71,7 @@ def test_each_change_stands_for_itself(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_the_journal_is_told_of_states_only(store: Store) -> None:
+def test_only_changes_of_state_are_journaled(store: Store) -> None:
     (run,) = create(store, a_run())
     store.runs.change([a_run_change(run, detail=RunDetail(waits=("load",)))])
     run = the_run(store, run)
@@ -104,7 +104,7 @@ def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
     assert the_run(store, good) == good
 
 
-def test_of_threads_that_saw_the_same_run_one_takes_it(store: Store) -> None:
+def test_one_of_several_threads_takes_a_run(store: Store) -> None:
     runs = create(store, *(a_run(f"due:{n}") for n in range(20)))
 
     def take(number: int) -> set[str]:

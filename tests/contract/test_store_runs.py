@@ -114,13 +114,13 @@ def test_the_journal_says_what_was_made_and_why(store: Store) -> None:
     )
 
 
-def test_a_run_without_a_schedule_is_told_of_its_program(store: Store) -> None:
+def test_a_run_without_a_schedule_is_journaled_under_its_program(store: Store) -> None:
     create(store, a_run(schedule="", program="Cleaner"))
     assert [entry.event for entry in store.journal.find("Cleaner")] == ["run.pending_constraint"]
 
 
 @pytest.mark.parametrize("wrong", NO_JSON)
-def test_what_is_no_json_is_refused_before_anything_is_written(
+def test_values_that_are_not_json_are_refused_before_any_write(
     store: Store, wrong: dict[str, Any]
 ) -> None:
     bad = a_run("bad", **wrong)
@@ -130,7 +130,7 @@ def test_what_is_no_json_is_refused_before_anything_is_written(
     assert events(store) == []
 
 
-def test_odd_names_are_names(store: Store) -> None:
+def test_special_characters_in_names_are_kept(store: Store) -> None:
     create(store, *(a_run(f"trigger:{name}", name) for name in ODD))
     for name in ODD:
         (found,), cursor = store.runs.find(name)
@@ -183,7 +183,7 @@ def test_pages_repeat_nothing_while_others_write(store: Store) -> None:
     assert (keys(rest), cursor) == (["1", "0"], None)
 
 
-def test_what_is_no_cursor_is_refused(store: Store) -> None:
+def test_an_invalid_cursor_is_refused(store: Store) -> None:
     for wrong in ("x", "-1", "", "1.5", "²"):
         with pytest.raises(InvalidValue, match="cursor"):
             store.runs.find(cursor=wrong)
@@ -233,7 +233,7 @@ def test_runs_of_every_finished_state_are_forgotten(store: Store, state: RunStat
     assert store.runs.prune(LATER, 0) == 0
 
 
-def test_what_was_forgotten_can_be_made_again_and_is_told_again(store: Store) -> None:
+def test_a_pruned_run_can_be_created_and_journaled_again(store: Store) -> None:
     for _ in range(2):
         create(store, a_run(state=RunState.SKIPPED, finished_at=NOW))
         assert store.runs.prune(LATER, 10) == 1

@@ -40,7 +40,7 @@ def test_a_change_writes_all_but_name_and_creation(store: Store) -> None:
     assert the_schedule(store) == replace(wanted, rev=2)
 
 
-def test_who_saw_an_older_row_changes_nothing(store: Store) -> None:
+def test_a_change_of_an_outdated_row_is_refused(store: Store) -> None:
     create(store, a_schedule(keys=("TABLE|a",)))
     old = the_schedule(store)
     assert store.schedules.change([a_change(old, reason="1")]) == []
@@ -70,7 +70,7 @@ def test_each_change_stands_for_itself(store: Store) -> None:
     assert after == {"a": ("1", 2), "b": ("", 1), "c": ("1", 2)}
 
 
-def test_a_schedule_of_the_same_name_that_came_later_is_another_one(store: Store) -> None:
+def test_a_later_schedule_of_the_same_name_is_another_one(store: Store) -> None:
     create(store, a_schedule())
     old = the_schedule(store)
     assert store.schedules.remove(old, "", "me", NOW)
@@ -81,7 +81,7 @@ def test_a_schedule_of_the_same_name_that_came_later_is_another_one(store: Store
     assert the_schedule(store).reason == ""
 
 
-def test_the_journal_is_told_of_a_change_that_has_a_name(store: Store) -> None:
+def test_a_change_with_an_event_name_is_journaled(store: Store) -> None:
     create(store, a_schedule())
     first = the_schedule(store)
     edit = a_change(first, event="schedule.changed", who="you", version=2, changed_at=LATER)
@@ -113,7 +113,7 @@ def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
     assert the_schedule(store, "a") == a
 
 
-def test_of_threads_that_saw_the_same_row_one_changes_it(store: Store) -> None:
+def test_one_of_several_threads_changes_a_row(store: Store) -> None:
     """Everybody adds one to a number until it worked; none is lost, none counted twice."""
     create(store, a_schedule(progress={"n": 0}))
 
@@ -172,7 +172,7 @@ def test_a_schedule_may_begin_at_a_later_version(store: Store) -> None:
     assert [one.version for one in store.schedules.versions("nightly")] == [4, 3]
 
 
-def test_what_is_not_edited_keeps_its_definition(store: Store) -> None:
+def test_a_change_without_an_edit_keeps_the_definition(store: Store) -> None:
     create(store, a_schedule(definition={"n": 1}))
     change = a_change(the_schedule(store), definition={"n": 2}, progress={"made": 1})
     assert store.schedules.change([change]) == []

@@ -54,7 +54,7 @@ def test_a_name_is_given_once(store: Store) -> None:
     assert [one.who for one in store.schedules.versions("b")] == ["me"]
 
 
-def test_the_journal_says_who_created_it(store: Store) -> None:
+def test_the_journal_names_the_creator(store: Store) -> None:
     create(store, a_schedule(version=4, created_at=LATER))
     (entry,) = store.journal.since(0, 10)
     assert replace(entry, seq=0) == JournalEntry(
@@ -63,7 +63,7 @@ def test_the_journal_says_who_created_it(store: Store) -> None:
 
 
 @pytest.mark.parametrize("field", ["definition", "progress"])
-def test_what_is_no_json_is_refused_before_anything_is_written(store: Store, field: str) -> None:
+def test_values_that_are_not_json_are_refused_before_any_write(store: Store, field: str) -> None:
     bad = a_schedule("bad", **{field: {"x": object()}})
     with pytest.raises(InvalidValue, match="'bad'"):
         store.schedules.create([a_schedule("good"), bad], "me")
@@ -71,7 +71,7 @@ def test_what_is_no_json_is_refused_before_anything_is_written(store: Store, fie
     assert events(store) == []
 
 
-def test_nobody_creates_what_was_not_asked_for(store: Store) -> None:
+def test_empty_requests_and_unknown_names_give_nothing(store: Store) -> None:
     assert store.schedules.create([], "me") == []
     assert store.schedules.change([]) == []
     assert store.schedules.get([]) == []
@@ -79,7 +79,7 @@ def test_nobody_creates_what_was_not_asked_for(store: Store) -> None:
     assert store.schedules.versions("unknown") == []
 
 
-def test_odd_names_are_names(store: Store) -> None:
+def test_special_characters_in_names_are_kept(store: Store) -> None:
     create(store, *(a_schedule(name, keys=(f"TABLE|{name}",)) for name in ODD))
     assert set(names(store.schedules.get(ODD))) == set(ODD)
     for name in ODD:
@@ -218,7 +218,7 @@ def test_each_listener_comes_once(store: Store) -> None:
     assert store.schedules.listening([]) == []
 
 
-def test_what_is_listened_to_follows_every_change(store: Store) -> None:
+def test_listeners_follow_every_change(store: Store) -> None:
     create(store, a_schedule(keys=("A|1", "A|2")))
     store.schedules.change([a_change(the_schedule(store), keys=("A|2", "A|3"))])
     heard = {key: len(store.schedules.listening([key])) for key in ("A|1", "A|2", "A|3")}

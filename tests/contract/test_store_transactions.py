@@ -90,7 +90,7 @@ def test_a_decision_that_fails_leaves_the_schedule_and_its_runs_as_they_were(sto
     assert store.journal.last_seq() == last
 
 
-def test_what_follows_a_commit_may_write_in_a_batch_of_its_own(store: Store) -> None:
+def test_actions_after_a_commit_may_write_in_their_own_batch(store: Store) -> None:
     def write() -> None:
         with suppress(ZeroDivisionError), store.batch():
             store.facts.set("b", "1")
@@ -151,7 +151,7 @@ def _count(store: Store, times: int) -> None:
             store.facts.set("n", str(int(store.facts.get("n") or 0) + 1))
 
 
-def test_who_reads_and_writes_in_a_batch_loses_no_update(shared: Store, address: str) -> None:
+def test_read_and_write_in_a_batch_lose_no_update(shared: Store, address: str) -> None:
     in_processes(address, _count, [(80,), (80,), (80,)])
     assert shared.facts.get("n") == "240"
 
@@ -171,9 +171,7 @@ def test_others_see_nothing_of_a_batch_before_its_end(shared: Store, address: st
         assert shared.messages.depths() == {"old": 1}
 
 
-def test_a_writer_killed_in_the_midst_leaves_nothing_and_blocks_nobody(
-    shared: Store, address: str
-) -> None:
+def test_a_killed_writer_leaves_nothing_and_blocks_no_other(shared: Store, address: str) -> None:
     shared.messages.put("old", [b"x"])
     with in_the_midst(address, _everything) as writer:
         writer.kill()
@@ -204,7 +202,7 @@ def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
     assert shared.facts.get("b") == "1"
 
 
-def test_what_a_failed_batch_took_is_back_in_its_place(store: Store) -> None:
+def test_messages_of_a_failed_batch_return_to_their_places(store: Store) -> None:
     store.messages.put("q", [b"1", b"2", b"3"])
     with suppress(ZeroDivisionError), store.batch():
         assert [message.body for message in store.messages.take("q", 2)] == [b"1", b"2"]
@@ -223,7 +221,7 @@ def test_nothing_leaves_with_a_batch_that_failed(
     assert not consumer.wait(0)
 
 
-def test_what_cannot_be_decoded_is_no_more_in_quarantine_if_the_batch_fails(
+def test_a_failed_batch_takes_its_message_out_of_quarantine(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE)

@@ -226,7 +226,7 @@ def test_counts_are_those_of_the_records(store: Store) -> None:
     }
 
 
-def test_what_was_written_is_read_back_the_same(store: Store, other: Store) -> None:
+def test_records_are_read_back_equal(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     assert everything(store) == everything(other)

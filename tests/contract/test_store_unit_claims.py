@@ -41,7 +41,7 @@ def test_a_claim_takes_the_unit_for_its_owner(store: Store) -> None:
     assert (entry.who, entry.attempt) == ("worker-1", 1)
 
 
-def test_what_is_taken_unknown_or_of_another_attempt_is_not_claimed(store: Store) -> None:
+def test_taken_unknown_or_outdated_units_are_not_claimed(store: Store) -> None:
     units = some_units(3)
     store.units.create(units, "scheduler")
     claimed(store, units[0])
@@ -117,7 +117,7 @@ def test_a_heartbeat_advances_what_is_held_and_names_what_is_lost(store: Store) 
     assert store.units.heartbeat([claims[0]], "another") == [claims[0]]
 
 
-def test_what_is_given_back_is_requested_again_and_no_failure(store: Store) -> None:
+def test_a_returned_unit_is_requested_again_without_a_failure(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     store.units.published([a_hint(unit)], NOW)

@@ -186,7 +186,7 @@ def _race(store: Store, units: list, owner: str) -> int:
     return sum(store.units.conclude([ending], NOW) == [] for ending in endings)
 
 
-def test_of_many_conclusions_of_one_attempt_one_counts(
+def test_one_of_many_conclusions_of_an_attempt_counts(
     shared: Store, address: str, much: int
 ) -> None:
     units = some_units(much)

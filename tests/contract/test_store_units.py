@@ -102,7 +102,7 @@ def test_units_created_by_many_at_once_exist_once(store: Store) -> None:
 # Finding
 
 
-def test_asking_for_no_units_or_unknown_ones_gives_none(store: Store) -> None:
+def test_no_ids_or_unknown_ids_give_no_units(store: Store) -> None:
     assert store.units.get([]) == []
     assert store.units.get(["nobody"]) == []
     assert store.units.of_jobs("Nobody", HOUR, HOUR) == []
@@ -118,7 +118,7 @@ def test_the_units_of_jobs_come_newest_first_and_for_the_whole_range(store: Stor
     assert both[0] == again
 
 
-def test_of_many_units_of_a_job_the_newest_are_found_alone(store: Store) -> None:
+def test_only_the_newest_of_many_units_of_a_job_are_found(store: Store) -> None:
     units = [a_unit(generation=2, end_id=n) for n in range(1, 6)]
     store.units.create([*units, a_unit(generation=1), *some_units(3), a_unit("Other")], "scheduler")
     of_hour = [a_unit(), *reversed(units)]

@@ -135,7 +135,7 @@ def test_skipped_jobs_whose_unit_was_given_up_are_given_up(older: OlderStore) ->
     assert older.version() == older.schema
 
 
-def test_what_is_upgraded_stays_as_it_is(older: OlderStore) -> None:
+def test_a_second_upgrade_changes_nothing(older: OlderStore) -> None:
     first = jobs(older)
     with closing(older.open()) as store:
         entries = store.journal.find(limit=1000)
@@ -318,7 +318,7 @@ def _found(store: Store) -> dict[tuple[str, int], int]:
 
 
 @pytest.mark.parametrize("engine_name", ["sqlite-file", "mongodb"])
-def test_of_several_starters_each_finds_it_upgraded(
+def test_each_of_several_starting_processes_finds_the_store_upgraded(
     request: pytest.FixtureRequest, tmp_path: Path, engine_name: str
 ) -> None:
     if engine_name == "sqlite-file":

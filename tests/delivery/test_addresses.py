@@ -284,7 +284,7 @@ def test_an_authority_that_nobody_knows(services: Services, authority: Authority
     assert receiver.calls == []
 
 
-def test_who_does_not_speak_tls(services: Services) -> None:
+def test_a_server_without_tls_is_refused(services: Services) -> None:
     with receiving(says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), reads=False) as receiver:
         answer = services.send(f"https://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.status) == (False, "failed", None)

@@ -110,7 +110,7 @@ TOLD = {
     ("name", "form"),
     [("jobs-1", "sqs:{name}"), ("jobs-2", "sqs:{name}?region=eu-west-1"), ("jobs-3", "sqs:{url}")],
 )
-def test_what_a_queue_gets(services: Services, sqs: Any, name: str, form: str) -> None:
+def test_the_message_that_a_queue_gets(services: Services, sqs: Any, name: str, form: str) -> None:
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     target = form.format(name=name, url=url)
     body = '{"a": "é"}'
@@ -153,7 +153,7 @@ def test_names_that_aws_does_not_take_become_others_as_unique(services: Services
     assert all(re.fullmatch(r"[!-~]{1,128}", group) for group in groups)
 
 
-def test_what_a_topic_gets(services: Services, sqs: Any, sns: Any) -> None:
+def test_the_message_that_a_topic_gets(services: Services, sqs: Any, sns: Any) -> None:
     url = sqs.create_queue(QueueName="subscriber")["QueueUrl"]
     arn = sns.create_topic(Name="news")["TopicArn"]
     sns.subscribe(
@@ -192,7 +192,7 @@ def test_a_fifo_topic(services: Services, sqs: Any, sns: Any) -> None:
         ("sns:arn:aws:sns:eu-west-1:123456789012:missing", "NotFound"),
     ],
 )
-def test_what_is_not_there_is_tried_three_times(services: Services, target: str, word: str) -> None:
+def test_a_missing_target_may_be_tried_again(services: Services, target: str, word: str) -> None:
     answer = services.send(target)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "refused", True)
     assert answer.is_lasting
@@ -233,7 +233,7 @@ def test_a_region_is_needed(services: Services, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("account")
-def test_nobody_listens(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_without_a_listener(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     answer = services.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)

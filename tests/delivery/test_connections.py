@@ -72,14 +72,16 @@ def test_another_name_for_the_same_address_has_a_connection_of_its_own(
         assert receiver.connections == 3
 
 
-def test_who_hangs_up_meanwhile_gets_it_over_a_new_connection(services: Services) -> None:
+def test_a_connection_that_was_closed_at_rest_is_replaced(
+    services: Services,
+) -> None:
     with receiving(answers()) as receiver:  # does not say that it hangs up
         for _ in range(20):
             assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
         assert len(receiver.calls) == 20
 
 
-def test_who_hangs_up_on_a_request_gets_it_again(services: Services) -> None:
+def test_a_request_is_repeated_when_the_connection_closes_under_it(services: Services) -> None:
     def takes_two(wire: socket.socket, receiver: Receiver) -> None:
         wire.sendall(WHOLE)
         receiver.read(wire)
@@ -110,7 +112,7 @@ def test_half_an_answer_over_a_kept_connection_is_a_failure(services: Services) 
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
     ],
 )
-def test_what_is_not_read_to_its_end_or_shall_end_is_not_used_again(
+def test_connections_with_unread_answers_or_close_headers_are_not_reused(
     services: Services, reply: bytes
 ) -> None:
     with receiving(keeps(reply, WHOLE)) as receiver:

@@ -54,7 +54,7 @@ def broker(rabbitmq_url: str) -> Iterator[Broker]:
         yield broker
 
 
-def test_what_a_queue_gets(services: Services, broker: Broker) -> None:
+def test_the_message_that_a_queue_gets(services: Services, broker: Broker) -> None:
     answer = services.send(
         broker.target(),
         body=b'{"a": "\xc3\xa9"}',
@@ -103,7 +103,7 @@ def test_an_exchange_that_is_not_there_harms_no_other(services: Services, broker
     assert keys == {f"run-{number}" for number in range(0, 60, 2)}
 
 
-def test_what_a_queue_refuses_is_a_failure(services: Services, broker: Broker) -> None:
+def test_a_message_that_a_queue_refuses_is_a_failure(services: Services, broker: Broker) -> None:
     full = f"{broker.name}.full"
     arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
     broker.channel.queue_declare(full, arguments=arguments, exclusive=True)
@@ -142,7 +142,7 @@ def test_a_broker_that_goes_silent(services_with: MakeServices, broker: Broker) 
         assert answer.ok, answer
 
 
-def test_a_wrong_password_is_told_without_it(services: Services, broker: Broker) -> None:
+def test_a_wrong_password_is_refused_and_not_shown(services: Services, broker: Broker) -> None:
     parts = urlsplit(broker.url)
     where = parts.netloc.rpartition("@")[2]
     url = urlunsplit(parts._replace(netloc=f"somebody:s3cret@{where}"))
@@ -159,7 +159,7 @@ def test_no_broker_there(services_with: MakeServices) -> None:
     assert "s3cret" not in answer.error
 
 
-def test_somebody_who_is_no_broker_and_says_nothing(services_with: MakeServices) -> None:
+def test_silent_brokers_delay_no_other_delivery(services_with: MakeServices) -> None:
     services = services_with(total=LIMIT)
     with (
         receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent,
@@ -181,7 +181,7 @@ def test_a_broker_that_is_not_reached_in_time(services_with: MakeServices) -> No
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
 
 
-def test_odd_bytes_from_who_is_no_broker(services: Services) -> None:
+def test_bytes_that_are_not_amqp_are_refused(services: Services) -> None:
     def behave(end: socket.socket, _: object) -> None:
         end.recv(8)
         end.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

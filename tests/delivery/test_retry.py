@@ -58,7 +58,7 @@ def test_an_hour_with_a_budget_of_a_day() -> None:
 @pytest.mark.parametrize(
     ("status", "attempts"), [(404, 3), (302, 3), (408, 10), (425, 10), (429, 10), (500, 10)]
 )
-def test_what_lasts_is_tried_three_times(status: int, attempts: int) -> None:
+def test_lasting_failures_are_tried_three_times(status: int, attempts: int) -> None:
     made, now = 1, NOW
     while due := next_attempt(made, NOW, now, a_failure(status)):
         made, now = made + 1, due

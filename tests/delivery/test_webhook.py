@@ -16,7 +16,7 @@ from tests.delivery.conftest import NOW, MakeServices, Services, a_request
 from tests.delivery.receivers import answers, hangs, receiving
 
 
-def test_what_a_receiver_gets(services_with: MakeServices) -> None:
+def test_the_request_that_a_receiver_gets(services_with: MakeServices) -> None:
     services = services_with({"receiver.test": ["127.0.0.1"]})
     with receiving(answers("201 Created", b"thanks")) as receiver:
         url = f"http://Receiver.test:{receiver.port}/in/a%20b?token=s3cret&x=1"
@@ -136,7 +136,7 @@ def test_a_redirect_is_a_failure_and_not_followed(services: Services, status: st
         ("500 Broken", "Retry-After: 7", None),
     ],
 )
-def test_when_to_come_back(
+def test_retry_after_is_heeded(
     services: Services, status: str, header: str, wish: float | None
 ) -> None:
     with receiving(answers(status, b"", header)) as receiver:
@@ -144,17 +144,17 @@ def test_when_to_come_back(
 
 
 @pytest.mark.parametrize("wish", ["", "-1", "1.5", "٣", "9" * 400, "Sat, 99 Nov 2026", "\x00"])
-def test_odd_wishes(wish: str) -> None:
+def test_unusual_retry_after_headers_are_bounded_or_ignored(wish: str) -> None:
     assert seconds_of(wish, NOW) == (3600.0 if wish.startswith("9") else None)
 
 
-def test_of_a_long_answer_the_beginning_is_kept(services: Services) -> None:
+def test_a_long_answer_is_cut(services: Services) -> None:
     with receiving(answers("200 OK", b"ab" * 5_000_000)) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.body) == (True, "ab" * 2_048)
 
 
-def test_of_a_long_refusal_too(services: Services) -> None:
+def test_a_long_refusal_is_cut(services: Services) -> None:
     with receiving(answers("500 Broken", "é".encode() * 5_000_000)) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.outcome, answer.body) == ("refused", "é" * 2_048)
@@ -183,7 +183,7 @@ def test_of_a_long_refusal_too(services: Services) -> None:
         ({"content_type": "text/plain\r\nX-A: b"}, "expected, for example"),
     ],
 )
-def test_what_cannot_be_sent_is_not(
+def test_unsendable_requests_are_not_sent(
     services: Services, more: dict[str, object], reason: str
 ) -> None:
     with receiving(answers()) as receiver:
@@ -194,7 +194,7 @@ def test_what_cannot_be_sent_is_not(
     assert receiver.connections == 0
 
 
-def test_odd_ids_and_names_of_schedules_split_no_header(services: Services) -> None:
+def test_special_characters_in_ids_and_names_split_no_header(services: Services) -> None:
     with receiving(answers()) as receiver:
         services.send(f"http://127.0.0.1:{receiver.port}/", key="a\r\nX-B: c", schedule="日\n")
     told = receiver.calls[0].headers
@@ -232,6 +232,6 @@ def test_dates_without_a_zone_are_utc() -> None:
     assert seconds_of("Sat, 21 Nov 2026 12:00:30 -0000", NOW.astimezone(UTC)) == 30.0
 
 
-def test_what_httpcore_looks_for_in_each_request_is_there() -> None:
+def test_sniffio_is_installed_for_httpcore() -> None:
     """It does so eight times; looking for what is missing costs more than the rest."""
     assert importlib.util.find_spec("sniffio")

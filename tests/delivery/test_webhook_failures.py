@@ -36,7 +36,7 @@ def test_half_an_answer_or_none_is_a_failure(
     assert answer.error
 
 
-def test_who_hangs_up_without_reading(services: Services) -> None:
+def test_a_receiver_that_closes_without_reading(services: Services) -> None:
     with receiving(says(b""), reads=False) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/", body=b"x" * 5_000_000)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
@@ -77,7 +77,7 @@ def test_an_answer_that_is_compressed_is_not_blown_up(services: Services) -> Non
         (b"", b"HTTP/1.1 102 Processing\r\n\r\n", None),
     ],
 )
-def test_who_dribbles_for_ever_is_left_at_the_deadline(
+def test_a_slow_endless_answer_ends_at_the_deadline(
     services_with: MakeServices, before: bytes, piece: bytes, status: int | None
 ) -> None:
     services = services_with(total=4.0)
@@ -88,7 +88,7 @@ def test_who_dribbles_for_ever_is_left_at_the_deadline(
     assert answer.outcome == "timeout"
 
 
-def test_who_says_nothing(services_with: MakeServices) -> None:
+def test_a_receiver_that_does_not_answer(services_with: MakeServices) -> None:
     with receiving(hangs) as receiver:
         for options in ({"total": 0.2}, {"read": 0.2}):
             answer = services_with(**options).send(f"http://127.0.0.1:{receiver.port}/")
@@ -96,7 +96,7 @@ def test_who_says_nothing(services_with: MakeServices) -> None:
             assert "0.2 s" in answer.error
 
 
-def test_who_accepts_and_does_not_read(services_with: MakeServices) -> None:
+def test_a_receiver_that_accepts_and_does_not_read(services_with: MakeServices) -> None:
     with receiving(lambda _, receiver: receiver.gate.wait(), reads=False) as receiver:
         answer = services_with(total=0.3).send(
             f"http://127.0.0.1:{receiver.port}/", body=b"x" * 16_777_215
@@ -104,7 +104,7 @@ def test_who_accepts_and_does_not_read(services_with: MakeServices) -> None:
     assert (answer.outcome, answer.may_retry) == ("timeout", True)
 
 
-def test_nobody_listens(services: Services) -> None:
+def test_a_port_without_a_listener(services: Services) -> None:
     port = free_port()
     answer = services.send(f"http://127.0.0.1:{port}/path?token=s3cret")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)

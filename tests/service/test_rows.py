@@ -135,7 +135,7 @@ def test_a_row_that_cannot_be_kept_fails_the_attempt_and_says_why(
     assert reason in attempt(system, [{"domain": "a"}, row])
 
 
-def test_what_is_no_number_becomes_null_where_the_sink_says_so(system: SchedulerHarness) -> None:
+def test_nan_becomes_null_where_the_sink_allows_it(system: SchedulerHarness) -> None:
     assert attempt(system, [{"domain": "a", "x": float("nan"), "y": [1.5]}], nan="null") == ""
     assert list(system.store.documents.read("hour", "", "")) == [
         {"domain": "a", "x": None, "y": [1.5], "timeperiod": HOUR}

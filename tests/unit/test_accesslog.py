@@ -40,7 +40,7 @@ def test_common_log_format_has_no_agent() -> None:
     assert entry.is_pageview
 
 
-def test_combined_log_format_tells_the_agent() -> None:
+def test_combined_log_format_has_the_user_agent() -> None:
     assert parse(COMBINED).agent == "Mozilla/4.08 [en] (Win98; I ;Nav)"
 
 
@@ -219,7 +219,7 @@ def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     assert list(LogFile(str(path)).blocks()) == []
 
 
-def test_missing_files_and_directories_are_told_apart(tmp_path: Path) -> None:
+def test_missing_files_and_directories_have_different_messages(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such file"):
         LogFile(str(tmp_path / "nothing.log")).check()
     with pytest.raises(InvalidValue, match="is a directory"):

@@ -48,13 +48,13 @@ def a_claim(leases, clock, holder=str(ELSEWHERE), predecessor="", box="box-1"):
     return BoxClaim(leases, clock, box, holder, predecessor)
 
 
-def test_a_box_that_nobody_has_is_taken_at_once(leases, clock):
+def test_a_free_box_is_taken_at_once(leases, clock):
     assert a_claim(leases, clock).acquire(Waiting(clock))
     assert a_claim(leases, clock, "other", box="box-2").acquire(Waiting(clock))
     assert clock.monotonic() == 0
 
 
-def test_a_second_supervisor_is_refused_and_told_where_the_first_is(leases, clock):
+def test_a_second_supervisor_is_refused_with_the_place_of_the_first(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     with pytest.raises(Refused, match=r"host-1 \(pid 4711\).*SYNERGY_BOX_ID"):
@@ -85,7 +85,7 @@ def test_what_was_given_up_is_free_at_once(leases, clock):
     assert clock.monotonic() == 0
 
 
-def test_a_claim_given_up_while_somebody_waits_is_taken(leases, clock):
+def test_a_claim_that_is_released_goes_to_the_one_that_waits(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     assert second.acquire(Waiting(clock, first.release))

@@ -76,7 +76,7 @@ def test_several_documents_or_a_list_are_several_objects(written, text):
     assert read_documents(written(text)) == [{"name": "a"}, {"name": "b"}]
 
 
-def test_what_is_shared_by_an_anchor_is_written_out(written):
+def test_anchors_are_written_out(written):
     text = "base: &base {zone: UTC, tries: 1}\none:\n  <<: *base\n  tries: 2\n"
     assert read_documents(written(text)) == [
         {"base": {"zone": "UTC", "tries": 1}, "one": {"zone": "UTC", "tries": 2}}
@@ -133,14 +133,14 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         (b"a: \xff\n", "not UTF-8: byte 3"),
     ],
 )
-def test_what_is_no_such_file_is_refused_with_the_reason(written, text, reason):
+def test_files_of_another_format_are_refused_with_the_reason(written, text, reason):
     with pytest.raises(InvalidValue) as caught:
         read_documents(written(text))
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_repeated_counts_as_often_as_it_is_there(written, monkeypatch):
+def test_values_that_aliases_repeat_count_each_time(written, monkeypatch):
     assert cli_written.MOST_VALUES == 5_000_000
     monkeypatch.setattr(cli_written, "MOST_VALUES", 1_000)
     with pytest.raises(InvalidValue, match="more than 1,000 values"):

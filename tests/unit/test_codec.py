@@ -71,7 +71,7 @@ def test_the_codes_of_states_are_those_of_existing_stores() -> None:
     assert set(RUN_STATES) == set(RunState)
 
 
-def test_what_json_cannot_hold_is_refused_by_its_name() -> None:
+def test_values_that_json_cannot_hold_are_refused_by_name() -> None:
     wrong = {"a": object()}
     with pytest.raises(InvalidValue, match="the progress of schedule 'nightly' cannot be stored"):
         SCHEDULE.writes_row("name progress")(a_schedule(progress=wrong))

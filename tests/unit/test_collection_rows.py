@@ -68,7 +68,7 @@ def typed(value: Any) -> Any:
 
 
 @given(ROWS)
-def test_what_is_read_equals_what_was_given_in_value_and_type(row: dict[str, Any]) -> None:
+def test_rows_are_read_back_equal_in_value_and_type(row: dict[str, Any]) -> None:
     assert typed(decoded(encoded(row))) == typed(row)
 
 
@@ -156,7 +156,7 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     "value", [NAN, INF, -INF, Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity")]
 )
-def test_what_is_no_number_is_refused_unless_it_shall_be_null(value: float | Decimal) -> None:
+def test_nan_is_refused_unless_it_may_be_null(value: float | Decimal) -> None:
     row = {"stat": {"means": [1.5, value]}}
     with pytest.raises(Unstorable, match=r'^field stat\.means\[1\] is .*nan="null"') as refused:
         encoded(row)
@@ -207,7 +207,7 @@ def _circular() -> Any:
         (_circular(), "deeper than 200 levels, or holds itself"),
     ],
 )  # fmt: skip
-def test_what_would_not_be_read_as_it_was_is_refused(value: object, problem: str) -> None:
+def test_lossy_values_are_refused(value: object, problem: str) -> None:
     for row in ({"v": value}, {"v": value, "other": date(2026, 1, 1)}):
         with pytest.raises(Unstorable, match=problem):
             encoded(row)

@@ -33,7 +33,7 @@ def test_every_count_is_written_and_read_again() -> None:
     assert CollectorCounts.parse(str(counts)) == counts
 
 
-def test_only_what_was_done_is_told() -> None:
+def test_only_counts_above_zero_are_reported() -> None:
     assert str(CollectorCounts(forgotten=2)) == "forgotten 2"
     assert CollectorCounts(forgotten=2).by_action() == {"forgotten": 2}
     assert str(CollectorCounts()) == "nothing to do"

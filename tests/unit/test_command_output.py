@@ -47,7 +47,7 @@ def test_a_table_aligns_numbers_to_the_right(capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_an_empty_table_says_so_where_nobody_parses_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_table_says_so_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(["name"], [])
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "nothing to show\n")
@@ -63,11 +63,11 @@ def test_an_empty_table_says_so_where_nobody_parses_it(capsys: pytest.CaptureFix
         ("\u202etxt\u2028\ud800", r"\u202etxt\u2028\ud800"),
     ],
 )
-def test_what_a_terminal_would_obey_is_shown_escaped(written: str, shown: str) -> None:
+def test_control_characters_are_escaped(written: str, shown: str) -> None:
     assert output.visible(written) == shown
 
 
-def test_what_others_wrote_is_shown_on_one_line() -> None:
+def test_foreign_text_is_shown_on_one_line() -> None:
     assert output.one_line(" no disk:\n\tat  all \x1b[m\n") == r"no disk: at all \x1b[m"
     assert output.one_line("12345", 5) == "12345"
     assert output.one_line("123456", 5) == "12345..."
@@ -139,6 +139,6 @@ def test_ranges_are_half_open(qualifier: Qualifier, text: str, expected: tuple[s
     ["", "..", "2026112100..", "..2026112100", "2026112100..2026112100", "2026112200..2026112100",
      "2026112100...2026112200", "2026112100-2026112200", "2026110000..2026112200"],
 )  # fmt: skip
-def test_what_is_no_range_is_refused(text: str) -> None:
+def test_invalid_ranges_are_refused(text: str) -> None:
     with pytest.raises(errors.InvalidValue):
         parse_range(Qualifier.HOURLY, text)

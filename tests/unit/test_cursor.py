@@ -20,6 +20,6 @@ def test_a_cursor_is_a_number_that_a_store_can_hold(cursor, number):
 
 
 @pytest.mark.parametrize("cursor", ["", "-1", "+1", "1.0", "1 ", "٣", "²", "x", "0x1", "1_000"])
-def test_what_is_no_number_is_refused(cursor):
+def test_only_numbers_are_cursors(cursor):
     with pytest.raises(InvalidValue, match="not a cursor"):
         number_of(cursor)

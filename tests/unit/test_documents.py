@@ -69,12 +69,12 @@ def test_an_empty_range_is_refused() -> None:
         periods(at(), "2015051700", "2015051700")
 
 
-def test_what_is_no_timeperiod_is_refused() -> None:
+def test_invalid_timeperiods_are_refused() -> None:
     with pytest.raises(InvalidValue, match="not a timeperiod"):
         periods(at(), "yesterday", "")
 
 
-def test_an_unknown_collection_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_collection_is_refused_with_the_known_ones() -> None:
     with pytest.raises(NotFound, match="there are kept, site_daily, site_hourly"):
         rows(at(), DEPLOYMENT, "site_dayly")  # type: ignore[arg-type]
 

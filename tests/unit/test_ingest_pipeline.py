@@ -222,7 +222,7 @@ def test_the_reader_waits_while_too_much_waits(tmp_path: Path) -> None:
     assert wire.deepest < QUEUE_LIMIT + 50
 
 
-def test_the_reader_gives_up_a_full_queue_that_nobody_takes_from(tmp_path: Path) -> None:
+def test_the_reader_stops_when_its_full_queue_is_not_emptied(tmp_path: Path) -> None:
     wire = Wire(taken_a_look=0)
     with pytest.raises(Unreachable, match="none is processed"):
         run(a_log(tmp_path, 200_000), wire=wire)
@@ -243,7 +243,7 @@ def test_the_wish_to_stop_ends_the_waiting() -> None:
     assert Outlet(wire, wire, "sessions", stop).drain(0, None) == 7  # type: ignore[arg-type]
 
 
-def test_progress_tells_how_far_a_file_is_read(whole_log: Path) -> None:
+def test_progress_is_the_share_of_a_file_that_was_read(whole_log: Path) -> None:
     wire = Wire(taken_a_look=10)
     seen: list[Progress] = []
     outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
@@ -262,7 +262,7 @@ def test_progress_tells_how_far_a_file_is_read(whole_log: Path) -> None:
 
 
 @pytest.mark.parametrize("site", ["", " ", "a ", "a\nb", "a\0", "x" * 256])
-def test_what_is_no_name_for_a_site(site: str) -> None:
+def test_invalid_names_of_sites_are_refused(site: str) -> None:
     with pytest.raises(InvalidValue, match="no name for a site"):
         checked_site(site)
 

@@ -16,7 +16,7 @@ from synergy.messaging.message import BadMessage, EventsMessage, UnitMessage, de
         EventsMessage([{"site": "ä", "at": 1, "pageview": True}]),
     ],
 )
-def test_what_is_encoded_is_decoded_as_it_was(message):
+def test_an_encoded_message_is_decoded_to_an_equal_one(message):
     assert decode(encode(message)) == message
 
 

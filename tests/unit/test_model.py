@@ -90,7 +90,7 @@ def test_a_source_with_a_colon_or_slash_lies_outside_the_store(
     assert a_process().stored_source is None
 
 
-def test_managed_processes_are_told_from_daemons() -> None:
+def test_managed_processes_differ_from_daemons() -> None:
     daemon = DaemonProcess(name="d", classname="a.b.C.d", token="d", present_on_boxes=())
     managed = a_process()
     deployment = Deployment({"d": daemon, "p": managed}, {})

@@ -134,7 +134,7 @@ def test_a_worker_that_does_not_end_what_takes_too_long(observed, verdict):
     assert judge(a_unit(RUN), LIMITED, observed, NOW).verdict is verdict
 
 
-def test_what_timed_out_has_failed_and_waits_as_after_any_failure():
+def test_a_timed_out_unit_waits_as_after_any_failure():
     unit = a_unit(RUN, failures=1)
     judgement = judge(unit, LIMITED, seen(running_for=99.0), NOW)
     assert (judgement.why, judgement.failed) == ("timed out after 20 s", True)
@@ -145,6 +145,6 @@ def test_without_a_timeout_a_unit_may_run_for_ever():
     assert judge(a_unit(RUN), PROCESS, seen(running_for=1e9), NOW).verdict is LEAVE
 
 
-def test_a_worker_lost_more_than_once_is_told_so():
+def test_repeated_loss_of_a_worker_is_reported():
     judgement = judge(a_unit(RUN, failures=2), PROCESS, seen(owner_is_gone=True), NOW)
     assert judgement.why == "its worker is gone, 3 times"

@@ -57,7 +57,7 @@ def _values() -> list[tuple[object, str]]:
 
 
 @pytest.mark.parametrize(("value", "told"), _values())
-def test_what_would_lose_something_is_refused_with_what_to_do(value: object, told: str) -> None:
+def test_lossy_types_are_refused_with_the_remedy(value: object, told: str) -> None:
     with pytest.raises(Unstorable, match=told):
         encoded({"v": value})
 
@@ -76,7 +76,7 @@ def test_the_advice_helps() -> None:
     assert read["day"] == date(2026, 11, 22)
 
 
-def test_what_is_no_number_becomes_null_where_the_sink_says_so() -> None:
+def test_nan_becomes_null_where_the_sink_allows_it() -> None:
     rows = [{"domain": np.str_("a"), "v": np.float32("nan"), "w": np.float64("inf")}]
     (document,) = as_documents("2026112200", rows, ("domain",), "null")
     assert document.key == "a"

@@ -45,7 +45,7 @@ def test_a_detail_survives_its_store(detail):
     assert RunDetail.from_json(json.loads(json.dumps(detail.to_json()))) == detail
 
 
-def test_what_is_empty_is_not_stored():
+def test_empty_details_are_not_stored():
     assert RunDetail().to_json() == {}
     assert RunDetail(cause={"remark": "by hand"}).to_json() == {"cause": {"remark": "by hand"}}
 
@@ -78,7 +78,7 @@ def test_workers_read_the_cause_by_its_name():
         ("", None),
     ],
 )
-def test_a_run_tells_what_made_it(key, kind):
+def test_a_run_names_its_cause(key, kind):
     assert a_run(key).kind is kind
 
 

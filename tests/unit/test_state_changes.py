@@ -53,7 +53,7 @@ HELD = Run(
 
 
 @pytest.mark.parametrize("move", [RunMove.PROCESS, RunMove.PASS, RunMove.FAIL, RunMove.CANCEL])
-def test_a_run_that_ends_is_finished_and_let_go(move):
+def test_a_run_that_ends_is_finished_and_released(move):
     ended = advance(HELD, move, LATER, "so it is")
     assert ended == replace(
         HELD, state=LEGAL[LAUNCHED, move], reason="so it is", finished_at=LATER,

@@ -127,7 +127,7 @@ def test_a_timeperiod_of_another_qualifier_is_refused(
     ],
 )
 @pytest.mark.parametrize("qualifier", Qualifier)
-def test_what_is_no_timeperiod_is_refused(qualifier: Qualifier, text: str) -> None:
+def test_invalid_timeperiods_are_refused(qualifier: Qualifier, text: str) -> None:
     for read in (qualifier.parse, qualifier.cast):
         with pytest.raises(InvalidValue, match="is not a"):
             read(text)

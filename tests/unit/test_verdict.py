@@ -168,7 +168,7 @@ def test_late_periods_are_counted_with_what_holds_them_up(fields, kind, waiting)
     assert (finding.kind, finding.waiting) == (kind, waiting)
 
 
-def test_late_periods_of_a_process_that_runs_elsewhere_are_told_beside_the_instance_that_is_down():
+def test_late_periods_are_reported_beside_an_instance_that_is_down():
     found = verdict(of(hours(late=some()), down=(replace(DOWN, is_nowhere=False),)), NOW)
     assert [one.kind for one in found.findings] == [Trouble.PROCESS_DOWN, Trouble.LATE]
 
@@ -204,14 +204,14 @@ def noted(facts):
     return [(note.kind, note.count) for note in found.notes]
 
 
-def test_a_catch_up_is_told_and_is_no_failure():
+def test_a_catch_up_is_reported_as_a_note():
     catching = hours(late=some(100), catches_up=True)
     assert noted(of(catching)) == [(Remark.CATCHING_UP, 100)]
     waiting = days(held=held(state=JobState.EMBRYO, late=4))
     assert noted(of(waiting, catching)) == [(Remark.CATCHING_UP, 104)]
 
 
-def test_what_fails_during_a_catch_up_is_told():
+def test_failures_during_a_catch_up_are_reported():
     assert not verdict(of(hours(late=some(), failed=some(1), catches_up=True)), NOW).is_well
 
 
@@ -220,16 +220,16 @@ def test_a_deployment_that_has_begun_a_moment_ago_is_not_late():
     assert noted(facts) == [(Remark.CATCHING_UP, 100)]
 
 
-def test_what_a_person_decided_is_told_and_is_no_failure():
+def test_decisions_of_operators_are_reported_as_notes():
     facts = of(hours(unseen=1, acknowledged=2))
     assert noted(facts) == [(Remark.UNSEEN, 1), (Remark.ACKNOWLEDGED, 2)]
 
 
-def test_units_that_are_tried_again_are_told_and_are_no_failure():
+def test_units_that_are_retried_are_reported_as_a_note():
     assert noted(replace(WELL, retrying=2)) == [(Remark.RETRYING, 2)]
 
 
-def test_late_data_is_a_failure_only_if_nobody_takes_it_in():
+def test_late_data_is_a_failure_after_minutes_without_processing():
     late = replace(CLEAN, late=2, late_since={"Hours 1": CLEAN.at}, first=MISSING)
     assert noted(replace(WELL, audit=late)) == [(Remark.LATE_DATA, 2)]
     late = replace(late, late_since={"Hours 1": CLEAN.at - timedelta(minutes=7)})
@@ -244,7 +244,7 @@ def test_while_an_audit_is_under_way_none_is_missing():
 # What cannot be told
 
 
-def test_without_a_timetable_nothing_can_be_told():
+def test_without_a_timetable_there_is_no_verdict():
     found = verdict(replace(WELL, has_timetable=False, audit=None), NOW)
     assert found.is_well is None
     assert found.text.startswith("cannot tell: the timetable has no first hour yet")

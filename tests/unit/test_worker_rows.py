@@ -53,7 +53,7 @@ def test_a_mapping_may_be_used_again_for_the_next_row() -> None:
     assert [decoded(one.body)["stat"] for one in found] == [{"of": "a"}, {"of": "b"}]  # type: ignore[arg-type]
 
 
-def test_a_missing_unique_field_is_told_with_the_row_and_what_it_has() -> None:
+def test_a_missing_unique_field_is_reported_with_the_row_and_its_fields() -> None:
     told = refusal({"domain": "a", "os": "x"}, {"domain": "b"}, unique_by=("domain", "os"))
     assert told == (
         "row 2 (domain='b') has no field 'os', and rows are unique by domain, os: give it to "
@@ -71,7 +71,7 @@ def test_a_row_that_would_take_the_place_of_another_is_refused() -> None:
     assert "the same key" in refusal({}, {}, unique_by=())
 
 
-def test_a_value_is_told_by_row_and_field() -> None:
+def test_a_wrong_value_is_named_by_row_and_field() -> None:
     told = refusal({"domain": "a"}, {"domain": "b", "stat": {"means": [1.0, float("nan")]}})
     assert told == (
         "row 2 (domain='b'): field stat.means[1] is nan: give a number or None, or call replace "
@@ -85,7 +85,7 @@ def test_a_value_is_told_by_row_and_field() -> None:
     assert len(long) < 300
 
 
-def test_what_is_no_number_becomes_null_where_the_sink_says_so() -> None:
+def test_nan_becomes_null_where_the_sink_allows_it() -> None:
     row = {"domain": "a", "mean": float("nan"), "max": Decimal("Infinity"), "n": 1.5}
     assert bodies(row, nan="null") == [
         {"domain": "a", "mean": None, "max": None, "n": 1.5, "timeperiod": DAY}
@@ -94,19 +94,19 @@ def test_what_is_no_number_becomes_null_where_the_sink_says_so() -> None:
 
 
 @pytest.mark.parametrize("row", ["domain", ["domain"], None, 5])
-def test_what_is_no_mapping_is_no_row(row: object) -> None:
+def test_a_row_must_be_a_mapping(row: object) -> None:
     assert refusal({"domain": "a"}, row).startswith(
         f"row 2 is a{'n' * (row == 5)} {type(row).__name__}: give a map"
     )
 
 
-def test_a_text_as_unique_by_is_told() -> None:
+def test_a_text_as_unique_by_is_refused() -> None:
     assert refusal({"domain": "a"}, unique_by="domain") == (  # type: ignore[arg-type]
         "unique_by is the text 'domain': write ('domain',)"
     )
 
 
-def test_what_a_generator_raises_is_raised() -> None:
+def test_errors_of_a_generator_are_raised() -> None:
     def failing() -> Iterator[dict[str, str]]:
         yield {"domain": "a"}
         raise ZeroDivisionError
@@ -130,7 +130,7 @@ def test_keys_are_texts_of_the_values() -> None:
 
 
 @given(st.lists(st.tuples(st.text("ab|\\", max_size=3), st.text("ab|\\", max_size=3)), unique=True))
-def test_of_rows_that_differ_in_a_unique_text_all_are_kept(pairs: list[tuple[str, str]]) -> None:
+def test_rows_that_differ_in_a_unique_text_are_all_kept(pairs: list[tuple[str, str]]) -> None:
     rows = [{"a": a, "b": b} for a, b in pairs]
     assert len(bodies(*rows, unique_by=("a", "b"))) == len(rows)
     assert len(set(keys(*rows, unique_by=("a", "b")))) == len(rows)

@@ -157,7 +157,7 @@ def test_sums_are_those_of_the_distinct_events(events: list[Event]) -> None:
         }
 
 
-def test_of_two_writers_of_one_session_neither_takes_from_the_other() -> None:
+def test_a_piece_written_over_a_newer_session_keeps_the_newer() -> None:
     """Where the store has no transactions, a session may be written with an older piece."""
     shelf = handled([event("a", 0)])
     old = dict(shelf.bodies)
@@ -196,7 +196,7 @@ def test_hours_of_events_are_those_of_the_calendar() -> None:
         ({"hour": "2015050000"}, "timeperiod"),
     ],
 )
-def test_what_is_no_event_is_refused(change: Event, reason: str) -> None:
+def test_invalid_events_are_refused(change: Event, reason: str) -> None:
     with pytest.raises(BadMessage, match=reason):
         handled([{**event("a", 0), **change}])
 

@@ -123,7 +123,7 @@ def test_more_than_a_fifth_is_up_or_down_visits_or_pageviews() -> None:
     assert [row["domain"] for row in alerts(today, before)] == list("abcd")
 
 
-def test_an_alert_tells_both_days_and_the_change() -> None:
+def test_an_alert_names_both_days_and_the_change() -> None:
     assert alerts({"x": stat(150, 90)}, {"x": stat(100, 120)}) == [
         {
             "domain": "x",

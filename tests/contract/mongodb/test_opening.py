@@ -66,7 +66,7 @@ def test_an_index_that_is_not_unique_is_as_good_as_missing(mongodb_url: str) -> 
     MongoStore.open(mongodb_url).close()
 
 
-def test_documents_that_break_an_index_are_told(mongodb_url: str) -> None:
+def test_documents_that_violate_an_index_are_named(mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
     with documents(mongodb_url) as database:
         database["journal"].drop_index("origin")
@@ -86,7 +86,7 @@ def test_a_newer_layout_is_refused_and_left_alone(mongodb_url: str) -> None:
     assert found == {"_id": "layout", "n": layout.VERSION + 1}
 
 
-def test_a_database_of_the_first_layout_is_told_what_it_lacks(mongodb_url: str) -> None:
+def test_a_database_of_the_first_layout_reports_missing_indexes(mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
     added = ("schedules", "schedule_versions", "runs", "events", "operations", "answers")
     with documents(mongodb_url) as database:
@@ -185,6 +185,6 @@ def test_a_url_may_set_its_own_deadline_and_name() -> None:
         ("http://127.0.0.1/test", "URI scheme"),
     ],
 )
-def test_a_url_that_cannot_be_used_is_told_at_once(url: str, reason: str) -> None:
+def test_an_unusable_url_is_refused_at_once(url: str, reason: str) -> None:
     with pytest.raises(ConfigurationError, match=reason):
         Database.connect(url)

@@ -27,7 +27,7 @@ IN_TIME = "timeoutMS=4000&connectTimeoutMS=3000"
 # Servers that are away
 
 
-def test_nobody_at_the_address() -> None:
+def test_an_address_without_a_listener() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     error = failure(f"mongodb://me:secret@127.0.0.1:{port}/test?{SOON}")
@@ -170,7 +170,7 @@ def test_a_store_behind_tls(tls_server: str, certificate: Path) -> None:
         assert store.facts.get("a") == "1"
 
 
-def test_a_certificate_that_nobody_vouches_for(tls_server: str) -> None:
+def test_an_untrusted_certificate_is_refused(tls_server: str) -> None:
     error = failure(f"mongodb://me:secret@localhost:{tls_server}/test?tls=true&{SOON}")
     assert "do not agree on TLS" in str(error)
     assert "tls options in SYNERGY_STORE" in str(error)

@@ -22,7 +22,7 @@ from tests.factories import NOW
 LONG = bytes(1_500)
 
 
-def test_a_name_is_free_although_nobody_finished_its_removal(
+def test_a_name_is_free_after_an_unfinished_removal(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without anybody recovering: who wants the name does what is left."""
@@ -44,7 +44,7 @@ def test_a_name_is_free_although_nobody_finished_its_removal(
         assert other.schedules.count() == 1
 
 
-def test_an_entry_of_a_dead_writer_is_told_before_that_of_the_next(
+def test_the_entry_of_a_dead_writer_precedes_that_of_the_next(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(mongodb_url) as store:
@@ -59,7 +59,7 @@ def test_an_entry_of_a_dead_writer_is_told_before_that_of_the_next(
         ]  # fmt: skip
 
 
-def test_more_untold_entries_than_are_told_at_once_are_all_told(
+def test_more_pending_entries_than_one_portion_are_all_journaled(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journaled, "_AT_ONCE", 3)
@@ -72,7 +72,7 @@ def test_more_untold_entries_than_are_told_at_once_are_all_told(
         assert store.recover() == 0
 
 
-def test_parts_of_a_payload_that_nobody_can_find_are_forgotten_after_two_looks(
+def test_parts_of_a_payload_without_name_are_deleted_by_the_second_recovery(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payloads, "PART", 1_000)

@@ -29,7 +29,7 @@ from tests.servers.wire import wire
 # Rings
 
 
-def test_other_processes_are_heard(rabbitmq_url: str, rabbit: Client) -> None:
+def test_wake_ups_of_other_processes_arrive(rabbitmq_url: str, rabbit: Client) -> None:
     topics = ["scheduler", "x" * 500, "Zürich 東京", "", "a\0b\n"]
     with client(rabbitmq_url) as other:
         for topic in topics:
@@ -42,14 +42,14 @@ def test_other_processes_are_heard(rabbitmq_url: str, rabbit: Client) -> None:
                 assert not another.wait(0)
 
 
-def test_who_rings_and_leaves_is_heard(rabbitmq_url: str, rabbit: Client) -> None:
+def test_a_wake_up_of_a_process_that_ended_arrives(rabbitmq_url: str, rabbit: Client) -> None:
     with closing(rabbit.bus.listener("scheduler")) as listener:
         with undeclared(rabbitmq_url) as passer_by:
             passer_by.bus.notify("scheduler")
         assert listener.wait(LONG)
 
 
-def test_rings_do_not_pile_up(rabbitmq_url: str, rabbit: Client) -> None:
+def test_wake_ups_do_not_pile_up(rabbitmq_url: str, rabbit: Client) -> None:
     with client(rabbitmq_url) as other, closing(other.bus.listener("scheduler")) as listener:
         for _ in range(10_000):
             rabbit.bus.notify("scheduler")
@@ -59,7 +59,7 @@ def test_rings_do_not_pile_up(rabbitmq_url: str, rabbit: Client) -> None:
 # Connections that seem to be there
 
 
-def test_a_wire_that_goes_dead_ends_a_publish_and_heals(rabbitmq_url: str) -> None:
+def test_a_dead_connection_ends_a_publish_and_is_replaced(rabbitmq_url: str) -> None:
     with wire(rabbitmq_url) as (line, url), client(url) as rabbit:
         confirmed: list[str] = []
         line.go_dead()
@@ -73,7 +73,7 @@ def test_a_wire_that_goes_dead_ends_a_publish_and_heals(rabbitmq_url: str) -> No
         rabbit.insist(TWO)
 
 
-def test_a_wire_that_is_cut_is_mended(rabbitmq_url: str) -> None:
+def test_a_cut_connection_is_replaced(rabbitmq_url: str) -> None:
     with (
         wire(rabbitmq_url) as (line, url),
         client(url) as rabbit,
@@ -121,7 +121,7 @@ class Deafening:
         return kind != 8 and channel in self._dropping
 
 
-def test_who_is_deaf_connects_anew(
+def test_reconnects_when_no_message_arrives_over_a_live_connection(
     rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The channel is open, the heart beats, and nothing ever comes: the watch finds out."""

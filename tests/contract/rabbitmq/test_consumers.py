@@ -40,9 +40,7 @@ def test_a_message_of_another_deployment_is_put_into_quarantine(
     assert unknown.reason == "sent by deployment unknown, this is ours"
 
 
-def test_of_an_overlong_bad_message_the_beginning_is_kept(
-    rabbitmq_url: str, rabbit: Client
-) -> None:
+def test_an_overlong_bad_message_is_cut(rabbitmq_url: str, rabbit: Client) -> None:
     servers.put(rabbitmq_url, "q", [b"x" * (consumers.LONGEST_KEPT + 1)], "ours")
     rabbit.publish(ONE)
     with closing(rabbit.bus.consumer("q")) as consumer:
@@ -52,7 +50,7 @@ def test_of_an_overlong_bad_message_the_beginning_is_kept(
     assert f"of which the first {consumers.LONGEST_KEPT} are kept" in dead.reason
 
 
-def test_the_same_message_twice_comes_twice(rabbitmq_url: str, rabbit: Client) -> None:
+def test_equal_messages_are_delivered_each(rabbitmq_url: str, rabbit: Client) -> None:
     """It is the claim that refuses it."""
     rabbit.publish(ONE)
     servers.put(rabbitmq_url, "q", [encode(ONE)], "ours")
@@ -60,7 +58,9 @@ def test_the_same_message_twice_comes_twice(rabbitmq_url: str, rabbit: Client) -
         assert rabbit.take(consumer, 2) == [ONE, ONE]
 
 
-def test_who_has_no_id_yet_gets_one_that_stays(rabbitmq_url: str, rabbit: Client, channel) -> None:
+def test_a_deployment_without_id_gets_a_lasting_one(
+    rabbitmq_url: str, rabbit: Client, channel
+) -> None:
     with closing(SqliteStore.open(":memory:")) as store:
         for _ in range(2):
             bus = RabbitBus(Address.parse(rabbitmq_url), store)
@@ -74,14 +74,14 @@ def test_who_has_no_id_yet_gets_one_that_stays(rabbitmq_url: str, rabbit: Client
 # Who gets how much
 
 
-def test_who_takes_one_and_is_busy_holds_back_no_other(rabbit: Client) -> None:
+def test_a_busy_consumer_of_one_message_holds_back_no_other(rabbit: Client) -> None:
     rabbit.publish(ONE, TWO, THREE)
     with closing(rabbit.bus.consumer("q")) as busy, closing(rabbit.bus.consumer("q")) as free:
         assert rabbit.take(busy, 1) == [ONE]
         assert rabbit.take(free, 2) == [TWO, THREE]
 
 
-def test_who_takes_many_and_is_busy_gives_back_what_was_sent_ahead(rabbit: Client) -> None:
+def test_a_busy_consumer_returns_its_prefetched_messages(rabbit: Client) -> None:
     messages = [UnitMessage("u", n) for n in range(50)]
     rabbit.publish(*messages)
     with closing(rabbit.bus.consumer("q")) as busy, closing(rabbit.bus.consumer("q")) as free:
@@ -91,7 +91,7 @@ def test_who_takes_many_and_is_busy_gives_back_what_was_sent_ahead(rabbit: Clien
         assert sorted(rest, key=lambda message: message.attempt) == messages[10:]
 
 
-def test_what_is_taken_from_and_given_back_comes_in_order(rabbit: Client) -> None:
+def test_returned_messages_come_in_order(rabbit: Client) -> None:
     messages = [UnitMessage("u", n) for n in range(300)]
     rabbit.publish(*messages)
     found: list[object] = []
@@ -106,7 +106,7 @@ def test_what_is_taken_from_and_given_back_comes_in_order(rabbit: Client) -> Non
     assert found == messages
 
 
-def test_what_a_consumer_holds_does_not_count_as_waiting(rabbit: Client) -> None:
+def test_taken_messages_do_not_count_as_waiting(rabbit: Client) -> None:
     rabbit.publish(ONE, TWO)
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert consumer.wait(LONG)

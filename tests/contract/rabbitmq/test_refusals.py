@@ -45,7 +45,7 @@ def test_a_vhost_that_is_not_there(rabbitmq: Broker) -> None:
     assert "rabbitmqctl list_vhosts" in said
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_listener() -> None:
     said = refusal(f"amqp://me:secret@127.0.0.1:{free_port()}/")
     assert said.startswith("unavailable")
     assert "refuses connections: is it running" in said
@@ -63,13 +63,13 @@ def silent() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("scheme", ["amqp", "amqps"])
-def test_somebody_who_says_nothing(silent: int, scheme: str) -> None:
+def test_a_server_that_does_not_answer(silent: int, scheme: str) -> None:
     said = refusal(f"{scheme}://me:secret@127.0.0.1:{silent}/")
     assert said.startswith("unavailable")
     assert "does not answer: is it running, and is no firewall in between?" in said
 
 
-def test_somebody_who_hangs_up() -> None:
+def test_a_server_that_closes_the_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def hang_up() -> None:

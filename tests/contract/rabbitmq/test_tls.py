@@ -76,7 +76,7 @@ def test_messages_go_through(secure: Secure) -> None:
         assert rabbit.take(consumer, 1) == [ONE]
 
 
-def test_an_authority_that_nobody_told_us_to_trust_is_refused(secure: Secure) -> None:
+def test_an_untrusted_authority_is_refused(secure: Secure) -> None:
     said = refusal(secure.url())
     assert "shows a certificate that is not trusted: " in said
     assert "cacertfile in SYNERGY_BUS names the authority to trust" in said
@@ -108,7 +108,7 @@ def test_a_certificate_for_another_host_is_refused(tmp_path: Path) -> None:
     assert "the certificate must name this host" in said
 
 
-def test_who_verifies_nothing_is_let_through_to_anybody(secure: Secure, tmp_path: Path) -> None:
+def test_without_verification_any_certificate_is_accepted(secure: Secure, tmp_path: Path) -> None:
     other = Authority(tmp_path, "somebody else")
     options = secure.client() | {"cacertfile": other.cacertfile, "verify": "verify_none"}
     with client(secure.url(**options)) as rabbit:
@@ -116,7 +116,7 @@ def test_who_verifies_nothing_is_let_through_to_anybody(secure: Secure, tmp_path
         assert rabbit.bus.purge("q") == 1
 
 
-def test_who_shows_no_certificate_is_told_to(secure: Secure) -> None:
+def test_a_missing_client_certificate_is_explained(secure: Secure) -> None:
     said = refusal(secure.url(cacertfile=secure.authority.cacertfile))
     assert "does it require a client certificate (certfile)?" in said
 

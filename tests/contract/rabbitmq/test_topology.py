@@ -128,7 +128,7 @@ def test_the_least_privileges_do_for_all_but_making_queues(least: str, rabbit: C
         assert listener.wait(LONG)
 
 
-def test_who_may_not_make_what_is_missing_is_told_who_may(least: str, rabbit: Client) -> None:
+def test_a_missing_permission_to_declare_is_explained(least: str, rabbit: Client) -> None:
     with undeclared(least) as other, pytest.raises(ConfigurationError) as raised:
         other.bus.declare(["q", "other"])
     assert "there is no queue synergy.other" in str(raised.value)

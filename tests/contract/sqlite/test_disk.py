@@ -83,7 +83,7 @@ def fill(store: SqliteStore, pages: int) -> None:
         connection.pragma("max_page_count", int(str(connection.pragma("page_count"))) + pages)
 
 
-def test_a_full_disk_is_told_and_forgotten_when_there_is_room_again(opened: SqliteStore) -> None:
+def test_a_full_disk_is_an_error_until_there_is_room_again(opened: SqliteStore) -> None:
     opened.facts.set("a", "1")
     fill(opened, 2)
     units = some_units(400)
@@ -123,7 +123,7 @@ def _write_in_a_row(store: SqliteStore, who: str, times: int) -> None:
             store.units.create(some_units(20), who)
 
 
-def test_nobody_writes_over_and_over_while_others_wait(opened: SqliteStore, path: Path) -> None:
+def test_no_writer_starves_the_others(opened: SqliteStore, path: Path) -> None:
     in_processes(f"sqlite:{path}", _write_in_a_row, [("a", 150), ("b", 150)])
     order = [entry.who for entry in opened.journal.since(0, 10_000) if not entry.process]
     ends = {who: len(order) - 1 - order[::-1].index(who) for who in "ab"}

@@ -132,7 +132,7 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(path: Path, content: 
     assert path.read_bytes() == content
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_place_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageUnavailable, match="file"):
         SqliteStore.open(tmp_path / "file" / "synergy.db")

@@ -46,7 +46,7 @@ def test_the_status_says_what_is_where(opened: SqliteStore, path: Path) -> None:
     assert (status.rows["unit"], status.rows["journal"], status.rows["document"]) == (1, 1, 1)
 
 
-def test_a_backup_is_a_store_and_tells_how_far_it_is(opened: SqliteStore, tmp_path: Path) -> None:
+def test_a_backup_is_a_store_and_reports_progress(opened: SqliteStore, tmp_path: Path) -> None:
     opened.units.create(some_units(3_000), "scheduler")
     steps: list[tuple[int, int]] = []
     opened.backup(tmp_path / "copy.db", lambda done, total: steps.append((done, total)))

@@ -85,7 +85,7 @@ def test_a_trigger_frequency_is_a_schedule_of_that_name(project: Path) -> None:
     assert load(project).schedules == {"F": {"name": "F", "process": "F", "trigger": "every 60"}}
 
 
-def test_which_no_other_schedule_may_have(project: Path) -> None:
+def test_the_name_of_a_trigger_frequency_is_reserved(project: Path) -> None:
     declare(
         project,
         "process_context['F'] = freerun('F', trigger_frequency='every 60')",

@@ -167,7 +167,7 @@ def test_the_dependencies_of_part_f(project: Path) -> None:
         ({"trigger": {"timetable": "Report"}}, "Report has no timetable"),
     ],
 )
-def test_what_is_wrong_with_a_schedule_is_a_mistake_of_the_context(
+def test_mistakes_of_schedules_are_mistakes_of_the_context(
     project: Path, change: dict[str, object], reason: str
 ) -> None:
     declare(project, schedule({**SOUND, **change}))
@@ -234,6 +234,6 @@ def test_schedules_without_an_agent_are_a_warning(project: Path, declared: str) 
     assert warning.startswith(f"schedule_context: no process runs {AGENT}")
 
 
-def test_without_schedules_nobody_needs_an_agent(project: Path) -> None:
+def test_without_schedules_no_agent_is_needed(project: Path) -> None:
     declare(project, "del process_context['Agent']")
     assert checked(project).warnings == ()

@@ -104,7 +104,7 @@ def test_the_store_is_a_file(project: Path, url: str, file: str) -> None:
         "mongodb+srv://cluster.example.com/synergy",
     ],
 )
-def test_or_the_store_is_a_database(project: Path, url: str) -> None:
+def test_the_store_may_be_a_database(project: Path, url: str) -> None:
     settings = load(project, {"SYNERGY_STORE": url})
     assert settings.store == url
     assert settings.store_file is None

@@ -100,7 +100,7 @@ def test_deliveries_are_not_held_to_one_at_a_time():
 
 
 @pytest.mark.parametrize("program", [WEB, a_schedule(HOURLY).program])
-def test_in_turn_waits_for_the_one_before_and_is_asked_nothing_else(program):
+def test_a_serial_run_waits_for_the_previous_run_only(program):
     definition = of(Concurrency(1), SinceLastRun(MINUTE), program=program)
     run = a_run(detail=RunDetail(in_turn=True))
     known = facts(active_of_schedule=1, active_of_program=1)
@@ -109,7 +109,7 @@ def test_in_turn_waits_for_the_one_before_and_is_asked_nothing_else(program):
     assert judge(definition, run, facts(), at("12:01")).verdict is MET
 
 
-def test_by_hand_runs_now_whatever_holds_others_back():
+def test_a_manual_run_ignores_what_holds_others_back():
     definition = of(Load(1.0), Delay(HOUR), TimeWindow(time(1), time(2)))
     assert judge(definition, a_run("trigger:x"), facts(load=9.0), NOON).verdict is MET
 
@@ -151,7 +151,7 @@ FACTS = st.builds(
     key=st.sampled_from(["due:x", "events:e1"]), is_worker=st.booleans(),
     in_turn=st.booleans(), policy=st.sampled_from(TimeoutPolicy),
 )  # fmt: skip
-def test_who_waits_is_looked_at_again_when_time_changes_the_answer_and_not_before(
+def test_a_waiting_run_is_asked_again_when_time_changes_the_answer(
     constraints, known, minutes, key, is_worker, in_turn, policy
 ):
     fields = {} if is_worker else {"program": WEB}

@@ -174,7 +174,7 @@ def test_the_local_time_is_what_the_clock_shows() -> None:
         ("cron 0 0 */12 * * ?", "2026-10-25T11:00"),
     ],
 )
-def test_whoever_asks_after_the_first_pass_is_not_told_of_the_second(
+def test_a_repeated_local_time_is_due_in_its_first_pass_only(
     text: str, expected: str, after: str
 ) -> None:
     assert due(text, "Europe/Berlin", after).at == utc(expected)

@@ -197,7 +197,7 @@ def test_a_jitter_is_the_same_for_good() -> None:
     assert delays == [572, 1386, 1421, 1463]
 
 
-def test_a_jitter_spreads_schedules_and_is_told() -> None:
+def test_a_jitter_spreads_schedules_and_is_described() -> None:
     other = Interval(
         length=JITTERY.length, start=JITTERY.start, jitter=JITTERY.jitter, seed="other"
     )

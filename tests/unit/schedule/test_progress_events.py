@@ -57,7 +57,7 @@ def test_a_program_leg_wants_one_of_its_statuses(process, status, runs_it):
     [("processed", True), ("noop", False), ("skipped", False), ("failed", False),
      ("given_up", False), ("in_progress", False), ("", False)],
 )  # fmt: skip
-def test_a_timetable_leg_wants_a_processed_period_and_tells_it(status, runs_it):
+def test_a_timetable_leg_needs_a_processed_period_and_names_it(status, runs_it):
     life = Life(a_schedule(PeriodFinished("P")), DAY)
     period = {
         "timeperiod": "2026030900", "start": "2026030900", "end": "2026031000", "generation": 2,
@@ -80,7 +80,7 @@ def test_an_entry_of_neighbouring_periods_counts_for_each():
     assert len(life.take(ended(9, part=0))) == 1
 
 
-def test_a_program_leg_tells_the_period_of_a_managed_process():
+def test_a_program_leg_names_the_period_of_a_managed_process():
     life = Life(a_schedule(P), DAY)
     (one,) = life.take(ended(1, timeperiod="2026030900", start="2026030900", end="2026031000"))
     assert one.cause["timeperiod"] == "2026030900"
@@ -89,7 +89,7 @@ def test_a_program_leg_tells_the_period_of_a_managed_process():
 # Counted once
 
 
-def test_what_was_seen_changes_nothing_nor_does_what_is_not_meant():
+def test_seen_and_unrelated_events_change_nothing():
     life = Life(a_schedule(AnyOf((P, Partition("d", 5)))), DAY, seen_events=3, seen_journal=10)
     before = life.progress
     for one in (
@@ -158,7 +158,7 @@ def test_a_run_of_another_leg_consumes_what_was_collected():
     assert life.take(ended(3, "Q")) == []
 
 
-def test_a_period_is_told_whatever_ended_after_it():
+def test_a_period_is_named_whatever_ended_after_it():
     life = Life(a_schedule(AllOf((PeriodFinished("P"), Q))), DAY)
     life.take(ended(1, "P", timeperiod="2026030900", start="2026030900", end="2026031000"))
     (one,) = life.take(ended(2, "Q"))

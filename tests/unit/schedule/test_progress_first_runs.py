@@ -137,7 +137,7 @@ def test_a_due_time_that_is_missed_as_a_line_is_run_as_elapsed():
     ]  # fmt: skip
 
 
-def test_what_is_remembered_of_a_schedule_at_rest_changes_only_when_something_is_due():
+def test_the_progress_of_an_idle_schedule_changes_only_when_something_is_due():
     life = Life(a_schedule(HOURLY), at("09:30"))
     before = life.progress
     life.pass_time(at("09:59:59") + SECOND - TICK)

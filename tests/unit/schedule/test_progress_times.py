@@ -131,7 +131,7 @@ def test_the_union_of_lines_is_caught_up_with_as_one():
     assert told(life.pass_time(at("10:45"))) == [("10:00", MISSED_LATEST), ("10:30", "run")]
 
 
-def test_a_local_time_that_does_not_exist_is_recorded_and_takes_nobodys_place():
+def test_a_skipped_local_time_is_recorded_and_displaces_no_other():
     # Samoa skipped 2011-12-30: noon of the 29th is 22:00Z that day, the 31st begins at 10:00Z.
     definition = a_schedule(
         times("cron 0 12 * * *"), zone="Pacific/Apia", catchup=CatchUp.ALL, catchup_max=2
@@ -145,7 +145,7 @@ def test_a_local_time_that_does_not_exist_is_recorded_and_takes_nobodys_place():
     ]
 
 
-def test_what_the_clock_did_to_a_due_time_is_told():
+def test_a_run_records_how_the_clock_changed_its_due_time():
     # 2026-03-29: Berlin goes from 02:00 to 03:00.
     life = Life(
         a_schedule(times("cron 30 2 * * *"), zone="Europe/Berlin"),

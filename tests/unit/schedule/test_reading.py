@@ -28,7 +28,7 @@ from synergy.schedule.format.summary import summarize
 from tests.unit.schedule.reading_kit import ANY, EVERY_MINUTE, NOON, hook, job, payload
 
 
-def test_the_least_that_can_be_said_gets_the_defaults_of_the_rules() -> None:
+def test_a_minimal_definition_gets_the_defaults() -> None:
     assert read({"name": "s", "process": "P", "trigger": "every 60"}, ANY) == Definition(
         name="s",
         program=WorkerProgram("P", {}),
@@ -51,7 +51,7 @@ def test_the_least_that_can_be_said_gets_the_defaults_of_the_rules() -> None:
     )
 
 
-def test_what_has_its_default_is_not_written() -> None:
+def test_defaults_are_not_written() -> None:
     data = {"name": "s", "process": "P", "trigger": "every 60"}
     assert write(read({**data, "priority": 0, "timeout": 86_400, "group": None}, ANY)) == data
     assert write(read({**data, "priority": 1, "timeout": "1h"}, ANY)) == {
@@ -106,7 +106,7 @@ def test_every_field_arrives() -> None:
     )
 
 
-def test_what_is_null_was_not_said() -> None:
+def test_null_fields_count_as_missing() -> None:
     data = dict.fromkeys(("payload", "cron", "group", "zone", "constraints", "enabled", "by"))
     assert read({**data, "name": "s", "process": "P", "trigger": "every 60"}, ANY).zone == "UTC"
 
@@ -184,7 +184,7 @@ def test_a_definition_shares_nothing_with_what_it_was_read_from() -> None:
         ({"enabled": "yes"}, None),
     ],
 )
-def test_whether_it_is_enabled_is_no_part_of_it(
+def test_enabled_is_no_part_of_the_definition(
     data: Mapping[str, object], expected: bool | None
 ) -> None:
     assert read_enabled(data) is expected
@@ -198,7 +198,7 @@ def test_unknown_names_in_payloads_are_worth_a_warning() -> None:
     ]
 
 
-def test_so_are_periods_where_none_triggers() -> None:
+def test_periods_without_a_timetable_trigger_are_worth_a_warning() -> None:
     text = "${timeperiod} ${start}"
     assert [w.partition("}")[0] for w in warnings(hook(payload=text))] == [
         "payload: ${timeperiod",
@@ -208,7 +208,7 @@ def test_so_are_periods_where_none_triggers() -> None:
     assert warnings(hook(payload=text, trigger={"program": "P"})) == []
 
 
-def test_so_is_a_process_that_triggers_itself() -> None:
+def test_a_process_that_triggers_itself_is_worth_a_warning() -> None:
     definition = read({"name": "s", "process": "P", "trigger": {"program": "P"}}, ANY)
     (warning,) = warnings(definition)
     assert "each run of P triggers the next one" in warning
@@ -250,7 +250,7 @@ def test_a_schedule_in_one_line(definition: dict[str, object], line: str) -> Non
     assert summarize(read({"name": "s", **definition}, ANY)) == line
 
 
-def test_what_a_timetable_waits_for_is_said_and_written_as_far_as_it_is_not_usual() -> None:
+def test_a_timetable_trigger_is_described_and_written_without_its_defaults() -> None:
     fields = {"process": "Q", "statuses": ["failed", "given_up"], "generations": "first"}
     found = read({"name": "s", "process": "P", "trigger": {"timetable": fields}}, ANY)
     assert (

@@ -29,7 +29,7 @@ def test_a_one_off_job_gets_a_name_that_tells_it_from_others() -> None:
     assert job(name="mine").name == "mine"
 
 
-def test_that_goes_for_every_trigger_that_is_once() -> None:
+def test_every_trigger_with_one_instant_is_a_one_off_job() -> None:
     data = {"target": "https://a.b/c", "payload": "x", "trigger": {"once": "2026-11-22T12:00Z"}}
     assert read(data, ANY) == job()
 
@@ -68,7 +68,7 @@ def test_instants_come_in_many_forms(written: object) -> None:
         (7 * 86_400, "7d"), (0.5, "0.5s"), (3600.25, "1h0.25s"),
     ],
 )  # fmt: skip
-def test_durations_are_told_as_people_write_them(seconds: float, told: str) -> None:
+def test_durations_are_described_as_people_write_them(seconds: float, told: str) -> None:
     assert literals.readable_duration(timedelta(seconds=seconds)) == told
 
 
@@ -90,7 +90,7 @@ def test_instants_are_of_years_that_dates_can_be_computed_with() -> None:
     assert literals.instant("2999-12-31T23:59:59Z").year == 2999
 
 
-def test_what_has_no_offset_is_utc_wherever_the_machine_is(
+def test_instants_without_offset_are_utc_wherever_the_machine_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -117,7 +117,7 @@ def test_a_date_is_its_midnight() -> None:
         "２０２６-11-22",
     ],
 )  # fmt: skip
-def test_what_is_no_instant(written: object) -> None:
+def test_invalid_instants_are_refused(written: object) -> None:
     with pytest.raises(InvalidValue):
         literals.instant(written)
 
@@ -140,7 +140,7 @@ def test_durations(written: object, seconds: float) -> None:
         float("inf"), -1, 316_224_000.5, "3661d", 10**400, "1e3",
     ],
 )  # fmt: skip
-def test_what_is_no_duration(written: object) -> None:
+def test_invalid_durations_are_refused(written: object) -> None:
     with pytest.raises(InvalidValue):
         literals.duration(written)
 

@@ -142,7 +142,7 @@ START = {"start": "2026-01-31"}
          "jitter: expected at most half of the interval, 12h"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place(kind: str, fields: object, mistake: str) -> None:
+def test_a_mistake_names_its_place(kind: str, fields: object, mistake: str) -> None:
     with pytest.raises(InvalidDefinition) as error:
         read_back({kind: fields})
     (found,) = error.value.mistakes

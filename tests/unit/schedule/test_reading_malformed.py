@@ -248,7 +248,7 @@ def test_they_are_more_than_sixty_and_all_reasons_differ() -> None:
         assert [reason in mistake for mistake in told].count(True) == 1, reason
 
 
-def test_what_they_are_made_of_is_sound() -> None:
+def test_the_parts_of_the_malformed_definitions_are_sound() -> None:
     for data in (WORKER, HOOK, on(nested(8)), after(*[FILE] * 100), after(FILE)):
         read(data, KNOWN)
 
@@ -325,6 +325,6 @@ def test_without_processes_no_reference_is_checked() -> None:
         {"properties": {"password": "hidden\x00"}},
     ],
 )
-def test_what_may_be_a_secret_is_not_quoted(change: dict[str, object]) -> None:
+def test_possible_secrets_are_not_quoted(change: dict[str, object]) -> None:
     found = mistakes({**HOOK, **change})
     assert "hidden" not in " ".join(found)

@@ -138,7 +138,7 @@ def test_what_is_written_is_read_back_even_through_json(definition: Definition) 
 
 
 @given(definitions)
-def test_every_definition_can_be_told_in_one_line(definition: Definition) -> None:
+def test_every_definition_has_a_summary_of_one_line(definition: Definition) -> None:
     line = summarize(definition)
     assert line.strip()
     assert "\n" not in line
