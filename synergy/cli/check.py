@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from synergy.cli import exits, options, output
+from synergy.cli import exits, output
+from synergy.cli.options import JSON, Verbs
 
 if TYPE_CHECKING:
     from synergy.config.loader import Checked
 
-EXAMPLE = """example:
-  launch.py check
-  SYNERGY_ENV=prod launch.py check --json
-"""
+VERBS = Verbs()
+add = VERBS.add_to
 
 
-def add(subparsers: Any) -> None:
-    """Adds the command to the parser."""
-    parser = subparsers.add_parser(
-        "check",
-        help="list all mistakes in settings and context",
-        description="Loads settings and context, imports every worker, and lists all mistakes.",
-        epilog=EXAMPLE,
-    )
-    options.JSON(parser)
-    parser.set_defaults(run=run)
+@VERBS.verb("launch.py check\nSYNERGY_ENV=prod launch.py check --json", JSON)
+def run_check(arguments: argparse.Namespace) -> int:
+    """List all mistakes in settings and context.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints all mistakes and warnings; the exit code says whether a start would succeed."""
+    Every worker is imported. The exit code says whether a start would succeed.
+    """
     from synergy.compose import HERE
     from synergy.config.loader import check
 

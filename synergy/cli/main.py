@@ -39,7 +39,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "queue": ("synergy.cli.queue", "waiting messages, and messages in quarantine"),
     "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
-    "shell": ("synergy.cli.shell", "a Python prompt with the deployment at hand"),
+    "shell": ("synergy.cli.shell", "a Python prompt with the open project"),
 }
 SYSTEM_ERRORS = {
     errno.EACCES,

@@ -4,8 +4,8 @@
     def run_id(arguments: argparse.Namespace) -> None:
         ...  # with the docstring: Show the id of this box.
 
-The function's name without `run_` is the verb; the first paragraph of
-its docstring is the help.
+The function's name without `run_` is the verb; the first paragraph of its docstring is the help.
+A noun without verbs declares itself as the only one, with `add = VERBS.add_to`.
 """
 
 from __future__ import annotations

@@ -1,35 +1,25 @@
-"""`launch.py shell`: a Python prompt with the deployment at hand."""
+"""`launch.py shell`: a Python prompt with the open project."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from synergy.cli.options import Verbs
 from synergy.cli.services import actor, services
 
-EXAMPLE = """example:
-  launch.py shell
-  >>> reads.why("SiteDailyAggregator", "2015051700")
-"""
 BANNER = """Synergy on {store}
-at hand: project, store, bus, reads, clock, who (the actor for commands), and the commands bulk,
+defined: project, store, bus, reads, clock, who (the actor for commands), and the commands bulk,
 units, processes, timetable, maintenance
 """
 
 
-def add(subparsers: Any) -> None:
-    """Adds the command to the parser."""
-    parser = subparsers.add_parser(
-        "shell",
-        help="a Python prompt with the deployment at hand",
-        description="A Python prompt with store, bus, queries and commands at hand.",
-        epilog=EXAMPLE,
-    )
-    parser.set_defaults(run=run)
+VERBS = Verbs()
+add = VERBS.add_to
 
 
-def run(_: argparse.Namespace) -> None:
-    """Runs the prompt until it is left."""
+@VERBS.verb('launch.py shell\n>>> reads.why("SiteDailyAggregator", "2015051700")')
+def run_shell(_: argparse.Namespace) -> None:
+    """Run a Python prompt with store, bus, queries and commands."""
     import code
     from contextlib import suppress
 

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from synergy.cli import exits, options, output
+from synergy.cli import exits, output
+from synergy.cli.options import JSON, Verbs
 from synergy.cli.services import services
 
 if TYPE_CHECKING:
     from synergy.queries.health.findings import Finding
     from synergy.queries.health.verdict import Verdict
 
-EXAMPLE = """example:
-  launch.py status
+EXAMPLE = """launch.py status
   launch.py status > status.txt || mail -s 'Synergy is not well' ops@example.com < status.txt
 """
 SHOWN = 30  # findings; --json has all
+VERBS = Verbs()
+add = VERBS.add_to
 
 
-def add(subparsers: Any) -> None:
-    """Adds the command to the parser."""
-    parser = subparsers.add_parser(
-        "status",
-        help="whether all is well, and if not, what is not and what helps",
-        description="Shows whether all is well; the exit code is 0 for well, 1 for not well, "
-        "and 5 if that is unknown.",
-        epilog=EXAMPLE,
-    )
-    options.JSON(parser)
-    parser.set_defaults(run=run)
+@VERBS.verb(EXAMPLE, JSON)
+def run_status(arguments: argparse.Namespace) -> int:
+    """Show whether all is well, and if not, what is not and what helps.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints the verdict; returns it as the exit code."""
+    The exit code is 0 for well, 1 for not well, and 5 if that is unknown.
+    """
     with services() as at:
         if at.reads.is_audit_due():
             with output.Progress("processes audited") as line:
