@@ -9,6 +9,7 @@ from enum import Enum
 from synergy.model.job import JobState
 from synergy.model.process import OnFailure
 from synergy.model.unit_of_work import UnitState
+from synergy.model.value import value
 from synergy.timetable.readiness import Blocker, Readiness
 
 
@@ -33,7 +34,7 @@ class UnitView:
         self.finished_at = at if state.is_finished else None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SourceBounds:
     """The lowest and the highest write number in the source of a period."""
 
@@ -55,7 +56,7 @@ class Reason(Enum):
     FAILED = "failed: it waits for a retry, a reprocess or a skip"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Gate:
     """Whether the process has room for another unit of this job now.
 
@@ -85,7 +86,7 @@ class Gate:
 PASSES = Gate()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Situation:
     """Everything that a decision depends on.
 
@@ -127,7 +128,7 @@ class Situation:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """Create a unit over these bounds. `is_final`: the job moves to its final run.
 
@@ -140,7 +141,7 @@ class Request:
     behind: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Extend:
     """Raise the upper bound of the waiting unit, and publish its id again."""
 
@@ -149,12 +150,12 @@ class Extend:
     is_final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finalise:
     """Move the job to its final run: the unit under way already covers the final bounds."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finish:
     """Finish the job as PROCESSED, NOOP, SKIPPED or GIVEN_UP.
 
@@ -169,7 +170,7 @@ class Finish:
     is_derived: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Fail:
     """Mark the job as failed: its unit was given up."""
 
@@ -177,7 +178,7 @@ class Fail:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wait:
     """Do nothing now, for this reason."""
 

@@ -7,11 +7,11 @@ messages changes no result. Nothing in a message is ever run or imported.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import orjson
 
 from synergy.errors import SynergyError
+from synergy.model.value import value
 
 VERSION = 1
 _NUMBERS = range(1 << 63)  # the attempts that any store can keep
@@ -21,7 +21,7 @@ class BadMessage(SynergyError):
     """A message that cannot be decoded; it belongs into quarantine."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UnitMessage:
     """A unit whose attempt may be claimed."""
 
@@ -29,7 +29,7 @@ class UnitMessage:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EventsMessage:
     """Events for a daemon that consumes them, in their order of arrival."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
+from synergy.model.value import value
 from synergy.timeperiod import Qualifier
 
 
@@ -71,7 +71,7 @@ def failed_flags(after: JobState, generation: int) -> int:
     return STALE_FLAG if after is JobState.FAILED and generation > 1 else 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JobRun:
     """Neighbouring jobs of one process, as a store returns them.
 
@@ -89,7 +89,7 @@ class JobRun:
     generations: dict[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JobChange:
     """A change of state for the jobs `first` to `last` (inclusive) of a process.
 

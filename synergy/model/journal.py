@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
@@ -12,11 +11,12 @@ from synergy.model.job import JobState
 from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
+from synergy.model.value import value
 
 COLLECTOR = "collector"  # the author of the collector's changes
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen, which would take six times as long
+@value
 class JournalEntry:
     """When, what, from, to, why, who.
 

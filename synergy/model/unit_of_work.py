@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
+
+from synergy.model.value import value
 
 RUN_DIGITS = 14  # of a run's timeperiod, its due time to the second; that of a job has ten
 
@@ -29,7 +31,7 @@ class UnitState(Enum):
 _FINISHED = frozenset({UnitState.PROCESSED, UnitState.NOOP, UnitState.CANCELED})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UnitOfWork:
     """One request to a worker, for `[start_timeperiod, end_timeperiod)` of a job.
 
@@ -77,7 +79,7 @@ def unit_id(process: str, timeperiod: str, generation: int, start_id: int, end_i
     return hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Hint:
     """The content of a message about a unit: this attempt may be claimed."""
 
@@ -85,7 +87,7 @@ class Hint:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Document:
     """A row of a collection, unique in it by (timeperiod, key).
 
@@ -98,7 +100,7 @@ class Document:
     body: Mapping[str, object] | bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SinkWrite:
     """The rows of `collection` within `[start, end)` shall be exactly `documents`."""
 
@@ -108,7 +110,7 @@ class SinkWrite:
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Conclusion:
     """The end of an attempt.
 
@@ -126,7 +128,7 @@ class Conclusion:
     not_before: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UnitChange:
     """A change of a unit by others than its worker.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from synergy.lifecycle.decision import Decision, UnitView
+from synergy.model.value import value
 from synergy.scheduler.process_state import ProcessState
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JobDecision:
     """A decision about a job, with what it is based on.
 

@@ -17,11 +17,11 @@ type.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from synergy.model.job import JobState
 from synergy.model.process import Blocking
+from synergy.model.value import value
 from synergy.timetable.timetable import Place
 
 _SKIPPED = (JobState.SKIPPED, JobState.GIVEN_UP)
@@ -35,7 +35,7 @@ class Relation(Enum):
     COUNTERPART = "counterpart"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Blocker:
     """A job that another one waits for; `state` is None if it lies before the timetable's start."""
 
@@ -46,7 +46,7 @@ class Blocker:
     state: JobState | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Readiness:
     """What a job may do; `skipped_by` is the skipped counterpart or parent that it is skipped with.
 

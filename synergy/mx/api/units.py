@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -61,10 +62,9 @@ class UnitView(BaseModel):
 
     @classmethod
     def of(cls, unit: UnitOfWork, **more: Any) -> Self:
-        names = [name for name in UnitOfWork.__slots__ if name != "state"]
-        fields = {name: getattr(unit, name) for name in names}
+        known = {field.name: getattr(unit, field.name) for field in fields(unit)}
         run = unit.id if unit.is_of_run else None
-        return cls(state=unit.state.value, run=run, **fields, **more)
+        return cls(**{**known, "state": unit.state.value}, run=run, **more)
 
 
 class UnitDetail(UnitView):

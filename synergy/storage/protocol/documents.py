@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from synergy.errors import InvalidValue
 from synergy.model.unit_of_work import Document, SinkWrite
+from synergy.model.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Bounds:
     """What a source holds for a timeperiod range: lowest and highest write number, rows.
 
@@ -23,7 +23,7 @@ class Bounds:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SourceChange:
     """A write to a timeperiod of a collection, numbered `seq`."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from synergy.model.value import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class LogLine:
     """A line that a worker logged while it carried out a unit."""
 
@@ -36,7 +37,7 @@ class UnitLogs(ReadableUnitLogs, Protocol):
     def append(self, unit: str, lines: Sequence[LogLine]) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoredMessage:
     """A message at rest in the store."""
 
@@ -45,7 +46,7 @@ class StoredMessage:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DeadMessage:
     """A message in quarantine: it could not be understood."""
 
