@@ -143,7 +143,7 @@ def test_a_job_shows_its_newest_32_units_and_that_there_are_older_ones(world, cl
     page = client.page(f"/jobs/Hour/{DAY}")
     assert '/units/u4"' in page
     assert '/units/u3"' not in page
-    assert "the newest 32 are shown" in page
+    assert "These are the newest 32" in page
 
 
 def test_the_process_that_finished_a_job_is_named_by_host_and_pid(world, client):

@@ -36,7 +36,7 @@ def put(request: HTTPConnection, response: Response, name: str, value: str, seco
 
 
 def _full_name(request: HTTPConnection, name: str) -> str:
-    """The name, with TLS after a prefix by which only this host can set the cookie."""
+    """The name of a cookie; with TLS it has a prefix by which only this host can set it."""
     return f"__Host-{name}" if _is_secure(request) else name
 
 

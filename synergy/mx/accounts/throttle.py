@@ -56,7 +56,7 @@ class Throttle:
             return 0.0
 
     def succeeded(self, name: str, address: str, device: str = "") -> None:
-        """Discounts the attempt; earlier failures of the address still count."""
+        """Takes the attempt back; earlier failures of the address still count."""
         first, *by_address = _keys(name, address, device)
         with self._lock:
             self._failures.pop(first, None)

@@ -22,9 +22,9 @@ Name = Annotated[str, Path(max_length=200, description="the name of a process")]
 
 
 class Instance(BaseModel):
-    """One instance of a process as the supervisor of its box last saw it.
+    """An instance of a process as its supervisor last reported it.
 
-    `memory` is its resident memory in bytes, null if it did not run.
+    `memory` is its resident memory in bytes, null if it was not running.
     """
 
     instance: int
@@ -85,7 +85,7 @@ class Box(BaseModel):
 
 
 class Switch(Action):
-    """The state that the process shall have on the box."""
+    """The new state of the process on the box."""
 
     is_on: bool
 
@@ -100,7 +100,7 @@ class Switched(BaseModel):
 
 @router.get("/boxes", response_model=Page[Box])
 def list_boxes(services: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None) -> Any:
-    """All boxes that ever reported or have something assigned, and what runs there."""
+    """All boxes that have reported or have assigned processes, and what runs there."""
     return page_of([Box.of(view) for view in services.reads.boxes()], limit, cursor)
 
 
@@ -118,7 +118,7 @@ def show_process_on_box(services: ServicesDep, _: Viewer, box: BoxId, name: Name
 def switch_process_on_box(
     services: ServicesDep, person: Operator, box: BoxId, name: Name, body: Switch
 ) -> Any:
-    """Starts or stops a process on a box, until it is switched again.
+    """Switches a process on or off on a box.
 
     Nothing is touched if it is in that state already.
     """

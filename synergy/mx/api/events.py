@@ -1,4 +1,4 @@
-"""Events from outside: publishing and listing them."""
+"""Events of other programs: publishing and listing them."""
 
 from __future__ import annotations
 
@@ -80,8 +80,9 @@ class EventView(BaseModel):
 class EventResult(BaseModel):
     """A received event and its effects.
 
-    `touched` are the runs that it caused, or helped to cause; more may follow until an agent has
-    processed it (`is_decided`). `schedules` listen to it. It is not new if its id existed before.
+    `touched` are the runs that it caused or contributed to; more may follow until an agent has
+    processed it (`is_decided`). `schedules` wait for such events. It is not new if its id existed
+    before.
     """
 
     dry_run: bool

@@ -18,7 +18,7 @@ router = APIRouter(tags=["gc"])
 
 
 class Run(Action):
-    """The units that the collector shall check, and whether it ignores waiting times."""
+    """The units that the collector checks, and whether it ignores waiting times."""
 
     process: str = Field("", max_length=200, description="only its units; empty for all")
     flush: bool = False
@@ -32,10 +32,10 @@ def show_collector(services: ServicesDep, _: Viewer) -> Any:
 
 @router.post("/gc/run", response_model=Touched[PlannedMove], responses=errors(404, 409))
 def run_collector(services: ServicesDep, person: Operator, body: Run) -> Any:
-    """Has the scheduler run the collector now.
+    """Asks the scheduler to run the collector now.
 
-    The response predicts what it will do, as far as one look allows: a stopped heartbeat shows only
-    with time. The result is an entry `gc.run` of the journal.
+    The response predicts its actions, except for lost heartbeats, which only time can show. The
+    result is an entry `gc.run` of the journal.
     """
     planned = services.reads.collection_plan(body.process, flush=body.flush)
     if not body.dry_run:

@@ -1,6 +1,6 @@
-"""Health: whether MX is alive, and whether everything that work needs is available.
+"""Health: whether MX is alive, and whether store, bus, schedulers and agents are available.
 
-Both are answered without the threads of other handlers, which may all be waiting for a store.
+Both respond without the threads of other handlers, which may all be waiting for the store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synergy.queries.health.readiness import Readiness
 
 router = APIRouter(tags=["health"])
 
-_NOT_WELL = "Something is not available; or, as a problem, authentication is unavailable"
+_NOT_WELL = "A check failed; or, as a problem, authentication is unavailable"
 
 
 class Alive(BaseModel):
@@ -30,8 +30,8 @@ class Alive(BaseModel):
 
 @router.get("/livez", response_model=Alive)
 @router.get("/healthz", response_model=Alive)
-async def tell_alive(_: Viewer) -> Any:
-    """MX responds; nothing else is checked."""
+async def show_liveness(_: Viewer) -> Any:
+    """Responds; checks nothing else."""
     return Alive()
 
 
@@ -40,7 +40,7 @@ async def tell_alive(_: Viewer) -> Any:
     response_model=Readiness,
     responses={503: {**errors(503)[503], "model": Readiness, "description": _NOT_WELL}},
 )
-async def tell_ready(services: ServicesDep, _: Viewer, response: Response) -> Any:
+async def show_readiness(services: ServicesDep, _: Viewer, response: Response) -> Any:
     """Whether store and bus respond within 2 s, and schedulers and agents are running."""
     found = await anyio.to_thread.run_sync(services.health.look, limiter=CapacityLimiter(1))
     if not found.ready:

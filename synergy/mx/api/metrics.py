@@ -13,12 +13,12 @@ router = APIRouter(tags=["metrics"])
 
 
 class Metrics(PlainTextResponse):
-    """Lines for Prometheus."""
+    """Metrics as text."""
 
     media_type = CONTENT_TYPE_PLAIN_0_0_4
 
 
 @router.get("/metrics", response_class=Metrics)
-def tell_metrics(services: ServicesDep, _: Viewer) -> Metrics:
-    """All metrics; docs/operations.md says which one answers which question."""
+def show_metrics(services: ServicesDep, _: Viewer) -> Metrics:
+    """All metrics; docs/operations.md describes them."""
     return Metrics(generate_latest(services.metrics))

@@ -1,4 +1,4 @@
-"""Processes: their state, their switches and triggers, and running them now."""
+"""Processes: state, switches and triggers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Change(Action):
 def list_processes(
     services: ServicesDep, _: Viewer, limit: Limit = MOST, cursor: Cursor = None
 ) -> Any:
-    """All processes that are declared, in the order of their declaration."""
+    """All declared processes, in the order of their declaration."""
     return page_of(services.reads.processes(), limit, cursor)
 
 
@@ -58,9 +58,9 @@ def show_process(services: ServicesDep, _: Viewer, name: Name) -> Any:
     "/processes/{name}", response_model=Touched[ProcessChange], responses=errors(404, 409)
 )
 def change_process(services: ServicesDep, person: Operator, name: Name, body: Change) -> Any:
-    """Switches a process on or off everywhere, or changes its trigger.
+    """Switches a process on or off on all boxes, or changes its trigger.
 
-    Running work continues to its end. Nothing is touched that has that value already.
+    Running work continues to its end. Fields that have the value already are not touched.
     """
     if body.is_on is None and body.trigger_frequency is None:
         raise InvalidValue("nothing to change: expected is_on, trigger_frequency or both")
@@ -75,7 +75,7 @@ def change_process(services: ServicesDep, person: Operator, name: Name, body: Ch
             made.append(act.switch(name, body.is_on, who, services.now, dry_run=dry_run))
         return [change for change in made if change is not None]
 
-    touched = changes(dry_run=True)  # either all changes are possible, or none is made
+    touched = changes(dry_run=True)  # raises if any change is impossible, before the first is made
     if not body.dry_run:
         touched = changes(dry_run=False)
     return Touched(dry_run=body.dry_run, touched=touched)
@@ -85,7 +85,7 @@ def change_process(services: ServicesDep, person: Operator, name: Name, body: Ch
     "/processes/{name}/trigger", response_model=Touched[Triggered], responses=errors(404, 409)
 )
 def trigger_process(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
-    """Triggers a managed process now; runs a free-run process now."""
+    """Triggers a managed process, or runs a free-run process, now."""
     who = person.actor(body.reason)
     done = services.process_commands.trigger(name, who, services.now, dry_run=body.dry_run)
     return Touched(dry_run=body.dry_run, touched=[done])

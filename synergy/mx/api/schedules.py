@@ -1,4 +1,4 @@
-"""Schedules: which there are, and changing them."""
+"""Schedules: listing and changing them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ router = APIRouter(tags=["schedules"])
 
 PLACE = "/api/v1/schedules/"
 
-Prefix = Annotated[str, Query(max_length=100, description="how its name begins")]
-Enabled = Annotated[bool | None, Query(description="only those that are, or that are not")]
+Prefix = Annotated[str, Query(max_length=100, description="the beginning of the name")]
+Enabled = Annotated[bool | None, Query(description="only enabled, or only disabled ones")]
 Reason = Annotated[str, Query(max_length=1000, description="why, for the journal")]
-DryRun = Annotated[bool, Query(description="whether only to say what it would do")]
+DryRun = Annotated[bool, Query(description="only predict the change")]
 
 
 TOUCHED = Touched[TouchedSchedule]
 
 _CREATED: dict[int | str, dict[str, Any]] = {
-    200: {"model": TOUCHED, "description": "A dry run; or a one-off job that is there already"},
+    200: {"model": TOUCHED, "description": "A dry run; or a one-off job that exists already"},
     201: {"headers": {"Location": {"schema": {"type": "string"}}}},
 }
 
@@ -52,16 +52,15 @@ def list_schedules(
 def create_schedule(
     services: ServicesDep, person: Operator, body: NewDefinition, response: Response
 ) -> Any:
-    """Stores a schedule; disabled, unless it says `enabled`, or is a one-off job.
+    """Stores a schedule, disabled unless it has `enabled` or is a one-off job.
 
-    The body is the schedule as a file has it, and `reason` and `dry_run` if wanted.
+    The body has the fields of a schedule file, and optionally `reason` and `dry_run`.
     """
     who = person.actor(body.reason)
     schedule = services.schedule_commands.create(
         body.definition, who, services.now, dry_run=body.dry_run
     )
-    is_there = schedule.rev > 0
-    if body.dry_run or is_there:
+    if body.dry_run or schedule.rev > 0:  # it existed before
         response.status_code = 200
     if not body.dry_run:
         response.headers["Location"] = f"{PLACE}{schedule.name}"

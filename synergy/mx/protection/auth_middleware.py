@@ -19,8 +19,7 @@ LOGIN, STATIC = "/login", "/static/"  # the only public paths
 class AuthMiddleware(HttpMiddleware):
     """Authenticates requests; without credentials only the login page is served.
 
-    Viewers make no changes by the API: each route requires a role of its own, and this check covers
-    routes that lack one.
+    It also refuses changes by viewers to the API, in case a route omits its own rule.
     """
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:

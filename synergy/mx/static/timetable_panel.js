@@ -34,7 +34,7 @@ export class Panel {
     if (focus && this.shown === name) this.aside.querySelector("h2")?.focus();
   }
 
-  // Drops selection and focus in the previous job: parts.js does not replace what is in use.
+  // Drops selection and focus in the previous job: live_parts.js does not replace what is in use.
   release() {
     const chosen = getSelection();
     if (this.aside.contains(chosen?.anchorNode ?? null)) chosen.removeAllRanges();
