@@ -88,5 +88,5 @@ def test_scalars_make_keys_and_counts() -> None:
     (document,) = as_documents("2026112200", [{"id": np.int64(5)}], ("id",))
     assert document.key == "5"
     assert checked({"rows": np.int64(5)}) == {"rows": 5}
-    with pytest.raises(TypeError, match="no whole number"):
+    with pytest.raises(TypeError, match="not a whole number"):
         checked({"rows": np.float64(5)})
