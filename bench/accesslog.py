@@ -1,8 +1,8 @@
-"""A log like that of a real server, made up, the same each time.
+"""A generated access log like that of a real server, the same each time.
 
-Its proportions are those of a busy blog: about three lines to a visit, some thousand visitors
-that come back, a few agents that most of them have and hundreds that some have, robots and
-feed readers, days that are livelier than nights.
+Its proportions are those of a busy blog: about three lines a visit, some thousand returning
+visitors, a few common user agents and hundreds of rare ones, robots and feed readers, and more
+visits by day than by night.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from pathlib import Path
 
 SITE = "bench.example"
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
-LINES_A_MINUTE = 60  # at the height of the day
+LINES_A_MINUTE = 60  # at the busiest time of the day
 LINES_A_VISIT = 3.2
-RETURNING = 0.5  # visits of somebody who was there before
-PAUSE = 40  # seconds between two lines of a visit, on average
+RETURNING = 0.5  # the share of visits by known visitors
+PAUSE_SECONDS = 40  # between two lines of a visit, on average
 
 _PLATFORMS = (
-    "Windows NT 10.0; Win64; x64", "Windows NT 6.1; WOW64", "Macintosh; Intel Mac OS X 10_15_7",
-    "X11; Linux x86_64", "X11; Ubuntu; Linux x86_64", "Linux; Android 14; Pixel 8",
+    "Windows NT 10.0; Win64; x64",
+    "Windows NT 6.1; WOW64",
+    "Macintosh; Intel Mac OS X 10_15_7",
+    "X11; Linux x86_64",
+    "X11; Ubuntu; Linux x86_64",
+    "Linux; Android 14; Pixel 8",
     "iPhone; CPU iPhone OS 17_2 like Mac OS X",
-)  # fmt: skip
+)
 _ROBOTS = (
     "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
     "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
@@ -46,10 +50,10 @@ def write(path: Path, lines: int) -> None:
 
 
 def log_lines() -> Iterator[str]:
-    """Lines in the order of time, without end."""
+    """Lines in order of time, without end."""
     chance = random.Random("access log")
     agents, weights = _agents(chance)
-    waiting: list[tuple[float, int, str, int]] = []  # when, which visit, whose, lines left
+    waiting: list[tuple[float, int, str, int]] = []  # time, visit, visitor, lines left
     visitors: list[str] = []
     number, minute = 0, 0
     while True:
@@ -65,12 +69,12 @@ def log_lines() -> Iterator[str]:
             at, visit, visitor, left = heapq.heappop(waiting)
             yield _line(chance, at, visitor)
             if left > 1:
-                later = at + 1 + chance.expovariate(1 / PAUSE)
+                later = at + 1 + chance.expovariate(1 / PAUSE_SECONDS)
                 heapq.heappush(waiting, (later, visit, visitor, left - 1))
 
 
 def _liveliness(minute: int) -> float:
-    """Between 0.2 at four in the morning and 1."""
+    """The share of the busiest time: from 0.2, at 4:00, to 1, at 16:00."""
     return 0.6 - 0.4 * math.cos((minute % 1440 / 60 - 4) / 12 * math.pi)
 
 
@@ -89,7 +93,7 @@ def _agents(chance: random.Random) -> tuple[list[str], list[float]]:
 
 
 def _visitor(chance: random.Random, agents: list[str], weights: list[float]) -> str:
-    """The host, and what comes after the request, of somebody."""
+    """The host and the user agent of a new visitor."""
     address = f"198.{chance.randrange(18, 20)}.{chance.randrange(256)}.{chance.randrange(1, 255)}"
     return f"{address} {chance.choices(agents, weights)[0]}"
 

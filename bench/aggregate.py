@@ -1,4 +1,4 @@
-"""An hour with many sessions, counted by the suite's own hourly aggregator."""
+"""An hour with many sessions, counted by the hourly aggregator of the deployment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOUR = "2026010112"
 SITES = 5
 RUNS = 3
 GROUP = 5000
-LONGEST = 120.0  # seconds for one unit
+LONGEST_SECONDS = 120.0  # for one unit
 
 _SYSTEMS = ("Windows", "Mac OS X", "Android", "iOS", "Linux")
 _BROWSERS = ("Chrome", "Firefox", "Safari", "Edge", "Chrome Mobile", "Mobile Safari", "Googlebot")
@@ -49,9 +49,9 @@ def _fill(stage: Stage, collection: str, size: int) -> None:
         bodies = {f"{body['domain']}|{body['session_id']}": body for body in sessions}
 
         def body_of(
-            key: str, _: Mapping[str, object] | None, bodies: dict[str, Any] = bodies
-        ) -> Mapping[str, object]:
-            return bodies[key]  # type: ignore[no-any-return]
+            key: str, _: object, bodies: Mapping[str, Mapping[str, Any]] = bodies
+        ) -> Mapping[str, Any]:
+            return bodies[key]
 
         stage.store.documents.update(collection, [(key, HOUR) for key in bodies], body_of)
         stage.tell(first + len(sessions), size)
@@ -89,13 +89,20 @@ def _run(stage: Stage, process: ManagedProcess, generation: int, size: int) -> f
     end = Qualifier.HOURLY.timeperiod(Qualifier.HOURLY.parse(HOUR) + 1)
     unit = UnitOfWork(
         unit_id(process.name, HOUR, generation, 1, size),
-        process.name, HOUR, generation, HOUR, end, 1, size, now,
-    )  # fmt: skip
+        process.name,
+        HOUR,
+        generation,
+        HOUR,
+        end,
+        1,
+        size,
+        now,
+    )
     began = _clock.monotonic()
     with stage.store.batch() as batch:
         stage.store.units.create([unit], "bench")
         stage.bus.publish(process.queue, [UnitMessage(unit.id, unit.attempt)], batch)
-    done = stage.woken_until(lambda: _ended(stage, unit.id), "counting the hour", LONGEST)
+    done = stage.woken_until(lambda: _ended(stage, unit.id), "counting the hour", LONGEST_SECONDS)
     seconds = _clock.monotonic() - began
     if done.state is not UnitState.PROCESSED or done.counts.get("sessions") != size:
         raise BenchFailed(f"the unit ended as {done.state.value}: {done.reason or done.counts}")

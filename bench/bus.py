@@ -1,7 +1,7 @@
-"""Units over RabbitMQ, beside the floor of what pika can do, Celery and Dramatiq.
+"""Units over RabbitMQ, compared with pika alone, Celery and Dramatiq.
 
-All take turns on the same broker with the same number of messages, several rounds of them;
-ratios are those of a round, so that what else the machine does meanwhile matters less.
+All take turns on the same broker with the same number of messages, in several rounds. Ratios are
+taken within a round, so that other load of the machine matters less.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from bench.contestants.race import TIMEOUT, Race
 from bench.contexts.noop import WORK
 from bench.figures import BenchFailed, Figure
 from bench.history import closed_hours_ago
-from bench.stage import STOPPED_IN, Lab, Stage
+from bench.programs import output_of
+from bench.stage import STOP_SECONDS, Lab, Stage
 from bench.units import CONTEXT, CatchUp, catch_up
 from synergy.clock import SystemClock
 from synergy.runtime.masking import mask
@@ -35,7 +36,7 @@ _TAIL = 1000
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """Two programs, as arguments for Python: one carries out messages, one sends them."""
+    """Two programs, as arguments for Python: one processes messages, one sends them."""
 
     name: str
     work: Sequence[str]
@@ -50,11 +51,20 @@ FLOOR = Contestant(
 CELERY = Contestant(
     "Celery, which keeps no state",
     (
-        "celery", "-A", f"{_PROGRAMS}.celery_noop", "worker", "--concurrency", "2",
-        "--loglevel", "ERROR", "--without-gossip", "--without-mingle", "--without-heartbeat",
+        "celery",
+        "-A",
+        f"{_PROGRAMS}.celery_noop",
+        "worker",
+        "--concurrency",
+        "2",
+        "--loglevel",
+        "ERROR",
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
     ),
     (f"{_PROGRAMS}.celery_noop",),
-)  # fmt: skip
+)
 DRAMATIQ = Contestant(
     "Dramatiq, which keeps no state",
     ("dramatiq", f"{_PROGRAMS}.dramatiq_noop", "--processes", "2"),
@@ -67,14 +77,17 @@ OTHERS = (CELERY, DRAMATIQ)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What everybody reached, one after the other: messages a second by contestant."""
+    """The results of a round: units a second of Synergy, messages a second by contestant."""
 
     ours: CatchUp
     rates: Mapping[Contestant, float]
 
 
 class Match:
-    """Rounds of `size` units or messages for each; who cannot take part is out, with the reason."""
+    """Rounds of `size` units or messages for each contestant.
+
+    `why_not` has the reasons of contestants that cannot take part.
+    """
 
     def __init__(self, lab: Lab, size: int) -> None:
         self._lab = replace(lab, tell=lambda done, total: None)
@@ -84,7 +97,7 @@ class Match:
         self.rounds: list[Round] = []
 
     def admit_others(self) -> None:
-        """They need an environment of their own."""
+        """Adds Celery and Dramatiq, which need an environment of their own."""
         why = LEFT_OUT
         if self._lab.with_others:
             try:
@@ -96,7 +109,7 @@ class Match:
         self.why_not |= dict.fromkeys(OTHERS, why)
 
     def play(self) -> None:
-        """A round."""
+        """Plays a round."""
         first_hour = closed_hours_ago(self._size, SystemClock().now())
         bus = self._lab.bus
         with self._lab.stage(CONTEXT, start_timeperiod=first_hour, bus=bus) as stage:
@@ -120,7 +133,7 @@ class Match:
         return self._figure(contestant, contestant.name, rates, "1/s")
 
     def share(self, contestant: Contestant, at_least: float) -> Figure:
-        """What ours is of it, in per cent: the median of the ratios of all rounds."""
+        """The rate of Synergy in per cent of a contestant's: the median ratio of all rounds."""
         ratios = [
             each.ours.rate / each.rates[contestant] * 100
             for each in self.rounds
@@ -130,9 +143,13 @@ class Match:
         return self._figure(contestant, name, ratios, "%", at_least)
 
     def _figure(
-        self, contestant: Contestant, name: str, values: Sequence[float], unit: str,
+        self,
+        contestant: Contestant,
+        name: str,
+        values: Sequence[float],
+        unit: str,
         at_least: float | None = None,
-    ) -> Figure:  # fmt: skip
+    ) -> Figure:
         if contestant in self.why_not:
             return Figure(name, None, unit, at_least, why_not=self.why_not[contestant])
         return Figure(name, median(values), unit, at_least)
@@ -156,24 +173,24 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 
 def race(stage: Stage, contestant: Contestant, python: str, url: str, size: int) -> float:
-    """Messages a second, from the first sent to the last carried out."""
+    """Messages a second, from the first sent to the last processed."""
     queue = f"synergy-bench-{secrets.token_hex(4)}"
     where = Race(url, queue, stage.home / queue, size)
     environ = _environ(stage, where)
     output = where.marks.with_suffix(".out")
     try:
-        with _at_work([python, "-m", *contestant.work], environ, output):
+        with _running([python, "-m", *contestant.work], environ, output):
             seconds = _output([python, "-m", *contestant.send], environ)
     except BenchFailed as error:
-        said = mask(output.read_text(errors="replace").strip()[-_TAIL:])
-        raise BenchFailed(f"{contestant.name}: {error} {said}") from None
+        text = output.read_text(errors="replace").strip()[-_TAIL:]
+        raise BenchFailed(mask(f"{contestant.name}: {error} {text}")) from None
     finally:
         _clean(stage, where)
     return size / float(seconds)
 
 
 def _clean(stage: Stage, where: Race) -> None:
-    """Where nothing could be run, nothing can be cleaned, and need not be."""
+    """Deletes the queues of a race, if the broker can be reached."""
     with suppress(BenchFailed):
         _output([sys.executable, "-m", f"{_PROGRAMS}.pika_floor", "clean"], _environ(stage, where))
 
@@ -183,33 +200,27 @@ def _environ(stage: Stage, where: Race) -> dict[str, str]:
 
 
 def _output(command: Sequence[str], environ: Mapping[str, str]) -> str:
-    """What a program printed; raises BenchFailed if it did not come to its end."""
-    try:
-        done = subprocess.run(
-            command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=2 * TIMEOUT, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise BenchFailed(f"not done after {2 * TIMEOUT:g} s") from None
-    if done.returncode != 0:
-        raise BenchFailed(mask((done.stderr.strip().splitlines() or ["no word"])[-1]))
-    return done.stdout
+    return output_of(command, command[2], 2 * TIMEOUT, environ=environ)
 
 
 @contextmanager
-def _at_work(command: Sequence[str], environ: Mapping[str, str], output: Path) -> Iterator[None]:
-    """A program with its children, which all are gone afterwards."""
+def _running(command: Sequence[str], environ: Mapping[str, str], output: Path) -> Iterator[None]:
+    """Runs a program; afterwards it and its children have ended."""
     with output.open("wb") as out:
         child = subprocess.Popen(
-            command, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            command,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
             start_new_session=True,
-        )  # fmt: skip
+        )
     try:
         yield
     finally:
         child.terminate()
         with suppress(subprocess.TimeoutExpired):
-            child.wait(STOPPED_IN)
+            child.wait(STOP_SECONDS)
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()

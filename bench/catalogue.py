@@ -1,4 +1,4 @@
-"""Which benches there are, and how large they are."""
+"""The benches and their sizes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Measure = Callable[[Lab, int], list[Figure]]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A measurement; `size`, and `quick` for a first look, count what `of` says.
+    """A measurement; `size`, and `quick` with `--quick`, are in the unit `of`.
 
-    `server` is the option that names the server it needs, if it does.
+    `server` is the option that names the server it needs, if any.
     """
 
     name: str
@@ -30,14 +30,14 @@ class Bench:
     server: str = ""
 
     def measure(self, lab: Lab, size: int) -> list[Figure]:
-        """Carries it out; raises BenchFailed if something does not come to its end."""
+        """Runs the measurement; raises BenchFailed if it cannot be completed."""
         module = importlib.import_module(f"bench.{self.name}")
         return cast("Measure", module.measure)(lab, size)
 
 
 BENCHES = (
     Bench("units", "catch-up of units that do nothing, by two workers", 20_000, 2_000, "units"),
-    Bench("latency", "conclusion to dependant, when all is quiet", 200, 30, "samples"),
+    Bench("latency", "conclusion to dependant, without other work", 200, 30, "samples"),
     Bench("timetable", "100 processes, each with its hours", 10, 2, "years"),
     Bench("empty", "empty periods of two closed processes", 87_600, 8_760, "hours each"),
     Bench("ingest", "an access log, by two session workers", 300_000, 30_000, "lines"),
@@ -48,17 +48,16 @@ BENCHES = (
     Bench(
         "mx", "pages and REST over 20 processes, each with its hours", 200_000, 20_000, "hours each"
     ),
-    Bench("stream", "fifty who follow the stream of MX while much happens", 60, 5, "seconds"),
-    Bench("bus", "units over RabbitMQ, beside what others do", 10_000, 2_000, "units", "bus"),
+    Bench("stream", "fifty clients of the stream of MX, many entries", 60, 5, "seconds"),
+    Bench("bus", "units over RabbitMQ, compared with others", 10_000, 2_000, "units", "bus"),
     Bench("trips", "round trips to MongoDB for a unit", 100, 10, "units at once", "store"),
 )
 
 
 def chosen(names: Sequence[str], servers: Collection[str] = ()) -> list[Bench]:
-    """The benches of these names; raises NotFound, or InvalidValue for want of a server.
+    """The benches of these names; raises NotFound, or InvalidValue if a server is missing.
 
-    Without names they are those for which the `servers` are given, and without those as well
-    all that need none.
+    Without names: those for which the `servers` are given; without servers, all that need none.
     """
     by_name = {bench.name: bench for bench in BENCHES}
     for name in names:

@@ -1,4 +1,4 @@
-"""`launch.py bench`: what this machine can do, measured with real processes."""
+"""`launch.py bench`: measures this machine with real processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ example:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a bench; `error` is empty where there are figures."""
+    """The result of a bench; `error` is empty if there are figures."""
 
     bench: Bench
     size: int
@@ -61,7 +61,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measures, one after the other; 1 if one of them could not be carried out."""
+    """Measures, one after the other; returns 1 if one of them failed."""
     from bench.catalogue import chosen
     from bench.machine import this_machine
     from bench.stage import Lab
@@ -82,9 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
         for bench in benches:
             with output.Progress(bench.name) as line:
                 lab = Lab(
-                    project.path, folder, line.show, output.note, **servers,
+                    project.path,
+                    folder,
+                    line.show,
+                    output.note,
+                    **servers,
                     with_others=not arguments.without_others,
-                )  # fmt: skip
+                )
                 results.append(
                     _measured(lab, bench, bench.quick if arguments.quick else bench.size)
                 )
@@ -97,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does: with everything cleaned up."""
+    """Handles SIGTERM as Ctrl-C: everything is cleaned up."""
     import signal
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -131,7 +135,7 @@ def _measured(lab: Lab, bench: Bench, size: int) -> Result:
 
 
 def show(result: Result) -> None:
-    """A table for people."""
+    """Prints the result as a table."""
     from synergy.cli import output
 
     bench = result.bench
@@ -159,7 +163,7 @@ def _value(figure: Figure) -> str:
 
 
 def shown(value: float) -> str:
-    """A number to three places that count."""
+    """A number with three significant digits."""
     if value == round(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"

@@ -15,7 +15,7 @@ TIMEOUT = 300.0
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """How many a second a scheduler finishes; `size` hours for each of the processes."""
+    """The number of periods that a scheduler finishes a second; `size` hours for each process."""
     first_hour = closed_hours_ago(size, SystemClock().now())
     total = size * len(WORK)
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:

@@ -1,4 +1,4 @@
-"""What a bench comes to."""
+"""The results of benches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from synergy.errors import SynergyError
 
 
 class BenchFailed(SynergyError):
-    """Something did not come to its end, so there is nothing to measure."""
+    """A measurement could not be completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A number with its unit; `at_least` and `at_most` are the target, if it has one.
 
-    `value` is None where it was not measured, and `why_not` says why.
+    `value` is None if it was not measured, for the reason `why_not`.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Figure:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the target is met; None where there is none, or no value."""
+        """Whether the target is met; None without a target or a value."""
         if self.value is None:
             return None
         if self.at_least is not None:

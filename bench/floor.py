@@ -1,4 +1,4 @@
-"""What the disk and the store can do at best, for ratios within one run."""
+"""The best rates of the disk and the store, for ratios within one run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def syncs_per_second(folder: Path, seconds: float) -> float:
-    """How often the disk makes a page durable, one after the other."""
+    """How many pages a second the disk makes durable, one after the other."""
     clock, page, count = SystemClock(), bytes(4096), 0
     path = folder / "syncs"
     file = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -40,18 +40,18 @@ def syncs_per_second(folder: Path, seconds: float) -> float:
 
 
 def units_per_second(store: Store, count: int) -> float:
-    """Units a second through the store's own grouped calls, by one process that does only that.
+    """Units a second through the store's grouped calls, by one process.
 
-    Each is created, claimed and concluded, in groups as large as those of scheduler and
-    workers; there are no jobs, no messages, nobody to wake.
+    Units are created, claimed and concluded in groups as large as those of scheduler and workers;
+    there are no jobs, messages or wake-ups.
     """
     clock = SystemClock()
     units = [new_unit(_PROCESS, _FIRST + number, clock.now()) for number in range(count)]
     began = clock.monotonic()
     for group in _groups(units, BATCH):
         store.units.create(group, "bench")
-        for hands in _groups(group, LARGEST_GROUP):
-            hints = [Hint(unit.id, unit.attempt) for unit in hands]
+        for part in _groups(group, LARGEST_GROUP):
+            hints = [Hint(unit.id, unit.attempt) for unit in part]
             claimed = store.units.claim(hints, "bench", clock.now())
             ends = [Conclusion(u.id, u.attempt, "bench", UnitState.PROCESSED) for u in claimed]
             store.units.conclude(ends, clock.now())

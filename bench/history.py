@@ -1,4 +1,4 @@
-"""What benches ask the rows that a deployment leaves behind."""
+"""Reads the rows that a deployment has written."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _FINISHED = bytes(state for state in JobState if state.is_finished)
 
 
 def closed_hours_ago(count: int, now: datetime) -> str:
-    """The hour with which `count` closed hours begin."""
+    """The first of the last `count` closed hours."""
     hourly = Qualifier.HOURLY
     return hourly.timeperiod(hourly.at(now - SETTLE) - count)
 
 
 def finished_jobs(store: Store, processes: Sequence[str]) -> int:
-    """How many jobs of the processes are finished."""
+    """The number of finished jobs of the processes."""
     return sum(
         len(run.states) - len(run.states.translate(None, _FINISHED))
         for run in store.jobs.load(processes)
@@ -58,7 +58,7 @@ def new_unit(process: str, ordinal: int, now: datetime) -> UnitOfWork:
 
 
 def first_time(store: Store, event: JournalEvent) -> datetime:
-    """When something happened for the first time; raises BenchFailed if it never did."""
+    """The time of the first entry of this event; raises BenchFailed if there is none."""
     for entry in entries(store):
         if entry.event == event:
             return entry.at

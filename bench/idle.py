@@ -1,4 +1,4 @@
-"""What the default deployment costs while there is nothing to do."""
+"""The CPU time and memory of the default deployment without work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synergy.supervisor.proctable import Entry, family, read_table
 from synergy.supervisor.status import status
 
 CONTEXT = "context"  # the default deployment
-QUIET = 5.0  # seconds without any change, after which it has come to rest
+QUIET = 5.0  # seconds without a change, after which the deployment is at rest
 TIMEOUT = 300.0
 _STEP = 1.0
 
@@ -45,7 +45,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Usage:
-    """What a process takes: per cent of one core, and MiB."""
+    """The usage of a process: per cent of one core, and MiB."""
 
     name: str
     entry: Entry
@@ -54,7 +54,7 @@ class _Usage:
 
 
 def _come_to_rest(stage: Stage) -> None:
-    """Waits until nothing is left to do and the journal has stood still for a while."""
+    """Waits until no work is left and the journal has not changed for a while."""
     seq, since = -1, _clock.monotonic()
 
     def is_at_rest() -> bool:

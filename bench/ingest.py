@@ -20,7 +20,7 @@ TIMEOUT = 600.0
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """The command itself, with two session workers, until they have taken everything."""
+    """The command, with two session workers, until they have processed everything."""
     with lab.stage() as stage:
         log = stage.home / "access.log"
         accesslog.write(log, size)
@@ -42,7 +42,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 
 def _parse_only(log: Path, tell: Callable[[int], None]) -> float:
-    """Lines a second, read and parsed into events that nobody gets."""
+    """Lines a second, read and parsed into events that are not sent."""
     clock, visitors, lines = SystemClock(), Sessionizer(accesslog.SITE), 0
     began = clock.monotonic()
     for block in LogFile(str(log)).blocks():

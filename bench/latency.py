@@ -1,4 +1,4 @@
-"""How long a unit's end needs to become its dependant's begin, when all is quiet."""
+"""The time from the end of a unit to the begin of its dependant's, without other work."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from synergy.timeperiod import Qualifier
 
 CONTEXT = "bench.contexts.pair"
 HOURS = 24
-LONGEST = 10.0  # seconds that one sample may take
-QUIET = 0.02  # seconds between samples, in which everybody comes to rest
+LONGEST_SECONDS = 10.0  # for one sample
+QUIET_SECONDS = 0.02  # between samples, in which all processes come to rest
 
 _clock = SystemClock()
 
@@ -35,7 +35,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
             hour = Qualifier.HOURLY.timeperiod(begin + number % HOURS)
             samples.append(_sample(stage, hour, number // HOURS + 2))
             stage.tell(number + 1, size)
-            pause(QUIET)
+            pause(QUIET_SECONDS)
     return [
         Figure("conclusion to dependant claimed, p50", percentile(samples, 50), "ms", at_most=15),
         Figure("conclusion to dependant claimed, p99", percentile(samples, 99), "ms", at_most=50),
@@ -48,14 +48,16 @@ def _is_caught_up(stage: Stage) -> bool:
 
 
 def _sample(stage: Stage, hour: str, generation: int) -> float:
-    """Starts a period over; milliseconds from the end of the one to the begin of the other."""
+    """Starts a period over; milliseconds from the end of the first unit to the second's begin."""
     deployment = stage.project.deployment
     reads = Reads(stage.store, stage.bus, deployment, _clock)
     bulk = Bulk(stage.store, stage.bus, deployment, reads.timetable)
     request = BulkRequest(BulkVerb.REPROCESS, (Range(FIRST, hour, hour),))
     bulk.act(request, Actor("bench", "a sample"), _clock.now())
     second = stage.woken_until(
-        lambda: _finished(stage, SECOND, hour, generation), f"{SECOND} {hour} once more", LONGEST
+        lambda: _finished(stage, SECOND, hour, generation),
+        f"{SECOND} {hour} once more",
+        LONGEST_SECONDS,
     )
     first = _finished(stage, FIRST, hour, generation)
     if first is None or first.finished_at is None or second.started_at is None:

@@ -1,4 +1,4 @@
-"""The machine that numbers come from."""
+"""The machine that was measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a number depends on. `load` is how many were busy in the minute before."""
+    """The properties that numbers depend on. `load` is the load average of the last minute."""
 
     cores: int
     cpu: str
@@ -24,7 +24,7 @@ class Machine:
 
 
 def this_machine(sqlite: str) -> Machine:
-    """The machine that this runs on, with the version of the store's engine."""
+    """The properties of this machine, with the version of the store's engine."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         cpu=_cpu(),

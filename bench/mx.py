@@ -1,9 +1,8 @@
-"""MX over many years of hours: how soon it answers, what memory it takes, and what is seen."""
+"""MX over many years of hours: response times, memory, and times in a browser."""
 
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -24,7 +23,7 @@ from synergy.timeperiod import Qualifier
 
 CONTEXT = "bench.contexts.years"
 HOST = "127.0.0.1"
-OPEN_DAYS = 2  # at the end of the history, which are not finished yet
+OPEN_DAYS = 2  # unfinished days at the end of the history
 ROUNDS = 20
 TIMEOUT = 60.0
 
@@ -33,10 +32,11 @@ _clock = SystemClock()
 
 def measure(lab: Lab, size: int) -> list[Figure]:
     """With `size` hours of each process."""
-    first_hour, port = closed_hours_ago(size, _clock.now()), _free_port()
-    with lab.stage(CONTEXT, start_timeperiod=first_hour, mx_port=str(port)) as stage:
+    first_hour = closed_hours_ago(size, _clock.now())
+    with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         _fill(stage, first_hour)
         stage.start(MX)
+        port = int(stage.environ["SYNERGY_MX_PORT"])
         with closing(HTTPConnection(HOST, port, timeout=TIMEOUT)) as connection:
             visitor = _Visitor(connection)
             stage.until(visitor.is_answered, "the first answer of MX", TIMEOUT)
@@ -76,13 +76,13 @@ def _median(name: str, look: Callable[[], float], at_most: float | None = None) 
 
 
 class _Visitor:
-    """Somebody who asks MX, with one connection that stays open."""
+    """Sends requests to MX over one connection."""
 
     def __init__(self, connection: HTTPConnection) -> None:
         self._connection = connection
 
     def is_answered(self) -> bool:
-        """Whether MX is there."""
+        """Whether MX answers."""
         try:
             self.get("/livez")
         except OSError:
@@ -91,7 +91,7 @@ class _Visitor:
         return True
 
     def get(self, path: str) -> float:
-        """Milliseconds until all of the answer is there."""
+        """Milliseconds until the whole response has arrived."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, body: object) -> float:
@@ -102,15 +102,15 @@ class _Visitor:
         began = _clock.monotonic()
         self._connection.request(method, path, body, {"Content-Type": "application/json"})
         answer = self._connection.getresponse()
-        said = answer.read()
+        content = answer.read()
         milliseconds = (_clock.monotonic() - began) * 1000
         if answer.status != 200:
-            raise BenchFailed(f"{method} {path} was answered {answer.status}: {said[:500]!r}")
+            raise BenchFailed(f"{method} {path} was answered {answer.status}: {content[:500]!r}")
         return milliseconds
 
 
 class _Changing:
-    """A look after each job that is moved on."""
+    """A request after a job was moved."""
 
     def __init__(self, stage: Stage, visitor: _Visitor) -> None:
         self._store = stage.store
@@ -135,7 +135,7 @@ class _Changing:
 
 
 def _fill(stage: Stage, first_hour: str) -> None:
-    """Leaves the jobs behind that years of work would have left."""
+    """Stores the jobs of years of work."""
     store, now = stage.store, _clock.now()
     store.facts.set(TIMETABLE_START, first_hour)
     first, end = Qualifier.HOURLY.parse(first_hour), _first_open_day()
@@ -151,11 +151,6 @@ def _first_open_day() -> int:
 
 
 def _memory(stage: Stage) -> float:
-    """MiB that MX takes, of what it shares its share."""
+    """The memory of MX (PSS) in MiB."""
     (child,) = stage.children(MX)
     return procfs.pss_bytes(child.pid) / MIB
-
-
-def _free_port() -> int:
-    with closing(socket.create_server((HOST, 0))) as taken:
-        return int(taken.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Ten years of hours in a browser: how soon they are seen, and how smoothly they scroll."""
+"""Ten years of hours in a browser: the time until they are shown, and the cost of scrolling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONTEXT = "bench.contexts.decade"
 MOST_HOURS = 87_600  # ten years
 NO_CHROMIUM = "chromium is not installed"
-OPEN_DAYS = 2  # at the end of the history, which are not finished yet
+OPEN_DAYS = 2  # unfinished days at the end of the history
 ROUNDS = 7
 FRAMES = 150  # in which the calendar is scrolled from one end to the other
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
@@ -56,7 +56,7 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """A tree from years down to `size` hours, at most ten years; in Chromium, if it is there."""
+    """A tree from years down to `size` hours, at most ten years; in Chromium, if installed."""
     hours = min(size, MOST_HOURS)
     with _browser() as found:
         if isinstance(found, str):
@@ -71,7 +71,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Milliseconds until the calendar was seen, and those of its page on the CPU by then."""
+    """Milliseconds until the calendar was shown, and CPU milliseconds of the page until then."""
 
     seen: float
     busy: float
@@ -109,7 +109,7 @@ def _opened(context: BrowserContext, url: str) -> _Look:
 
 
 def _scrolled(context: BrowserContext, url: str) -> tuple[float, int]:
-    """Milliseconds on the CPU for a frame, and how many tasks were long, over all rows."""
+    """CPU milliseconds for a frame, and the number of long tasks, scrolling over all rows."""
     page = context.new_page()
     page.goto(url)
     page.get_by_text("live", exact=True).wait_for()
@@ -123,14 +123,14 @@ def _scrolled(context: BrowserContext, url: str) -> tuple[float, int]:
 
 
 def _busy(session: CDPSession) -> float:
-    """Milliseconds that the page was on the CPU, in its main thread."""
+    """CPU milliseconds of the main thread of the page."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return 1000 * next(float(m["value"]) for m in metrics if m["name"] == "TaskDuration")
 
 
 @contextmanager
 def _browser() -> Iterator[Browser | str]:
-    """Chromium; or why there is none."""
+    """Chromium, or the reason why it is not available."""
     path = shutil.which("chromium") or shutil.which("chromium-headless-shell")
     if path is None:
         yield NO_CHROMIUM
@@ -155,7 +155,7 @@ def _browser() -> Iterator[Browser | str]:
 
 
 def _fill(stage: Stage, first_hour: str) -> None:
-    """Leaves the jobs behind that years of work would have left."""
+    """Stores the jobs of years of work."""
     store, now = stage.store, _clock.now()
     store.facts.set(TIMETABLE_START, first_hour)
     first = Qualifier.HOURLY.parse(first_hour)

@@ -1,4 +1,4 @@
-"""The environment in which other task queues run: made once, kept in the user's cache.
+"""The environment of the other task queues: created once, kept in the user's cache.
 
 They are no dependencies of Synergy, so neither its environment nor its requirements have them.
 """
@@ -8,26 +8,26 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bench.figures import BenchFailed
+from bench.programs import output_of
 from synergy.errors import SynergyError
 
 REQUIREMENTS = Path(__file__).parent / "contestants" / "requirements.txt"
-_LIMIT = 600.0  # seconds for a step, on a slow line
-_TAIL = 500  # characters of what a step said that an error shows
+_STEP_SECONDS = 600.0  # the longest that a step takes, on a slow line
 
 
 class NotInstalled(SynergyError):
-    """The environment cannot be made; the message says why."""
+    """The environment cannot be created."""
 
 
 def python(say: Callable[[str], None]) -> Path:
-    """The interpreter of the environment, which is made if it is not there.
+    """The interpreter of the environment, which is created if it is missing.
 
-    It has the name of what it contains, so that new requirements make a new one.
+    Its name is a digest of its contents, so that new requirements create a new one.
     """
     wanted = REQUIREMENTS.read_bytes() + sys.version.encode()
     folder = _cache() / f"bench-{hashlib.sha256(wanted).hexdigest()[:16]}"
@@ -46,7 +46,7 @@ def _cache() -> Path:
 
 
 def _make(folder: Path, stamp: Path) -> None:
-    """From nothing to the stamp, which is written last; one process at a time does so."""
+    """Creates the environment and, last, the stamp; one process at a time."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -60,14 +60,7 @@ def _make(folder: Path, stamp: Path) -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    step = " ".join(command[1:4])
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=_LIMIT, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise NotInstalled(f"{step} took more than {_LIMIT:g} s") from None
-    if done.returncode != 0:
-        said = done.stdout.strip()[-_TAIL:]
-        raise NotInstalled(f"{step} ended with {done.returncode}: {said}")
+        output_of(command, " ".join(command[1:4]), _STEP_SECONDS)
+    except BenchFailed as error:
+        raise NotInstalled(str(error)) from None

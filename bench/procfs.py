@@ -1,4 +1,4 @@
-"""What the kernel knows of a process: its time on the CPU and its memory."""
+"""The CPU time and the memory of a process, from the kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds on the CPU so far, with those of children that have ended; 0 if it is gone."""
+    """CPU seconds so far, including ended children; 0 if the process has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -20,7 +20,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def scheduled_seconds(pid: int) -> float:
-    """The same to the nanosecond, of its present threads alone; for those that hardly run."""
+    """CPU seconds of the present threads, to the nanosecond; for processes that hardly run."""
     times = Path(f"/proc/{pid}/task").glob("*/schedstat")
     try:
         found = [int(time.read_text().split()[0]) / 1e9 for time in times]
@@ -30,7 +30,7 @@ def scheduled_seconds(pid: int) -> float:
 
 
 def pss_bytes(pid: int) -> int:
-    """Its memory, of what it shares with others its share; 0 if it is gone."""
+    """The memory of a process, with its share of shared pages; 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -40,10 +40,10 @@ def pss_bytes(pid: int) -> int:
 
 
 def rss_bytes(pid: int) -> int:
-    """The memory of a process that is resident."""
+    """The resident memory of a process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
 def own_rss_bytes() -> int:
-    """The memory of the calling process that is resident."""
+    """The resident memory of the calling process."""
     return rss_bytes(os.getpid())

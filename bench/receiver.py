@@ -1,4 +1,4 @@
-"""A receiver of webhooks in a thread of this process, which notes when each request came."""
+"""A receiver of webhooks in a thread of this process, which records the time of each request."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _clock = SystemClock()
 
 
 class Receiver:
-    """`came` holds the instants of requests, in order."""
+    """The receiver; `came` has the instants of requests, in order."""
 
     def __init__(self) -> None:
         self.came: list[datetime] = []
         self.port = 0
         self.callers: set[asyncio.WriteTransport] = set()
 
-    async def hang_up(self) -> None:
-        """Ends all connections."""
+    async def close_all(self) -> None:
+        """Closes all connections."""
         for caller in self.callers:
             caller.abort()
         while self.callers:
@@ -35,7 +35,7 @@ class Receiver:
 
 
 class _Caller(asyncio.Protocol):
-    """One connection; it stays open for more requests, as those of most receivers do."""
+    """One connection; it stays open for more requests, as most receivers keep theirs."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -79,7 +79,7 @@ def receiving() -> Iterator[Receiver]:
         server = loop.run_until_complete(begin())
         loop.run_forever()
         server.close()
-        loop.run_until_complete(receiver.hang_up())
+        loop.run_until_complete(receiver.close_all())
         loop.run_until_complete(server.wait_closed())
         loop.close()
 

@@ -1,13 +1,12 @@
 """Schedules: many at rest, a thousand due in the same second, and events for many of them.
 
-What is at rest is half of it due once a year, and half of it waiting for an event of its own
-and another one that never comes, so that an event changes its schedule and starts nothing.
+Half of the schedules at rest are due once a year. The other half wait for an event of their own and
+another one that never comes, so that an event changes its schedule and starts no run.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -16,6 +15,7 @@ from bench import others, procfs
 from bench.contexts.schedules import AGENT, SINK
 from bench.figures import BenchFailed, Figure, percentile
 from bench.machine import MIB
+from bench.programs import output_of
 from bench.receiver import receiving
 from bench.stage import Lab, Stage, pause
 from synergy.clock import SystemClock
@@ -30,7 +30,7 @@ CONTEXT = "bench.contexts.schedules"
 DUE = 1_000  # schedules due in the same second
 EVENTS = 20_000
 BATCH = 1_000  # schedules, or events, that are stored at once
-LEAD = 5.0  # seconds from storing what is due to its due time
+LEAD = 5.0  # seconds from storing schedules to their due time
 IDLE = 10.0  # seconds
 AT_REST = 1.0  # per cent of a core
 TIMEOUT = 120.0
@@ -77,7 +77,7 @@ def _latencies(what: str, found: Sequence[float], at_most: float | None) -> list
 
 
 def _idle(stage: Stage) -> float:
-    """What an agent costs that has nothing to look after."""
+    """The CPU time of an agent without schedules, in per cent of one core."""
     _start(stage)
     cost = _cpu(stage)
     stage.stop()
@@ -85,7 +85,7 @@ def _idle(stage: Stage) -> float:
 
 
 def _start(stage: Stage) -> tuple[float, float]:
-    """Seconds until an agent decides, and its memory then in MiB."""
+    """Seconds until an agent decides, and its memory then, in MiB."""
     seen = stage.store.journal.last_seq()
     began = _clock.monotonic()
     stage.start(AGENT)
@@ -101,7 +101,7 @@ def _start(stage: Stage) -> tuple[float, float]:
 
 
 def _cpu(stage: Stage, during: float = IDLE) -> float:
-    """Time on the CPU in per cent of one core, during so many seconds."""
+    """The CPU time during so many seconds, in per cent of one core."""
     pid = _agent(stage)
     before, began = procfs.scheduled_seconds(pid), _clock.monotonic()
     pause(during)
@@ -161,7 +161,7 @@ def _due(stage: Stage, prefix: str, due: datetime, program: Mapping[str, object]
 
 
 def _due_workers(stage: Stage) -> list[float]:
-    """Milliseconds from the due time to the message in a worker's hands."""
+    """Milliseconds from the due time to the commit that takes the message."""
     due = _due_at()
     _due(stage, "worker", due, {"process": SINK})
     deadline = _clock.monotonic() + TIMEOUT
@@ -188,7 +188,7 @@ def _due_hooks(stage: Stage) -> list[float]:
 
 def _complete(found: list[float]) -> list[float]:
     if len(found) != DUE or min(found) < 0:
-        raise BenchFailed(f"{len(found)} instead of {DUE}, or one before its time")
+        raise BenchFailed(f"{len(found)} runs instead of {DUE}, or one before its due time")
     return found
 
 
@@ -196,7 +196,7 @@ def _complete(found: list[float]) -> list[float]:
 
 
 def _events(stage: Stage, size: int) -> tuple[float, float]:
-    """Events a second that are taken, and that are taken and decided."""
+    """Events a second: stored, and stored and decided."""
     count = min(EVENTS, size // 2)
     began = _clock.monotonic()
     for batch in _batches(count):
@@ -205,8 +205,10 @@ def _events(stage: Stage, size: int) -> tuple[float, float]:
     last = stage.store.events.last_seq()
     stage.until(
         lambda: int(stage.store.facts.get(event_effects.LOOKED_AT) or 0) >= last,
-        "deciding about events", TIMEOUT, every=0.02,
-    )  # fmt: skip
+        "deciding about events",
+        TIMEOUT,
+        every=0.02,
+    )
     return count / taken, count / (_clock.monotonic() - began)
 
 
@@ -220,7 +222,7 @@ def _batches(count: int) -> Iterator[list[dict[str, object]]]:
         ]
 
 
-# Somebody else
+# APScheduler, for comparison
 
 
 def _apscheduler(lab: Lab, size: int) -> list[Figure]:
@@ -239,14 +241,5 @@ def _rival(lab: Lab, size: int) -> tuple[float, float]:
     if not lab.with_others:
         raise BenchFailed(LEFT_OUT)
     command = [str(others.python(lab.say)), "-m", _CONTESTANT, str(size), str(DUE)]
-    try:
-        done = subprocess.run(
-            command, cwd=lab.path, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=TIMEOUT, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise BenchFailed(f"not done after {TIMEOUT:g} s") from None
-    if done.returncode != 0:
-        raise BenchFailed((done.stderr.strip().splitlines() or ["no word"])[-1])
-    told = json.loads(done.stdout)
-    return told["p99"], told["memory"]
+    found = json.loads(output_of(command, _CONTESTANT, TIMEOUT, folder=lab.path))
+    return found["p99"], found["memory"]

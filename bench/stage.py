@@ -1,4 +1,4 @@
-"""A temporary home, and real processes in it, which are gone when the measurement is over."""
+"""A temporary home with real processes; both are removed after the measurement."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from bench import procfs
 from bench.figures import BenchFailed
+from bench.programs import output_of
 from synergy import compose
 from synergy.clock import SystemClock
 from synergy.compose import Project
@@ -30,25 +31,25 @@ from synergy.runtime import logs
 from synergy.storage.protocol import Store
 from synergy.supervisor.proctable import await_end, read_table, send
 
-READY_IN = 30.0  # seconds that a process may take to start up
-STOPPED_IN = 15.0  # seconds that it may take to end before it is killed
+READY_SECONDS = 30.0  # within which a process starts up
+STOP_SECONDS = 15.0  # within which it ends before it is killed
 _TAIL = 2000  # characters of a log that an error shows
 _SWEEPS = 20
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 T = TypeVar("T")
 Tell = Callable[[int, "int | None"], None]
-"""Takes how much is done, and of how much if that is known."""
+"""Shows progress: how much is done, and of how much, if known."""
 
 _clock = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """Where benches make their homes; `tell` hears how far they are, `say` what takes a while.
+    """The folder of the benches' homes; `tell` shows progress, `say` prints a message.
 
-    `bus` and `store` are the servers to measure with, if they were named; `with_others` is
-    whether others than Synergy are measured, too.
+    `bus` and `store` are the URLs of servers to measure with, if any; `with_others` is whether
+    other software is measured for comparison.
     """
 
     path: Path
@@ -61,7 +62,7 @@ class Lab:
 
     @contextmanager
     def stage(self, context: str = "context", **settings: str) -> Iterator[Stage]:
-        """A home with the deployment `context`, and these settings by their small names."""
+        """A home with the deployment `context`, and these settings, in lower case."""
         self.folder.mkdir(parents=True, exist_ok=True)
         home = Path(tempfile.mkdtemp(prefix="bench-", dir=self.folder))
         stage = Stage(self.path, home, _environ(home, context, settings), self.tell)
@@ -73,7 +74,7 @@ class Lab:
 
 
 class Stage:
-    """One home. Store and bus are those of the processes that are started here."""
+    """One home, with the store and the bus of its processes."""
 
     def __init__(self, path: Path, home: Path, environ: Mapping[str, str], tell: Tell) -> None:
         self.path = path
@@ -95,7 +96,7 @@ class Stage:
         return compose.open_bus(self.project, self.store)
 
     def start(self, process: str, instances: int = 1) -> None:
-        """Starts instances of a process as the supervisor would; returns when they are at work."""
+        """Starts instances of a process as the supervisor would; returns when they are ready."""
         compose.prepare_store(self.project.settings)
         new = [self._launch(process, number + 1) for number in range(instances)]
         for started in new:
@@ -112,14 +113,14 @@ class Stage:
                 cwd=config.directory,
                 env={
                     **self.environ,
-                    "SYNERGY_RUN": f"bench/{process}/{instance}",  # it is looked after
+                    "SYNERGY_RUN": f"bench/{process}/{instance}",  # as if supervised
                     "SYNERGY_READY_FD": str(writer),
                 },
                 pass_fds=(writer,),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for us, who then stop them
+                start_new_session=True,  # Ctrl-C goes to the bench, which stops its processes
             )
         os.close(writer)
         started = _Started(process, child, reader, log)
@@ -127,24 +128,15 @@ class Stage:
         return started
 
     def command(self, *words: str, timeout: float = 120.0) -> Any:
-        """Runs a command of `launch.py` with `--json`; what it printed. Raises BenchFailed."""
+        """The JSON output of a command of `launch.py`; raises BenchFailed."""
         command = [sys.executable, str(self.path / "launch.py"), *words, "--json"]
-        try:
-            done = subprocess.run(
-                command, cwd=self.path, env=self.environ, stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=timeout, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise BenchFailed(f"{' '.join(words)} took more than {timeout:g} s") from None
-        if done.returncode != 0:
-            said = (done.stderr or done.stdout).decode(errors="replace")
-            raise BenchFailed(f"{' '.join(words)} ended with {done.returncode}: {said[-_TAIL:]}")
-        return json.loads(done.stdout)
+        name = " ".join(words)
+        return json.loads(output_of(command, name, timeout, environ=self.environ, folder=self.path))
 
     def until(
         self, is_done: Callable[[], bool], what: str, timeout: float, every: float = 0.25
     ) -> None:
-        """Looks every some seconds whether something is done; raises BenchFailed if it fails."""
+        """Waits until `is_done`, which is called at intervals; raises BenchFailed."""
         deadline = _clock.monotonic() + timeout
         while not is_done():
             for started in self._started:
@@ -154,7 +146,7 @@ class Stage:
             pause(every)
 
     def woken_until(self, find: Callable[[], T | None], what: str, timeout: float) -> T:
-        """What `find` finds; it looks when somebody tells the scheduler something, and waits."""
+        """The result of `find`, which is called at each wake-up of the scheduler, until found."""
         deadline = _clock.monotonic() + timeout
         with closing(self.bus.listener(SCHEDULER_TOPIC)) as listener:
             while (left := deadline - _clock.monotonic()) > 0:
@@ -165,7 +157,7 @@ class Stage:
         raise BenchFailed(f"{what}: not done after {timeout:g} s")
 
     def cpu_seconds(self, process: str) -> float:
-        """Seconds on the CPU of all instances of a process that were started here."""
+        """CPU seconds of all instances of a process that were started here."""
         return sum(procfs.cpu_seconds(child.pid) for child in self.children(process))
 
     def children(self, process: str) -> list[subprocess.Popen[bytes]]:
@@ -181,10 +173,10 @@ class Stage:
         self._started.clear()
 
     def close(self) -> None:
-        """Ends everything, a supervisor included, and removes the home."""
+        """Ends all processes, including a supervisor, and removes the home."""
         self.stop()
         _sweep(self.home)
-        for part in ("bus", "store"):  # if it was ever opened
+        for part in ("bus", "store"):  # if it was opened
             if part in vars(self):
                 vars(self).pop(part).close()
         shutil.rmtree(self.home, ignore_errors=True)
@@ -192,7 +184,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A process; it says through the pipe `ready` that it is at work."""
+    """A process; it reports through the pipe `ready` that it is ready."""
 
     process: str
     child: subprocess.Popen[bytes]
@@ -202,32 +194,33 @@ class _Started:
     def await_ready(self) -> None:
         poll = select.poll()
         poll.register(self.ready, select.POLLIN)
-        if poll.poll(READY_IN * 1000) and os.read(self.ready, 1):
+        if poll.poll(READY_SECONDS * 1000) and os.read(self.ready, 1):
             return
         with suppress(subprocess.TimeoutExpired):
-            self.child.wait(1.0)  # who closed the pipe without a word is about to end
+            self.child.wait(1.0)  # a process that closed the pipe without a report is ending
         self.check()
-        raise BenchFailed(f"{self.process} is not at work after {READY_IN:g} s: {self._said()}")
+        raise BenchFailed(f"{self.process} is not ready after {READY_SECONDS:g} s: {self._output}")
 
     def check(self) -> None:
         """Raises BenchFailed if it has ended by itself."""
         code = self.child.poll()
         if code is not None:
-            raise BenchFailed(f"{self.process} ended with {code}: {self._said()}")
+            raise BenchFailed(f"{self.process} ended with {code}: {self._output}")
 
     def end(self) -> None:
         try:
-            self.child.wait(STOPPED_IN)
+            self.child.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(self.child.pid, signal.SIGKILL)
             self.child.wait()
         os.close(self.ready)
 
-    def _said(self) -> str:
+    @property
+    def _output(self) -> str:
         """The end of its output and of its log."""
-        said = (self.log.with_suffix(".out"), self.log)
-        texts = [path.read_text(errors="replace")[-_TAIL:] for path in said if path.exists()]
+        files = (self.log.with_suffix(".out"), self.log)
+        texts = [path.read_text(errors="replace")[-_TAIL:] for path in files if path.exists()]
         return "\n".join(texts).strip()
 
 
@@ -237,7 +230,7 @@ def pause(seconds: float) -> None:
 
 
 def _environ(home: Path, context: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a stage: nothing that is set for the real deployment reaches it."""
+    """The environment of a stage, without the settings of the real deployment."""
     own = {
         "home": str(home),
         "store": f"sqlite:///{home}/synergy.db",
@@ -257,17 +250,14 @@ def _environ(home: Path, context: str, settings: Mapping[str, str]) -> dict[str,
 
 
 def _free_port() -> int:
-    """A port that nobody listens at, so that no other dashboard is met."""
+    """A free port, so that MX does not conflict with a running one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port
 
 
 def _sweep(home: Path) -> None:
-    """Kills whatever was started with this home in its environment, children included.
-
-    So nobody is overlooked whom an interrupt caught while he was being started.
-    """
+    """Kills all processes with this home in their environment, also those just being started."""
     mark = f"SYNERGY_HOME={home}".encode()
     for _ in range(_SWEEPS):
         left = [entry for entry in read_table().values() if mark in _environ_of(entry.pid)]
@@ -281,19 +271,19 @@ def _sweep(home: Path) -> None:
 def _environ_of(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:  # it has ended, or is not ours to look at
+    except OSError:  # it has ended, or belongs to another user
         return []
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Who is impatient and interrupts the cleaning up as well is not heard."""
+    """Ignores further interrupts while cleaning up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = {number: signal.signal(number, signal.SIG_IGN) for number in _INTERRUPTS}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _INTERRUPTS}
     try:
         yield
     finally:
-        for number, handler in heard.items():
+        for number, handler in before.items():
             signal.signal(number, handler)

@@ -34,7 +34,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 
 def _start(stage: Stage) -> tuple[float, float, float]:
-    """Seconds to the first unit, to the end of the command, and for the stop."""
+    """Seconds to the first processed unit, to the end of the command, and for the stop."""
     began = _clock.now()
     stage.command("supervisor", "start")
     up = (_clock.now() - began).total_seconds()
@@ -50,7 +50,7 @@ def _has_processed(stage: Stage) -> bool:
 
 
 def stopped(stage: Stage) -> float:
-    """Seconds that a stop takes; raises BenchFailed if it leaves anything behind."""
+    """The seconds that a stop takes; raises BenchFailed if it leaves processes behind."""
     began = _clock.monotonic()
     report = stage.command("supervisor", "stop")
     if report["left"] or not report["is_stopped"]:

@@ -1,4 +1,4 @@
-"""Fifty who follow the stream of MX while much happens: whether memory stays, and all is heard."""
+"""Fifty clients of the stream of MX while many entries arrive: memory, and lost messages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CONTEXT = "bench.contexts.years"
 HOST = "127.0.0.1"
 LISTENERS = 50
 BATCH = 20  # entries at once
-EVERY = 0.1  # seconds between two batches
-WARM = 10  # batches before memory is looked at first
-PATIENCE = 10.0  # seconds for the last messages
+EVERY_SECONDS = 0.1  # between two batches
+WARM = 10  # batches before the first measurement of memory
+TIMEOUT_SECONDS = 10.0  # for the last messages
 _HELLO = b": listening"
 _MESSAGE = b"\nevent: "
 
@@ -37,28 +37,28 @@ def measure(lab: Lab, size: int) -> list[Figure]:
         stage.start(MX)
         port = int(stage.environ["SYNERGY_MX_PORT"])
         listeners = [open_.enter_context(_Listener(port)) for _ in range(LISTENERS)]
-        with _Crowd(listeners) as crowd:
-            crowd.hear(lambda one: one.is_welcome, "the first word of the stream")
-            return _figures(stage, crowd, size)
+        with _Listeners(listeners) as all_:
+            all_.read_until(lambda one: one.is_connected, "the beginning of the stream")
+            return _figures(stage, all_, size)
 
 
-def _figures(stage: Stage, crowd: _Crowd, seconds: int) -> list[Figure]:
+def _figures(stage: Stage, listeners: _Listeners, seconds: int) -> list[Figure]:
     (mx,) = stage.children(MX)
-    batches, delays, before = max(1, int(seconds / EVERY)), [], 0.0
+    batches, delays, before = max(1, int(seconds / EVERY_SECONDS)), [], 0.0
     began, cpu = _clock.monotonic(), procfs.cpu_seconds(mx.pid)
     for number in range(batches):
         if number == min(WARM, batches - 1):
             before = procfs.rss_bytes(mx.pid) / MIB
-        _happen(stage)
-        told = BATCH * (number + 1)
-        delays.append(crowd.hear_for(began + EVERY * (number + 1) - _clock.monotonic(), told))
-        stage.tell(int((number + 1) * EVERY), seconds)
-    crowd.hear(lambda one: one.heard >= BATCH * batches, "the last message")
+        _append_entries(stage)
+        ends_at = began + EVERY_SECONDS * (number + 1)
+        delays.append(listeners.read_for(ends_at - _clock.monotonic(), BATCH * (number + 1)))
+        stage.tell(int((number + 1) * EVERY_SECONDS), seconds)
+    listeners.read_until(lambda one: one.received >= BATCH * batches, "the last message")
     elapsed, after = _clock.monotonic() - began, procfs.rss_bytes(mx.pid) / MIB
-    heard = sum(one.heard for one in crowd.listeners)
+    received = sum(one.received for one in listeners.all)
     return [
-        Figure("messages that were told", heard / elapsed, "/s"),
-        Figure("told twice", heard - LISTENERS * BATCH * batches, "", at_most=0),
+        Figure("messages that were told", received / elapsed, "/s"),
+        Figure("told twice", received - LISTENERS * BATCH * batches, "", at_most=0),
         Figure("behind what happens, p99", percentile(delays, 99), "messages"),
         Figure("CPU of one core", (procfs.cpu_seconds(mx.pid) - cpu) / elapsed * 100, "%"),
         Figure("memory of MX at the start", before, "MiB"),
@@ -67,21 +67,21 @@ def _figures(stage: Stage, crowd: _Crowd, seconds: int) -> list[Figure]:
     ]
 
 
-def _happen(stage: Stage) -> None:
+def _append_entries(stage: Stage) -> None:
     now = _clock.now()
     entry = JournalEntry.without_period(JournalEvent.JOB_NOOP, now, "bench", process=HOURLY[0])
     stage.store.journal.append([entry] * BATCH)
 
 
 class _Listener:
-    """Somebody who follows the stream, and counts."""
+    """A client of the stream, which counts messages."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection((HOST, port), PATIENCE)
+        self.socket = socket.create_connection((HOST, port), TIMEOUT_SECONDS)
         self.socket.sendall(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.socket.setblocking(False)
-        self.is_welcome = False
-        self.heard = 0
+        self.is_connected = False
+        self.received = 0
         self._rest = b""
 
     def __enter__(self) -> _Listener:
@@ -90,46 +90,46 @@ class _Listener:
     def __exit__(self, *_: object) -> None:
         self.socket.close()
 
-    def hear(self) -> None:
-        """Takes what has come."""
+    def read(self) -> None:
+        """Reads the data that has arrived."""
         data = self.socket.recv(1 << 20)
         if not data:
-            raise BenchFailed("MX let go of a listener")
+            raise BenchFailed("MX closed the connection of a listener")
         text = self._rest + data
-        self.is_welcome = self.is_welcome or _HELLO in text
-        self.heard += text.count(_MESSAGE)
-        self._rest = text[-len(_MESSAGE) + 1 :]  # a word may come in two pieces
+        self.is_connected = self.is_connected or _HELLO in text
+        self.received += text.count(_MESSAGE)
+        self._rest = text[-len(_MESSAGE) + 1 :]  # a message may arrive in two pieces
 
 
-class _Crowd:
-    """All listeners, heard together."""
+class _Listeners:
+    """All listeners, read together."""
 
     def __init__(self, listeners: Sequence[_Listener]) -> None:
-        self.listeners = listeners
+        self.all = listeners
         self._selector = selectors.DefaultSelector()
         for one in listeners:
             self._selector.register(one.socket, selectors.EVENT_READ, one)
 
-    def __enter__(self) -> _Crowd:
+    def __enter__(self) -> _Listeners:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._selector.close()
 
-    def hear_for(self, seconds: float, told: int) -> float:
-        """Listens so long; how many messages the last of them is behind then."""
+    def read_for(self, seconds: float, entries: int) -> float:
+        """Reads for so long; returns how many of the entries the slowest listener lacks."""
         deadline = _clock.monotonic() + seconds
         while (left := deadline - _clock.monotonic()) > 0:
             for key, _ in self._selector.select(left):
-                key.data.hear()
-        return told - min(one.heard for one in self.listeners)
+                key.data.read()
+        return entries - min(one.received for one in self.all)
 
-    def hear(self, is_done: Callable[[_Listener], bool], what: str) -> None:
-        """Listens until it is so for all; raises BenchFailed if it takes too long."""
-        deadline = _clock.monotonic() + PATIENCE
-        while not all(map(is_done, self.listeners)):
+    def read_until(self, is_done: Callable[[_Listener], bool], what: str) -> None:
+        """Reads until `is_done` for all listeners; raises BenchFailed after the timeout."""
+        deadline = _clock.monotonic() + TIMEOUT_SECONDS
+        while not all(map(is_done, self.all)):
             left = deadline - _clock.monotonic()
             if left <= 0:
-                raise BenchFailed(f"{what} did not come to all within {PATIENCE:g} s")
+                raise BenchFailed(f"{what} did not reach all within {TIMEOUT_SECONDS:g} s")
             for key, _ in self._selector.select(left):
-                key.data.hear()
+                key.data.read()

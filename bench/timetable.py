@@ -1,4 +1,4 @@
-"""A hundred processes and years of hours: building the timetable, and working with it."""
+"""A hundred processes with years of hours: building the timetable, and working with it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from synergy.timetable.timetable import Place, Timetable
 CONTEXT = "bench.contexts.wide"
 FACT = "bench.timetable"
 DAYS = 365
-OPEN_DAYS = 40  # at the end of the history, which are not finished yet
+OPEN_DAYS = 40  # unfinished days at the end of the history
 STRETCH = 100  # neighbouring jobs that ended alike
-OVER_EVERY = 1000  # one job of so many was started over once
+OVER_EVERY = 1000  # one of so many jobs was started over once
 ROUNDS = 1000
 TIMEOUT = 300.0
 
@@ -37,7 +37,7 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """With `size` years of history, and one, in a process that does nothing else."""
+    """With `size` years of history, and with one, in a process without other work."""
     first_hour = closed_hours_ago(size * DAYS * 24, _clock.now())
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         _fill(stage, first_hour)
@@ -59,7 +59,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 
 def _fill(stage: Stage, first_hour: str) -> None:
-    """Leaves the jobs behind that years of work would have left."""
+    """Stores the jobs of years of work."""
     store, now = stage.store, _clock.now()
     store.facts.set(TIMETABLE_START, first_hour)
     end = Qualifier.HOURLY.at(now) // 24 - OPEN_DAYS
@@ -82,9 +82,7 @@ def finish(process: str, qualifier: Qualifier, first: int, end: int) -> Iterator
     """Ends the jobs `[first, end)` of a process, some without a result."""
     for begin, stop in pairwise([*range(first, end, STRETCH), end]):
         state = _state(begin - first)
-        yield JobChange(
-            process, qualifier, begin, stop - 1, JobState.EMBRYO, state, 1, "", "bench"
-        )  # fmt: skip
+        yield JobChange(process, qualifier, begin, stop - 1, JobState.EMBRYO, state, 1, "", "bench")
 
 
 def _state(distance: int) -> JobState:
@@ -95,12 +93,12 @@ def _over(process: str, ordinal: int, state: JobState) -> Iterator[JobChange]:
     hourly, embryo = Qualifier.HOURLY, JobState.EMBRYO
     yield JobChange(
         process, hourly, ordinal, ordinal, state, embryo, 1, "", "bench", start_over=True
-    )  # fmt: skip
+    )
     yield JobChange(process, hourly, ordinal, ordinal, embryo, JobState.PROCESSED, 2, "", "bench")
 
 
 class Probe(Daemon):
-    """Measures in a fresh process, and leaves what it found in the store."""
+    """Measures in a fresh process, and writes the results to the store."""
 
     def start(self) -> None:
         place = self.workplace
@@ -130,9 +128,15 @@ class Probe(Daemon):
         place, began = self.workplace, _clock.monotonic()
         breaker = CircuitBreaker(place.clock)
         managed = TimetableLoop(
-            place.store, place.bus, place.clock, place.deployment, self._start, "bench", breaker,
+            place.store,
+            place.bus,
+            place.clock,
+            place.deployment,
+            self._start,
+            "bench",
+            breaker,
             lambda _tree: True,
-        )  # fmt: skip
+        )
         managed.hold(place.deployment.trees)
         return _clock.monotonic() - began
 
@@ -161,7 +165,7 @@ def _next_job(timetable: Timetable) -> float:
 
 
 def _close_parents(timetable: Timetable) -> float:
-    """Microseconds to finish a child and ask whether its parent may finish now."""
+    """Microseconds to finish a child and check whether its parent may finish."""
     places = _hourly(timetable)
     hours = range(places[0].level.frontier, places[0].level.end)
     closed = 0
@@ -177,10 +181,9 @@ def _close_parents(timetable: Timetable) -> float:
 
 
 def _close_gap(timetable: Timetable) -> float:
-    """Microseconds to finish the only job that was missing, at the very beginning.
+    """Microseconds to finish the only unfinished job, at the very beginning.
 
-    The frontier has to be found again over the whole history, which is the one thing whose
-    cost follows it.
+    The frontier is then searched over the whole history; nothing else depends on its length.
     """
     levels = [place.level for place in _hourly(timetable)]
     for level in levels:

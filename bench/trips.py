@@ -1,6 +1,6 @@
-"""How often a MongoDB store is asked for a unit: the commands that the driver sends.
+"""Round trips to a MongoDB store for a unit: the commands that the driver sends.
 
-Counted, not timed, so that any server will do that the engine can use.
+They are counted, not timed, so any server is suitable that the engine can use.
 """
 
 from __future__ import annotations
@@ -32,17 +32,22 @@ from synergy.timeperiod import Qualifier
 
 CONTEXT = "bench.contexts.noop"
 GROUPS = (1, 10, 100)
-ROWS = 10  # of a unit that writes some
+ROWS = 10  # of a unit with rows
 OWNER = "bench"
 _FIRST = Qualifier.HOURLY.parse("2000010100")
 _PLAIN = (
-    "create", "move jobs to in progress", "note that it was published", "claim",
-    "conclude, no rows", "follow the journal", "move jobs to processed",
-)  # fmt: skip
+    "create",
+    "move jobs to in progress",
+    "note that it was published",
+    "claim",
+    "conclude, no rows",
+    "follow the journal",
+    "move jobs to processed",
+)
 
 
 class Commands(monitoring.CommandListener):
-    """Counts what is sent to the server."""
+    """Counts the commands that are sent to the server."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -51,15 +56,15 @@ class Commands(monitoring.CommandListener):
         self.count += 1
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Its start was counted."""
+        """Does nothing: `started` counted it."""
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """So was its."""
+        """Does nothing: `started` counted it."""
 
 
 @cache
 def commands() -> Commands:
-    """Those of all clients that are made from now on; the driver never lets go of it."""
+    """The counter of all clients that are created from now on; it cannot be unregistered."""
     found = Commands()
     monitoring.register(found)
     return found
@@ -74,7 +79,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
             raise BenchFailed("expected the URL of a MongoDB database that does not exist yet")
         try:
             life = Life(stage.store, counted)
-            life.of(1)  # the first of all makes collections
+            life.of(1)  # the first unit creates collections
             found = {group: life.of(group) for group in GROUPS if group <= size}
         finally:
             compose.remove_store(settings)
@@ -94,7 +99,7 @@ def _groups(size: int) -> str:
 
 
 class Life:
-    """What happens to groups of units, from their creation to the end of their jobs."""
+    """The steps of groups of units, from their creation to the end of their jobs."""
 
     def __init__(self, store: Store, counted: Commands) -> None:
         self._store = store
@@ -104,7 +109,7 @@ class Life:
         self._clock = SystemClock()
 
     def of(self, group: int) -> Counter[str]:
-        """Carries out a group without rows, and one with; the commands of each step."""
+        """The commands of each step, for a group without rows and one with rows."""
         counts: Counter[str] = Counter()
         units = self._units(group)
         self._begin(units, counts)
@@ -151,7 +156,7 @@ class Life:
             raise BenchFailed("the store refused conclusions")
 
     def _follow(self) -> None:
-        """As the scheduler does it."""
+        """Reads the journal as the scheduler does."""
         newest = self._store.journal.last_seq()
         self._store.journal.since(self._read, 5000, besides="the scheduler")
         self._read = newest
@@ -166,7 +171,7 @@ class Life:
             raise BenchFailed("the store refused moves")
 
     def _messages(self, units: Sequence[UnitOfWork], counts: Counter[str]) -> None:
-        """Only where the store is the bus as well."""
+        """Puts and takes messages, as if the store were the bus."""
         messages = self._store.messages
         bodies = [encode(UnitMessage(unit.id, unit.attempt)) for unit in units]
         self._step(counts, "put its message, if kept here", lambda: messages.put(WORK, bodies))

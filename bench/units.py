@@ -1,4 +1,4 @@
-"""Catch-up: how many units a second go from the timetable through workers and back."""
+"""Catch-up: units a second from the timetable through workers and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMEOUT = 600.0
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """What came of it: units a second, and seconds on the CPU for all of them."""
+    """The result: units a second, and CPU seconds for all of them."""
 
     size: int
     rate: float
@@ -29,7 +29,7 @@ class CatchUp:
     workers: float
 
     def cpu(self) -> list[Figure]:
-        """The time on the CPU that a unit takes."""
+        """The CPU time of a unit."""
         return [
             Figure("CPU of the scheduler", self.scheduler / self.size * 1e6, "µs/unit"),
             Figure("CPU of both workers", self.workers / self.size * 1e6, "µs/unit"),
@@ -37,7 +37,7 @@ class CatchUp:
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """The rate for `size` units, and what store and disk could do at best."""
+    """The rate for `size` units, and the best rates of store and disk."""
     first_hour = closed_hours_ago(size, SystemClock().now())
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         found = catch_up(stage, size)
@@ -54,7 +54,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 
 def catch_up(stage: Stage, size: int) -> CatchUp:
-    """Lets scheduler and workers of a stage carry out all its hours, which are `size`."""
+    """Runs scheduler and workers of a stage until all its `size` hours are done."""
     stage.start(WORK, WORKERS)
     stage.start(SCHEDULER)
 

@@ -1,4 +1,4 @@
-"""Work that takes no time, so that all that is measured is what surrounds it."""
+"""Work that takes no time, so that only its surroundings are measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from synergy.worker import Outcome, Processed, Task, Worker
 
 
 class NoOp(Worker):
-    """Does nothing, and says that it is done."""
+    """Does nothing."""
 
     def work(self, task: Task) -> Outcome:
         return Processed()

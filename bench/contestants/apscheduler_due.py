@@ -1,4 +1,4 @@
-"""APScheduler's own scheduler in memory: its size with many jobs, its lateness with many due."""
+"""APScheduler in memory: its size with many jobs, and its delay with many due at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _clock = SystemClock()
 
 
 def memory(count: int) -> float:
-    """What so many cron jobs add to the resident memory, in MiB."""
+    """The resident memory that so many cron jobs take, in MiB."""
     before = own_rss_bytes()
     scheduler = BackgroundScheduler(timezone="UTC")
     scheduler.start(paused=True)
@@ -30,7 +30,7 @@ def memory(count: int) -> float:
 
 
 def lateness(count: int) -> float:
-    """How late the last but one per cent of so many jobs begins that are due at once, in ms."""
+    """The 99th percentile of the delays of so many jobs that are due at once, in ms."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None})
     scheduler.start()
     due = (_clock.now() + timedelta(seconds=LEAD)).replace(microsecond=0)

@@ -18,7 +18,7 @@ app.conf.update(
 
 
 def do_nothing() -> None:
-    """Leaves its mark."""
+    """Writes a mark."""
     mark()
 
 
@@ -26,7 +26,7 @@ nothing = app.task(do_nothing, name="nothing")
 
 
 def send(count: int) -> None:
-    """Messages are durable, and each is confirmed, by default and by the option above."""
+    """Sends tasks; they are durable by default, and confirmed by the option above."""
     for _ in range(count):
         nothing.delay()
 

@@ -13,7 +13,7 @@ dramatiq.set_broker(RabbitmqBroker(url=race.url, confirm_delivery=True))
 
 
 def do_nothing() -> None:
-    """Leaves its mark."""
+    """Writes a mark."""
     mark()
 
 
@@ -21,7 +21,7 @@ nothing = dramatiq.actor(do_nothing, actor_name="nothing", queue_name=race.queue
 
 
 def send(count: int) -> None:
-    """Messages are durable by default."""
+    """Sends messages, which are durable by default."""
     for _ in range(count):
         nothing.send()
 

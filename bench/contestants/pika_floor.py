@@ -1,8 +1,8 @@
-"""The floor: what pika and SQLite reach with none of Synergy in between.
+"""The floor: the rate of pika and SQLite without Synergy.
 
-One process publishes durable messages with confirms, at most a window of them unconfirmed.
-Another one takes them, makes two durable commits for each, as a unit that is claimed and then
-concluded needs, and acknowledges in multiples.
+One process publishes durable messages with confirms, at most a window of them unconfirmed. Another
+one takes them, makes two durable commits for each, as many as a unit needs that is claimed and then
+concluded, and acknowledges them in groups.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Peer:
         self.run()
 
     def run(self) -> None:
-        """Lets pika work until `stop` is called by a callback."""
+        """Runs pika until a callback calls `stop`."""
         self._connection.ioloop.start()
 
     def stop(self) -> None:
@@ -110,7 +110,7 @@ def consume(peer: Peer, file: Path, mark: Callable[[], object]) -> None:
 
 
 def clean(race: Race) -> None:
-    """Deletes what the contestants declare: the queue, Celery's exchange, Dramatiq's queues."""
+    """Deletes the queue, Celery's exchange, and Dramatiq's queues."""
     with pika.BlockingConnection(pika.URLParameters(race.url)) as connection:
         channel = connection.channel()
         for suffix in ("", ".DQ", ".XQ"):

@@ -1,7 +1,7 @@
-"""A race: the time from the first message sent to the last one carried out.
+"""A race: the time from the first message sent to the last one processed.
 
-Who carries out a message leaves a mark, a byte in a file, so that the same is counted for
-everybody, and counting costs next to nothing.
+Each processed message appends a byte, the mark, to a file, so that all contestants are counted in
+the same way, at almost no cost.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 
 from synergy.clock import SystemClock
 
-WARM_UP = 200  # messages before the race, so that everybody is at work
-READY_IN = 60.0  # seconds in which they are to be at work
+WARM_UP = 200  # messages before the race, so that every process is working
+READY_SECONDS = 60.0  # within which they are processed
 TIMEOUT = 600.0
-_LOOK_EVERY = 0.002
+_POLL_SECONDS = 0.002
 
 _clock = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Where it is run: the broker, a queue, the file of marks; and over how many messages."""
+    """The broker, the queue, the file of marks, and the number of messages of a race."""
 
     url: str
     queue: str
@@ -35,14 +35,14 @@ class Race:
 
     @classmethod
     def from_environ(cls) -> Race:
-        """The one that this program was started for."""
+        """The race that this program was started for."""
         get = os.environ.__getitem__
         return cls(
             get("BENCH_URL"), get("BENCH_QUEUE"), Path(get("BENCH_MARKS")), int(get("BENCH_COUNT"))
         )
 
     def environ(self) -> Mapping[str, str]:
-        """What a program finds it by. No argument: those can be read by everybody."""
+        """The race as environment variables; arguments would be visible to all users."""
         return {
             "BENCH_URL": self.url,
             "BENCH_QUEUE": self.queue,
@@ -51,14 +51,14 @@ class Race:
         }
 
     def marker(self) -> Callable[[], object]:
-        """What to call for each message that was carried out."""
+        """The function to call for each processed message."""
         file = os.open(self.marks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         return lambda: os.write(file, b".")
 
     def run(self, send: Callable[[int], None]) -> None:
-        """Sends, waits until all is carried out, and says how many seconds that took."""
+        """Sends messages, waits until all are processed, and prints the seconds."""
         send(WARM_UP)
-        self._await(WARM_UP, READY_IN)
+        self._await(WARM_UP, READY_SECONDS)
         began = _clock.monotonic()
         send(self.count)
         self._await(WARM_UP + self.count, TIMEOUT)
@@ -69,7 +69,7 @@ class Race:
         while self._marked() < count:
             if _clock.monotonic() > deadline:
                 raise TimeoutError(f"{self._marked()} of {count} messages after {timeout:g} s")
-            pause.wait(_LOOK_EVERY)
+            pause.wait(_POLL_SECONDS)
 
     def _marked(self) -> int:
         return self.marks.stat().st_size if self.marks.exists() else 0

@@ -11,7 +11,9 @@ process_context = scheduler()
 timetable_context: dict[str, Entry] = {}
 for _name in WORK:
     process_context |= managed(
-        _name, source="nothing_there", sink=_name.lower(),
+        _name,
+        source="nothing_there",
+        sink=_name.lower(),
         state_machine_name=STATE_MACHINE_CONTINUOUS,
-    )  # fmt: skip
+    )
     timetable_context |= tree(_name.lower(), [_name])

@@ -1,4 +1,4 @@
-"""What the deployments of benches are made of."""
+"""The parts of the benches' deployments."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def daemon(name: str, classname: str) -> dict[str, Entry]:
 
 
 def scheduler() -> dict[str, Entry]:
-    """The real one."""
+    """The scheduler."""
     return daemon(SCHEDULER, "synergy.scheduler.scheduler.Scheduler.start")
 
 
 def managed(name: str, **fields: Any) -> dict[str, Entry]:
-    """A process of the timetable, hourly and with nothing to do unless `fields` say otherwise."""
+    """A managed process; hourly and without work, unless `fields` override that."""
     given = {
         "classname": "bench.workers.NoOp.start",
         "time_qualifier": QUALIFIER_HOURLY,

@@ -7,8 +7,9 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from synergy.errors import InvalidValue, NotFound, SynergyError
 from workers.access_log.lines import MAX_LINE
@@ -26,7 +27,7 @@ class LogFile:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._raw: BinaryIO | None = None
+        self._raw: BufferedIOBase | None = None
 
     def check(self) -> None:
         """Raises NotFound or InvalidValue if there is no such file."""
@@ -58,21 +59,22 @@ class LogFile:
         try:
             with self._open() as raw:
                 self._raw = raw
-                stream = gzip.GzipFile(fileobj=raw) if self.name.endswith(".gz") else raw
-                yield from split(cast("BinaryIO", stream))
+                yield from split(gzip.GzipFile(fileobj=raw) if self.name.endswith(".gz") else raw)
         except (EOFError, zlib.error, OSError) as error:
             raise DamagedFile(f"{self.name} cannot be read any further: {error}") from error
         finally:
             self._raw = None
 
-    def _open(self) -> AbstractContextManager[BinaryIO]:
-        return nullcontext(sys.stdin.buffer) if self.name == STDIN else Path(self.name).open("rb")
+    def _open(self) -> AbstractContextManager[BufferedIOBase]:
+        if self.name == STDIN:
+            return nullcontext(cast("BufferedIOBase", sys.stdin.buffer))
+        return Path(self.name).open("rb")
 
 
-def split(stream: BinaryIO) -> Iterator[list[bytes]]:
+def split(stream: BufferedIOBase) -> Iterator[list[bytes]]:
     """The lines of a stream in blocks, each of the bytes that are available."""
     rest, is_skipping = b"", False
-    while block := stream.read1(_BLOCK):  # type: ignore[attr-defined]
+    while block := stream.read1(_BLOCK):
         *lines, rest = (rest + block).split(b"\n")
         if is_skipping:
             rest = rest if lines else b""
