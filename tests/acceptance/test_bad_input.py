@@ -205,8 +205,9 @@ def test_bad_lines_stop_nothing(reading, tmp_path):
     told = reading.ask("ingest", torn, "--site", "torn", code=1)
     assert told["accepted"] > 0
     assert "cannot be read any further" in told["problems"][0]
-    entries = {row["domain"]: row["browsing_history"]["number_of_entries"]
-               for row in sessions(reading)}  # fmt: skip
+    entries = {
+        row["domain"]: row["browsing_history"]["number_of_entries"] for row in sessions(reading)
+    }
     assert entries == {"mixed": 2, "torn": told["accepted"]}
 
 

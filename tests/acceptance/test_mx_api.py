@@ -204,9 +204,7 @@ def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
         "AlertDailyWorker": 2,  # the day, and a week later
         "YearlyReportExporter": 1,
     }  # fmt: skip
-    asked = {
-        "process": HOURLY, "from": f"{A_DAY}10", "to": f"{A_DAY}13", "reason": "a new rule",
-    }  # fmt: skip
+    asked = {"process": HOURLY, "from": f"{A_DAY}10", "to": f"{A_DAY}13", "reason": "a new rule"}
     last = client.get("/journal", limit=1)["items"][0]["seq"]
     planned = client.post("/jobs/reprocess", {**asked, "dry_run": True})
     assert (planned["dry_run"], planned["count"], planned["processes"]) == (True, 12, wanted)
@@ -258,9 +256,7 @@ def test_who_waits_for_a_process_that_is_off_is_told_how_to_switch_it_on(client)
 
     why = client.get("/jobs/{process}/{timeperiod}/why", process=yearly, timeperiod=YEAR)
     (leaf,) = leaves(why)
-    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
-        "switched_off", daily, START,
-    )  # fmt: skip
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("switched_off", daily, START)
     (help_,) = leaf["helps"]
     body = {**help_["body"], "reason": "lunch is over"}
     assert client.ask(help_["method"], help_["path"], body).body["count"] == 1

@@ -252,7 +252,7 @@ def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
         assert said == {
             "scheduler": "tree copies has no leader",
             "collector": "the collector has no leader",
-        }  # fmt: skip
+        }
         assert client.get("/livez") == {"alive": True}
         until(lambda: said["scheduler"] in client.http.get("/", headers=HTML).text)
         client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": True}, **place)

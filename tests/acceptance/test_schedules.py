@@ -186,8 +186,9 @@ def test_whichever_agent_is_killed_wherever_it_is_nothing_is_lost(home):
             step == mortal_agent.WITH_THE_RECORD and "store" in home.variables
         )  # no transaction
         is_claimed_anew = is_kept or step in (
-            mortal_agent.AFTER_THE_RECORD, mortal_agent.BEFORE_THE_RESULT,
-        )  # fmt: skip
+            mortal_agent.AFTER_THE_RECORD,
+            mortal_agent.BEFORE_THE_RESULT,
+        )
         assert run.attempt == 1 + is_claimed_anew, step
 
     (deaths / mortal_agent.MESSAGES).touch()

@@ -15,9 +15,9 @@ CODE = ("synergy", "workers", "bench", "settings", "context.py", "launch.py")
 MODULE_LINES = 300
 FUNCTION_LINES = 40
 # Numbers of exceptions; a change that removes one lowers its number.
-LARGE_TEST_MODULES = 17
+LARGE_TEST_MODULES = 18
 NOQA = 33
-FORMATTED_BY_HAND = 395
+FORMATTED_BY_HAND = 334
 
 
 @cache

@@ -91,13 +91,9 @@ def test_a_change_with_an_event_name_is_journaled(store: Store) -> None:
     store.schedules.change([off])
     entries = store.journal.since(1, 10)
     assert [replace(entry, seq=0) for entry in entries] == [
-        JournalEntry(
-            LATER, "schedule.changed", "nightly", "", "", "1", "2", 0, "so it is", "you"
-        ),
-        JournalEntry(
-            LATER, "schedule.disabled", "nightly", "", "", "2", "2", 0, "so it is", "me"
-        ),
-    ]  # fmt: skip
+        JournalEntry(LATER, "schedule.changed", "nightly", "", "", "1", "2", 0, "so it is", "you"),
+        JournalEntry(LATER, "schedule.disabled", "nightly", "", "", "2", "2", 0, "so it is", "me"),
+    ]
 
 
 @pytest.mark.parametrize("field", ["definition", "progress"])

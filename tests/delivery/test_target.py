@@ -164,7 +164,7 @@ def test_parts_of_an_exchange() -> None:
         ("sqs:http://127.0.0.1:5000/123456789012/jobs?region=eu-west-1", "eu-west-1"),
         ("sqs:http://sqs.us-east-1.localhost.localstack.cloud:4566/000000000000/jobs", "us-east-1"),
     ],
-)  # fmt: skip
+)
 def test_region_of_a_queue(url: str, region: str | None) -> None:
     queue = split_queue(url)
     assert (queue.name, queue.region) == ("jobs", region)

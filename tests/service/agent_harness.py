@@ -142,10 +142,11 @@ class AgentHarness:
 
     def event(self, type_: str, resource: str, at: datetime, id_: str = "") -> None:
         item: Mapping[str, object] = {
-            "eventType": type_, "eventResourceId": resource,
+            "eventType": type_,
+            "eventResourceId": resource,
             "eventTimestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             **({"id": id_} if id_ else {}),
-        }  # fmt: skip
+        }
         record_events(self.store, self.bus, [item], OPERATOR, self.clock.now())
 
     def advance(self, member: Member, seconds: float) -> None:

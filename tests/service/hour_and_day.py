@@ -18,11 +18,12 @@ def hour_and_day(machine: StateMachine = StateMachine.DISCRETE, **fields: Any):
         {
             "site": [
                 a_process("Day", DAILY, source="hour", sink="day", state_machine=machine, **fields),
-                a_process("Hour", HOURLY, source="raw", sink="hour", state_machine=machine,
-                          **fields),
+                a_process(
+                    "Hour", HOURLY, source="raw", sink="hour", state_machine=machine, **fields
+                ),
             ]
         }
-    )  # fmt: skip
+    )
 
 
 def fail(_task: Task) -> Outcome:

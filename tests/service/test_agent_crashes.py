@@ -85,9 +85,7 @@ class Course:
         due = {name: [run.due_at.hour * 60 + run.due_at.minute for run in some]
                for name, some in runs.items()}  # fmt: skip
         assert len(due.pop("alone")) == 1
-        assert due == {
-            "plain": [780], "missed": [740, 760, 780], "delayed": [780], "export": [780],
-        }  # fmt: skip
+        assert due == {"plain": [780], "missed": [740, 760, 780], "delayed": [780], "export": [780]}
         assert self.agents.states() == {RunState.PROCESSED: 5, RunState.SKIPPED: 2}
         requests = [request for member in members for request in member.sender.requests]
         keys = {run.id for run in self.agents.runs() if run.state is RunState.PROCESSED}

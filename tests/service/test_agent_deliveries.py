@@ -154,8 +154,9 @@ def test_a_payload_that_is_lost_fails_the_run_and_nothing_else(agents):
     agents.store.payloads.prune(kept)
     member.rest()
     assert {run.schedule: run.state for run in agents.runs()} == {
-        "lost": RunState.FAILED, "sound": RunState.PROCESSED,
-    }  # fmt: skip
+        "lost": RunState.FAILED,
+        "sound": RunState.PROCESSED,
+    }
 
 
 def test_what_there_is_room_for_needs_no_message(agents):
@@ -201,8 +202,9 @@ def test_a_destination_that_hangs_holds_up_no_other(agents):
     ended = Counter(run.program for run in agents.runs() if run.state is RunState.PROCESSED)
     assert ended == {"https://quick.example:443": 20}
     assert Counter(r.target.destination for r in member.sender.requests) == {
-        "https://quick.example:443": 20, "https://slow.example:443": 3,
-    }  # fmt: skip
+        "https://quick.example:443": 20,
+        "https://slow.example:443": 3,
+    }
     slow = [run for run in agents.runs() if run.state is RunState.LAUNCHED]
     assert Counter(run.owner for run in slow) == {"agent-1": 3, None: 17}
     member.sender.receiver = lambda _: sent()

@@ -76,8 +76,9 @@ def test_a_period_that_is_not_processed_triggers_who_names_its_state_alone(facto
     assert not factory.runs("mail")
     word = after.word.encode()
     assert [request.body for request in member.sender.requests] == [
-        b"2026030100 " + word, b"2026030200 " + word,
-    ]  # fmt: skip
+        b"2026030100 " + word,
+        b"2026030200 " + word,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ def test_a_worker_carries_a_run_out_and_its_end_is_the_runs(factory):
     factory.advance(member, 3600)
     (run,) = factory.runs()
     assert (run.state, run.request) == (
-        RunState.LAUNCHED, {"process": "Export", "arguments": {"to": "x"}},
-    )  # fmt: skip
+        RunState.LAUNCHED,
+        {"process": "Export", "arguments": {"to": "x"}},
+    )
     assert work(factory, "Export") == 1
     member.rest()
     assert factory.states() == {RunState.PROCESSED: 1}
@@ -48,9 +49,7 @@ def test_a_tick_during_a_run_does_nothing_and_is_on_record(factory):
     assert factory.runs()[1].reason == "a run is under way"
     work(factory, "Export")
     factory.advance(member, 3600)
-    assert factory.states() == {
-        RunState.PROCESSED: 1, RunState.SKIPPED: 1, RunState.LAUNCHED: 1,
-    }  # fmt: skip
+    assert factory.states() == {RunState.PROCESSED: 1, RunState.SKIPPED: 1, RunState.LAUNCHED: 1}
 
 
 def test_a_process_that_is_switched_off_is_not_run(factory):

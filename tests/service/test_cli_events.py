@@ -63,7 +63,7 @@ def test_events_of_a_file_are_recorded_all_or_none(home, deployed, file):
         (["TABLE", "orders", "--partitions", "5"], USELESS.format("TABLE")),
         (["FILE", "/x", "--partitions", "1"], USELESS.format("FILE")),
     ],
-)  # fmt: skip
+)
 def test_valid_events_that_are_probably_mistakes_cause_a_warning(home, argv, warning):
     for option in ((), ("--dry-run",), ("--json",)):
         home.ok("event", "emit", *argv, *option)
@@ -74,8 +74,9 @@ def test_valid_events_that_are_probably_mistakes_cause_a_warning(home, argv, war
 
 def test_warnings_about_many_events_are_limited(home, file):
     at = "2015-05-20T12:00:00Z"
-    events = [{"eventType": "FILE", "eventResourceId": f"{n}", "eventTimestamp": at}
-              for n in range(12)]  # fmt: skip
+    events = [
+        {"eventType": "FILE", "eventResourceId": f"{n}", "eventTimestamp": at} for n in range(12)
+    ]
     home.ok("event", "emit", "--file", file("\n".join(map(json.dumps, events))))
     warnings = [line for line in home.err.splitlines() if line.startswith("warning: ")]
     assert [line[:17] for line in warnings[::10]] == ["warning: event 1:", "warning: and 2 mo"]

@@ -102,9 +102,7 @@ def test_why_shows_the_tree_of_causes_and_its_leaves(commands, deployed):
     day = output["causes"][0]
     assert (day["process"], day["timeperiod"]) == (DAY, "2015051800")
     (leaf,) = output["leaves"]
-    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == (
-        "waits_for_worker", HOUR, PERIOD,
-    )  # fmt: skip
+    assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("waits_for_worker", HOUR, PERIOD)
     assert leaf["helps"] == [f"launch.py process start {HOUR}"]
     text = commands.ok("timetable", "why", CLIENT_DAY, "2015051800")
     assert text.index(CLIENT_DAY) < text.index(DAY) < text.index(HOUR) < text.index("helps:")

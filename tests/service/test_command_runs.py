@@ -180,7 +180,7 @@ def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
     cause = {"timeperiod": "2015051900", "status": "processed", "generation": 2}
     _, argv, _ = started_with(
         tmp_path, ("${state}",), {"state": "Bavaria"}, {}, detail=RunDetail(cause=cause)
-    )  # fmt: skip
+    )
     assert argv == ["Bavaria"]
 
 

@@ -109,8 +109,9 @@ def test_a_job_that_waits_when_it_is_edited_runs_as_edited(agents):
     edit(agents, "job", {"when": AT_NOON, "target": TARGET})
     member.rest()
     assert keys(agents) == [
-        (f"due:{AT_NOON}", RunState.ABORTED), (f"due:{AT_NOON}/2", RunState.PROCESSED),
-    ]  # fmt: skip
+        (f"due:{AT_NOON}", RunState.ABORTED),
+        (f"due:{AT_NOON}/2", RunState.PROCESSED),
+    ]
 
 
 def test_a_job_that_is_moved_runs_at_the_new_time_past_or_not(agents):

@@ -56,8 +56,9 @@ def test_what_was_hidden_is_kept_only_where_it_was():
     assert kept(shown(present), present) == present
     other = {"headers": {"X-B": "***", "X-Other": "***"}, "target": "https://h/?key=***&a"}
     assert kept(other, present) == {
-        "headers": {"X-B": "b", "X-Other": "***"}, "target": "https://h/?key=***&a",
-    }  # fmt: skip
+        "headers": {"X-B": "b", "X-Other": "***"},
+        "target": "https://h/?key=***&a",
+    }
     moved = {"headers": {"Authorization": "***"}, "target": "https://other/?key=***"}
     assert kept(moved, present) == moved
 

@@ -37,13 +37,15 @@ def test_due_times_that_nobody_decided_about_are_on_record(agents, ending):
     member = agents.member()
     member.rest()
     reason = {
-        "edit": "superseded by version 2", "remove": "its schedule was removed",
+        "edit": "superseded by version 2",
+        "remove": "its schedule was removed",
         "disable": "its schedule was disabled: disabled by an operator",
-    }[ending]  # fmt: skip
+    }[ending]
     assert [(run.due_at.hour, run.state, run.reason) for run in agents.runs()] == [
         (13, RunState.SKIPPED, "missed: more than 2 due times"),
-        (14, RunState.SKIPPED, reason), (15, RunState.SKIPPED, reason),
-    ]  # fmt: skip
+        (14, RunState.SKIPPED, reason),
+        (15, RunState.SKIPPED, reason),
+    ]
     agents.advance(member, 3600)
     assert len(agents.runs()) == (4 if ending == "edit" else 3)
 

@@ -77,7 +77,8 @@ def test_it_is_tried_again_after_its_back_off():
     assert the_unit(system, FIRST).state is UnitState.INVALID
     system.advance(120)
     assert (the_unit(system, FIRST).state, the_unit(system, FIRST).attempt) == (
-        UnitState.REQUESTED, 2,
-    )  # fmt: skip
+        UnitState.REQUESTED,
+        2,
+    )
     system.work("Hour")
     assert system.rows("hour") == {FIRST: 1, SECOND: 1, THIRD: 1}

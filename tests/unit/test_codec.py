@@ -41,9 +41,7 @@ def test_columns_that_are_no_fields_are_passed_over() -> None:
 
 def test_a_document_has_names_of_its_own_and_words_for_states() -> None:
     document = UNIT.writes_document("id state counts", id="_id")(the_unit())
-    assert document == {
-        "_id": the_unit().id, "state": "noop", "counts": [{"name": "a", "n": 1}],
-    }  # fmt: skip
+    assert document == {"_id": the_unit().id, "state": "noop", "counts": [{"name": "a", "n": 1}]}
 
 
 def test_a_value_is_made_of_a_document_that_has_more() -> None:

@@ -206,7 +206,7 @@ def _circular() -> Any:
         (_deep(DEEPEST + 1), "deeper than 200 levels, or holds itself"),
         (_circular(), "deeper than 200 levels, or holds itself"),
     ],
-)  # fmt: skip
+)
 def test_lossy_values_are_refused(value: object, problem: str) -> None:
     for row in ({"v": value}, {"v": value, "other": date(2026, 1, 1)}):
         with pytest.raises(Unstorable, match=problem):

@@ -168,7 +168,7 @@ TABLE = [
         job(P, units=[unit(DONE)], ready=CHILDREN_SKIPPED),
         WITH_CHILDREN,
     ),
-]  # fmt: skip
+]
 
 # what the process allows: a closed gate holds back new units, and without a leader everything
 GATED = [

@@ -14,9 +14,7 @@ from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import UnitState
 from tests.factories import NOW, a_unit
 
-WAITING, NEXT, LAUNCHED = (
-    RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH, RunState.LAUNCHED,
-)  # fmt: skip
+WAITING, NEXT, LAUNCHED = (RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH, RunState.LAUNCHED)
 LEGAL = {
     (WAITING, RunMove.ADMIT): NEXT,
     (WAITING, RunMove.LAUNCH): LAUNCHED,

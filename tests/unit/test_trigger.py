@@ -107,7 +107,7 @@ def test_every_is_aligned_to_the_epoch_whatever_came_before() -> None:
         ("cron 0 9 29 2 *", THURSDAY, datetime(2016, 2, 29, 9, tzinfo=UTC)),
         ("cron 59 23 31 12 *", THURSDAY, datetime(2014, 12, 31, 23, 59, tzinfo=UTC)),
     ],
-)  # fmt: skip
+)
 def test_next_due(text: str, after: datetime, due: datetime) -> None:
     assert parse(text).next_after(after) == due
 

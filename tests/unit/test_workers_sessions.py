@@ -98,9 +98,7 @@ def test_a_session_stays_in_the_hour_of_its_opening_event_and_has_a_piece_for_ea
     shelf = handled([event("a", 3500)], [event("b", 3700)], [event("c", 7300)])
 
     assert [body["timeperiod"] for body in shelf.of(SESSIONS)] == [HOUR]
-    assert [body["timeperiod"] for body in shelf.of(PIECES)] == [
-        HOUR, "2015051713", "2015051714",
-    ]  # fmt: skip
+    assert [body["timeperiod"] for body in shelf.of(PIECES)] == [HOUR, "2015051713", "2015051714"]
     assert shelf.of(SESSIONS)[0]["browsing_history"]["number_of_entries"] == 3
 
 

@@ -62,9 +62,8 @@ def an_adder(name, qualifier, source, sink, **fields):
 def a_program(name, **fields):
     failure = f"{FAILURES}/{name}-${{timeperiod}}"
     return a_process(
-        name, QUALIFIER_DAILY, command=["sh", "-c", FAIL_IF_TOLD, failure], max_attempts=1,
-        **fields,
-    )  # fmt: skip
+        name, QUALIFIER_DAILY, command=["sh", "-c", FAIL_IF_TOLD, failure], max_attempts=1, **fields
+    )
 
 
 def a_daemon(name, classname):

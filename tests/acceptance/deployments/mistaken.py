@@ -31,10 +31,11 @@ process_context = {
     "Commanded": a_process("Commanded", classname=None, command=["report", "${timeperoid}"]),
     "Treeless": a_process("Treeless"),
     "Daemon": daemon_context_entry(
-        process_name="Daemon", classname="synergy.scheduler.scheduler.Scheduler.start",
+        process_name="Daemon",
+        classname="synergy.scheduler.scheduler.Scheduler.start",
         present_on_boxes=[".*"],
     ),
-}  # fmt: skip
+}
 timetable_context = {
     "first": timetable_tree_entry(
         tree_name="first", enclosed_processes=["Misspelt", "Mispelt"], dependent_on=["second"]

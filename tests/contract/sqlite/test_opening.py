@@ -68,8 +68,9 @@ def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
     with closing(SqliteStore.open(path)) as store:
         assert store.status().schema == schema.VERSION
         assert [unit.state.value for unit in store.units.unfinished()] == [
-            "in_progress", "requested",
-        ]  # fmt: skip
+            "in_progress",
+            "requested",
+        ]
         assert store.units.claim([Hint("2", 1)], "worker", NOW) == []  # the first is in progress
         assert (store.schedules.count(), store.events.last_seq()) == (0, 0)
         assert store.operations.find() == ([], None)

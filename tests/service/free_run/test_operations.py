@@ -137,9 +137,10 @@ def test_a_trigger_that_no_message_follows_is_a_run_all_the_same(system, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(
-            system.bus, "publish",
+            system.bus,
+            "publish",
             lambda queue, messages, batch, confirmed: batch.after_commit(away),
-        )  # fmt: skip
+        )
         run = trigger(system)
     assert system.bus.depths() == {}
     system.schedule()

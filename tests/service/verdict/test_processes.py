@@ -61,9 +61,7 @@ def test_several_that_failed_are_tried_again_by_one_command(system):
     (finding,) = look(system).findings
     assert (finding.count, finding.first.timeperiod) == (2, "2015051703")
     assert "launch.py timetable retry Hours 2015051703..2015051706" in commands(finding)
-    assert finding.helps[0].body == {
-        "process": "Hours", "from": "2015051703", "to": "2015051706",
-    }  # fmt: skip
+    assert finding.helps[0].body == {"process": "Hours", "from": "2015051703", "to": "2015051706"}
 
 
 def test_what_was_given_up_is_not_well_until_a_person_acknowledges_it():

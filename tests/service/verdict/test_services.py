@@ -55,9 +55,8 @@ def test_a_daemon_that_is_switched_off_on_its_box_with_messages_waiting_is_not_w
     )
     hours = a_deployment({"site": [a_process("Hours", HOURLY)]})
     system = SchedulerHarness(
-        replace(hours, processes={**hours.processes, "Taker": taker}),
-        start="2015051700", now=NOON,
-    )  # fmt: skip
+        replace(hours, processes={**hours.processes, "Taker": taker}), start="2015051700", now=NOON
+    )
     settle(system)
     system.store.boxes.assign("b", ["Taker"])
     report(system, "stopped")

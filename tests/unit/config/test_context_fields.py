@@ -71,7 +71,7 @@ from tests.unit.config.kit import daemon, managed, mistakes, one, only_mistake, 
         ({"is_on": 1}, "is_on", "expected True or False"),
         ({"source": ""}, "source", "expected a text"),
     ],
-)  # fmt: skip
+)
 def test_each_field_is_checked(
     project: Path, fields: dict[str, object], where: str, reason: str
 ) -> None:

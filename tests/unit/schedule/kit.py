@@ -43,9 +43,7 @@ def trees(leaves: st.SearchStrategy[Trigger], max_leaves: int) -> st.SearchStrat
 
 
 def a_schedule(trigger, **fields) -> Definition:
-    return Definition(**{
-        "name": "s", "program": WorkerProgram("W"), "trigger": trigger, **fields,
-    })  # fmt: skip
+    return Definition(**{"name": "s", "program": WorkerProgram("W"), "trigger": trigger, **fields})
 
 
 def an_event(seq, kind="FILE", resource="/a", when=DAY, **fields) -> Occurrence:

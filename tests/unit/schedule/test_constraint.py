@@ -108,8 +108,9 @@ def test_any_abort_aborts_and_all_reasons_are_kept():
     waits = judge(definition, a_run(), facts(load=2.0), NOON)
     assert (waits.verdict, waits.again_at, waits.awaits) == (WAIT, at("13:00"), {"load"})
     assert waits.reasons == (
-        "delayed until 2026-03-10T13:00:00Z", "2.00 is the load of the box, above 1",
-    )  # fmt: skip
+        "delayed until 2026-03-10T13:00:00Z",
+        "2.00 is the load of the box, above 1",
+    )
     aborts = judge(definition, a_run(), facts(load=2.0, active_of_program=1), NOON)
     assert aborts.verdict is ABORT
     assert aborts.reasons == (*waits.reasons, "1 of at most 1 runs of program W are active")

@@ -186,11 +186,9 @@ weeks_days = st.one_of(
     st.integers(1, 7).map(
         lambda n: (f"{WEEKDAYS[n - 1]}L", lambda day: is_last_weekday(day, weekday(n)))
     ),
-    st.tuples(st.integers(1, 7), st.integers(1, 5)).map(
-        lambda drawn: nth_weekday(*drawn)
-    ),
+    st.tuples(st.integers(1, 7), st.integers(1, 5)).map(lambda drawn: nth_weekday(*drawn)),
     st.integers(1, 7).map(lambda n: (str(n), lambda day: day.isoweekday() == weekday(n))),
-)  # fmt: skip
+)
 
 
 @given(

@@ -80,7 +80,7 @@ REFUSED = [
     ("0 0 0 L-29 2 ?", "month 2 has no day L-29"),
     ("0 0 0 29 2 ? 2026,2027,2029", "month 2 has no day 29 in 2026,2027,2029"),
     ("0 0 0 ? 2 1#5 2027-2031", "month 2 has no weekday 1#5 in 2027-2031"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "reason"), REFUSED)

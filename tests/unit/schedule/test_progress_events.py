@@ -34,9 +34,7 @@ def test_each_event_of_a_lone_trigger_makes_a_run():
     (second,) = life.take(ended(9, when=at("10:01")), at("10:01:05"))
     assert (first.key, second.key) == ("events:j7.0", "events:j9.0")
     assert first.due_at == first.created_at == at("10:00:05")
-    assert first.cause == {
-        "events": ["run7"], "count": 1, "process": "P", "status": "processed",
-    }  # fmt: skip
+    assert first.cause == {"events": ["run7"], "count": 1, "process": "P", "status": "processed"}
     assert life.progress.collecting is None
 
 

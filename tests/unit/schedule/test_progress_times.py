@@ -121,8 +121,9 @@ def test_lines_in_a_nested_any_of_are_lines_too():
     trigger = AnyOf((times("cron 0 * * * *"), AnyOf((times("cron 20 * * * *"),))))
     life = Life(a_schedule(trigger, catchup_max=1), at("09:45"))
     assert told(life.pass_time(at("10:30"))) == [
-        ("10:00", "missed: more than 1 due times"), ("10:20", "run"),
-    ]  # fmt: skip
+        ("10:00", "missed: more than 1 due times"),
+        ("10:20", "run"),
+    ]
 
 
 def test_the_union_of_lines_is_caught_up_with_as_one():
