@@ -240,6 +240,12 @@ class Level:
             return False
         return _NOT_SKIPPED.search(self.states, begin, stop) is None
 
+    def skipped_with(self, flag: int) -> int:
+        """The number of skipped jobs with a flag."""
+        if not self.counts[JobState.SKIPPED]:
+            return 0
+        return sum(self.states.count(byte) for byte in bytes_of(JobState.SKIPPED) if byte & flag)
+
     def covered(self, ordinal: int) -> tuple[int, int] | None:
         """The periods that the job covers (`time_grouping`); None if it is no checkpoint."""
         return covered(self.process.qualifier, ordinal, self.process.time_grouping)

@@ -58,8 +58,8 @@ class PeriodFacts:
             held=held,
             failed=self._in_state(place, JobState.FAILED),
             given_up=self._in_state(place, JobState.GIVEN_UP),
-            acknowledged=_flagged(level, ACKNOWLEDGED_FLAG),
-            unseen=_flagged(level, STALE_FLAG),
+            acknowledged=level.skipped_with(ACKNOWLEDGED_FLAG),
+            unseen=level.skipped_with(STALE_FLAG),
             catches_up=late is not None and self._catches_up(place),
         )
 
@@ -187,10 +187,3 @@ def _pending(level: Level, end: int) -> int:
     after = max(end - level.start, 0)
     rest = sum(level.states.count(byte, after) for byte in _PENDING_BYTES)
     return sum(level.counts[state] for state in _PENDING) - rest
-
-
-def _flagged(level: Level, flag: int) -> int:
-    """The number of skipped periods with a flag."""
-    if not level.counts[JobState.SKIPPED]:
-        return 0
-    return sum(level.states.count(byte) for byte in bytes_of(JobState.SKIPPED) if byte & flag)

@@ -17,7 +17,7 @@ from synergy import __version__
 from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, Refused
 from synergy.model.control import ProcessControl
-from synergy.model.job import STALE_FLAG, JobState, bytes_of
+from synergy.model.job import STALE_FLAG, JobState
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import shall_run
 from synergy.model.unit_of_work import UnitState
@@ -30,13 +30,6 @@ from synergy.queries.views import BoxView
 from synergy.timetable.level import Level
 
 _OPEN = [state.value for state in UnitState if not state.is_finished]
-
-_STALE = [byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG]
-
-
-def _stale_count(level: Level) -> int:
-    return sum(map(level.states.count, _STALE))
-
 
 _NOT_WELL: tuple[tuple[str, str, Callable[[Level], int]], ...] = (
     (
@@ -52,7 +45,7 @@ _NOT_WELL: tuple[tuple[str, str, Callable[[Level], int]], ...] = (
     (
         "jobs_skipped_unseen",
         "Skipped jobs whose source changed since, which a reprocess would bring in.",
-        _stale_count,
+        lambda level: level.skipped_with(STALE_FLAG),
     ),
 )
 

@@ -35,7 +35,6 @@ SHOWN = 1000  # periods of each kind that are listed
 
 _FAILURES = re.compile(byte_class(JobState.FAILED, JobState.GIVEN_UP))
 _ACKNOWLEDGED = re.compile(flagged(JobState.SKIPPED, ACKNOWLEDGED_FLAG))
-_UNSEEN = re.compile(flagged(JobState.SKIPPED, STALE_FLAG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +119,7 @@ def _periods(found: Iterable[Unexplained]) -> int:
 
 def _with_failures(found: Audit, store: StoreView, timetable: Timetable, now: datetime) -> Audit:
     jobs = JobList(store, timetable, now)
+    levels = [place.level for place in timetable.places.values()]
 
     def listed(pattern: re.Pattern[bytes]) -> tuple[Unexplained, ...]:
         return tuple(
@@ -129,10 +129,10 @@ def _with_failures(found: Audit, store: StoreView, timetable: Timetable, now: da
 
     return replace(
         found,
-        failed=sum(place.level.counts[JobState.FAILED] for place in timetable.places.values()),
-        given_up=sum(place.level.counts[JobState.GIVEN_UP] for place in timetable.places.values()),
-        acknowledged=_number(timetable, _ACKNOWLEDGED),
-        unseen=_number(timetable, _UNSEEN),
+        failed=sum(level.counts[JobState.FAILED] for level in levels),
+        given_up=sum(level.counts[JobState.GIVEN_UP] for level in levels),
+        acknowledged=sum(level.skipped_with(ACKNOWLEDGED_FLAG) for level in levels),
+        unseen=sum(level.skipped_with(STALE_FLAG) for level in levels),
         failures=listed(_FAILURES),
         acknowledgements=listed(_ACKNOWLEDGED),
     )
@@ -142,10 +142,6 @@ def _places(timetable: Timetable, pattern: re.Pattern[bytes]) -> Iterator[tuple[
     for place in timetable.places.values():
         for found in pattern.finditer(place.level.states):
             yield place, place.level.start + found.start()
-
-
-def _number(timetable: Timetable, pattern: re.Pattern[bytes]) -> int:
-    return sum(1 for _ in _places(timetable, pattern))
 
 
 def _considered(store: StoreView, place: Place, now: datetime) -> int:

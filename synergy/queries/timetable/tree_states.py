@@ -24,7 +24,6 @@ Run = tuple[str, int] | tuple[str, int, str]
 _BYTES = {byte: (state.word, byte & STALE_FLAG) for state in JobState for byte in bytes_of(state)}
 _ALIKE = [bytes(byte for byte, run in _BYTES.items() if run == one) for one in set(_BYTES.values())]
 _RUN = re.compile(b"|".join(b"[" + re.escape(some) + b"]+" for some in _ALIKE))
-_UNSEEN = bytes(byte for byte in bytes_of(JobState.SKIPPED) if byte & STALE_FLAG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def _progress(level: Level, now: datetime) -> Progress:
         last=name(level.end - 1),
         frontier=name(level.frontier) if level.frontier < level.end else None,
         late=late_count(level, now),
-        unseen=sum(map(level.states.count, _UNSEEN)),
+        unseen=level.skipped_with(STALE_FLAG),
     )
 
 
