@@ -86,17 +86,17 @@ def _names(attributes: dict[str, str | None]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "words"),
     [
         (0, "now"), (0.9, "now"), (1, "1 s ago"), (59.9, "59 s ago"), (60, "1 min ago"),
         (3599, "59 min ago"), (7200, "2 h ago"), (86400, "1 d ago"), (-90, "in 1 min"),
     ],
 )  # fmt: skip
-def test_instants_are_shown_as_distances_from_now(world, seconds, told):
+def test_instants_are_shown_as_distances_from_now(world, seconds, words):
     now = world.clock.now()
     world.clock.advance(abs(seconds))
     later = world.clock.now()
-    assert (ago(now, later) if seconds >= 0 else ago(later, now)) == told
+    assert (ago(now, later) if seconds >= 0 else ago(later, now)) == words
 
 
 def test_lengths_and_sizes_are_short():
@@ -116,9 +116,9 @@ def test_lengths_and_sizes_are_short():
 
 def test_data_in_a_page_cannot_end_its_element():
     text = "</script><!--<script>&\u2028"
-    told = island(json.dumps({text: text}).encode())
-    assert "<" not in told
-    assert json.loads(told) == {text: text}
+    data = island(json.dumps({text: text}).encode())
+    assert "<" not in data
+    assert json.loads(data) == {text: text}
 
 
 def test_no_script_parses_text_as_markup():

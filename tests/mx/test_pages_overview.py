@@ -114,10 +114,10 @@ def test_a_waiting_day_names_the_hour_it_waits_for(world, client):
         world.schedule()
         world.work("Sitedaily", work=lambda _task: Processed({"rows": 1}))
     text = get(client, "/").text
-    told = "switched off the process is switched off"
-    assert f"Sitehourly 2015051700 83 82 {told}" in text
-    told = "switched off Sitehourly 2015051700 : the process is switched off"
-    assert f"Sitedaily 2015051700 3 3 {told}" in text
+    cause = "switched off the process is switched off"
+    assert f"Sitehourly 2015051700 83 82 {cause}" in text
+    cause = "switched off Sitehourly 2015051700 : the process is switched off"
+    assert f"Sitedaily 2015051700 3 3 {cause}" in text
 
 
 def test_once_all_is_done_all_is_well(world, client):

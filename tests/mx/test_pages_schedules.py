@@ -83,11 +83,11 @@ def test_a_schedule_shows_met_and_unmet_conditions(shop):
                                    {"partition": {"dataset": "b", "n": 2}}]},
         }
     )  # fmt: skip
-    told = {
+    event = {
         "eventType": "PARTITION", "eventResourceId": "a",
         "eventTimestamp": "2015-05-20T12:00:00Z",
     }  # fmt: skip
-    shop.client.post("/api/v1/events", json=told)
+    shop.client.post("/api/v1/events", json=event)
     shop.settle()
     text = page(shop, "/schedules/both")
     assert text.count("state-met") == 1

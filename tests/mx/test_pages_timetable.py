@@ -11,6 +11,7 @@ import pytest
 
 from synergy.model.job import JobState
 from synergy.model.process import Tree
+from synergy.mx.assets import FOLDER
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.mx.conftest import client_of
 from tests.mx.timetable_kit import hours_days_and_client, move, started
@@ -87,6 +88,22 @@ def test_the_page_of_a_tree_holds_its_jobs_as_data(client, world):
     # three days of hours, and noon of the 20th has begun
     assert held["processes"][1]["runs"] == [["noop", 72], ["embryo", 13]]
     assert f'data-seq="{world.store.journal.last_seq()}"' in page
+
+
+def imported_by(name, found=()):
+    """A script and all scripts that it imports, directly or not."""
+    found = {*found, name}
+    text = (FOLDER / f"{name}.js").read_text()
+    for other in re.findall(r'"\./(\w+)\.js"', text):
+        if other not in found:
+            found = imported_by(other, found)
+    return found
+
+
+def test_the_page_of_a_tree_preloads_all_its_scripts(client):
+    page = client.page("/timetable/site")
+    preloaded = re.findall(r'<link rel="modulepreload" href="/static/@\w+/(\w+)\.js"', page)
+    assert sorted([*preloaded, "app"]) == sorted(imported_by("timetable"))
 
 
 def test_without_scripts_the_calendar_leads_to_the_table(client):

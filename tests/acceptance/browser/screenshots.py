@@ -25,7 +25,7 @@ from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
 from tests.acceptance.browser.showroom import BOX, address, period, showroom
 from tests.acceptance.kit import PROJECT, Home
-from tests.mx.browser.conftest import PATIENCE, QUIET
+from tests.mx.browser.conftest import QUIET, TIMEOUT_MS
 from tests.mx.browser.test_login import log_in
 from tests.mx.browser.test_timetable import job
 
@@ -155,7 +155,7 @@ def make(browser: Browser, home: Home, folder: Path, wanted: list[str]) -> None:
                     reduced_motion="reduce",
                     storage_state=states[shot.person],
                 )
-                context.set_default_timeout(PATIENCE)
+                context.set_default_timeout(TIMEOUT_MS)
                 page = context.new_page()
                 answer = page.goto(address(home) + shot.path)
                 assert answer is not None
@@ -204,7 +204,7 @@ def _tells_nothing(page: Page, home: Home) -> None:
 
 def main() -> None:
     os.environ.setdefault("SYNERGY_NO_VENV", "1")
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MS)
     if len(sys.argv) < 2:
         sys.exit("usage: python -m tests.acceptance.browser.screenshots FOLDER [NAME ...]")
     pictures = Path(sys.argv[1])

@@ -29,22 +29,22 @@ from synergy.mx.services import Services
 from synergy.names import TIMETABLE_START
 from tests.service.scheduler_harness import SchedulerHarness
 
-QUIET = (  # what Chromium would do on its own, and what a sandbox of a test machine may lack
+QUIET = (  # no traffic of Chromium's own, and no features that a test machine may lack
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-quic",
     "--disable-component-update", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
-BROWSERS = ("chromium-headless-shell", "chromium")  # the first takes half of the processor's time
-UNREACHABLE = "Failed to load resource: net::"  # also what a page still wants as its server ends
+BROWSERS = ("chromium-headless-shell", "chromium")  # the first needs half the processor time
+UNREACHABLE = "Failed to load resource: net::"  # also requests that are open when the server ends
 REFUSALS = (
     "Failed to load resource: the server responded with a status of 4",
     "Failed to load resource: the server responded with a status of 503",  # no store, for now
 )
-SENT_IN_VAIN = (  # while there is no network, or no store: what htmx says of it
+FAILED_REQUESTS = (  # messages of htmx while there is no network or no store
     "htmx:afterRequest,", "htmx:sendError,", "Response Status Error Code 503",
-    "htmx:sendAbort,",  # and when nobody wants the answer any more
+    "htmx:sendAbort,",  # and after a request was aborted
 )  # fmt: skip
 WIDE, NARROW = "DejaVu Sans", "DejaVu Sans Condensed"
-FONTS = {WIDE: "fonts-dejavu-core", NARROW: "fonts-dejavu-extra"}  # and Debian's packages
+FONTS = {WIDE: "fonts-dejavu-core", NARROW: "fonts-dejavu-extra"}  # by Debian package
 OTHERS = ("serif", "monospace")
 IN_FONT = """{
     const sheet = new CSSStyleSheet();
@@ -58,11 +58,11 @@ WIDTHS = """fonts => {
         return canvas.measureText("a width in lines").width;
     });
 }"""
-PATIENCE = 60_000  # milliseconds until what a page promises has to be seen; machines may be busy
+TIMEOUT_MS = 60_000  # until an expected change has to be visible; machines may be busy
 
 
 in_each_font = pytest.mark.parametrize("font", FONTS, indirect=True)
-"""For tests of what has its place on a page: pages hold with a wide font and with a narrow one."""
+"""For tests of layout: pages have to work with a wide font and with a narrow one."""
 
 
 @pytest.fixture(scope="package")
@@ -70,8 +70,8 @@ def chromium() -> Iterator[Browser]:
     """The browser that all tests of a folder share; only one may run at a time."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        _unavailable(f"no Chromium to look at pages with: install {BROWSERS[0]}")
-    expect.set_options(timeout=PATIENCE)
+        _unavailable(f"Chromium is missing: install {BROWSERS[0]}")
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(executable_path=found, args=list(QUIET))
@@ -114,7 +114,7 @@ def look(chromium: Browser, font: str) -> Iterator[Callable[..., Page]]:
         given = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
         context = chromium.new_context(**given)
         contexts.append(context)
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT_MS)
         context.add_init_script(IN_FONT % font)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -132,9 +132,9 @@ def _complaint(said: ConsoleMessage) -> list[str]:
     """The error in a console message, if it is one and not a refusal that pages handle."""
     where = said.location.get("url", "")
     is_refusal = said.text.startswith(REFUSALS) and "/static/" not in where
-    is_sent_in_vain = said.text.startswith(SENT_IN_VAIN)
+    is_failed_request = said.text.startswith(FAILED_REQUESTS)
     is_unreachable = said.text.startswith(UNREACHABLE)
-    if said.type != "error" or is_refusal or is_unreachable or is_sent_in_vain:
+    if said.type != "error" or is_refusal or is_unreachable or is_failed_request:
         return []
     return [f"{said.text} ({where})"]
 
@@ -191,7 +191,7 @@ def _serving(world: SchedulerHarness) -> Iterator[str]:
         listening.close()
 
 
-def _unavailable(told: str) -> NoReturn:
+def _unavailable(reason: str) -> NoReturn:
     if "CI" in os.environ:
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(reason)
+    pytest.skip(reason)

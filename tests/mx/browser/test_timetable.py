@@ -42,9 +42,9 @@ def job(page, process, timeperiod):
     return page.get_by_role("gridcell", name=re.compile(rf"^{process} {timeperiod}:"))
 
 
-def shows(page, process, timeperiod, told):
+def shows(page, process, timeperiod, words):
     cell = job(page, process, timeperiod)
-    expect(cell).to_have_accessible_name(f"{process} {timeperiod}: {told}")
+    expect(cell).to_have_accessible_name(f"{process} {timeperiod}: {words}")
 
 
 def drag(page, first, last):
@@ -73,9 +73,11 @@ def test_the_calendar_shows_all_processes_of_the_tree(look, site):
 def test_dragging_selects_a_range_across_days(look, site):
     page = look(site)
     drag(page, job(page, "Sitehourly", "2015051822"), job(page, "Sitehourly", "2015051902"))
-    told = page.get_by_role("region", name="Selection")
-    expect(told).to_contain_text("Sitehourly, 2015051822 to 2015051902, 5 periods: 5 processed")
-    command = told.get_by_role("button", name="Copy reprocess command")
+    selection = page.get_by_role("region", name="Selection")
+    expect(selection).to_contain_text(
+        "Sitehourly, 2015051822 to 2015051902, 5 periods: 5 processed"
+    )
+    command = selection.get_by_role("button", name="Copy reprocess command")
     expect(command).to_have_attribute(
         "data-copy", "launch.py timetable reprocess Sitehourly 2015051822..2015051903"
     )

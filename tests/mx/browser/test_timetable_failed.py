@@ -63,9 +63,9 @@ def cell(page, timeperiod, process="Hour"):
     return page.locator(f'[role="gridcell"][aria-label^="{process} {timeperiod}:"]')
 
 
-def shows(page, timeperiod, told, process="Hour"):
+def shows(page, timeperiod, words, process="Hour"):
     expect(cell(page, timeperiod, process)).to_have_accessible_name(
-        f"{process} {timeperiod}: {told}"
+        f"{process} {timeperiod}: {words}"
     )
 
 

@@ -14,8 +14,8 @@ from tests.factories import an_entry
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 STREAM = "**/api/v1/stream*"
 HOURS = ("2015051905", "2015051906")
-AT_ONCE = 500  # entries that the stream tells one by one
-DEAF = "retry: 3600000\n: this connection is told nothing, and nobody notices\n\n"
+AT_ONCE = 500  # entries that the stream sends one by one
+DEAF = "retry: 3600000\n: a connection that stays open and sends nothing\n\n"
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def end(world, first, last, state=JobState.NOOP):
     assert not world.store.jobs.move([move], NOW)
 
 
-def shows(page, timeperiod, told):
+def shows(page, timeperiod, words):
     cell = page.locator(f'[role="gridcell"][aria-label^="Sitehourly {timeperiod}:"]')
-    expect(cell).to_have_accessible_name(f"Sitehourly {timeperiod}: {told}")
+    expect(cell).to_have_accessible_name(f"Sitehourly {timeperiod}: {words}")
 
 
 def test_an_event_during_the_load_of_the_calendar_is_shown(look, site, world):
@@ -198,7 +198,7 @@ def test_a_failed_load_is_repeated_later(look, site, world):
                 first: "2015051903", last: "2015051903",
             }})), document.dispatchEvent(new CustomEvent("synergy:behind"))"""
         )
-    shows(page, "2015051903", "skipped")  # which was not true
+    shows(page, "2015051903", "skipped")  # from an event that the store does not have
     page.clock.run_for("01:01")
     shows(page, "2015051903", "noop")
 
