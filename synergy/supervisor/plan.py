@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from synergy.runtime import abandoned_work
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
@@ -32,53 +33,25 @@ class Timing:
     longest_delay: float = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Spawn the process."""
+class Action(Enum):
+    """An action on a slot."""
 
-    slot: Slot
-
-
-@dataclass(frozen=True, slots=True)
-class Confirm:
-    """It lived long enough: starting → running."""
-
-    slot: Slot
-
-
-@dataclass(frozen=True, slots=True)
-class Terminate:
-    """Ask the process to end: TERM."""
-
-    slot: Slot
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """End the process and all its descendants: KILL."""
-
-    slot: Slot
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """A slot that waited for its restart is no longer desired: → stopped."""
-
-    slot: Slot
-
-
-Action = Start | Confirm | Terminate | Kill | Rest
+    START = "start"  # spawn the process
+    CONFIRM = "confirm"  # it has lived long enough: starting → running
+    TERMINATE = "terminate"  # ask the process to end: TERM
+    KILL = "kill"  # end the process and all its descendants: KILL
+    REST = "rest"  # a slot that waited for its restart is no longer desired: → stopped
 
 
 def plan(
     desired: Collection[Slot], known: Mapping[Slot, SlotStatus], now: float, timing: Timing
-) -> list[Action]:
+) -> dict[Slot, Action]:
     """The actions that are due at `now` (monotonic seconds), in the order of the slots."""
-    actions = (
-        _act(slot, slot in desired, known.get(slot), now, timing)
+    actions = {
+        slot: _action(slot in desired, known.get(slot), now, timing)
         for slot in sorted({*desired, *known})
-    )
-    return [action for action in actions if action is not None]
+    }
+    return {slot: action for slot, action in actions.items() if action is not None}
 
 
 def next_deadline(
@@ -105,23 +78,21 @@ def failures_after_death(
     return 1 if is_on_purpose or lived >= timing.healthy_after else status.failures + 1
 
 
-def _act(
-    slot: Slot, is_desired: bool, status: SlotStatus | None, now: float, timing: Timing
+def _action(
+    is_desired: bool, status: SlotStatus | None, now: float, timing: Timing
 ) -> Action | None:
     if status is None or status.state is SlotState.STOPPED:
-        return Start(slot) if is_desired else None
+        return Action.START if is_desired else None
     deadline = _deadline(is_desired, status, timing)
     if deadline is None or now < deadline:
         return None
-    return _due(slot, is_desired, status.state)
-
-
-def _due(slot: Slot, is_desired: bool, state: SlotState) -> Action:
-    if state is SlotState.STOPPING:
-        return Kill(slot)
-    if state is SlotState.BACKOFF:
-        return Start(slot) if is_desired else Rest(slot)
-    return Confirm(slot) if is_desired else Terminate(slot)
+    match status.state:
+        case SlotState.STOPPING:
+            return Action.KILL
+        case SlotState.BACKOFF:
+            return Action.START if is_desired else Action.REST
+        case _:
+            return Action.CONFIRM if is_desired else Action.TERMINATE
 
 
 def _deadline(is_desired: bool, status: SlotStatus, timing: Timing) -> float | None:

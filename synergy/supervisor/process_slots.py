@@ -14,15 +14,7 @@ from synergy.runtime.identity import boot_id
 from synergy.supervisor import assignment
 from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.host import Group, ProcessHost
-from synergy.supervisor.plan import (
-    Action,
-    Confirm,
-    Kill,
-    Rest,
-    Start,
-    Terminate,
-    failures_after_death,
-)
+from synergy.supervisor.plan import Action, failures_after_death
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 from synergy.supervisor.watch import Watch
 
@@ -119,23 +111,23 @@ class ProcessSlots:
             return None
         return self._host.adopt(record.pid, record.started, record.marker)
 
-    def act(self, actions: Sequence[Action], record: Record) -> None:
+    def act(self, actions: Mapping[Slot, Action], record: Record) -> None:
         """Carries out a plan; starts take place only if `record` stored them."""
-        starts = [action.slot for action in actions if isinstance(action, Start)]
+        starts = [slot for slot, action in actions.items() if action is Action.START]
         if starts:
             self._start(starts, record)
-        for action in actions:
+        for slot, action in actions.items():
             match action:
-                case Confirm(slot):
-                    self._running(slot)
-                case Terminate(slot):
-                    self._terminate(slot)
-                case Kill(slot):
-                    self._kill(slot)
-                case Rest(slot):
-                    self._stopped(slot)
-                case Start(_):
+                case Action.START:
                     pass
+                case Action.CONFIRM:
+                    self._running(slot)
+                case Action.TERMINATE:
+                    self._terminate(slot)
+                case Action.KILL:
+                    self._kill(slot)
+                case Action.REST:
+                    self._stopped(slot)
 
     def _start(self, slots: Sequence[Slot], record: Record) -> None:
         markers = {slot: self._host.marker(self._config.box, slot) for slot in slots}

@@ -14,11 +14,7 @@ from synergy.model.process import DaemonProcess, Deployment, FreerunProcess, Man
 from synergy.runtime import abandoned_work
 from synergy.supervisor.assignment import assigned, belonging, desired
 from synergy.supervisor.plan import (
-    Confirm,
-    Kill,
-    Rest,
-    Start,
-    Terminate,
+    Action,
     Timing,
     failures_after_death,
     next_deadline,
@@ -44,23 +40,23 @@ S = SlotState
 @pytest.mark.parametrize(
     ("is_desired", "state", "failures", "after", "action"),
     [
-        (True, S.STOPPED, 0, 0.0, Start(SLOT)),
+        (True, S.STOPPED, 0, 0.0, Action.START),
         (False, S.STOPPED, 0, 0.0, None),
         (True, S.STARTING, 0, 2.9, None),
-        (True, S.STARTING, 0, 3.0, Confirm(SLOT)),
-        (False, S.STARTING, 0, 0.0, Terminate(SLOT)),
+        (True, S.STARTING, 0, 3.0, Action.CONFIRM),
+        (False, S.STARTING, 0, 0.0, Action.TERMINATE),
         (True, S.RUNNING, 0, 9e9, None),
-        (False, S.RUNNING, 0, 0.0, Terminate(SLOT)),
-        (True, S.BACKOFF, 1, 0.0, Start(SLOT)),
+        (False, S.RUNNING, 0, 0.0, Action.TERMINATE),
+        (True, S.BACKOFF, 1, 0.0, Action.START),
         (True, S.BACKOFF, 2, 0.9, None),
-        (True, S.BACKOFF, 2, 1.0, Start(SLOT)),
+        (True, S.BACKOFF, 2, 1.0, Action.START),
         (True, S.BACKOFF, 3, 1.9, None),
-        (True, S.BACKOFF, 3, 2.0, Start(SLOT)),
-        (False, S.BACKOFF, 5, 0.0, Rest(SLOT)),
+        (True, S.BACKOFF, 3, 2.0, Action.START),
+        (False, S.BACKOFF, 5, 0.0, Action.REST),
         (True, S.STOPPING, 0, 9.9, None),
         (False, S.STOPPING, 0, 9.9, None),
-        (True, S.STOPPING, 0, 10.0, Kill(SLOT)),
-        (False, S.STOPPING, 0, 10.0, Kill(SLOT)),
+        (True, S.STOPPING, 0, 10.0, Action.KILL),
+        (False, S.STOPPING, 0, 10.0, Action.KILL),
         (True, S.KILLING, 0, 9e9, None),
         (False, S.KILLING, 0, 9e9, None),
     ],
@@ -69,20 +65,20 @@ def test_what_is_due(is_desired, state, failures, after, action):
     known = {SLOT: a_status(state, failures)}
     wanted = {SLOT} if is_desired else set()
 
-    assert plan(wanted, known, ENTERED + after, TIMING) == ([action] if action else [])
+    assert plan(wanted, known, ENTERED + after, TIMING) == ({SLOT: action} if action else {})
 
 
 def test_a_slot_that_was_never_seen_is_started():
-    assert plan({SLOT}, {}, 0.0, TIMING) == [Start(SLOT)]
+    assert plan({SLOT}, {}, 0.0, TIMING) == {SLOT: Action.START}
 
 
 def test_each_slot_is_judged_on_its_own():
     known = {Slot("A", 1): a_status(S.RUNNING), Slot("B", 1): a_status(S.RUNNING)}
 
-    assert plan({Slot("A", 1), Slot("C", 2)}, known, ENTERED, TIMING) == [
-        Terminate(Slot("B", 1)),
-        Start(Slot("C", 2)),
-    ]
+    assert plan({Slot("A", 1), Slot("C", 2)}, known, ENTERED, TIMING) == {
+        Slot("B", 1): Action.TERMINATE,
+        Slot("C", 2): Action.START,
+    }
 
 
 def test_restarts_come_at_once_and_then_ever_later_up_to_a_minute():
@@ -120,19 +116,19 @@ def test_nothing_is_due_before_the_deadline_and_something_is_at_it(wanted, state
     deadline = next_deadline(desired_slots, known, TIMING)
 
     if deadline is None:
-        assert plan(desired_slots, known, ENTERED + 1e9, TIMING) == []
+        assert plan(desired_slots, known, ENTERED + 1e9, TIMING) == {}
     else:
-        assert plan(desired_slots, known, deadline, TIMING) != []
-        assert plan(desired_slots, known, deadline - before, TIMING) == []
+        assert plan(desired_slots, known, deadline, TIMING) != {}
+        assert plan(desired_slots, known, deadline - before, TIMING) == {}
 
 
 @given(st.lists(st.sampled_from(list(SlotState)), max_size=6), st.floats(0, 1000))
 def test_whatever_may_still_be_alive_is_never_started(states, after):
     known = {Slot("P", n): a_status(state) for n, state in enumerate(states)}
 
-    for action in plan(set(known), known, ENTERED + after, TIMING):
-        if isinstance(action, Start):
-            assert known[action.slot].state in {S.STOPPED, S.BACKOFF}
+    for slot, action in plan(set(known), known, ENTERED + after, TIMING).items():
+        if action is Action.START:
+            assert known[slot].state in {S.STOPPED, S.BACKOFF}
 
 
 # Which processes belong to the box
