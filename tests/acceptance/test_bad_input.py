@@ -215,7 +215,7 @@ def test_bad_lines_stop_nothing(reading, tmp_path):
     ("name", "code", "reason"),
     [("missing", NOT_FOUND, "no such file"), ("folder", USAGE, "is a directory")],
 )
-def test_of_several_files_none_is_read_if_one_cannot_be(reading, tmp_path, name, code, reason):
+def test_no_file_is_read_if_one_of_them_cannot_be(reading, tmp_path, name, code, reason):
     (tmp_path / "folder").mkdir()
     (tmp_path / "good").write_bytes(line(1))
     before = sessions(reading)
@@ -283,7 +283,7 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(rested, code, co
         ("box id", "dev-test"),
     ],
 )
-def test_what_needs_no_store_makes_none(homes, command, told):
+def test_commands_that_need_no_store_create_none(homes, command, told):
     home = homes()
 
     assert told in home.run(*command.split()).out
@@ -344,7 +344,7 @@ def test_a_store_that_cannot_be_used_is_left_as_it_is(homes, harm, reason):
 @pytest.mark.parametrize(
     ("command", "code"), [("supervisor start", 1), ("store init", UNREACHABLE)]
 )
-def test_a_home_that_cannot_be_made_is_told_in_one_line(homes, tmp_path, command, code):
+def test_an_impossible_home_is_an_error_of_one_line(homes, tmp_path, command, code):
     (tmp_path / "file").touch()
 
     home = homes(context=SITES)

@@ -230,7 +230,7 @@ def test_an_installation_that_was_interrupted_is_done_again(project):
     assert packages(project) == {"alpha": "1.0"}
 
 
-def test_another_python_has_the_environment_made_anew_with_what_is_local(
+def test_another_python_recreates_the_environment_with_local_packages(
     fresh, project, tmp_path, monkeypatch, capsys
 ):
     (project / "requirements-local.txt").write_text(f"{a_wheel(tmp_path, 'mine', '1.0')}\n")
@@ -270,7 +270,7 @@ def test_an_environment_of_an_earlier_version_is_updated_in_place(project):
     assert launch(project, "go")[2] == ""
 
 
-def test_what_is_local_is_installed_last_and_does_not_change_what_is_locked(project, tmp_path):
+def test_local_packages_are_installed_last_and_change_no_locked_one(project, tmp_path):
     (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "1.0"))
     local = project / "requirements-local.txt"
 
@@ -291,7 +291,7 @@ def test_what_is_local_is_installed_last_and_does_not_change_what_is_locked(proj
     assert launch(project, "go")[::2] == (7, "")
 
 
-def test_what_cannot_be_had_is_told_with_what_to_do(project, tmp_path):
+def test_a_missing_package_is_an_error_with_the_remedy(project, tmp_path):
     launcher = load(project)
     lock = project / "requirements.txt"
     lock.write_text("no-such-package==1.0 --hash=sha256:" + 64 * "0")
@@ -311,7 +311,7 @@ def test_what_cannot_be_had_is_told_with_what_to_do(project, tmp_path):
     assert packages(project) == {"alpha": "1.0"}
 
 
-def test_a_full_and_a_read_only_disk_are_told_with_what_to_do(tmp_path):
+def test_full_and_read_only_disks_are_errors_with_the_remedy(tmp_path):
     tmp_path.joinpath("disk").mkdir()
     with mounted(tmp_path / "disk", "size=4m") as disk:
         project = a_project(disk / "project")
@@ -351,7 +351,7 @@ def test_it_says_its_version_and_is_run_by_its_name(tmp_path):
     assert done.stdout == f"synergy {declared}\n"
 
 
-def test_install_tells_how_it_is_used(tmp_path):
+def test_install_has_help(tmp_path):
     project = a_project(tmp_path)
 
     code, out, _ = launch(project, "install", "-h")
@@ -363,7 +363,7 @@ def test_install_tells_how_it_is_used(tmp_path):
     assert not (project / ".venv").exists()
 
 
-def test_without_an_environment_of_its_own_if_told_so(tmp_path):
+def test_its_own_environment_can_be_switched_off(tmp_path):
     project = a_project(tmp_path)
 
     code, out, _ = launch(project, "go", SYNERGY_NO_VENV="1")
@@ -373,7 +373,7 @@ def test_without_an_environment_of_its_own_if_told_so(tmp_path):
     assert not (project / ".venv").exists()
 
 
-def test_a_python_without_ensurepip_is_told_what_to_install(tmp_path, monkeypatch, capsys):
+def test_a_python_without_ensurepip_names_the_package_to_install(tmp_path, monkeypatch, capsys):
     launcher = load(a_project(tmp_path))
     monkeypatch.delenv("SYNERGY_NO_VENV", raising=False)
     monkeypatch.setattr(launcher.importlib.util, "find_spec", lambda name: None)
@@ -385,7 +385,7 @@ def test_a_python_without_ensurepip_is_told_what_to_install(tmp_path, monkeypatc
     assert not (tmp_path / ".venv").exists()
 
 
-def test_an_old_python_gets_far_enough_to_be_told(tmp_path):
+def test_an_old_python_gets_a_clear_error(tmp_path):
     source = LAUNCH.read_text()
     pretend = "import sys; sys.version_info = (3, 8, 1); exec(open(sys.argv[1]).read())"
 

@@ -174,7 +174,7 @@ def sums(home, collection):
     return {row["timeperiod"]: row["rows"] for row in rows}
 
 
-def test_a_nightly_command_that_fails_is_seen_until_somebody_decides(home):
+def test_a_failed_nightly_command_stays_visible_until_a_decision(home):
     until_in(home, "failed", "Nightly", YESTERDAY)
     home.until(lambda _: job(home, "Careless", YESTERDAY)["reason"])
     assert "no such disk" in job(home, "Careless", YESTERDAY)["reason"]

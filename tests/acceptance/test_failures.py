@@ -135,7 +135,7 @@ STRAY = {  # what belongs into the other queue
 }
 
 
-def test_messages_that_make_no_sense_are_kept_aside_and_work_goes_on(home):
+def test_malformed_messages_are_put_into_quarantine_and_work_continues(home):
     before, restarts = values(home, "hours"), restarts_in(home)
     sent = {"CopyHourly": GARBAGE, "SingleSessionWorker": (*GARBAGE, *NO_EVENTS)}
     with home.store() as store, home.bus(store) as bus, store.batch() as batch:

@@ -86,7 +86,7 @@ def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
     home.story()
 
 
-def test_what_runs_is_shown_with_its_kind(home):
+def test_processes_are_shown_with_their_kind(home):
     home.until_all_run()  # those again that other tests have killed
     shown = {p["name"]: p for p in home.ask("process", "list")["processes"]}
     assert {name: p["kind"] for name, p in shown.items()} == {
@@ -114,7 +114,7 @@ def test_a_worker_in_a_terminal_carries_out_what_was_triggered(homes, tmp_path):
     assert end_of(worker).code == 0
 
 
-def test_a_process_with_a_trigger_runs_by_itself_until_it_is_told_otherwise(home):
+def test_a_process_with_a_trigger_runs_until_it_is_switched_off(home):
     def look(store):
         runs, _ = store.runs.find("Ticking", RunState.PROCESSED)
         return runs if len(runs) >= 3 else None

@@ -38,7 +38,7 @@ def all_others_done(home, process):
     return home.until(look)
 
 
-def test_with_a_timeout_all_others_are_done_and_the_one_that_hangs_is_given_up(home):
+def test_with_a_timeout_only_the_hanging_unit_is_given_up(home):
     home.until_unit("LimitedHourly", UnitState.IN_PROGRESS, HUNG)
     kill(home.until_all_run("Scheduler/1")["Scheduler/1"])
     found = all_others_done(home, "LimitedHourly")

@@ -85,7 +85,7 @@ def assert_as_declared(home):
     assert set(slots) == set(leaders.values())
 
 
-def test_what_comes_out_is_the_same_to_the_last_digit(home, tmp_path):
+def test_the_results_are_equal_to_the_last_digit(home, tmp_path):
     log = Log(home, tmp_path, parts=5)
     gate = gates.shut(tmp_path / "gates", gated_suite.DAILY, START)
     home.start()

@@ -244,7 +244,7 @@ def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
         assert {name: visits.reported(found) for name, found in rows.items()} == wanted
 
 
-def test_who_waits_for_a_process_that_is_off_is_told_how_to_switch_it_on(client):
+def test_why_offers_to_switch_on_the_process_that_is_waited_for(client):
     daily, yearly = CLIENTS[0], CLIENTS[2]
     generation = job(client, yearly, YEAR)["job"]["generation"]
     place = client.ask(
@@ -270,7 +270,7 @@ def test_who_waits_for_a_process_that_is_off_is_told_how_to_switch_it_on(client)
     assert switched == [("process.on", ME, "lunch is over"), ("process.off", ME, "lunch")]
 
 
-def test_a_schedule_is_made_triggered_and_told_of_an_event(client):
+def test_a_schedule_is_created_triggered_and_gets_an_event(client):
     written = {
         "name": "stamps", "process": STAMP, "arguments": {"word": "twice"}, "enabled": True,
         "dependencies": [{"type": "FILE", "resourceId": "/in/", "lifeDuration": "3600"}],

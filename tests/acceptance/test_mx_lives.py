@@ -191,7 +191,7 @@ def kill_mx(home, client, who):
     home.story()
 
 
-def test_mx_is_killed_and_nobody_notices_but_those_who_ask_it(running):
+def test_killing_mx_affects_only_its_clients(running):
     with closing(Client(address(running))) as stranger:
         stranger.get("/trees", 401)
     with closing(user_of(running)) as client:

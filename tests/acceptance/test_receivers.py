@@ -80,7 +80,7 @@ def runs(module_homes, receivers, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
-def test_how_its_run_ends(runs, name):
+def test_the_end_of_a_run_by_receiver(runs, name):
     run = runs[name]
     last = run.detail.answers[-1]
     assert (run.state, last["status"], last["outcome"]) == ENDS[name]
@@ -103,7 +103,7 @@ def test_a_redirect_is_asked_again_like_any_failure_and_never_followed(runs):
     assert {answer["status"] for answer in answers} == {302}
 
 
-def test_who_hangs_keeps_nobody_else_waiting(runs):
+def test_a_hanging_receiver_delays_no_other(runs):
     hanging = runs["hangs"].finished_at
     others = [run for name, run in runs.items() if name != "hangs"]
     assert all(run.finished_at < hanging for run in others)

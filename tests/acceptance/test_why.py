@@ -132,7 +132,7 @@ def test_a_command_that_keeps_failing_ends_failed_with_its_last_error(waiting):
     assert [line["attempt"] for line in lines if line["text"] == FIRE] == [1, 2, 3]
 
 
-def test_what_would_help_helps(waiting):
+def test_the_remedies_that_why_offers_work(waiting):
     """The operator follows the advice, for a process that nothing else depends on."""
     (waiting.failures / f"FlakyHourly-{FAILING}").unlink(missing_ok=True)
     waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=None)
@@ -191,7 +191,7 @@ def test_a_reprocess_touches_exactly_what_its_dry_run_lists(waiting):
     waiting.story()
 
 
-def test_so_does_a_skip_and_a_reprocess_of_what_was_skipped(waiting):
+def test_a_skip_and_a_reprocess_of_the_skipped_period_work(waiting):
     expected = {("InboxDaily", DAY), ("InboxHourly", FAILING), ("MailHourly", FAILING)}
     assert_as_planned(waiting, "skip", "InboxDaily", DAY, expected)
     assert "skipped at" in the_leaf(waiting, "MailHourly", FAILING)["text"]

@@ -60,7 +60,7 @@ def lose(agents: AgentHarness, lost: Member, others: list[Member], seconds: int)
             member.rest()
 
 
-def test_what_a_lost_agent_held_is_taken_over_once_after_its_lease(agents):
+def test_runs_of_a_lost_agent_are_taken_over_once_after_its_lease(agents):
     lost = agents.member("agent-1", receiver=lambda _: None)
     others = [agents.member(f"agent-{n}") for n in (2, 3)]
     for member in [lost, *others]:
@@ -78,7 +78,7 @@ def test_what_a_lost_agent_held_is_taken_over_once_after_its_lease(agents):
 
 
 @pytest.mark.parametrize("is_alone", [False, True])
-def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(agents, is_alone):
+def test_an_agent_that_was_away_checks_its_claims(agents, is_alone):
     away = agents.member("agent-1")
     others = [] if is_alone else [agents.member("agent-2", receiver=lambda _: None)]
     for member in [away, *others]:
@@ -93,7 +93,7 @@ def test_who_was_away_asks_whose_the_runs_are_that_he_claimed(agents, is_alone):
     )
 
 
-def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(agents, monkeypatch):
+def test_a_claim_whose_answer_was_lost_is_sent(agents, monkeypatch):
     once(agents)
     member = agents.member(rooms=0)
     member.decide()
@@ -120,7 +120,7 @@ def test_a_claim_that_comes_about_when_nobody_waits_for_its_answer_is_sent(agent
     assert agents.states() == {RunState.PROCESSED: 1}
 
 
-def test_what_a_lost_agent_is_told_afterwards_changes_nothing(agents):
+def test_late_answers_to_a_lost_agent_change_nothing(agents):
     lost = agents.member("agent-1", receiver=lambda _: None)
     other = agents.member("agent-2", receiver=lambda _: None)
     lost.decide()

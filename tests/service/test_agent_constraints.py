@@ -38,7 +38,7 @@ def test_places_are_given_by_priority_then_age(factory):
     assert finished == ["under-way", "high", "high-later", "middle", "low"]
 
 
-def test_why_a_job_waits_is_told(factory):
+def test_the_reason_of_a_waiting_job_is_shown(factory):
     once(factory, "a", process="Export", constraints=[WAITS])
     member = factory.member()
     member.rest()
@@ -72,7 +72,7 @@ def test_a_group_shares_its_places(factory):
     assert factory.states() == {RunState.PROCESSED: 3, RunState.LAUNCHED: 2}
 
 
-def test_who_does_not_decide_any_more_launches_nothing_beside_who_does(factory):
+def test_an_agent_that_lost_the_decision_launches_nothing(factory):
     """Between judging and writing it is away for so long that another agent decides."""
     rule = {"concurrency": {"n": 1, "scope": "group", "when_unmet": "wait"}}
     fields = {"process": "Export", "group": "g", "constraints": [rule]}
@@ -163,7 +163,7 @@ def test_a_rate_is_kept_over_a_change_of_agents(agents):
     assert len(other.sender.requests) == 3
 
 
-def test_load_is_looked_at_now_and_then_while_somebody_waits(agents, monkeypatch):
+def test_load_is_measured_while_a_run_waits_for_it(agents, monkeypatch):
     loads = [2.0]
     looks = []
     monkeypatch.setattr(

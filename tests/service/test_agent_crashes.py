@@ -144,7 +144,7 @@ def test_an_agent_killed_at_any_call_leaves_nothing_undone(fails_at):
 
 
 @pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, NUMBER)))
-def test_an_agent_goes_on_after_any_call_that_fails(fails_at, is_late):
+def test_an_agent_continues_after_any_failed_call(fails_at, is_late):
     course = Course(fails_at, StorageUnavailable, is_late=is_late)
     course.disturbed()
     course.finish(course.member)
@@ -191,7 +191,7 @@ class Broker(StoredBus):
             super().publish(queue, messages, batch, confirmed)
 
 
-def test_what_a_broker_did_not_take_is_said_again():
+def test_messages_that_a_broker_refused_are_published_again():
     course = Course(0, StorageUnavailable, is_late=False)
     agents = course.agents
     broker = Broker(agents.store)

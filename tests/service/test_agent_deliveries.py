@@ -26,7 +26,7 @@ from tests.service.agent_harness import (
 SECOND = timedelta(seconds=1)
 
 
-def test_what_is_accepted_is_processed_and_its_answer_kept(agents):
+def test_an_accepted_delivery_is_processed_and_its_answer_kept(agents):
     once(agents, payload={"a": 1}, headers={"X-Mine": "1"})
     member = agents.member(receiver=answering(sent(201, b"thanks")))
     member.rest()
@@ -38,7 +38,7 @@ def test_what_is_accepted_is_processed_and_its_answer_kept(agents):
     assert (request.body, request.headers, request.key) == (b'{"a": 1}', {"X-Mine": "1"}, run.id)
 
 
-def test_what_fails_is_sent_again_with_the_same_key_until_it_is_taken(agents):
+def test_a_failed_delivery_is_repeated_with_the_same_key(agents):
     once(agents)
     member = agents.member(receiver=answering(refused(500), refused(503), sent()))
     agents.advance(member, 10)
@@ -61,7 +61,7 @@ def test_after_the_budget_it_has_failed_for_good(agents):
     assert len(member.sender.requests) == run.attempt
 
 
-def test_what_somebody_has_sent_again_has_a_budget_of_its_own(agents):
+def test_a_delivery_launched_again_has_its_own_budget(agents):
     once(agents, budget="10s")
     member = agents.member(receiver=answering(refused(500)))
     agents.advance(member, 60)
@@ -98,7 +98,7 @@ GONE = Response(
 
 
 @pytest.mark.parametrize("change", ["edited", "made anew"])
-def test_what_an_earlier_receiver_wants_no_more_concerns_no_later_one(agents, change):
+def test_the_wishes_of_an_earlier_receiver_do_not_bind_a_later_one(agents, change):
     agents.add("hourly", cron="0 * * * *")
     member = agents.member(receiver=lambda _: None)
     agents.advance(member, 3600)
@@ -126,7 +126,7 @@ def test_a_receiver_that_wants_no_more_disables_the_schedule(agents):
     assert row.reason == "the receiver wants no more: answered 410"
 
 
-def test_what_cannot_be_sent_at_all_has_failed_at_once(agents):
+def test_an_unsendable_delivery_fails_at_once(agents):
     once(agents)
     member = agents.member(
         receiver=answering(failed("blocked", SendOutcome.BLOCKED, may_retry=False))
@@ -159,7 +159,7 @@ def test_a_payload_that_is_lost_fails_the_run_and_nothing_else(agents):
     }
 
 
-def test_what_there_is_room_for_needs_no_message(agents):
+def test_a_delivery_within_capacity_needs_no_message(agents):
     once(agents)
     member = agents.member()
     member.decide()
@@ -170,7 +170,7 @@ def test_what_there_is_room_for_needs_no_message(agents):
     assert len(member.sender.requests) == 1
 
 
-def test_what_is_canceled_before_it_is_sent_again_is_not_sent(agents):
+def test_a_delivery_canceled_before_its_repetition_is_not_sent(agents):
     once(agents)
     member = agents.member(receiver=answering(refused(500)))
     member.rest()
@@ -213,7 +213,7 @@ def test_a_destination_that_hangs_holds_up_no_other(agents):
     assert agents.states() == {RunState.PROCESSED: 40}
 
 
-def test_what_is_forgotten_while_a_destination_is_busy_is_told_of_again(agents):
+def test_an_evicted_delivery_of_a_busy_destination_is_announced_again(agents):
     number = KEPT_BACK + 5
     for n in range(number):
         once(agents, f"s{n}")
@@ -288,7 +288,7 @@ def test_outcomes_wait_for_others_that_are_under_way(agents):
 
 
 @pytest.mark.usefixtures("_long")
-def test_what_is_to_be_sent_does_not_wait_for_outcomes(agents):
+def test_sending_does_not_wait_for_outcomes(agents):
     for name in ("one", "two"):
         once(agents, name)
     member = agents.member()

@@ -87,7 +87,7 @@ def test_the_runs_of_a_catch_up_are_sent_one_after_the_other_oldest_first(agents
         member.sender.receiver = lambda _: None
 
 
-def test_what_comes_due_during_a_catch_up_comes_after_it(agents):
+def test_due_times_during_a_catch_up_come_after_it(agents):
     agents.add("minutely", cron="* * * * *")
     agents.clock.advance(3 * 60)
     member = agents.member(receiver=lambda _: None)

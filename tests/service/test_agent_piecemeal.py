@@ -141,7 +141,7 @@ def test_an_agent_killed_between_any_two_writes_leaves_nothing_undone(fails_at):
 
 
 @pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, LAST + 1)))
-def test_an_agent_goes_on_after_any_write_that_fails(fails_at, is_late):
+def test_an_agent_continues_after_any_failed_write(fails_at, is_late):
     course = MongoCourse(fails_at, AutoReconnect, is_late=is_late)
     course.disturbed()
     course.finish(course.member)
@@ -149,7 +149,7 @@ def test_an_agent_goes_on_after_any_write_that_fails(fails_at, is_late):
     course.close()
 
 
-def test_what_is_to_be_sent_again_while_the_store_is_away_is_not_forgotten():
+def test_repetitions_due_during_an_outage_of_the_store_are_sent():
     """Else it would wait for the deciding agent to look at everything."""
     agents = AgentHarness()
     store = FaultyStore(agents.store, 0, StorageUnavailable)

@@ -174,7 +174,7 @@ def test_a_clean_stop_gives_all_up_and_hands_back_what_hangs(place, server):
     assert {key for key, _ in server.came} == {run.id}
 
 
-def test_what_is_counted_outlives_the_agent(place, server):
+def test_counts_outlive_the_agent(place, server):
     for _ in range(2):
         place.start()
         place.job(f"{server.url}/x", f"job-{len(place.threads)}")

@@ -10,7 +10,7 @@ from synergy.model.schedule import RunState, ScheduleChange
 from tests.service.agent_harness import OPERATOR
 
 
-def test_what_cannot_be_decided_is_disabled_and_holds_up_no_other(agents):
+def test_an_undecidable_schedule_is_disabled_and_delays_no_other(agents):
     for name in ("a", "broken", "z"):
         agents.add(name, cron="0 * * * *")
     (row,) = agents.store.schedules.get(["broken"])

@@ -65,7 +65,7 @@ def test_each_period_that_is_finished_triggers_a_run(factory):
 
 
 @pytest.mark.parametrize("after", [JobState.NOOP, JobState.SKIPPED])
-def test_a_period_that_is_not_processed_triggers_who_names_its_state_alone(factory, after):
+def test_an_unprocessed_period_triggers_only_schedules_that_name_its_state(factory, after):
     factory.add("mail", trigger={"timetable": "Daily"})
     named = {"process": "Daily", "statuses": ["noop", "skipped"]}
     factory.add("named", trigger={"timetable": named}, payload="${timeperiod} ${state}")
@@ -85,7 +85,7 @@ def test_a_period_that_is_not_processed_triggers_who_names_its_state_alone(facto
     ("event", "after", "state"),
     [("job.failed", "failed", "failed"), ("job.given_up", "skipped", "given_up")],
 )
-def test_who_wants_to_be_told_of_trouble_is_and_nobody_else(factory, event, after, state):
+def test_failures_trigger_only_schedules_that_name_them(factory, event, after, state):
     """As the journal tells of it; the usual trigger and that for skips hear nothing."""
     factory.add("usual", trigger={"timetable": "Daily"})
     factory.add("skips", trigger={"timetable": {"process": "Daily", "statuses": "skipped"}})
@@ -152,7 +152,7 @@ def test_b_runs_after_a(factory):
     assert not factory.runs("alarm")
 
 
-def test_what_ended_before_the_first_agent_began_counts(factory):
+def test_ends_before_the_first_agent_count(factory):
     factory.add("b", trigger={"program": "Daily"})
     finish_jobs(factory, "2026030100", "2026030100")
     member = factory.member()
@@ -160,7 +160,7 @@ def test_what_ended_before_the_first_agent_began_counts(factory):
     assert len(factory.runs("b")) == 1
 
 
-def test_what_ended_before_a_schedule_began_does_not_count(factory):
+def test_ends_before_a_schedule_began_do_not_count(factory):
     finish_jobs(factory, "2026030100", "2026030100")
     factory.add("b", trigger={"program": "Daily"})
     member = factory.member()

@@ -64,7 +64,7 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(agents: AgentHarnes
     assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1.0' in lines
 
 
-def test_what_cannot_be_read_counts_nothing(agents: AgentHarness):
+def test_unreadable_counts_are_zero(agents: AgentHarness):
     an_agent_wrote(agents, 1, "rubbish")
     assert agent_counters.collected(agents.store).total("job_executed_total") == 0
 
@@ -96,7 +96,7 @@ def just_before(agents: AgentHarness, member) -> None:
     member.rest()
 
 
-def test_what_was_decided_ahead_is_written_when_it_is_due_and_not_before(agents: AgentHarness):
+def test_a_decision_made_ahead_is_written_when_it_is_due(agents: AgentHarness):
     agents.add("hourly", cron="0 * * * *", payload="${scheduledTime}")
     member = agents.member()
     just_before(agents, member)

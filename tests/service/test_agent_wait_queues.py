@@ -46,7 +46,7 @@ def a_run(number: int, dice: random.Random) -> Run:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_whoever_is_first_in_a_dirty_queue_is_evaluated(seed):
+def test_the_first_in_a_dirty_queue_is_evaluated(seed):
     """Places under several programs, against counting who may be launched one by one."""
     dice = random.Random(seed)
     queues = WaitQueues()

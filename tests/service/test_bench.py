@@ -150,7 +150,7 @@ def test_a_process_that_ends_by_itself_ends_the_bench(lab: Lab) -> None:
             stage.until(lambda: False, "nothing", timeout=10)
 
 
-def test_what_takes_too_long_ends_the_bench(lab: Lab) -> None:
+def test_a_step_that_takes_too_long_ends_the_bench(lab: Lab) -> None:
     with lab.stage(NOOP) as stage:
         with pytest.raises(BenchFailed, match="the impossible: not done after"):
             stage.until(lambda: False, "the impossible", timeout=0)
@@ -223,7 +223,9 @@ def test_others_are_measured_on_the_same_broker(lab: Lab, rabbitmq_url: str) -> 
             assert bus.race(stage, contestant, python, rabbitmq_url, 60) > 0
 
 
-def test_who_cannot_work_is_told_with_what_he_said(lab: Lab, rabbitmq_url: str) -> None:
+def test_a_failing_process_of_the_bench_is_reported_with_its_output(
+    lab: Lab, rabbitmq_url: str
+) -> None:
     nobody = bus.Contestant("Nobody", ("synergy.nothing",), ("synergy.nothing",))
     with lab.stage(NOOP) as stage, pytest.raises(BenchFailed, match=r"Nobody: .*synergy.nothing"):
         bus.race(stage, nobody, sys.executable, rabbitmq_url, 60)

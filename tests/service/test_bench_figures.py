@@ -33,7 +33,9 @@ def test_a_bench_without_its_server_is_refused(capsys: pytest.CaptureFixture[str
     assert "bus needs a server: name it with --bus URL" in capsys.readouterr().err
 
 
-def test_what_was_not_measured_is_said_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_measurements_are_listed_with_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (found,) = chosen(["bus"], ["bus"])
     missing = Figure("Celery", None, "1/s", at_least=1, why_not="no network")
     command.show(command.Result(found, 1, 1.0, [Figure("Synergy", 2.0, "1/s"), missing], ""))

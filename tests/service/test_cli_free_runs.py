@@ -178,7 +178,7 @@ def test_an_interval_keeps_the_rest_of_the_schedule(commands, system):
         (("Nobody", "every 5"), 3, "no such process: Nobody"),
     ],
 )
-def test_what_cannot_be_an_interval(commands, system, argv, code, text):
+def test_invalid_intervals_are_refused(commands, system, argv, code, text):
     assert commands.run("process", "interval", *argv) == code
     assert text in commands.err
     assert system.store.schedules.count() == 0

@@ -49,7 +49,7 @@ def test_a_run_that_failed_says_where_its_output_is_and_how_to_launch_it_again(h
     assert "arguments" not in shown
 
 
-def test_how_far_a_worker_is_with_a_run(home, deployed):
+def test_the_progress_of_a_run_is_shown(home, deployed):
     run = a_run(deployed.store, state=RunState.LAUNCHED, attempt=0, reason="", finished_at=None)
     home.ok("schedule", "run", run.id)
     assert "no worker has begun it: launch.py process show Report" in home.err
@@ -92,7 +92,7 @@ def test_a_run_that_is_done_has_nothing_to_be_told(home, deployed):
     assert home.err == ""
 
 
-def test_what_caused_a_run(home, deployed):
+def test_the_cause_of_a_run_is_shown(home, deployed):
     cause = {"process": "Import", "status": "failed", "timeperiod": "2015052000"}
     run = a_run(deployed.store, detail=RunDetail(cause={**cause, "events": ["a", "b"], "count": 7}))
     shown = home.ok("schedule", "run", run.id)
@@ -110,7 +110,7 @@ def test_what_is_to_be_canceled_and_is_neither_run_nor_job(home):
     assert "no such run or one-off job: none" in home.err
 
 
-def test_a_name_that_is_misspelt_is_answered_with_the_one_that_is_meant(home, deployed, file):
+def test_a_misspelt_name_is_answered_with_the_nearest(home, deployed, file):
     path = file(NIGHTLY)
     home.ok("schedule", "add", path)
     for argv in (
@@ -129,7 +129,7 @@ def test_a_name_that_is_misspelt_is_answered_with_the_one_that_is_meant(home, de
     assert "launch.py schedule list shows which there are" in home.err
 
 
-def test_what_is_meant_is_found_among_very_many_by_few_looks(home, deployed):
+def test_the_nearest_of_very_many_names_is_found_with_few_reads(home, deployed):
     made = [
         Schedule(name=f"tenant-{n:04}-report", definition={}, created_at=NOW, changed_at=NOW)
         for n in range(2000)
@@ -148,7 +148,7 @@ def test_which_jobs_are_shown_only_by_the_name_of_their_schedule(home, file):
 NOWHERE = "no box that ever reported runs Program"
 
 
-def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypatch, deployed, file):
+def test_scheduling_a_program_that_no_box_runs_warns(home, monkeypatch, deployed, file):
     monkeypatch.setenv("SYNERGY_CONTEXT", "tests.acceptance.deployments.free")
     home.ok("schedule", "add", file(NIGHTLY))
     assert "no box" not in home.err  # it is sent by an agent
@@ -174,7 +174,7 @@ def test_a_program_that_no_box_runs_is_told_when_it_is_scheduled(home, monkeypat
     assert warned() == [True, True]
 
 
-def test_a_name_in_a_payload_that_nobody_knows_is_told_wherever_it_can_be_mended(home, file):
+def test_unknown_names_in_a_payload_warn_wherever_they_can_be_corrected(home, file):
     path = file(NIGHTLY)
     for argv in (
         ["add", path, "--dry-run"], ["add", path], ["edit", "nightly", path],
@@ -206,7 +206,7 @@ def test_a_file_that_begins_like_json_and_is_neither(home, file, text, words):
     assert words in home.err
 
 
-def test_what_programs_and_receivers_wrote_stays_on_its_line(home, deployed):
+def test_output_of_programs_and_receivers_stays_on_its_line(home, deployed):
     reason = "failed: no disk\n\tat all \x1b[31mred" + "!" * 200
     answer = {"at": "2015-05-20T12:00:00Z", "outcome": "failed", "status": 500, "seconds": 1.5,
               "error": "no\x1b[2J", "body": "a\nb"}  # fmt: skip

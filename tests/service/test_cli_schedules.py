@@ -106,7 +106,7 @@ def test_a_file_of_json_from_standard_input(home, monkeypatch):
     }  # fmt: skip
 
 
-def test_what_is_there_already_is_told_as_such(home, file):
+def test_adding_a_one_off_job_twice_reports_it_as_existing(home, file):
     unnamed = file("target: sqs:jobs\nwhen: 2030-01-01T00:00:00Z\n")
     added = [home.json("schedule", "add", unnamed)["schedules"][0] for _ in range(2)]
     assert [schedule["is_new"] for schedule in added] == [True, False]
@@ -186,7 +186,7 @@ def test_a_run_by_hand(home, file):
     assert home.json("schedule", "runs", "--state", "failed") == {"items": [], "next": None}
 
 
-def test_what_failed_is_shown_and_launched_again(home, deployed, file):
+def test_failed_runs_are_shown_and_launched_again(home, deployed, file):
     home.ok("schedule", "add", file(TWO))
     run = a_failed_run(deployed.store)
     shown = home.ok("schedule", "run", run.id)

@@ -17,7 +17,7 @@ def move(system, timeperiod, after, *, before=JobState.EMBRYO, **fields):
     assert not system.store.jobs.move(moves, system.clock.now())
 
 
-def test_a_skipped_job_tells_its_cause_and_counts_are_kept_apart(commands, deployed):
+def test_a_skipped_job_shows_its_cause_and_is_counted_apart(commands, deployed):
     deployed.store.facts.set(TIMETABLE_START, deployed.start)
     move(deployed, "2015051700", JobState.FAILED)
     move(deployed, "2015051701", JobState.GIVEN_UP)
@@ -39,7 +39,7 @@ def test_a_skipped_job_tells_its_cause_and_counts_are_kept_apart(commands, deplo
     assert {"failed", "given_up", "skipped"} <= set(heads)
 
 
-def test_why_tells_the_state_as_show_does(commands, deployed):
+def test_why_and_show_agree_on_the_state(commands, deployed):
     deployed.store.facts.set(TIMETABLE_START, deployed.start)
     move(deployed, "2015051701", JobState.GIVEN_UP)
     cause = commands.json("timetable", "why", HOUR, "2015051701")

@@ -56,7 +56,7 @@ def test_all_is_well(commands, done):
     assert (found["is_well"], found["text"], found["findings"]) == (True, "well", [])
 
 
-def test_what_is_not_well_is_told_with_since_when_and_what_helps(commands, done):
+def test_findings_are_shown_with_their_age_and_remedy(commands, done):
     fail(done)
     assert commands.run("status") == 1
     lines = commands.out.splitlines()

@@ -56,7 +56,7 @@ def test_a_dry_run_knows_what_is_switched_off(commands, deployed):
     assert "AlertDailyWorker/1" not in output["processes"]
 
 
-def test_a_start_tells_what_runs_where_logs_are_and_how_to_stop(commands, start_with):
+def test_a_start_prints_processes_logs_and_how_to_stop(commands, start_with):
     running = [Progress("Scheduler", 1, "starting", None), Progress("Scheduler", 1, "running", 71)]
     start_with(StartReport(Outcome.STARTED, 70), *running)
     text = commands.ok("supervisor", "start")
@@ -116,7 +116,7 @@ def test_a_faulty_configuration_starts_nothing(commands, start_with, monkeypatch
         (StopReport(was_running=True, is_stopped=False, pid=70, left=(5, 6)), 1, "5, 6"),
     ],
 )
-def test_a_stop_tells_what_became_of_everything(commands, monkeypatch, report, code, word):
+def test_a_stop_prints_what_became_of_each_process(commands, monkeypatch, report, code, word):
     monkeypatch.setattr(control, "stop", lambda home: report)
     assert commands.run("supervisor", "stop") == code
     assert word in commands.text

@@ -158,7 +158,7 @@ def test_only_what_failed_is_tried_again_when_all_else_has_ended(project):
     assert "1 passed, 0 failed" in ended
 
 
-def test_what_fails_twice_fails(project):
+def test_a_test_that_fails_twice_fails(project):
     project.write("test_real.py", "def test_broken(): raise AssertionError('as it is')\n")
     summary, said = project.run(Part("real", ("test_real.py",), is_real=True))
     assert summary.failed == ["test_real.py::test_broken"]

@@ -132,7 +132,7 @@ def test_a_range_is_half_open(commands, with_data):
     assert hours == ["2015051703", "2015051704", "2015051705"]
 
 
-def test_skip_tells_every_job_that_it_gives_up(commands, deployed):
+def test_skip_lists_every_job_that_it_gives_up(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
     text = commands.ok("timetable", "skip", HOUR, PERIOD)
@@ -176,7 +176,7 @@ def test_audit_fails_when_a_finished_job_does_not_cover_its_source(commands, wit
     assert "2015051702" in commands.out
 
 
-def test_a_failed_period_is_told_by_the_audit_and_retried(commands, deployed):
+def test_a_failed_period_is_in_the_audit_and_can_be_retried(commands, deployed):
     failing(deployed)
     found = commands.json("timetable", "audit", code=1)
     assert (found["failed"], found["given_up"]) == (1, 0)
@@ -194,7 +194,7 @@ def test_a_failed_period_is_told_by_the_audit_and_retried(commands, deployed):
     assert commands.json("timetable", "audit")["failed"] == 0
 
 
-def test_what_was_given_up_is_acknowledged_with_a_reason(commands, deployed):
+def test_given_up_periods_are_acknowledged_with_a_reason(commands, deployed):
     failing(deployed)
     hourly = deployed.deployment.processes[HOUR].qualifier
     at = hourly.parse(PERIOD)

@@ -24,7 +24,7 @@ def test_wait_ends_at_once_for_a_job_that_is_done(commands, with_data):
     assert "noop" in commands.ok("timetable", "wait", DAY, "2015051700")
 
 
-def test_wait_tells_the_leaf_causes_when_time_is_over(commands, deployed):
+def test_wait_prints_the_leaf_causes_at_its_timeout(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
     output = commands.json("timetable", "wait", DAY, "2015051800", "--timeout", "0", code=1)
@@ -64,7 +64,7 @@ def test_wait_is_not_deceived_by_late_data_or_by_events_on_their_way(commands, w
     assert "late data" in (commands.run(*argv), commands.out)[1]
 
 
-def test_wait_goes_on_until_the_job_is_done(commands, deployed, monkeypatch):
+def test_wait_lasts_until_the_job_is_done(commands, deployed, monkeypatch):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
     looked = threading.Event()

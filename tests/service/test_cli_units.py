@@ -24,7 +24,7 @@ def requested(deployed):
     return unit
 
 
-def test_units_are_listed_shown_and_their_log_is_told(commands, deployed, requested):
+def test_units_are_listed_and_shown_with_their_logs(commands, deployed, requested):
     line = LogLine(deployed.clock.now(), 1, "info", "half way there")
     deployed.store.logs.append(requested.id, [line])
     page = commands.json("unit", "list", "--process", HOUR, "--state", "requested")
@@ -37,7 +37,7 @@ def test_units_are_listed_shown_and_their_log_is_told(commands, deployed, reques
     assert requested.id in commands.ok("unit", "list")
 
 
-def test_what_a_worker_wrote_is_shown_and_not_obeyed(commands, deployed, requested):
+def test_control_characters_of_workers_are_escaped(commands, deployed, requested):
     line = LogLine(deployed.clock.now(), 1, "info", "first\n\tsecond\r\x1b[31m")
     deployed.store.logs.append(requested.id, [line])
     shown = commands.ok("unit", "log", requested.id)

@@ -89,7 +89,7 @@ def test_a_password_is_asked_for_twice(commands, file, monkeypatch):
     assert set(users(file).people) == {"anna"}
 
 
-def test_where_nobody_can_be_asked_it_is_read(commands, file, typed):
+def test_without_a_terminal_the_password_needs_its_option(commands, file, typed):
     typed(PASSWORD)
     assert commands.run("user", "add", "anna", "--role", "admin") == 4
     assert "add --password-stdin" in commands.err

@@ -42,7 +42,7 @@ def test_rows_that_no_store_can_keep_are_tried_again_after_the_back_off():
     assert system.unit_states("Hour", hour) == [UnitState.REQUESTED]
 
 
-def test_who_asked_for_a_run_of_the_collector_gets_it_whoever_else_asked():
+def test_each_request_for_a_run_of_the_collector_is_served():
     system = SchedulerHarness(hour_and_day())
     system.schedule()
     for process in ("Hour", ""):

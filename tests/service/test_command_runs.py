@@ -136,7 +136,7 @@ def test_the_log_of_python_work_that_failed_keeps_its_traceback():
     assert text.endswith("ValueError: no disk\n")
 
 
-def test_a_program_is_told_its_run(tmp_path, monkeypatch):
+def test_a_program_gets_its_run_in_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv(MARKER, raising=False)
     command = ("${timeperiod}", "${start}..${end}", "${attempt}", "${run}", "${home}", "${days}")
     run, argv, environment = started_with(tmp_path, command, {"days": 7}, {})

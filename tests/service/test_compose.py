@@ -189,7 +189,7 @@ def test_a_process_without_a_store_says_so_and_makes_none(project: compose.Proje
     assert not project.settings.store_file.exists()
 
 
-def test_one_that_is_started_by_hand_makes_its_store(project: compose.Project) -> None:
+def test_a_process_started_by_hand_creates_the_store(project: compose.Project) -> None:
     assert compose.run_process(project, "Visitor", console=True)
     assert project.settings.store_file.is_file()
 
@@ -203,7 +203,7 @@ def test_a_process_whose_store_cannot_be_made_says_so(project: compose.Project) 
     assert composed.met == []
 
 
-def test_the_supervisor_is_told_when_a_process_is_at_work(
+def test_a_process_reports_to_the_supervisor_that_it_works(
     begun: compose.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, writer = os.pipe()

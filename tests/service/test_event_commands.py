@@ -208,7 +208,7 @@ def test_runs_of_other_events_are_not_its_own(listening):
     assert runs[0] != runs[1]
 
 
-def test_an_event_that_only_helps_makes_no_run_until_there_are_enough(listening):
+def test_events_of_a_collecting_job_share_its_run(listening):
     member = listening.member()
     some = []
     for _ in range(3):
@@ -220,14 +220,14 @@ def test_an_event_that_only_helps_makes_no_run_until_there_are_enough(listening)
     assert [len(effects(listening.store, one).runs) for one in some] == [1, 1, 1]
 
 
-def test_an_unknown_resource_has_no_effect_and_needs_no_agent_to_be_told(listening):
+def test_an_unknown_resource_has_no_effect_and_waits_for_no_agent(listening):
     waited: list[float] = []
     one = taken(listening, {**GOOD, "eventResourceId": "/e"})
     found = effects(listening.store, one, waited.append)
     assert (found.schedules, found.runs, waited) == ((), (), [])
 
 
-def test_a_repeated_id_tells_what_it_did_the_first_time(listening):
+def test_a_repeated_id_reports_the_effects_of_the_first_event(listening):
     member = listening.member()
     taken(listening, {**GOOD, "id": "a"})
     member.rest()
@@ -236,7 +236,7 @@ def test_a_repeated_id_tells_what_it_did_the_first_time(listening):
     assert len(found.runs) == 1
 
 
-def test_the_agent_says_how_far_it_is_where_it_is_looked_for(listening):
+def test_the_agent_records_how_far_it_has_read(listening):
     taken(listening, GOOD)
     listening.member().rest()
     assert listening.store.facts.get(LOOKED_AT) == "1"

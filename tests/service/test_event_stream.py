@@ -116,7 +116,7 @@ def test_then_events_come_when_their_time_has_come(deployment: Deployment) -> No
     assert wire.events == events_between(SECOND, SECOND + 300)
 
 
-def test_a_restart_goes_on_from_where_the_stream_was(deployment: Deployment) -> None:
+def test_a_restart_continues_where_the_stream_was(deployment: Deployment) -> None:
     wire, clock = Wire("2026112106"), SteppedClock(NOW)
     until_done(stream(deployment, wire, clock))
     clock.advance(600)

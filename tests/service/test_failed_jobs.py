@@ -27,7 +27,7 @@ def events(system, process, timeperiod):
     return [entry.event for entry in story if entry.event.startswith("job.")]
 
 
-def test_what_is_made_from_a_failed_hour_waits_and_says_for_what():
+def test_dependants_of_a_failed_hour_wait_and_name_it():
     system = a_failed_hour()
     assert system.state("Hour", BAD) is FAILED
     assert system.state("Hour", "2015051706") is JobState.PROCESSED
@@ -173,7 +173,7 @@ def test_a_new_scheduler_knows_when_a_failed_job_is_tried_again():
     assert system.state("Hour", BAD) is JobState.PROCESSED
 
 
-def test_a_cancel_by_an_operator_fails_the_job_with_who_and_why():
+def test_a_cancel_by_an_operator_fails_the_job_with_name_and_reason():
     system = a_system()
     system.write("raw", BAD, 5)
     system.schedule()

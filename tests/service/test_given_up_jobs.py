@@ -35,7 +35,7 @@ def two_trees():
     return SchedulerHarness(a_deployment({"a": [a], "b": [b, hour]}, {"b": ("a",)}))
 
 
-def test_what_is_skipped_with_a_job_that_was_given_up_comes_back_with_it():
+def test_a_job_skipped_with_a_given_up_one_returns_with_it():
     system = two_trees()
     system.write("raw", DAY, 5)
     rounds(system, {"A": fails, "B": copy_rows})
@@ -47,7 +47,7 @@ def test_what_is_skipped_with_a_job_that_was_given_up_comes_back_with_it():
     assert system.rows("b") == {DAY: 11}
 
 
-def test_a_parent_of_which_all_children_were_given_up_comes_back_with_them():
+def test_a_parent_returns_with_its_given_up_children():
     system = a_system(on_failure=OnFailure.SKIP)
     hours = [f"20150517{hour:02}" for hour in range(24)]
     for hour in hours:
@@ -150,7 +150,7 @@ def test_data_that_comes_later_brings_back_what_was_given_up_but_not_what_was_ac
     assert (other.audit().acknowledged, other.audit().unseen) == (1, 1)
 
 
-def test_what_was_given_up_can_be_reprocessed_with_what_was_made_without_it():
+def test_a_given_up_job_is_reprocessed_with_its_dependants():
     system = a_failed_hour(on_failure=OnFailure.SKIP)
     system.act(BulkVerb.REPROCESS, "Hour", BAD)
     settle(system, copy_rows)

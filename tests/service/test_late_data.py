@@ -54,7 +54,7 @@ def test_late_data_is_found_even_when_no_scheduler_saw_it_come(system):
     assert system.rows("day") == {"2015051700": 14}
 
 
-def test_what_was_written_before_a_skip_never_undoes_it(system):
+def test_rows_written_before_a_skip_never_undo_it(system):
     system.settle()
     system.advance(20)
     system.write("raw", "2015052003", 5)

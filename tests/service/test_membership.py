@@ -25,7 +25,7 @@ class Slower:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_who_is_overtaken_takes_the_next_number(agents, number):
+def test_a_member_whose_number_is_taken_takes_the_next(agents, number):
     others = [Membership(agents.store.leases, agents.clock, f"other {n}") for n in range(number)]
     slower = Membership(Slower(agents.store.leases, *others), agents.clock, "slower")
 

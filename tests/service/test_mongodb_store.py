@@ -47,7 +47,7 @@ def test_a_store_is_made_once(commands: Commands, url: str) -> None:
     assert commands.run("timetable", "show") == exits.REFUSED  # there is a store, but no timetable
 
 
-def test_what_a_standalone_server_cannot_promise_is_said(commands: Commands, url: str) -> None:
+def test_a_standalone_server_warns_of_lost_writes(commands: Commands, url: str) -> None:
     commands.ok("store", "init")
     if "standalone" not in commands.json("store", "status")["version"]:
         pytest.skip("the server is a replica set")
@@ -92,7 +92,7 @@ def test_a_backup_is_the_servers_business(commands: Commands, url: str, tmp_path
     assert "mongodump" in commands.err
 
 
-def test_a_server_that_is_away_is_told_without_the_secret(
+def test_an_unreachable_server_is_named_without_the_secret(
     commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -106,7 +106,7 @@ def test_a_server_that_is_away_is_told_without_the_secret(
         assert "secret" not in commands.text
 
 
-def test_a_wrong_password_is_told_without_the_secret(
+def test_a_wrong_password_is_refused_without_the_secret(
     commands: Commands, mongodb: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = mongodb.url.rpartition("@")[2].removeprefix("mongodb://").partition("/")[0]

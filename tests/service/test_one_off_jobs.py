@@ -78,7 +78,7 @@ def test_jobs_that_cannot_be_canceled(agents):
         ({"when": AT_NOON}, f"due:{AT_NOON}", f"due:{AT_NOON}/2"),
     ],
 )
-def test_what_is_added_again_under_a_name_has_runs_of_its_own(agents, fields, first, second):
+def test_a_one_off_job_added_again_has_its_own_runs(agents, fields, first, second):
     member = agents.member()
     for key in (first, second):
         agents.add("job", **fields)

@@ -51,7 +51,7 @@ def test_before_the_first_start_nothing_is_late(look):
     assert not seen.collector.is_led
 
 
-def test_what_is_late_and_what_waits_is_told_with_the_cause(system, look):
+def test_late_and_waiting_periods_are_shown_with_the_cause(system, look):
     system.store.facts.set(TIMETABLE_START, "2015051700")
     seen = look()
     assert seen.late == (Late("Hours", "site", 4, "2015051700"),)
@@ -73,7 +73,7 @@ def test_units_that_run_and_that_fail_are_named(system, look):
     assert seen.units["in_progress"] == len(seen.running) == 0
 
 
-def test_what_was_finished_is_in_the_throughput(system, look):
+def test_finished_units_are_in_the_throughput(system, look):
     system.schedule()
     look()
     system.skip("Hours", ("2015051700", "2015051702"), OPERATOR, system.clock.now())

@@ -194,14 +194,14 @@ def pause_before(noun: object, method: str) -> None:
     setattr(noun, method, paused)
 
 
-def test_a_unit_requested_between_an_operators_move_and_his_cancels_survives():
+def test_a_unit_requested_between_move_and_cancels_of_an_operator_survives():
     assert units_after_a_request_amid_a_reprocess() == [
         (1, UnitState.CANCELED),
         (2, UnitState.REQUESTED),
     ]
 
 
-def test_a_unit_requested_between_an_operators_move_and_his_cancels_is_carried_out():
+def test_a_unit_requested_between_move_and_cancels_of_an_operator_is_carried_out():
     assert units_after_a_request_amid_a_reprocess(carry_out=True) == [
         (1, UnitState.CANCELED),
         (2, UnitState.PROCESSED),

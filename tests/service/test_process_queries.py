@@ -48,7 +48,7 @@ def test_a_daemon_has_neither_qualifier_nor_trigger(reads):
     assert (events.qualifier, events.tree, events.trigger, events.next_due) == (None,) * 4
 
 
-def test_unknown_names_are_told_with_those_that_there_are(reads, system):
+def test_unknown_names_are_refused_with_the_known_ones(reads, system):
     with pytest.raises(NotFound, match="Day, Hour, Events"):
         reads.process("Dya")
     system.schedule()
@@ -88,7 +88,7 @@ def test_the_journal_of_a_job_is_newest_first(system, reads):
     assert {"unit.requested", "unit.in_progress", "unit.processed"} <= set(events)
 
 
-def test_queues_of_all_processes_are_shown_and_those_that_nobody_reads(system, reads):
+def test_queues_of_all_processes_and_unread_queues_are_shown(system, reads):
     with system.store.batch() as batch:
         system.bus.publish("Nobody", [EventsMessage([])], batch)
     queues = {queue.name: queue for queue in reads.queues()}
@@ -110,7 +110,7 @@ def test_the_collector_shows_its_runs_and_what_is_unfinished(system, reads):
     assert seen.runs[0] == entry
 
 
-def test_what_the_collector_would_do_is_what_it_then_does(system, reads):
+def test_a_dry_run_of_the_collector_equals_the_run(system, reads):
     system.write("raw", "2015051700", 1)
     system.schedule()
     system.bus.purge("Hour")  # a message is lost

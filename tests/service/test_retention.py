@@ -96,7 +96,7 @@ def _refused():
     return Response(ok=False, outcome="refused", may_retry=False, status=400, error="no")
 
 
-def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(
+def test_the_payload_of_a_schedule_created_meanwhile_is_kept(
     agents: AgentHarness, pass_time: PassTime, monkeypatch
 ):
     member = agents.member()
@@ -120,7 +120,7 @@ def test_the_body_of_a_schedule_that_comes_meanwhile_is_kept(
     assert stored(agents.store, row.definition["payload"]["stored"]) == [True]
 
 
-def test_the_body_of_a_run_that_is_sent_anew_meanwhile_is_kept(
+def test_the_payload_of_a_run_launched_again_meanwhile_is_kept(
     agents: AgentHarness, pass_time: PassTime, monkeypatch
 ):
     agents.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
@@ -199,7 +199,7 @@ def rows(of: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split(" |")] for line in lines]
 
 
-def test_the_documentation_tells_the_age_of_each_kind() -> None:
+def test_the_documentation_names_the_retention_of_each_kind() -> None:
     documented = {
         found[1]: row[1]
         for row in rows("What is deleted")
@@ -209,7 +209,7 @@ def test_the_documentation_tells_the_age_of_each_kind() -> None:
     assert documented == {kind: spelled(age) for kind, age in kinds.items()}
 
 
-def test_the_documentation_tells_the_bounds_of_everything_else() -> None:
+def test_the_documentation_names_the_bounds_of_everything_else() -> None:
     documented = {row[0]: row[1] for row in rows("What is deleted")}
     mib = 1 << 20
     old = "older files of this size"

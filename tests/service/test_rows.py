@@ -93,7 +93,7 @@ def test_a_dependent_worker_reads_what_was_written(system: SchedulerHarness) -> 
     ]
 
 
-def test_rows_that_come_out_the_same_are_not_written_again(system: SchedulerHarness) -> None:
+def test_unchanged_rows_are_not_written_again(system: SchedulerHarness) -> None:
     assert attempt(system, ROWS) == ""
     before = system.store.documents.bounds("hour", HOUR, NEXT)
     system.reprocess("Hour", (HOUR, HOUR), OPERATOR, system.clock.now())

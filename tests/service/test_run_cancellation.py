@@ -33,7 +33,7 @@ def with_unit(agents: AgentHarness, run: Run) -> Run:
 @pytest.mark.parametrize(
     "state", [RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH, RunState.LAUNCHED]
 )
-def test_what_has_not_begun_is_canceled(agents, state):
+def test_pending_runs_are_canceled(agents, state):
     run = a_run(agents, state, not_before=NOW + timedelta(hours=1))
     agents.actions.cancel(run.id, ALICE, NOW, dry_run=True)
     assert run_of(agents, run.id) == run
@@ -59,7 +59,7 @@ def test_with_a_worker_s_run_its_unit_is_canceled(agents):
     assert run_of(agents, run.id).state is RunState.CANCELED
 
 
-def test_what_is_under_way_or_over_is_not_canceled(agents):
+def test_launched_and_finished_runs_are_not_canceled(agents):
     being_sent = a_run(agents, RunState.LAUNCHED, owner="an agent")
     worked_on = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
     (unit,) = agents.store.units.get([worked_on.id])

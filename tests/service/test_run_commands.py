@@ -80,7 +80,7 @@ def test_a_long_payload_is_filled_in_when_it_is_sent(agents):
     assert request.body == b"long " + b"x" * 70_000
 
 
-def test_what_cannot_be_triggered(agents):
+def test_schedules_that_cannot_be_triggered(agents):
     agents.store.controls.set_on("Report", False, "bob", "", NOW)
     before = everything(agents)
     with pytest.raises(Refused, match="Report is switched off"):
@@ -137,7 +137,7 @@ def test_only_what_failed_is_launched_again(agents, state):
     assert everything(agents) == before
 
 
-def test_what_cannot_be_launched_again(agents):
+def test_runs_that_cannot_be_launched_again(agents):
     run = a_run(agents, RunState.FAILED, "report")
     agents.store.controls.set_on("Report", False, "bob", "", NOW)
     before = everything(agents)
@@ -150,7 +150,7 @@ def test_what_cannot_be_launched_again(agents):
     assert everything(agents) == before
 
 
-def test_a_run_that_somebody_else_launches_first_is_refused(agents, monkeypatch):
+def test_a_run_launched_by_another_first_is_refused(agents, monkeypatch):
     run = a_run(agents, RunState.FAILED)
     before = everything(agents)
     monkeypatch.setattr(SqliteRuns, "change", lambda self, changes: list(changes))
@@ -182,7 +182,7 @@ def test_all_that_failed_is_launched_again_of_one_schedule_or_of_all(agents, mon
         agents.actions.replay("none", ALICE, NOW)
 
 
-def test_what_failed_and_was_not_taken_up_is_listed_newest_first(agents):
+def test_failed_runs_that_await_a_decision_are_listed_newest_first(agents):
     hook = a_run(agents, RunState.FAILED)
     old = a_run(agents, RunState.FAILED, "report", key="due:1")
     new = a_run(agents, RunState.FAILED, "report", key="due:2")
@@ -203,13 +203,13 @@ def away(agents, monkeypatch):
 
 
 @pytest.mark.usefixtures("away")
-def test_what_is_triggered_without_a_broker_is_one_run(agents):
+def test_a_trigger_without_a_broker_makes_one_run(agents):
     id_ = agents.actions.trigger("report", ALICE, NOW)
     assert [(run.id, run.state) for run in agents.runs()] == [(id_, RunState.LAUNCHED)]
 
 
 @pytest.mark.usefixtures("away")
-def test_what_is_launched_again_without_a_broker_is_launched(agents):
+def test_a_run_is_launched_again_without_a_broker(agents):
     failed_ = [a_run(agents, RunState.FAILED, "report", key=f"due:{n}") for n in range(2)]
     again = agents.actions.retry(failed_[0].id, ALICE, NOW)
     assert run_of(agents, again.id).state is RunState.LAUNCHED
@@ -217,7 +217,7 @@ def test_what_is_launched_again_without_a_broker_is_launched(agents):
     assert [run_of(agents, run.id).detail.retry_of for run in launched] == [failed_[1].id]
 
 
-def test_what_the_broker_refuses_before_the_commit_is_not_launched(agents, monkeypatch):
+def test_a_run_that_the_broker_refuses_before_the_commit_is_not_launched(agents, monkeypatch):
     def refuse(*_):
         raise MessagingUnavailable("the broker is away")
 

@@ -35,7 +35,7 @@ def a_pending_run(agents: AgentHarness, name: str, **fields: Any) -> Run:
     return run
 
 
-def test_an_edit_is_a_version_and_begins_anew(agents):
+def test_an_edit_makes_a_version_with_fresh_progress(agents):
     agents.actions.create(LOADS, ALICE, NOW, enable=True)
     member = agents.member()
     agents.event("PARTITION", "visits", NOW)
@@ -85,7 +85,7 @@ def test_the_same_definition_in_other_words_changes_nothing(agents):
     assert everything(agents) == before
 
 
-def test_what_is_not_shown_may_be_sent_back_as_it_was_shown(agents):
+def test_hidden_values_may_be_sent_back_hidden(agents):
     secret = {
         **NOON,
         "target": "amqp://me:s3cret@h/v?exchange=e",
@@ -147,7 +147,7 @@ def test_enabling_and_disabling(agents):
     assert journal_of(agents, "noon")[-1] == ("schedule.disabled", ALICE.why, ALICE.who)
 
 
-def test_disabling_without_a_reason_says_who_did_it(agents):
+def test_disabling_without_a_reason_records_who_did_it(agents):
     agents.actions.create(NOON, OPERATOR, NOW, enable=True)
     agents.actions.disable("noon", OPERATOR, NOW)
     assert stored(agents, "noon").reason == "disabled by an operator"
@@ -187,7 +187,7 @@ def test_events_while_disabled_do_not_count_and_enabling_starts_from_zero(agents
 
 
 @pytest.mark.parametrize("action", ["enable", "disable"])
-def test_what_is_so_already_is_refused(agents, action):
+def test_enabling_an_enabled_schedule_is_refused_and_the_reverse(agents, action):
     agents.actions.create(NOON, ALICE, NOW, enable=action == "enable")
     before = everything(agents)
     with pytest.raises(Refused, match="already"):
@@ -214,7 +214,7 @@ def test_dry_runs_change_nothing(agents, action, enable):
     assert everything(agents) == before
 
 
-def test_one_whose_program_is_gone_cannot_be_enabled(agents):
+def test_a_schedule_without_its_program_cannot_be_enabled(agents):
     agents.actions.create(REPORT, ALICE, NOW)
     bare = AgentHarness(Deployment({}, {}), store=agents.store)
     before = everything(agents)
@@ -233,7 +233,7 @@ def test_removing_keeps_the_runs_and_drops_what_is_pending(agents):
     assert ("schedule.removed", ALICE.why, ALICE.who) in journal_of(agents, "noon")
 
 
-def test_one_that_the_context_declares_is_not_removed(agents):
+def test_a_declared_schedule_is_not_removed(agents):
     agents.actions.create(NOON, ALICE, NOW)
     declaring = AgentHarness(Deployment({}, {}, {"noon": NOON}), store=agents.store)
     before = everything(agents)
@@ -292,9 +292,7 @@ def test_a_row_that_keeps_changing_is_changed_in_the_end(agents, monkeypatch, ac
 
 
 @pytest.mark.parametrize("action", ASKED)
-def test_one_that_never_stands_still_is_refused_and_nothing_is_half_done(
-    agents, monkeypatch, action
-):
+def test_a_row_that_never_stops_changing_is_refused_as_a_whole(agents, monkeypatch, action):
     agents.actions.create(LOADS, ALICE, NOW, enable=True)
     a_pending_run(agents, "loads")
     before = everything(agents)

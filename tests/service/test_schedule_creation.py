@@ -47,7 +47,7 @@ def test_created_through_the_api_it_is_disabled_and_waits_for_nothing(agents):
         ({**JOB, "enabled": False}, False, False),
     ],
 )
-def test_who_asks_otherwise_gets_it_enabled(agents, data, enable, expected):
+def test_a_schedule_is_enabled_on_request(agents, data, enable, expected):
     assert agents.actions.create(data, ALICE, NOW, enable=enable).is_enabled is expected
     row = stored(agents, data["name"])
     assert row.is_enabled is expected
@@ -99,7 +99,7 @@ def test_a_wrong_definition_is_refused_and_nothing_is_stored(agents, data, reaso
     assert everything(agents) == before
 
 
-def test_all_mistakes_of_all_are_told_at_once_with_their_places(agents):
+def test_all_mistakes_of_all_definitions_are_listed_with_their_places(agents):
     before = everything(agents)
     wrong = {**NOON, "name": "wrong", "zone": "Mars/X", "trigger": "every 0"}
     with pytest.raises(InvalidDefinition) as caught:
@@ -124,7 +124,7 @@ def test_a_name_that_is_taken_is_refused_with_all_the_others(agents):
     assert everything(agents) == before
 
 
-def test_a_name_that_is_taken_between_the_look_and_the_write_undoes_all(agents, monkeypatch):
+def test_a_name_taken_between_read_and_write_undoes_all(agents, monkeypatch):
     agents.actions.create(NOON, ALICE, NOW)
     before = everything(agents)
     monkeypatch.setattr(agents.actions, "_present", lambda items, definitions: {})
@@ -133,7 +133,7 @@ def test_a_name_that_is_taken_between_the_look_and_the_write_undoes_all(agents, 
     assert everything(agents) == before
 
 
-def test_a_first_run_comes_at_once_and_once_in_a_life(agents):
+def test_the_first_run_is_made_at_once_and_only_once(agents):
     first = {**NOON, "first_run": "immediately"}
     agents.actions.create(first, ALICE, NOW, enable=True)
     (run,) = agents.runs("noon")
@@ -173,7 +173,7 @@ def test_a_dry_run_stores_no_payload(agents):
     assert everything(agents) == before
 
 
-def test_what_was_stored_apart_may_be_named_in_an_edit(agents):
+def test_a_stored_payload_may_be_named_in_an_edit(agents):
     agents.actions.create({**NOON, "payload": "x" * 100_000}, ALICE, NOW)
     sent = {**stored(agents, "noon").definition, "priority": 5}
     agents.actions.replace("noon", sent, ALICE, NOW)

@@ -73,7 +73,7 @@ def state(agents: AgentHarness) -> object:
     return agents.store.schedules.find(100)[0], agents.runs(), agents.store.journal.last_seq()
 
 
-def test_what_is_missing_is_created_enabled(deployed):
+def test_missing_declared_schedules_are_created_enabled(deployed):
     assert deployed.sync(NOON, REPORT) == ["noon: created", "report: created"]
     row = deployed.row("noon")
     assert (row.is_enabled, row.origin, row.version) == (True, Origin.CONTEXT, 1)
@@ -91,7 +91,7 @@ def test_doing_it_again_does_nothing(deployed):
 
 
 @pytest.mark.parametrize("policy", ["create", "sync"])
-def test_what_nobody_edited_follows_its_declaration(deployed, policy):
+def test_an_unedited_schedule_follows_its_declaration(deployed, policy):
     deployed.sync(NOON)
     for number, trigger in enumerate(("every 60", "every 120"), 2):
         assert deployed.sync({**NOON, "trigger": trigger}, policy=policy) == [
@@ -102,7 +102,7 @@ def test_what_nobody_edited_follows_its_declaration(deployed, policy):
         assert row.progress["begun"] == deployed.now.isoformat().replace("+00:00", "Z")
 
 
-def test_what_was_edited_since_is_left_alone_unless_the_declaration_is_the_truth(deployed):
+def test_an_edited_schedule_is_kept_unless_the_declaration_rules(deployed):
     deployed.sync(NOON)
     deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
     before = state(deployed.agents)
@@ -116,14 +116,14 @@ def test_what_was_edited_since_is_left_alone_unless_the_declaration_is_the_truth
     assert (row.version, row.definition["trigger"]) == (3, "every 120")
 
 
-def test_who_edits_it_back_has_edited_nothing(deployed):
+def test_an_edit_that_was_undone_is_no_edit(deployed):
     deployed.sync(NOON)
     deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
     deployed.actions.replace("noon", NOON, OPERATOR, deployed.now)
     assert deployed.sync({**NOON, "trigger": "every 120"}) == ["noon: changed, as declared"]
 
 
-def test_one_that_was_made_by_hand_before_it_was_declared(deployed):
+def test_a_schedule_created_by_hand_before_its_declaration(deployed):
     deployed.actions.create({**NOON, "trigger": "every 60"}, OPERATOR, NOW)
     before = state(deployed.agents)
     assert deployed.sync(NOON) == []
@@ -134,7 +134,7 @@ def test_one_that_was_made_by_hand_before_it_was_declared(deployed):
 
 
 @pytest.mark.parametrize("policy", ["create", "sync"])
-def test_what_an_operator_disabled_stays_so(deployed, policy):
+def test_a_schedule_disabled_by_an_operator_stays_disabled(deployed, policy):
     deployed.sync(NOON)
     deployed.actions.disable("noon", OPERATOR, deployed.now)
     deployed.sync(NOON, policy=policy)
@@ -147,7 +147,7 @@ def test_what_an_operator_disabled_stays_so(deployed, policy):
     assert row.reason == "disabled by an operator"
 
 
-def test_what_is_no_longer_declared_is_disabled_and_comes_back_with_it(deployed):
+def test_an_undeclared_schedule_is_disabled_until_it_is_declared_again(deployed):
     deployed.sync(NOON, REPORT)
     assert deployed.sync(REPORT) == [f"noon: disabled, {NO_LONGER_DECLARED}"]
     row = deployed.row("noon")
@@ -159,7 +159,7 @@ def test_what_is_no_longer_declared_is_disabled_and_comes_back_with_it(deployed)
     assert (row.is_enabled, row.reason, row.version) == (True, "", 1)
 
 
-def test_what_was_edited_and_is_no_longer_declared_is_the_editors(deployed):
+def test_an_edited_schedule_stays_when_it_is_no_longer_declared(deployed):
     deployed.sync(NOON)
     deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
     assert deployed.sync() == []
@@ -167,7 +167,7 @@ def test_what_was_edited_and_is_no_longer_declared_is_the_editors(deployed):
     assert deployed.sync(policy="sync") == [f"noon: disabled, {NO_LONGER_DECLARED}"]
 
 
-def test_what_was_made_by_hand_needs_no_declaration(deployed):
+def test_a_schedule_created_by_hand_needs_no_declaration(deployed):
     deployed.actions.create(NOON, OPERATOR, NOW, enable=True)
     assert deployed.sync() == []
     assert deployed.sync(policy="sync") == []
@@ -175,7 +175,7 @@ def test_what_was_made_by_hand_needs_no_declaration(deployed):
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
-def test_one_whose_program_is_gone_is_disabled_with_the_reason(deployed, is_declared):
+def test_a_schedule_without_its_program_is_disabled_with_the_reason(deployed, is_declared):
     if is_declared:
         deployed.sync(REPORT)
     else:
@@ -186,7 +186,7 @@ def test_one_whose_program_is_gone_is_disabled_with_the_reason(deployed, is_decl
     assert came_back == (["report: enabled, as declared"] if is_declared else [])
 
 
-def test_what_collected_events_has_its_record_when_it_is_followed_or_retired(deployed):
+def test_collected_events_are_recorded_when_a_declaration_changes_or_ends(deployed):
     loads = {"name": "loads", "target": TARGET, "trigger": {"partition": {"dataset": "d", "n": 9}}}
     agents = deployed.agents
     deployed.sync(loads)
@@ -209,7 +209,7 @@ def test_a_long_payload_that_is_declared(deployed):
     assert deployed.sync(long) == []
 
 
-def test_one_that_somebody_else_changes_meanwhile_is_left_for_later(deployed, monkeypatch):
+def test_a_schedule_changed_meanwhile_is_left_for_later(deployed, monkeypatch):
     deployed.sync(NOON)
     schedules = deployed.agents.store.schedules
     monkeypatch.setattr(type(schedules), "change", lambda self, changes: list(changes))

@@ -39,7 +39,7 @@ def test_a_window_includes_both_its_ends(reads):
     assert reads.preview(data, start, end, limit=2).more
 
 
-def test_several_lines_are_merged_and_what_falls_together_comes_once(reads):
+def test_lines_are_merged_and_equal_due_times_appear_once(reads):
     lines = ["0 12 * * *", "0 */6 * * *"]
     preview = reads.preview({"name": "m", "target": TARGET, "cron": lines}, NOW, limit=4)
     assert instants(preview) == ["03-10T12:00Z", "03-10T18:00Z", "03-11T00:00Z", "03-11T06:00Z"]
@@ -103,7 +103,7 @@ def test_a_one_off_before_its_schedules_first_instant_is_due_then(reads):
     assert instants(reads.preview(data, NOW)) == ["03-11T00:30Z"]
 
 
-def test_the_body_of_the_first_due_time_and_the_names_that_nobody_knows(agents, reads):
+def test_a_preview_shows_the_first_body_and_unknown_names(agents, reads):
     preview = reads.preview(BERLIN, datetime(2026, 3, 11, tzinfo=UTC), limit=1)
     assert preview.body == "2026-03-10 ${nothing} berlin"
     assert preview.unknown == ("nothing",)

@@ -27,7 +27,7 @@ BOTH = {
 }  # fmt: skip
 
 
-def test_a_list_tells_what_it_does_when_it_is_due_and_how_it_went(agents, reads):
+def test_a_list_shows_program_due_time_and_last_outcome(agents, reads):
     member = agents.member()
     agents.actions.create(BERLIN, ALICE, NOW, enable=True)
     agents.actions.create({**BERLIN, "name": "off"}, ALICE, NOW)
@@ -63,7 +63,7 @@ def test_pages(agents, reads):
     assert rest.next is None
 
 
-def test_one_that_waits_for_events_is_due_by_no_time(agents, reads):
+def test_a_schedule_of_events_has_no_due_time(agents, reads):
     trigger = {"partition": {"dataset": "d", "n": 2}}
     data = {"name": "n", "target": TARGET, "trigger": trigger}
     agents.actions.create(data, ALICE, NOW, enable=True)
@@ -211,7 +211,7 @@ def test_versions_and_warnings(agents, reads):
     assert seen.definition["priority"] == 1
 
 
-def test_one_whose_program_is_gone_is_still_shown(agents):
+def test_a_schedule_without_its_program_is_shown(agents):
     agents.actions.create({"name": "r", "process": "Report", "trigger": "every 60"}, ALICE, NOW)
     bare = ScheduleReads(agents.store, Deployment({}, {}), agents.clock)
     assert bare.show_schedule("r").words == "every minute: runs Report"
@@ -225,7 +225,7 @@ def test_what_there_is_not(reads, ask):
         getattr(reads, ask)("none")
 
 
-def test_runs_of_one_that_was_removed(agents, reads):
+def test_runs_of_a_removed_schedule(agents, reads):
     agents.actions.create(BERLIN, ALICE, NOW)
     agents.actions.trigger("berlin", ALICE, NOW)
     agents.actions.remove("berlin", ALICE, NOW)

@@ -51,7 +51,7 @@ def test_targets_are_shown_without_what_is_secret(url, expected):
     assert shown_url(url) == expected
 
 
-def test_what_was_hidden_is_kept_only_where_it_was():
+def test_hidden_values_are_kept_only_in_their_places():
     present = {"headers": {"Authorization": "t0ken", "X-B": "b"}, "target": "https://h/?key=k"}
     assert kept(shown(present), present) == present
     other = {"headers": {"X-B": "***", "X-Other": "***"}, "target": "https://h/?key=***&a"}

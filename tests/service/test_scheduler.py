@@ -149,7 +149,7 @@ def test_a_grouped_process_runs_at_its_checkpoints_over_what_they_cover():
     assert system.rows("hour") == {"2015051710": 11, "2015051715": 4}
 
 
-def test_the_journal_tells_the_story_of_a_job(system):
+def test_the_journal_has_the_story_of_a_job(system):
     system.write("raw", "2015051701", 5)
     system.settle()
     system.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, system.clock.now())

@@ -111,7 +111,7 @@ def test_one_process_with_much_to_do_does_not_hold_up_another():
 
 
 @pytest.mark.parametrize("step", [1, -1])
-def test_of_processes_with_equally_much_to_do_the_first_that_woke_comes_first(step):
+def test_among_equally_busy_processes_the_first_woken_comes_first(step):
     names = [f"Hour{n}" for n in range(8)]
     hours = [
         [a_process(name, HOURLY, source=name, sink=f"of-{name}", state_machine=CONTINUOUS)]

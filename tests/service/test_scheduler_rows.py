@@ -9,7 +9,7 @@ from tests.service.hour_and_day import hour_and_day
 from tests.service.scheduler_harness import SchedulerHarness
 
 
-def test_units_of_a_time_when_the_process_had_another_qualifier_harm_nobody():
+def test_units_of_another_qualifier_do_no_harm():
     system = SchedulerHarness(hour_and_day())
     system.write("raw", "2015051703", 1)
     system.schedule()
@@ -23,7 +23,7 @@ def test_units_of_a_time_when_the_process_had_another_qualifier_harm_nobody():
     assert not changed.audit().unexplained
 
 
-def test_documents_that_are_filed_under_no_timeperiod_harm_nobody():
+def test_documents_without_timeperiod_do_no_harm():
     system = SchedulerHarness(hour_and_day())
     system.settle()
     system.write("raw", "20150517xx", 1)

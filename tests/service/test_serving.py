@@ -65,7 +65,7 @@ def test_units_that_just_came_are_not_waited_for_too_long():
     assert look(system) == []
 
 
-def test_a_process_that_no_box_has_is_served_by_nobody():
+def test_a_process_without_a_box_has_no_workers():
     system = a_system()
     since = system.clock.now()
     system.clock.advance(LIMIT.total_seconds())
@@ -75,7 +75,7 @@ def test_a_process_that_no_box_has_is_served_by_nobody():
     assert commands(found) == ["launch.py process start Hour"]
 
 
-def test_so_is_one_that_is_switched_off_on_its_box():
+def test_a_process_switched_off_on_its_box_has_no_workers():
     system = a_system()
     seen(system, "stopped")
     system.store.boxes.switch("box", "Hour", False, "a test", system.clock.now())
@@ -86,7 +86,7 @@ def test_so_is_one_that_is_switched_off_on_its_box():
     assert found.helps[0].path == "/api/v1/boxes/box/processes/Hour"
 
 
-def test_so_is_one_whose_box_is_silent():
+def test_a_process_of_a_silent_box_has_no_workers():
     system = a_system()
     seen(system, "running")
     system.clock.advance(LIMIT.total_seconds() + SILENT_AFTER.total_seconds() + 1)
@@ -95,14 +95,14 @@ def test_so_is_one_whose_box_is_silent():
     assert "launch.py supervisor start" in commands(found)
 
 
-def test_so_is_one_that_keeps_dying():
+def test_a_process_that_keeps_dying_has_no_workers():
     system = a_system()
     system.clock.advance(LIMIT.total_seconds())
     seen(system, "backoff")
     assert look(system)[0].reason.endswith("backoff on box")
 
 
-def test_one_that_is_switched_off_everywhere_is_told_so():
+def test_a_process_switched_off_everywhere_is_reported_as_such():
     system = a_system()
     system.store.controls.set_on("Hour", False, "a test", "", system.clock.now())
     system.clock.advance(LIMIT.total_seconds())
@@ -111,7 +111,7 @@ def test_one_that_is_switched_off_everywhere_is_told_so():
     assert commands(found)[0] == "launch.py process on Hour"
 
 
-def test_workers_that_are_busy_for_too_long_are_told_with_what_they_are_busy_with():
+def test_workers_busy_for_too_long_are_reported_with_their_units():
     system = a_system()
     seen(system, "running")
     system.clock.advance(60)
@@ -149,7 +149,7 @@ def test_workers_that_work_through_much_serve_it():
     assert found.reason == "1 of Hour seen running"
 
 
-def test_what_waits_for_its_back_off_or_behind_its_own_job_waits_for_no_worker():
+def test_units_in_back_off_or_behind_their_job_wait_for_no_worker():
     system = a_system()
     (first,) = system.units("Hour", FIRST)
     again = UnitChange(
@@ -197,14 +197,14 @@ def test_why_says_that_a_worker_is_free():
     assert "2 of Hour seen running" in cause.text
 
 
-def test_why_says_that_nobody_serves_the_process():
+def test_why_reports_a_process_without_workers():
     system = a_system()
     cause = system.why("Hour", FIRST)
     assert cause.kind is Kind.WAITS_FOR_WORKER
     assert "it has no worker: 0 of Hour seen running, no box has it" in cause.text
 
 
-def test_what_runs_for_long_can_be_canceled():
+def test_long_runs_can_be_canceled():
     system = a_system()
     taken = claim(system, FIRST)
     assert [h.command for h in system.why("Hour", FIRST).helps] == [

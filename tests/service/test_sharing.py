@@ -14,7 +14,7 @@ from tests.service.scheduler_harness import OPERATOR
 from tests.service.several_schedulers import HOUR, SOON, STEP, TREES, Several, five_trees
 
 
-def test_one_alone_leads_all():
+def test_a_lone_scheduler_leads_all_trees():
     several = Several(five_trees(), 1)
     several.turn()
     assert several.all[0].leads == frozenset(TREES)
@@ -29,7 +29,7 @@ def test_each_of_several_has_a_fair_share_and_each_tree_one_leader():
     assert sorted(len(one.leads) for one in several.all) in ([1, 2, 2], [2, 2, 1])
 
 
-def test_whoever_comes_later_is_given_some():
+def test_a_later_scheduler_is_given_some_trees():
     system = five_trees()
     several = Several(system, 1)
     several.pass_time(10)
@@ -63,7 +63,7 @@ def test_the_trees_of_a_lost_one_are_led_again_within_half_a_minute(number):
     assert system.audit().unexplained == ()
 
 
-def test_one_that_was_paused_for_a_minute_changes_nothing_and_gets_a_share_again():
+def test_a_paused_scheduler_changes_nothing_and_gets_a_share_again():
     system = five_trees()
     several = Several(system, 2)
     several.until(several.are_shared)
@@ -81,7 +81,7 @@ def test_one_that_was_paused_for_a_minute_changes_nothing_and_gets_a_share_again
     assert after == moves  # there was nothing to do
 
 
-def test_whoever_ends_gives_up_at_once():
+def test_a_scheduler_that_ends_releases_its_trees_at_once():
     several = Several(five_trees(), 2)
     several.until(several.are_shared)
     ends = several.all.pop(0)
@@ -135,7 +135,7 @@ def test_a_scheduler_acts_only_while_its_right_lasts():
     assert system.state("one-hour", HOUR) is JobState.PROCESSED
 
 
-def test_everybody_can_see_who_leads_what():
+def test_the_leaders_of_trees_are_visible():
     system = five_trees()
     reads = Reads(system.store, system.bus, system.deployment, system.clock)
     assert {part.is_led for part in reads.leaders()} == {False}
@@ -151,7 +151,7 @@ def test_everybody_can_see_who_leads_what():
     assert not any(part.is_led for part in reads.leaders())
 
 
-def test_why_says_which_tree_nobody_leads():
+def test_why_names_the_tree_without_leader():
     system = five_trees()
     system.store.facts.set_default("timetable.start", system.start)
     system.write("one", HOUR, 5)

@@ -107,7 +107,7 @@ class _Away:
         return unavailable
 
 
-def test_what_the_bus_did_not_take_after_the_commit_is_said_again(monkeypatch):
+def test_messages_that_the_bus_lost_after_the_commit_are_published_again(monkeypatch):
     system = five_trees()
     several = Several(system, 1)
     several.turn()

@@ -20,7 +20,7 @@ from tests.service.failed_jobs import (
 from tests.service.scheduler_harness import copy_rows
 
 
-def test_a_skip_holds_against_data_that_comes_later_until_a_reprocess():
+def test_a_skip_holds_against_late_data_until_a_reprocess():
     system = an_open_hour()
     settle(system, copy_rows)
     system.act(BulkVerb.SKIP, "Day", "2015052000")

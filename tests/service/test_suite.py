@@ -275,7 +275,7 @@ def test_nothing_to_do_is_said(deployment: Deployment) -> None:
         assert work(deployment, Shelf(), kind, period) == Nothing()
 
 
-def test_sites_that_nobody_owns_are_unassigned(deployment: Deployment) -> None:
+def test_sites_without_owner_are_unassigned(deployment: Deployment) -> None:
     shelf = Shelf()
     ingested(shelf, lines()[:100])
     shelf.rows = {

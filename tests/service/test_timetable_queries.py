@@ -141,7 +141,7 @@ def test_reasons_of_closed_jobs_say_what_they_wait_for(system, reads):
     assert jobs(reads, "Day")["2015051800"].reason == "the process is switched off"
 
 
-def test_what_waits_only_for_its_process_is_ready(system, reads):
+def test_a_job_that_waits_only_for_its_process_is_ready(system, reads):
     for hour in range(24):
         system.write("raw", f"20150518{hour:02}", hour)
     system.schedule()  # eight of the hours are in flight

@@ -13,7 +13,7 @@ from tests.service.schedule_kit import edit, keys
 HOURLY = {"cron": "0 * * * *", "target": TARGET}
 
 
-def test_a_first_run_comes_once_although_its_record_is_gone(agents):
+def test_the_first_run_is_not_repeated_when_its_record_is_gone(agents):
     member = agents.member()
     fields = {**HOURLY, "first_run": "immediately"}
     agents.add("job", **fields)
@@ -25,7 +25,7 @@ def test_a_first_run_comes_once_although_its_record_is_gone(agents):
 
 
 @pytest.mark.parametrize("ending", ["edit", "disable", "remove"])
-def test_due_times_that_nobody_decided_about_are_on_record(agents, ending):
+def test_undecided_due_times_are_recorded(agents, ending):
     """Three hours without an agent; what is ended then is not run, and not forgotten."""
     agents.add("hourly", cron="0 * * * *", catchup_max=2)
     agents.clock.advance(3 * 3600 + 1)
@@ -81,7 +81,7 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize(("definition", "progress"), GARBAGE)
-def test_what_cannot_be_read_keeps_nobody_from_anything(agents, definition, progress):
+def test_an_unreadable_schedule_delays_no_other(agents, definition, progress):
     agents.add("good", cron="0 * * * *")
     broken = Schedule(
         name="x", definition=definition, progress=progress, is_enabled=True, wake_at=NOW,
@@ -105,7 +105,7 @@ def test_what_cannot_be_read_keeps_nobody_from_anything(agents, definition, prog
 
 
 @pytest.mark.parametrize(("definition", "progress"), GARBAGE)
-def test_what_cannot_be_read_can_be_edited_disabled_and_removed(agents, definition, progress):
+def test_an_unreadable_schedule_can_be_edited_disabled_and_removed(agents, definition, progress):
     broken = Schedule(
         name="x", definition=definition, progress=progress, is_enabled=True, wake_at=NOW,
         created_at=NOW, changed_at=NOW,

@@ -29,7 +29,7 @@ def test_a_unit_that_takes_too_long_has_failed():
     assert unit.not_before == system.clock.now() + timedelta(seconds=60)
 
 
-def test_a_late_success_changes_nothing_and_the_worker_goes_on():
+def test_a_late_success_changes_nothing_and_the_worker_continues():
     system = a_system()
     hanging = Hanging(system, FIRST, lambda: timed_out(system))
     hanging.run()
@@ -47,7 +47,7 @@ def test_the_log_of_the_unit_says_where_the_work_was():
     assert any("in timed_out" in line.text and "soon(" in line.text for line in lines)
 
 
-def test_work_that_looks_at_its_checkpoint_lets_go():
+def test_work_that_asks_its_checkpoint_ends():
     system = a_system()
     reached: list[str] = []
 

@@ -22,7 +22,7 @@ from tests.service.slow_units import (
 
 
 @pytest.mark.parametrize("how", ["timed out", "canceled"])
-def test_work_that_does_not_let_go_ends_its_process_and_costs_no_neighbour_anything(how, caplog):
+def test_abandoned_work_ends_its_process_and_costs_no_other_unit(how, caplog):
     system = a_system()
 
     def hang() -> None:
@@ -66,7 +66,7 @@ def refuse(*_arguments: object) -> None:
     raise StorageUnavailable("the disk is away")
 
 
-def test_what_is_finished_is_written_before_the_process_ends_however_long_that_takes(monkeypatch):
+def test_finished_units_are_written_before_the_process_ends(monkeypatch):
     system = a_system()
     claimed, (first, second, _) = claims_of_the_units(system)
     done = Conclusion(first.id, 1, "worker", UnitState.PROCESSED)

@@ -37,7 +37,7 @@ def system(tmp_path: Path) -> Iterator[SchedulerHarness]:
         yield system
 
 
-def test_a_scheduler_leaves_the_marked_jobs_as_they_are_and_goes_on(
+def test_a_scheduler_keeps_jobs_that_an_upgrade_marked(
     system: SchedulerHarness,
 ) -> None:
     ended = (JobState.SKIPPED, JobState.GIVEN_UP)

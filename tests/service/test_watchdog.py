@@ -93,5 +93,5 @@ assert system.unit_states("Hour", FIRST) == [UnitState.PROCESSED]
 """
 
 
-def test_a_worker_that_uses_more_than_the_watchdog_allows_goes_on_while_its_heart_beats():
+def test_a_worker_above_the_watchdog_limit_continues_while_its_heart_beats():
     assert code_of(A_BUSY_WORKER) == 0

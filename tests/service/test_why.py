@@ -31,7 +31,7 @@ def test_why_follows_the_order_of_a_process_that_does_one_period_at_a_time():
     assert not system.audit().unexplained
 
 
-def test_why_a_failed_unit_is_not_tried_again_while_nobody_tries():
+def test_why_a_failed_unit_is_not_retried_without_scheduler_or_process():
     system, hour = SchedulerHarness(hour_and_day()), "2015051704"
     system.write("raw", hour, 1)
     system.schedule()

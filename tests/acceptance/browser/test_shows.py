@@ -140,7 +140,7 @@ def test_a_range_is_done_again_and_the_cascade_was_shown_before(look, home, done
         expect(panel(page)).to_contain_text(f"generation {after}")
 
 
-def test_what_a_period_waits_for_is_found_and_mended(look, home, done):
+def test_the_cause_of_a_waiting_period_is_found_and_removed(look, home, done):
     hour = YESTERDAY + "22"
     home.launch("process", "off", HOURLY, "--reason", "the disk is full")
     home.launch("timetable", "reprocess", HOURLY, hour)

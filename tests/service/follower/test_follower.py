@@ -27,14 +27,14 @@ def words(timetable: Timetable, first: int, end: int) -> list[str]:
     return [level.state(FIRST + at).word for at in range(first, end)]
 
 
-def test_a_look_shows_what_the_store_holds_by_now(system):
+def test_a_snapshot_equals_the_store(system):
     following = following_of(system)
     assert words(following.timetable(), 0, 3) == ["embryo", "embryo", "embryo"]
     move(system, 0, 1, JobState.PROCESSED)
     assert words(following.timetable(), 0, 3) == ["processed", "processed", "embryo"]
 
 
-def test_what_was_handed_out_never_changes(system):
+def test_snapshots_never_change(system):
     following = following_of(system)
     before = following.timetable()
     move(system, 0, 1, JobState.PROCESSED)
@@ -63,7 +63,7 @@ def test_the_places_of_a_new_timetable_know_one_another_and_none_of_the_old(syst
     assert before.place(DAY).child is before.place(HOUR)
 
 
-def test_snapshots_that_nobody_looks_at_any_more_do_not_pile_up(system, monkeypatch):
+def test_unused_snapshots_are_freed(system, monkeypatch):
     following = following_of(system)
     monkeypatch.setattr(module, "UNUSED", 10 * following.timetable().place(HOUR).level.memory)
     gc.collect()
@@ -212,7 +212,7 @@ def test_entries_that_were_taken_in_may_be_forgotten(system):
 
 
 @pytest.mark.parametrize("entries", [1, 2, 3, 4])
-def test_another_store_is_read_anew(system, entries):
+def test_another_store_is_read_from_the_start(system, entries):
     """Its journal is shorter than the one before, as long, or longer."""
     following = following_of(system)
     for at in range(3):
@@ -227,7 +227,7 @@ def test_another_store_is_read_anew(system, entries):
     assert words(following.timetable(), 0, 11 + entries) == expected
 
 
-def test_who_is_far_behind_reads_the_rows(system, monkeypatch):
+def test_a_follower_far_behind_reads_the_rows(system, monkeypatch):
     monkeypatch.setattr(module, "PAGE", 2)
     monkeypatch.setattr(module, "FAR", 4)
     following = following_of(system)

@@ -113,7 +113,7 @@ def _any_move(system: SchedulerHarness, dice: random.Random) -> None:
     )  # fmt: skip
 
 
-def test_of_many_who_look_at_once_one_reads_the_rows(system):
+def test_one_of_many_concurrent_readers_reads_the_rows(system):
     following, counting, start = following_of(system), Counting(system), threading.Barrier(6)
 
     def look() -> None:
@@ -143,7 +143,7 @@ class Door:
         self.lock.release()
 
 
-def test_who_waits_while_a_store_hangs_does_not_wait_for_it_once_more(system):
+def test_readers_that_waited_for_a_hanging_store_do_not_wait_again(system):
     following, door, is_away, asked = following_of(system), Door(), threading.Event(), []
     following._flight._lock = door
     load, failures = system.store.jobs.load, []
@@ -172,7 +172,7 @@ def test_who_waits_while_a_store_hangs_does_not_wait_for_it_once_more(system):
     assert content(following.timetable()) == content(system.timetable())
 
 
-def test_many_may_look_while_others_write(tmp_path):
+def test_many_readers_beside_writers(tmp_path):
     """Each look of a thread shows at least as much as its look before, and in the end all."""
     hours = 400
     deployment = a_deployment({"site": [a_process(HOUR, HOURLY)]})

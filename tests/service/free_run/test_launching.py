@@ -169,7 +169,7 @@ def test_launching_twice_makes_one_unit_and_says_it_once(system):
     assert (done.state, system.bus.depths()) == (UnitState.PROCESSED, {})
 
 
-def test_runs_of_one_second_stand_side_by_side_on_two_workers(system):
+def test_two_workers_carry_out_runs_of_the_same_second(system):
     runs = [a_run("due:1"), a_run("due:2")]
     launch(system, *runs)
     seen = []

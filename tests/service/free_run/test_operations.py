@@ -213,7 +213,7 @@ def test_runs_left_by_a_process_that_is_managed_now_are_no_jobs_of_it():
     assert now_managed.audit().unexplained == ()
 
 
-def test_how_processes_are_shown(system):
+def test_free_run_processes_are_listed_with_their_units(system):
     reads = Reads(system.store, system.bus, system.deployment, system.clock)
     launch(system, a_run())
     seen = reads.process("Report")

@@ -79,7 +79,7 @@ def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
     assert system.rows("site_hourly")["2015051800"] == 11
 
 
-def test_what_a_worker_holds_is_his_in_the_copy_too(
+def test_claims_hold_in_the_copy(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     (unit, *_) = ran.store.units.unfinished()
@@ -161,7 +161,7 @@ def _killed(target: Store, source: str, to: str) -> State:
     return state
 
 
-def test_killed_in_the_midst_it_goes_on_where_it_was(
+def test_a_killed_copy_resumes_where_it_was(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     state = _killed(mongo, SOURCE, mongodb_url)
@@ -171,7 +171,7 @@ def test_killed_in_the_midst_it_goes_on_where_it_was(
     assert everything(mongo) == everything(ran.store)
 
 
-def test_killed_on_the_way_back_it_goes_on_too(
+def test_a_killed_copy_back_to_sqlite_resumes(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore, file: Path
 ) -> None:
     copy(commands, SOURCE, mongodb_url)
@@ -192,7 +192,7 @@ def test_a_source_that_changed_between_the_halves_is_noticed(
     assert "the copy cannot be used" in commands.out
 
 
-def test_an_unfinished_copy_is_used_by_nobody(
+def test_an_unfinished_copy_cannot_be_used(
     commands: Commands,
     ran: SchedulerHarness,
     mongodb_url: str,

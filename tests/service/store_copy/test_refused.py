@@ -46,7 +46,7 @@ def test_a_store_is_not_copied_into_itself(
         ("mongodb+srv://me:p@a.example/db", "mongodb+srv://a.example/db"),
     ],
 )
-def test_a_place_is_told_without_what_is_secret(url: str, at: str) -> None:
+def test_places_are_shown_without_secrets(url: str, at: str) -> None:
     assert place(url) == at
 
 
@@ -102,14 +102,14 @@ def test_a_newer_database_is_refused(
     assert "newer Synergy" in said
 
 
-def test_what_is_no_store_is_wrong_usage(commands: Commands) -> None:
+def test_urls_of_no_store_are_wrong_usage(commands: Commands) -> None:
     said = refused(commands, SOURCE, "mongodb://me:secret@h/a/b", exits.USAGE)
     assert "mongodb://me:***@h" in said
     said = refused(commands, "sqlite:///x/", SOURCE, exits.USAGE)
     assert "expected sqlite:///FILE" in said
 
 
-def test_a_secret_is_never_told(
+def test_secrets_are_never_shown(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str
 ) -> None:
     with_user = mongodb_url.replace("mongodb://", "mongodb://me:secret@")
@@ -162,7 +162,7 @@ def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
     return len(looks)
 
 
-def test_of_a_holder_elsewhere_it_is_waited_for_a_sign_of_life(ran: SchedulerHarness) -> None:
+def test_a_lease_held_on_another_host_is_watched_for_renewal(ran: SchedulerHarness) -> None:
     lease = ran.store.leases.take(None, "box/far-away", ELSEWHERE)
     assert lease is not None
     assert _looks(ran.store) == store_usage.LOOKS

@@ -133,7 +133,7 @@ def test_a_second_start_says_so_and_changes_nothing(home):
     assert marked(home) == before
 
 
-def test_of_several_starts_at_once_one_wins(home):
+def test_one_of_several_concurrent_starts_wins(home):
     declare(home, programs={"A": SLEEPS}, instances=2)
 
     racing = [launch("start", home) for _ in range(4)]
@@ -143,7 +143,7 @@ def test_of_several_starts_at_once_one_wins(home):
     assert len(marked(home)) == 2
 
 
-def test_a_killed_supervisor_is_followed_by_one_that_adopts(home):
+def test_the_successor_of_a_killed_supervisor_adopts_its_processes(home):
     declare(home, programs={"A": SLEEPS, "B": SLEEPS}, instances=2)
     first = start(home)
     before = leaders(home)

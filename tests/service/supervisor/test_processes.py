@@ -39,7 +39,7 @@ def test_each_assigned_process_runs_in_all_its_instances(home, drive):
     assert driver.store.boxes.observed(BOX) == list(driver.supervisor.view())
 
 
-def test_it_is_told_what_memory_the_processes_take(home, drive):
+def test_the_memory_of_processes_is_reported(home, drive):
     driver = drive(a_config(home, {"A": SLEEPS}))
 
     driver.until(lambda: driver.supervisor.is_settled)
@@ -88,7 +88,7 @@ def test_switched_on_again_while_it_ends_there_are_never_two(home, drive):
     assert driver.pids() != old
 
 
-def test_what_ignores_term_is_killed_with_its_grandchildren_in_other_sessions(home, drive):
+def test_a_process_that_ignores_term_is_killed_with_its_grandchildren(home, drive):
     clock = a_clock()
     driver = drive(a_config(home, {"A": IGNORES_TERM}, clock=clock))
     driver.until_state("running")
@@ -155,7 +155,7 @@ def test_a_store_that_is_down_at_the_start_is_waited_for(home, drive):
     driver.until_state("running")
 
 
-def test_what_the_context_names_no_more_is_stopped(home, drive):
+def test_a_process_that_the_context_no_longer_names_is_stopped(home, drive):
     first = drive(a_config(home, {"A": SLEEPS, "B": SLEEPS}))
     first.until(lambda: first.supervisor.is_settled)
 

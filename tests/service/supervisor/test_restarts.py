@@ -36,7 +36,7 @@ def test_a_killed_process_is_back_at_once(home, drive):
     assert driver.marked() == driver.pids()
 
 
-def test_one_that_keeps_dying_is_started_ever_less_often(home, drive):
+def test_a_process_that_keeps_dying_is_restarted_with_growing_delays(home, drive):
     clock = a_clock()
     driver = drive(a_config(home, {"A": FAILS}, clock=clock))
 
@@ -56,7 +56,7 @@ def test_one_that_keeps_dying_is_started_ever_less_often(home, drive):
         driver.until_state("backoff")
 
 
-def test_a_worker_whose_work_does_not_let_go_is_back_at_once_each_time(home, drive, caplog):
+def test_a_worker_that_ended_for_abandoned_work_is_restarted_at_once(home, drive, caplog):
     clock = a_clock()
     waits = f"signal.sigwait([signal.SIGUSR1])\nraise SystemExit({abandoned_work.EXIT_CODE})"
     blocked = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
@@ -132,7 +132,7 @@ def test_a_program_that_says_nothing_counts_as_running_after_a_while(home, drive
     assert driver.states() == {"running"}
 
 
-def test_what_a_dead_process_leaves_behind_is_ended_before_it_starts_again(home, drive):
+def test_children_of_a_dead_process_are_ended_before_its_restart(home, drive):
     driver = drive(a_config(home, {"A": LEAVES_A_CHILD}))
     driver.until_state("running")
     before = driver.marked()
@@ -176,9 +176,7 @@ def test_a_start_that_was_never_recorded_is_ended_and_done_again(home, drive):
 
 
 @pytest.mark.parametrize("wrong", ["marker", "start time", "boot"])
-def test_a_pid_that_is_somebody_elses_by_now_is_neither_adopted_nor_signalled(
-    home, drive, bystander, wrong
-):
+def test_a_reused_pid_is_neither_adopted_nor_signalled(home, drive, bystander, wrong):
     driver = drive(a_config(home, {"A": SLEEPS}))
     slot = next(iter(driver.supervisor._slots._belonging))
     started = start_time(bystander.pid)

@@ -27,7 +27,7 @@ from tests.service.verdict.kit import (
 )
 
 
-def test_before_the_first_start_nothing_can_be_told(system):
+def test_before_the_first_start_there_is_no_verdict(system):
     found = Reads(system.store, system.bus, system.deployment, system.clock).verdict()
     assert found.is_well is None
     assert "launch.py supervisor start" in found.text
@@ -64,7 +64,7 @@ def test_several_that_failed_are_tried_again_by_one_command(system):
     assert finding.helps[0].body == {"process": "Hours", "from": "2015051703", "to": "2015051706"}
 
 
-def test_what_was_given_up_is_not_well_until_a_person_acknowledges_it():
+def test_given_up_periods_are_findings_until_they_are_acknowledged():
     system = a_system(hour={"on_failure": OnFailure.SKIP})
     settle(system, fails_at(BAD))
     found = look(system)
@@ -97,7 +97,7 @@ def test_while_it_begins_and_while_it_catches_up_nothing_is_late(system):
     )
 
 
-def test_what_is_late_is_told_with_the_cause(system):
+def test_late_periods_are_findings_with_the_cause(system):
     system.schedule()
     units = system.store.units.unfinished()
     system.store.units.claim(list(map(_hint, units)), "somebody", system.clock.now())
@@ -110,7 +110,7 @@ def test_what_is_late_is_told_with_the_cause(system):
     assert commands(finding) == [f"launch.py unit log {units[0].id}"]
 
 
-def test_of_days_that_wait_only_their_hours_are_told(system):
+def test_only_the_hours_of_waiting_days_are_findings(system):
     system.schedule()
     system.clock.advance(30 * 3600)
     system.schedule()
@@ -120,7 +120,7 @@ def test_of_days_that_wait_only_their_hours_are_told(system):
     assert found.findings[0].waiting == 40 + 1  # the hours, and the day behind them
 
 
-def test_units_that_nobody_takes_are_told_after_a_minute(system):
+def test_unclaimed_units_are_a_finding_after_a_minute(system):
     settle(system)
     system.clock.advance(
         (datetime(2015, 5, 17, 13, 5, 30, tzinfo=UTC) - system.clock.now()).seconds
@@ -165,7 +165,7 @@ def test_a_process_that_is_switched_off_with_work_waiting_is_not_well(system):
     assert commands(found.findings[0]) == ["launch.py process on Hours"]
 
 
-def test_without_a_scheduler_that_is_what_is_told(system):
+def test_a_missing_scheduler_is_the_finding(system):
     settle(system)
     for lease in system.store.leases.all("scheduler/"):
         system.store.leases.release(lease)

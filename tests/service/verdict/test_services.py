@@ -68,7 +68,7 @@ def test_a_daemon_that_is_switched_off_on_its_box_with_messages_waiting_is_not_w
     assert "on all boxes that have it, and 1 message waits" in found.findings[0].text
 
 
-def test_what_should_run_on_a_box_and_does_not_is_told(system):
+def test_an_assigned_process_that_does_not_run_is_a_finding(system):
     settle(system)
     system.store.boxes.assign("b", ["Hours"])
     report(system, "running")
@@ -91,7 +91,7 @@ def test_what_should_run_on_a_box_and_does_not_is_told(system):
     assert look(system).is_well
 
 
-def test_a_box_that_is_silent_is_told_and_not_what_runs_there(system):
+def test_a_silent_box_is_a_finding_and_its_processes_are_none(system):
     settle(system)
     system.store.boxes.assign("b", ["Hours"])
     report(system, "running")
@@ -103,7 +103,7 @@ def test_a_box_that_is_silent_is_told_and_not_what_runs_there(system):
     assert look(system).is_well  # nobody expects anything of it
 
 
-def test_messages_in_quarantine_are_told(system):
+def test_messages_in_quarantine_are_a_finding(system):
     settle(system)
     since = system.clock.now()
     system.store.messages.bury("Hours", b"?", "it is no JSON", since)
@@ -134,7 +134,7 @@ def ended(system, schedule, state, key, minutes=0, **fields):
     return run
 
 
-def test_a_run_of_a_worker_that_failed_is_told_until_a_later_one_succeeds(scheduled):
+def test_a_failed_run_is_a_finding_until_a_later_one_succeeds(scheduled):
     request = {"process": "Report"}
     bad = ended(scheduled, "report", RunState.FAILED, "due:1", request=request, reason="exit 3")
     (finding,) = look(scheduled).findings
@@ -145,7 +145,7 @@ def test_a_run_of_a_worker_that_failed_is_told_until_a_later_one_succeeds(schedu
     assert look(scheduled).is_well
 
 
-def test_a_delivery_that_failed_is_told_until_somebody_sends_it_again(scheduled):
+def test_a_failed_delivery_is_a_finding_until_it_is_sent_again(scheduled):
     request = {"target": "https://receiver.example/hook"}
     ended(scheduled, "hook", RunState.FAILED, "due:1", request=request)
     ended(scheduled, "hook", RunState.FAILED, "due:2", minutes=1, request=request)
@@ -189,7 +189,7 @@ def test_a_unit_that_a_worker_has_just_given_back_is_not_stuck(system):
     assert kinds(look(system)) == [("stuck", "Hours", 1)]
 
 
-def test_whoever_audits_tells_all_the_others(system):
+def test_the_result_of_an_audit_is_shared(system):
     settle(system)
     reads = Reads(system.store, system.bus, system.deployment, system.clock)
     assert kinds(reads.verdict()) == [("audit_old", "", 1)]
@@ -218,7 +218,7 @@ def test_data_that_came_late_is_a_note_until_it_should_have_been_taken_in():
     assert look(system).is_well
 
 
-def test_what_is_kept_of_an_audit_may_be_nonsense(system):
+def test_an_unreadable_stored_audit_is_ignored(system):
     for nonsense in ("", "x", "{}", "[]", '{"at": 3}'):
         system.store.facts.set(LAST_AUDIT, nonsense)
         assert last_audit.last_audit(system.store) is None
