@@ -9,8 +9,8 @@ from typing import cast
 
 from bench.figures import Figure
 from bench.stage import Lab
-from synergy.config.findings import suggestion
 from synergy.errors import InvalidValue, NotFound
+from synergy.schedule.format.literals import suggestion
 
 Measure = Callable[[Lab, int], list[Figure]]
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy.config import classes
-from synergy.config.findings import suggestion
 from synergy.config.loader import check
 from synergy.config.settings import Settings
 from synergy.engines import bus_engine, store_engine
@@ -30,6 +29,7 @@ from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment, Process, WorkingProcess
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
+from synergy.schedule.format.literals import suggestion
 
 if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from types import ModuleType
 
-from synergy.config.findings import suggestion
 from synergy.errors import InvalidValue
+from synergy.schedule.format.literals import suggestion
 
 
 def split(path: str) -> tuple[str, str, str]:

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from synergy.errors import ConfigurationError
 from synergy.runtime.masking import mask
 from synergy.schedule.format.field_reader import FieldReader, Location
-from synergy.schedule.format.literals import suggestion
-
-__all__ = ["Findings", "suggestion"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import re
 from dataclasses import fields
 from datetime import timedelta
 
-from synergy.config.findings import suggestion
 from synergy.errors import InvalidValue
 from synergy.model.retention import Retention
+from synergy.schedule.format.literals import suggestion
 
 KINDS = tuple(field.name for field in fields(Retention))
 EXAMPLE = "journal=30d, answers=24h"

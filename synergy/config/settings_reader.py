@@ -16,13 +16,14 @@ from typing import TypeVar
 from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
 from synergy.config import mx, retention, stores, webhooks
-from synergy.config.findings import Findings, suggestion
+from synergy.config.findings import Findings
 from synergy.config.settings import NAMES, PREFIX, Settings
 from synergy.config.source import run_file
 from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
 from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT
+from synergy.schedule.format.literals import suggestion
 from synergy.timeperiod import Qualifier
 
 Word = TypeVar("Word")

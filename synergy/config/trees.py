@@ -7,10 +7,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from synergy.config.context import Entry
-from synergy.config.findings import Findings, suggestion
+from synergy.config.findings import Findings
 from synergy.config.process_fields import check_name
 from synergy.model.process import ManagedProcess, Process, Tree
 from synergy.schedule.format.field_reader import FieldReader
+from synergy.schedule.format.literals import suggestion
 
 
 def read_trees(
