@@ -22,7 +22,8 @@ from synergy.agent.delivering.deliverer import Deliverer, Sends
 from synergy.agent.delivering.delivery_service import DeliveryService
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_sync import sync_declared
-from synergy.delivery.sender import Options, Sender
+from synergy.delivery.options import Options
+from synergy.delivery.sender import Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
 from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
@@ -75,7 +76,7 @@ class Agent(Daemon):
             jobs = TopicRelay(
                 place.bus, place.clock, JOURNAL_TOPIC, listener.interrupt, JOBS_WAKE_SECONDS
             )
-            repeat(self._prepare, stop, stop.wait, retry)
+            repeat(lambda: place.bus.declare([DELIVERIES]), stop, stop.wait, retry)
             for service in (delivery, jobs):
                 stop.interrupts(service.request_stop)
                 service.start()
@@ -94,10 +95,6 @@ class Agent(Daemon):
                 with suppress(StorageUnavailable):
                     self._members.stop_deciding(STEP_DOWN_SECONDS)
                     self.workplace.bus.notify(AGENT_TOPIC)
-
-    def _prepare(self) -> None:
-        """Declares the queue of deliveries."""
-        self.workplace.bus.declare([DELIVERIES])
 
     def run_once(self) -> float:
         """Does one turn of the deciding loop; returns the seconds until the next is due."""

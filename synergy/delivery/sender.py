@@ -29,8 +29,6 @@ from synergy.errors import SynergyError
 from synergy.runtime.event_loop_thread import EventLoopThread
 from synergy.runtime.masking import mask
 
-__all__ = ["Done", "Options", "Request", "Response", "SendOutcome", "Sender"]
-
 MOST_AT_ONCE = 4  # requests that begin in one turn of the event loop
 AHEAD = 100  # requests for one destination that may wait here, if it is quick
 CANCEL_SECONDS = 5.0  # within which cancelled requests end

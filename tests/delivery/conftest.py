@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from synergy.clock import SteppedClock
-from synergy.delivery.sender import Options, Request, Response, Sender
+from synergy.delivery.options import Options
+from synergy.delivery.request import Request, Response
+from synergy.delivery.sender import Sender
 from synergy.delivery.target import parse_target
 from tests.delivery.receivers import LIMIT
 

@@ -9,7 +9,7 @@ import pytest
 
 from synergy.delivery.aws import THREADS
 from synergy.delivery.fair_queue import FairQueue
-from synergy.delivery.sender import Response
+from synergy.delivery.request import Response
 from synergy.delivery.target import parse_target
 from tests.delivery.conftest import MakeServices, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, hangs, receiving

@@ -16,7 +16,8 @@ from synergy.agent.deciding.decider import AgentDecider
 from synergy.agent.membership import Membership
 from synergy.clock import SystemClock
 from synergy.commands.schedules import ScheduleCommands
-from synergy.delivery.sender import Options, Sender
+from synergy.delivery.options import Options
+from synergy.delivery.sender import Sender
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
@@ -160,7 +161,7 @@ def test_ten_agents_deliver_each_job_once(place, server):
     assert 1 <= len(decided) <= 10
 
 
-def test_a_clean_stop_gives_all_up_and_hands_back_what_hangs(place, server):
+def test_a_clean_stop_releases_all_leases_and_hanging_deliveries(place, server):
     place.start()
     place.job(f"{server.url}/hang", "hanging")
     server.wait_for(1)
@@ -189,7 +190,7 @@ def test_counts_outlive_the_agent(place, server):
     assert 'synergy_job_executed_delay_seconds_count{outcome="first"} 2.0' in lines
 
 
-def test_an_agent_may_be_stopped_before_it_began(place):
+def test_an_agent_may_be_stopped_before_its_start(place):
     stop = Stop()
     stop.set()
     agent = Agent(Workplace(None, place.store, place.bus, place.clock, "agent", stop))

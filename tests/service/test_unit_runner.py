@@ -14,7 +14,7 @@ from tests.service.hour_and_day import hour_and_day
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_rows
 
 
-def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_stop():
+def test_a_worker_that_lost_a_unit_before_gives_one_back_when_asked_to_stop():
     system = SchedulerHarness(hour_and_day())
     for hour in ("2015051704", "2015051705"):
         system.write("raw", hour, 1)
@@ -36,7 +36,7 @@ def test_a_worker_that_lost_a_unit_before_still_gives_one_back_when_it_shall_sto
     assert (unit.state, unit.attempt, unit.failures) == (UnitState.REQUESTED, 2, 0)
 
 
-def test_units_that_are_given_back_wait_for_no_collector():
+def test_units_that_are_given_back_need_no_collector():
     system = SchedulerHarness(hour_and_day())
     system.write("raw", "2015051704", 1)
     system.schedule()
@@ -50,7 +50,7 @@ def test_units_that_are_given_back_wait_for_no_collector():
     assert system.store.messages.depths() == {"Hour": 1}
 
 
-def test_many_units_that_are_not_long_keep_the_heart_beating_together():
+def test_many_short_units_together_send_heartbeats():
     system = SchedulerHarness(hour_and_day(heartbeat_timeout=6.0, max_active=30))
     for hour in range(24):
         system.write("raw", f"20150517{hour:02}", 1)

@@ -56,7 +56,7 @@ def test_a_free_lease_is_taken_at_once_and_kept_by_renewing(leases):
     assert first.epoch == 1
 
 
-def test_many_leases_are_renewed_and_looked_at_in_two_calls(leases):
+def test_many_leases_are_renewed_and_read_in_two_calls(leases):
     clock = SteppedClock(START)
     names = [f"scheduler/tree/{n}" for n in range(50)]
     first = Candidate(leases, "a", clock, names)
@@ -84,7 +84,7 @@ def test_a_second_candidate_stands_by_while_the_first_renews(leases):
         assert not second.tick()
 
 
-def test_a_silent_holder_loses_its_right_before_anybody_may_take_it(leases):
+def test_the_right_of_a_silent_holder_ends_before_the_lease_may_be_taken(leases):
     clock = SteppedClock(START)
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
@@ -143,7 +143,7 @@ def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
     assert not first.tick()  # its own clock stood still, but the row has moved on
 
 
-def test_who_could_not_look_for_a_while_begins_to_wait_anew(leases):
+def test_a_candidate_that_could_not_read_for_a_while_starts_to_wait_again(leases):
     clock = SteppedClock(START)
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
@@ -164,7 +164,7 @@ def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease(leases):
     assert first.epoch == 1
 
 
-def test_who_cannot_reach_the_store_keeps_its_right_until_it_runs_out(leases, monkeypatch):
+def test_a_holder_without_the_store_keeps_its_right_until_it_expires(leases, monkeypatch):
     clock = SteppedClock(START)
     first = Candidate(leases, "a", clock)
     first.tick()

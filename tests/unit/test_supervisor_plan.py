@@ -81,21 +81,21 @@ def test_each_slot_is_judged_on_its_own():
     }
 
 
-def test_restarts_come_at_once_and_then_ever_later_up_to_a_minute():
+def test_restarts_are_immediate_and_then_delayed_up_to_a_minute():
     delays = [restart_delay(failures, TIMING) for failures in range(1, 11)]
 
     assert delays == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60]
     assert restart_delay(10**6, TIMING) == 60
 
 
-def test_a_minute_of_health_forgets_earlier_deaths():
+def test_a_minute_of_life_resets_the_count_of_deaths():
     status = a_status(S.RUNNING, failures=7, born=1000.0)
 
     assert failures_after_death(status, 1059.9, TIMING) == 8
     assert failures_after_death(status, 1060.0, TIMING) == 1
 
 
-def test_so_does_an_end_on_purpose_which_takes_its_grace_time():
+def test_an_end_on_purpose_after_the_grace_time_resets_the_count_of_deaths():
     status = a_status(S.RUNNING, failures=7, born=1000.0)
     after_grace, on_purpose = 1000.0 + abandoned_work.GRACE_SECONDS, abandoned_work.EXIT_CODE
 
@@ -123,7 +123,7 @@ def test_nothing_is_due_before_the_deadline_and_something_is_at_it(wanted, state
 
 
 @given(st.lists(st.sampled_from(list(SlotState)), max_size=6), st.floats(0, 1000))
-def test_whatever_may_still_be_alive_is_never_started(states, after):
+def test_a_slot_whose_process_may_be_alive_is_never_started(states, after):
     known = {Slot("P", n): a_status(state) for n, state in enumerate(states)}
 
     for slot, action in plan(set(known), known, ENTERED + after, TIMING).items():

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from synergy.agent.agent import Agent
-from synergy.delivery.sender import Options, Sender
+from synergy.delivery.options import Options
+from synergy.delivery.sender import Sender
 from synergy.model.schedule import RunState
 
 BEFORE_THE_RECORD = "before-the-record"  # the due time is decided, nothing is written
