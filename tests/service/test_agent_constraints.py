@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from synergy.agent.deciding import gauges
+from synergy.agent.deciding.schedules import disabling
 from synergy.model.schedule import RunState
 from tests.service.agent_harness import NOW, OPERATOR, once, work
 from tests.service.constraint_kit import WAITS, launched
@@ -218,3 +219,16 @@ def test_pending_jobs_outlive_the_agent(factory):
     work(factory, "Export")
     other.rest()
     assert launched(factory) == [({"a", "b"} - {name}).pop()]
+
+
+def test_enabling_drops_what_an_agent_that_disabled_it_has_left(agents):
+    agents.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
+    member = agents.member()
+    agents.advance(member, 3660)
+    (row,) = agents.store.schedules.get(["patient"])
+    change, _ = disabling(row, "the receiver wants no more", "agent", agents.clock.now())
+    assert not agents.store.schedules.change([change])
+    agents.actions.enable("patient", OPERATOR, agents.clock.now())
+    agents.advance(member, 1800)
+    (run,) = agents.runs()
+    assert (run.state, run.reason) == (RunState.ABORTED, "its schedule was disabled")

@@ -77,6 +77,7 @@ GARBAGE = [
     ({"name": "x", "target": "ftp://x", "cron": "0 * * * *"}, {"begun": "yesterday"}),
     ({"name": "x", "target": TARGET, "cron": "99 * * * *"}, {}),
     ({"name": "x", "target": TARGET, "cron": "0 * * * *", "zone": "Mars/X"}, {}),
+    ({"name": "x", "target": TARGET, "cron": "0 * * * *"}, {"begun": "yesterday"}),
 ]
 
 
@@ -98,6 +99,8 @@ def test_an_unreadable_schedule_delays_no_other(agents, definition, progress):
     (row,) = agents.store.schedules.get(["x"])
     assert not row.is_enabled
     assert row.reason
+    disabled = [e for e in agents.store.journal.find() if e.event == "schedule.disabled"]
+    assert [entry.process for entry in disabled] == ["x"]
     edit(agents, "x", HOURLY)
     agents.actions.enable("x", OPERATOR, agents.clock.now())
     agents.advance(member, 3600)

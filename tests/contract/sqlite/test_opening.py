@@ -13,7 +13,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.model.unit_of_work import Hint
-from synergy.storage.instants import instant_or_none, micros
+from synergy.storage.instants import instant, micros
 from synergy.storage.sqlite import SqliteStore, filesystem, schema
 from tests.contract.concurrency import in_processes
 from tests.factories import NOW
@@ -99,7 +99,7 @@ def test_a_file_from_before_first_claims_knows_what_was_ever_claimed(path: Path)
             )
     with closing(SqliteStore.open(path)) as store:
         found = {unit.id: unit.first_claimed_at for unit in store.units.get(list(units))}
-    assert found == {name: instant_or_none(first) for name, (*_, first) in units.items()}
+    assert found == {name: first and instant(first) for name, (*_, first) in units.items()}
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
