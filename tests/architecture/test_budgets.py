@@ -16,8 +16,8 @@ MODULE_LINES = 300
 FUNCTION_LINES = 40
 # Numbers of exceptions; a change that removes one lowers its number.
 LARGE_TEST_MODULES = 18
-NOQA = 33
-FORMATTED_BY_HAND = 334
+NOQA = 28
+FORMATTED_BY_HAND = 319
 
 
 @cache
