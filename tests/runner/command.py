@@ -24,7 +24,7 @@ STEPS = (
 )
 _SERVICES = "tests/service"
 _OF_SERVERS = tuple(
-    f"{_SERVICES}/test_{name}.py" for name in ("bench", "rabbitmq_work", "store_copy")
+    f"{_SERVICES}/{name}" for name in ("test_bench.py", "test_rabbitmq_work.py", "store_copy")
 )
 _EXCHANGES = "tests/delivery/test_exchange.py"
 _STORES = ("tests/contract", *_OF_SERVERS, _EXCHANGES)
