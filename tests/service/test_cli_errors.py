@@ -16,6 +16,8 @@ NEEDING_A_STORE = """
 box list
 box start SiteDailyAggregator
 box sync
+event emit TABLE /x
+event list
 gc run
 gc status
 process interval SiteDailyAggregator hourly
@@ -31,12 +33,26 @@ queue list
 queue purge SiteDailyAggregator
 queue replay
 report site_daily
+schedule cancel x
+schedule disable x
+schedule enable x
+schedule list
+schedule pending
+schedule preview x
+schedule remove x
+schedule retry x
+schedule run x
+schedule runs
+schedule show x
+schedule trigger x
 shell
 store backup /x.db
 store status
 timetable audit
+timetable extend --from 2015010100
 timetable reprocess SiteDailyAggregator PERIOD
 timetable show
+timetable skip SiteDailyAggregator PERIOD
 timetable wait SiteDailyAggregator PERIOD
 timetable why SiteDailyAggregator PERIOD
 unit cancel x
@@ -68,6 +84,15 @@ queue purge Nobody
 queue purge Nobody --yes
 queue replay 99
 report nowhere
+schedule cancel x
+schedule disable x
+schedule enable x
+schedule preview x
+schedule remove x
+schedule retry x
+schedule run x
+schedule show x
+schedule trigger x
 timetable reprocess Nobody PERIOD
 timetable reprocess Scheduler PERIOD
 timetable show nowhere
@@ -84,6 +109,7 @@ unit show x
 PERIODS_OUT_OF_RANGE = """
 timetable reprocess SiteDailyAggregator 2014051700
 timetable reprocess SiteDailyAggregator 2014051700..2099051700
+timetable reprocess SiteDailyAggregator PERIOD..2016051800
 timetable reprocess SiteHourlyAggregator 2099051700
 timetable skip SiteDailyAggregator 2014051700
 timetable skip SiteDailyAggregator 2014051700..PERIOD
@@ -96,7 +122,9 @@ report site_daily --from PERIOD --to PERIOD
 report site_daily --from yesterday
 timetable extend --from 2015
 timetable extend --from 2015051732
+timetable extend --from soon
 timetable reprocess SiteDailyAggregator 0001010100..9999010100
+timetable reprocess SiteDailyAggregator 20150517
 timetable reprocess SiteDailyAggregator PERIOD..
 timetable reprocess SiteDailyAggregator PERIOD..2015051700
 timetable reprocess SiteDailyAggregator PERIOD..PERIOD
@@ -111,8 +139,8 @@ timetable why SiteMonthlyAggregator PERIOD
 """.strip().splitlines()
 WRONG_USAGE = """
 gc
-ingest FILE
 ingest /tmp --site example.com
+ingest FILE
 nonsense
 process
 process show
@@ -129,6 +157,7 @@ store backup /no/such/folder/store.db
 supervisor strat
 timetable
 timetable extend
+timetable skip SiteDailyAggregator
 timetable wait SiteDailyAggregator PERIOD --timeout -1
 timetable wait SiteDailyAggregator PERIOD --timeout nan
 unit list --cursor x
@@ -140,6 +169,7 @@ REFUSED = """
 store backup FILE
 store reset
 timetable extend --from 2099010100
+timetable extend --from PERIOD
 timetable extend --from START
 unit cancel UNIT
 unit retry UNIT
@@ -190,7 +220,8 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(
     (unit, *_) = worked.units("SiteHourlyAggregator", HOUR)
     words = {"UNIT": unit.id, "START": START, "FILE": str(tmp_path / "file")}
     assert commands.run(*argv(command, **words)) == code, commands.text
-    assert commands.err.strip()
+    assert commands.err.startswith(("error: ", "launch.py"))
+    assert command not in UNKNOWN_NAMES or "no such" in commands.err
     assert commands.out == ""
     assert "unexpected" not in commands.err
     assert everything(worked.store) == before

@@ -29,31 +29,6 @@ def a_failed_run(store: SqliteStore, schedule: str = "hourly", **fields: object)
     return run
 
 
-VERBS = [
-    ["schedule", "list"], ["schedule", "show", "x"], ["schedule", "remove", "x"],
-    ["schedule", "enable", "x"], ["schedule", "disable", "x"], ["schedule", "trigger", "x"],
-    ["schedule", "runs"], ["schedule", "run", "x"], ["schedule", "pending"],
-    ["schedule", "preview", "x"], ["schedule", "retry", "x"], ["schedule", "cancel", "x"],
-    ["event", "list"], ["event", "emit", "FILE", "/x"],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("argv", VERBS)
-def test_before_the_first_start_nothing_is_made(commands, argv):
-    assert commands.run(*argv) == 5
-    assert "supervisor start" in commands.err
-    assert not commands.home.exists()
-
-
-@pytest.mark.parametrize("argv", [verb for verb in VERBS if "x" in verb])
-def test_what_there_is_not_is_said_and_nothing_changes(home, deployed, argv):
-    before = everything(deployed)
-    assert home.run(*argv) == 3
-    assert home.err.count("\n") == 1
-    assert home.err.startswith("error: no such ")
-    assert everything(deployed) == before
-
-
 @pytest.mark.parametrize(
     ("argv", "words"),
     [

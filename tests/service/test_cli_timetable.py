@@ -19,15 +19,6 @@ def with_data(deployed):
     return deployed
 
 
-def test_before_the_first_start_there_is_nothing_to_show_and_nothing_is_made(commands):
-    for verb in (["show"], ["why", DAY, "2015051700"], ["audit"], ["wait", DAY, "2015051700"],
-                 ["reprocess", DAY, "2015051700"], ["skip", DAY, "2015051700"],
-                 ["extend", "--from", "2015010100"]):  # fmt: skip
-        assert commands.run("timetable", *verb) == 5
-        assert "launch.py supervisor start" in commands.err
-    assert not commands.home.exists()
-
-
 def test_show_counts_each_process_in_the_documented_shape(commands, with_data):
     trees = {tree["name"]: tree for tree in commands.json("timetable", "show")["trees"]}
     assert set(trees) == {"site", "client", "alert", "report"}
@@ -55,43 +46,6 @@ def test_show_with_a_window_lists_its_jobs_in_the_documented_shape(commands, wit
     )  # fmt: skip
     assert [job["timeperiod"] for job in jobs[DAY]] == ["2015051800"]
     assert PERIOD in commands.ok(*argv)
-
-
-@pytest.mark.parametrize(
-    ("argv", "code"),
-    [
-        (["show", "sight"], 3),
-        (["show", "--from", "yesterday"], 2),
-        (["show", "--from", "2015051800", "--to", "2015051800"], 2),
-        (["why", "NoSuch", "2015051700"], 3),
-        (["why", "Scheduler", "2015051700"], 3),
-        (["why", DAY, "2014051700"], 3),
-        (["why", DAY, "2015051701"], 2),
-        (["reprocess", DAY, "2015051800..2015051700"], 2),
-        (["reprocess", DAY, "2015051800..2015051800"], 2),
-        (["reprocess", DAY, "20150517"], 2),
-        (["reprocess", DAY, "2014051700"], 3),
-        (["reprocess", DAY, "2015051800..2016051800"], 3),
-        (["skip", "NoSuch", "2015051700"], 3),
-        (["skip", DAY], 2),
-        (["extend", "--from", "2015051800"], 4),
-        (["extend", "--from", "soon"], 2),
-        (["wait", DAY, "2014051700"], 3),
-        (["wait", DAY, "2015051700", "--timeout", "-1"], 2),
-        (["wait", "NoSuch", "2015051700"], 3),
-    ],
-)
-def test_what_cannot_be_is_refused_with_its_exit_code_and_changes_nothing(
-    commands,
-    deployed,
-    argv,
-    code,
-):
-    deployed.schedule()
-    before = deployed.store.journal.last_seq()
-    assert commands.run("timetable", *argv) == code
-    assert commands.err
-    assert deployed.store.journal.last_seq() == before
 
 
 def test_why_shows_the_tree_of_causes_and_its_leaves(commands, deployed):

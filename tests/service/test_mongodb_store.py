@@ -86,12 +86,6 @@ def test_a_store_is_reset_when_no_other_box_works_with_it(commands: Commands, ur
     assert commands.json("store", "init")["made"] is False
 
 
-def test_a_backup_is_the_servers_business(commands: Commands, url: str, tmp_path: Path) -> None:
-    commands.ok("store", "init")
-    assert commands.run("store", "backup", str(tmp_path / "copy")) == exits.REFUSED
-    assert "mongodump" in commands.err
-
-
 def test_an_unreachable_server_is_named_without_the_secret(
     commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
