@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fastapi import Request
 
+from synergy.mx.access import Operator, Viewer
 from synergy.mx.app import create_app
 from synergy.mx.services import Services
 from tests.deployments import site_and_client
@@ -46,3 +48,23 @@ def client(world: SchedulerHarness) -> Client:
 def house(world: SchedulerHarness, tmp_path: Path) -> House:
     """MX with users."""
     return House(world, tmp_path)
+
+
+async def size(request: Request, _: Operator) -> dict[str, int]:
+    """Returns the length of the body."""
+    return {"size": len(await request.body())}
+
+
+def looked_at(_: Viewer) -> str:
+    """Returns a long response."""
+    return "x" * 5000
+
+
+@pytest.fixture
+def echo_routes(house: House, client: Client) -> None:
+    """Adds routes that return what reached them."""
+    for app in (house.app, client.app):
+        for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
+            app.add_api_route(path, size, methods=["POST", "PUT"])
+        app.add_api_route("/api/v1/long", looked_at)
+        app.add_api_route("/api/v1/long", size, methods=["POST"])

@@ -6,32 +6,12 @@ import asyncio
 from contextlib import contextmanager
 
 import pytest
-from fastapi import Request
 from starlette.exceptions import HTTPException
 
-from synergy.mx.access import Operator, Viewer
 from synergy.mx.protection import limits
 from synergy.mx.protection.limits import MIB
 
-
-async def size(request: Request, _: Operator) -> dict[str, int]:
-    """Returns the length of the body."""
-    return {"size": len(await request.body())}
-
-
-def looked_at(_: Viewer) -> str:
-    """Returns a long response."""
-    return "x" * 5000
-
-
-@pytest.fixture(autouse=True)
-def _routes(house, client):
-    """Adds routes that return what reached them."""
-    for app in (house.app, client.app):
-        for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
-            app.add_api_route(path, size, methods=["POST", "PUT"])
-        app.add_api_route("/api/v1/long", looked_at)
-        app.add_api_route("/api/v1/long", size, methods=["POST"])
+pytestmark = pytest.mark.usefixtures("echo_routes")
 
 
 # Sizes and types

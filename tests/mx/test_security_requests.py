@@ -5,33 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from fastapi import Request
 
-from synergy.mx.access import Operator, Viewer
 from synergy.mx.protection.headers import ALWAYS
 from tests.mx.house import csrf_of
 
 HOST = "http://localhost:5000"
 
-
-async def size(request: Request, _: Operator) -> dict[str, int]:
-    """Returns the length of the body."""
-    return {"size": len(await request.body())}
-
-
-def looked_at(_: Viewer) -> str:
-    """Returns a long response."""
-    return "x" * 5000
-
-
-@pytest.fixture(autouse=True)
-def _routes(house, client):
-    """Adds routes that return what reached them."""
-    for app in (house.app, client.app):
-        for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
-            app.add_api_route(path, size, methods=["POST", "PUT"])
-        app.add_api_route("/api/v1/long", looked_at)
-        app.add_api_route("/api/v1/long", size, methods=["POST"])
+pytestmark = pytest.mark.usefixtures("echo_routes")
 
 
 # The names that MX is called by
