@@ -3,12 +3,10 @@
 from synergy.config.context import (
     BLOCKING_CHILDREN,
     QUALIFIER_DAILY,
-    QUALIFIER_HOURLY,
-    daemon_context_entry,
-    managed_context_entry,
     timetable_tree_entry,
 )
 from tests.acceptance.deployments import haste
+from tests.acceptance.deployments.entries import a_daemon, a_process
 
 haste.leases()
 haste.hurry("synergy.worker.command", GRACE=1.0)
@@ -19,24 +17,6 @@ COPIER = "tests.acceptance.deployments.gates.Copier.start"
 STUBBORN = """trap '' TERM
 sh -c 'trap "" TERM; sh -c "trap \\"\\" TERM; sleep 600; exit" & wait' &
 wait"""
-
-
-def a_process(name, qualifier=QUALIFIER_HOURLY, **fields):
-    return managed_context_entry(
-        **{
-            "process_name": name,
-            "time_qualifier": qualifier,
-            "trigger_frequency": "every 60",
-            "settle": "0s",
-            "retry_backoff": "0s",
-            "present_on_boxes": [".*"],
-            **fields,
-        }
-    )
-
-
-def a_daemon(name, classname):
-    return daemon_context_entry(process_name=name, classname=classname, present_on_boxes=[".*"])
 
 
 def hourly(**fields):

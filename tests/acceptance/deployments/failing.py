@@ -13,12 +13,11 @@ from synergy.config.context import (
     QUALIFIER_HOURLY,
     QUALIFIER_MONTHLY,
     STATE_MACHINE_CONTINUOUS,
-    daemon_context_entry,
-    managed_context_entry,
     timetable_tree_entry,
 )
 from synergy.worker import Outcome, Processed, Task, Worker
 from tests.acceptance.deployments import haste
+from tests.acceptance.deployments.entries import a_daemon, a_process
 
 haste.leases()
 haste.hurry("synergy.scheduler.late_data", QUIET=1.0, TOGETHER=0.5)
@@ -40,20 +39,6 @@ class Adder(Worker):
         return Processed({"rows": total})
 
 
-def a_process(name, qualifier=QUALIFIER_HOURLY, **fields):
-    return managed_context_entry(
-        **{
-            "process_name": name,
-            "time_qualifier": qualifier,
-            "trigger_frequency": "every 60",
-            "settle": "0s",
-            "retry_backoff": "0s",
-            "present_on_boxes": [".*"],
-            **fields,
-        }
-    )
-
-
 def an_adder(name, qualifier, source, sink, **fields):
     classname = "tests.acceptance.deployments.failing.Adder.start"
     return a_process(name, qualifier, classname=classname, source=source, sink=sink, **fields)
@@ -64,10 +49,6 @@ def a_program(name, **fields):
     return a_process(
         name, QUALIFIER_DAILY, command=["sh", "-c", FAIL_IF_TOLD, failure], max_attempts=1, **fields
     )
-
-
-def a_daemon(name, classname):
-    return daemon_context_entry(process_name=name, classname=classname, present_on_boxes=[".*"])
 
 
 def a_tree(name, *processes):

@@ -7,8 +7,9 @@ A worker waits while there is a gate (a FIFO) of its process's name in the folde
 import os
 from pathlib import Path
 
-from synergy.config.context import daemon_context_entry, freerun_context_entry
+from synergy.config.context import freerun_context_entry
 from synergy.worker import Processed, Task, Worker
+from tests.acceptance.deployments.entries import a_daemon
 from tests.acceptance.deployments.gates import GATES
 
 
@@ -32,10 +33,6 @@ def held(name, **fields):
         arguments={"a": 1, "b": 2},
         **fields,
     )
-
-
-def a_daemon(name, classname):
-    return daemon_context_entry(process_name=name, classname=classname, present_on_boxes=[".*"])
 
 
 process_context = {
