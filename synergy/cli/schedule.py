@@ -187,7 +187,8 @@ def _show_changes(
 
 def _warn(schedules: Sequence[Schedule]) -> None:
     """Warns about what is valid but probably a mistake."""
-    from synergy.schedule.format.read import Known, read, warnings
+    from synergy.schedule.check_context import Known
+    from synergy.schedule.format.read import read, warnings
 
     for schedule in schedules:
         for warning in warnings(read(schedule.definition, Known())):

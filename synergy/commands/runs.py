@@ -33,8 +33,9 @@ from synergy.queries.schedules.run_successors import (
     successor_id,
     successors,
 )
+from synergy.schedule.check_context import InvalidDefinition
 from synergy.schedule.definition import Definition, WorkerProgram
-from synergy.schedule.format.read import InvalidDefinition, read
+from synergy.schedule.format.read import read
 from synergy.storage.protocol import Store
 
 

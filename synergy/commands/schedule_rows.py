@@ -22,9 +22,12 @@ from synergy.model.process import Deployment
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunKind, Schedule, run_id
 from synergy.queries.schedules.redaction import hidden
+from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
-from synergy.schedule.format.read import InvalidDefinition, Known, StoredDelivery, read, write
+from synergy.schedule.format.programs import StoredDelivery
+from synergy.schedule.format.read import read
+from synergy.schedule.format.write import write
 from synergy.schedule.progress import steps
 from synergy.schedule.progress.event_keys import keys
 from synergy.schedule.progress.state import Made, ProgressState

@@ -27,8 +27,9 @@ from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, Schedule, ScheduleChange
+from synergy.schedule.check_context import Known
 from synergy.schedule.definition import Definition
-from synergy.schedule.format.read import Known, read
+from synergy.schedule.format.read import read
 from synergy.storage.protocol import Store
 
 WHO = "context.py"

@@ -15,8 +15,9 @@ from datetime import datetime
 from synergy.commands.schedule_rows import Row, Seen, begun
 from synergy.errors import InvalidValue
 from synergy.model.schedule import Schedule, ScheduleChange, run_id
+from synergy.schedule.check_context import Known
 from synergy.schedule.definition import Definition, Elapsed, leaves
-from synergy.schedule.format.read import Known, read
+from synergy.schedule.format.read import read
 from synergy.schedule.progress import due_times, steps
 from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import Store

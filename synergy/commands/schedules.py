@@ -37,8 +37,9 @@ from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment
 from synergy.model.schedule import Run, Schedule
 from synergy.queries.schedules.redaction import kept
+from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition, Once
-from synergy.schedule.format.read import InvalidDefinition, Known, read, read_enabled
+from synergy.schedule.format.read import read, read_enabled
 from synergy.storage.protocol import Store
 
 

@@ -8,8 +8,10 @@ from synergy.config.context import Entry
 from synergy.config.findings import Findings
 from synergy.model.process import BuiltIn, FreerunProcess, Process
 from synergy.schedule import trigger
+from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition, Times, WorkerProgram
-from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, write
+from synergy.schedule.format.read import read, warnings
+from synergy.schedule.format.write import write
 
 _NAMES = ("schedule_name", "name")
 

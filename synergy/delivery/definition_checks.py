@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from synergy.delivery.headers import check_content_type, check_headers
 from synergy.delivery.target import parse_target
 from synergy.model.process import Process
-from synergy.schedule.format.read import Known
+from synergy.schedule.check_context import Known
 
 
 def known(processes: Mapping[str, Process | None]) -> Known:

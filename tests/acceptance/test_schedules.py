@@ -287,7 +287,7 @@ def test_a_program_runs_each_second_with_its_arguments_one_at_a_time(home, tmp_p
 
 @pytest.mark.parametrize("home", ["one file"], indirect=True)
 def test_events_with_a_lifetime_start_what_depends_on_them(home, tmp_path, receiver):
-    """The example of semantics, part F."""
+    """A folder that is alive for an hour, with a time-based event that is alive at its arrival."""
     dependencies = [
         {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": "3600"},
         {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},

@@ -14,7 +14,8 @@ from synergy.cli.input_files import read_documents
 from synergy.config.loader import check
 from synergy.delivery.headers import check_content_type, check_headers
 from synergy.delivery.target import parse_target
-from synergy.schedule.format.read import Known, read, warnings
+from synergy.schedule.check_context import Known
+from synergy.schedule.format.read import read, warnings
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"

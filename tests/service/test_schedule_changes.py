@@ -11,7 +11,7 @@ import pytest
 from synergy.errors import NotFound, Refused
 from synergy.model.process import Deployment
 from synergy.model.schedule import Run, RunState, ScheduleChange
-from synergy.schedule.format.read import InvalidDefinition
+from synergy.schedule.check_context import InvalidDefinition
 from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness
 from tests.service.schedule_kit import (
     ALICE,

@@ -10,7 +10,7 @@ import pytest
 from synergy.commands.schedules import ScheduleCommands
 from synergy.errors import Refused
 from synergy.model.schedule import Origin, RunState
-from synergy.schedule.format.read import InvalidDefinition
+from synergy.schedule.check_context import InvalidDefinition
 from tests.service.agent_harness import NOW, TARGET
 from tests.service.schedule_kit import (
     ALICE,

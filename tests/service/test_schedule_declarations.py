@@ -13,7 +13,8 @@ from synergy.commands.schedules import ScheduleCommands
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, RunState, ScheduleChange
 from synergy.schedule.check_context import Known
-from synergy.schedule.format.read import read, write
+from synergy.schedule.format.read import read
+from synergy.schedule.format.write import write
 from synergy.schedule.progress.state import Occurrence, ProgressState
 from synergy.schedule.progress.steps import take
 from tests.service.agent_harness import NOW, OPERATOR, TARGET, AgentHarness

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from synergy.schedule.format.read import InvalidDefinition
+from synergy.schedule.check_context import InvalidDefinition
 from tests.service.agent_harness import NOW, TARGET
 from tests.service.schedule_kit import ALICE, BERLIN
 

@@ -11,8 +11,9 @@ from datetime import datetime
 
 from synergy.model.process import Deployment
 from synergy.model.schedule import Schedule
+from synergy.schedule.check_context import Known
 from synergy.schedule.definition import Definition
-from synergy.schedule.format.read import Known, read
+from synergy.schedule.format.read import read
 
 KEPT = 10_000
 

@@ -17,7 +17,7 @@ from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView, ScheduleDetail
-from synergy.schedule.format.read import InvalidDefinition
+from synergy.schedule.check_context import InvalidDefinition
 
 router = APIRouter()
 

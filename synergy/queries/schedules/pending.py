@@ -10,8 +10,9 @@ from synergy.model.schedule import Run, RunKind, RunState, Schedule
 from synergy.queries.page import Page
 from synergy.queries.schedules.legs import legs_of, missing
 from synergy.queries.schedules.views import RunView, run_view
+from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition
-from synergy.schedule.format.read import InvalidDefinition, Known, read
+from synergy.schedule.format.read import read
 from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import StoreView
 

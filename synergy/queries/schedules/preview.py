@@ -15,7 +15,8 @@ from synergy.schedule.definition import Definition, DeliveryProgram, Elapsed, On
 from synergy.schedule.due import Due, dues
 from synergy.schedule.format.describe import describe
 from synergy.schedule.format.literals import spelled_instant
-from synergy.schedule.format.read import StoredDelivery, warnings
+from synergy.schedule.format.programs import StoredDelivery
+from synergy.schedule.format.read import warnings
 from synergy.schedule.format.summary import summarize
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.template import NAMES, fill, unknown, values

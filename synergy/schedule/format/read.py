@@ -1,7 +1,7 @@
-"""Reads a `Definition` from the fields of a schedule file, and writes it back.
+"""Reads a `Definition` from the fields of a schedule file, and finds every mistake at once.
 
-`docs/schedule-files.md` is the reference of the format. `read` finds every mistake at once;
-`write` gives the one canonical form, and `read(write(definition), known) == definition`.
+`docs/schedule-files.md` is the reference of the format. `write` gives its one canonical form:
+`read(write(definition), known) == definition`.
 """
 
 from __future__ import annotations
@@ -37,20 +37,10 @@ from synergy.schedule.format import literals
 from synergy.schedule.format.constraints import read_constraints
 from synergy.schedule.format.field_reader import FieldReader, Location
 from synergy.schedule.format.literals import shown
-from synergy.schedule.format.programs import StoredDelivery, read_program
+from synergy.schedule.format.programs import read_program
 from synergy.schedule.format.triggers import read_trigger
 from synergy.schedule.format.write import write
 from synergy.schedule.interval import CalendarInterval
-
-__all__ = [
-    "InvalidDefinition",
-    "Known",
-    "StoredDelivery",
-    "read",
-    "read_enabled",
-    "warnings",
-    "write",
-]
 
 LONGEST_WORD = 256  # characters of `external_id` and `by`
 MOST_CAUGHT_UP = 10_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from synergy.schedule import trigger
+from synergy.schedule.check_context import Known
 from synergy.schedule.definition import (
     Definition,
     DeliveryProgram,
     Times,
 )
-from synergy.schedule.format.read import (
-    Known,
-    read,
-)
+from synergy.schedule.format.read import read
 
 ANY = Known()
 EVERY_MINUTE = Times(trigger.parse("every 60"))

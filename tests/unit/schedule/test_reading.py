@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from synergy.schedule.check_context import InvalidDefinition
 from synergy.schedule.definition import (
     CatchUp,
     Definition,
@@ -16,15 +17,10 @@ from synergy.schedule.definition import (
     TimeoutPolicy,
     WorkerProgram,
 )
-from synergy.schedule.format.read import (
-    InvalidDefinition,
-    StoredDelivery,
-    read,
-    read_enabled,
-    warnings,
-    write,
-)
+from synergy.schedule.format.programs import StoredDelivery
+from synergy.schedule.format.read import read, read_enabled, warnings
 from synergy.schedule.format.summary import summarize
+from synergy.schedule.format.write import write
 from tests.unit.schedule.reading_kit import ANY, EVERY_MINUTE, NOON, hook, job, payload
 
 

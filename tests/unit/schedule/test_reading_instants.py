@@ -9,10 +9,8 @@ import pytest
 
 from synergy.errors import InvalidValue
 from synergy.schedule.format import literals
-from synergy.schedule.format.read import (
-    read,
-    write,
-)
+from synergy.schedule.format.read import read
+from synergy.schedule.format.write import write
 from tests.unit.schedule.reading_kit import ANY, NOON, job
 
 # One-off jobs

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import AllOf, AnyOf, Definition, Times, WorkerProgram
-from synergy.schedule.format.read import InvalidDefinition, Known, read, warnings, write
+from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.summary import summarize
+from synergy.schedule.format.write import write
 from synergy.schedule.interval import CalendarInterval, Interval
 
 DAY = timedelta(days=1)

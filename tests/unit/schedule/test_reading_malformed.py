@@ -7,7 +7,8 @@ import pytest
 from synergy.delivery.headers import check_content_type, check_headers
 from synergy.delivery.target import parse_target
 from synergy.model.process import DaemonProcess, FreerunProcess, ManagedProcess
-from synergy.schedule.format.read import InvalidDefinition, Known, read
+from synergy.schedule.check_context import InvalidDefinition, Known
+from synergy.schedule.format.read import read
 from synergy.timeperiod import Qualifier
 
 COMMON = {"classname": "a.b.C.start", "token": "t", "present_on_boxes": (".*",)}

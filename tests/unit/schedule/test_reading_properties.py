@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.schedule import trigger
-from synergy.schedule.check_context import OF_JOBS, OF_RUNS
+from synergy.schedule.check_context import OF_JOBS, OF_RUNS, InvalidDefinition, Known
 from synergy.schedule.definition import (
     AtMost,
     CatchUp,
@@ -36,14 +36,10 @@ from synergy.schedule.definition import (
     WhenUnmet,
     WorkerProgram,
 )
-from synergy.schedule.format.read import (
-    InvalidDefinition,
-    Known,
-    StoredDelivery,
-    read,
-    write,
-)
+from synergy.schedule.format.programs import StoredDelivery
+from synergy.schedule.format.read import read
 from synergy.schedule.format.summary import summarize
+from synergy.schedule.format.write import write
 from tests.unit.schedule.kit import trees
 
 ANY = Known()

@@ -31,9 +31,7 @@ from synergy.schedule.definition import (
     Trigger,
     WhenUnmet,
 )
-from synergy.schedule.format.read import (
-    read,
-)
+from synergy.schedule.format.read import read
 from tests.unit.schedule.reading_kit import ANY, EVERY_MINUTE, NOON
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
