@@ -1,6 +1,6 @@
-"""A generated access log like that of a real server, the same each time.
+"""Generates an access log like that of a real server: the same lines in each run.
 
-Its proportions are those of a busy blog: about three lines a visit, some thousand returning
+Its proportions are those of a busy blog: about three lines a visit, thousands of returning
 visitors, a few common user agents and hundreds of rare ones, robots and feed readers, and more
 visits by day than by night.
 """
@@ -19,7 +19,7 @@ SITE = "bench.example"
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
 LINES_A_MINUTE = 60  # at the busiest time of the day
 LINES_A_VISIT = 3.2
-RETURNING = 0.5  # the share of visits by known visitors
+NO_NEW_VISITOR = 0.5  # the share of visits before which no new visitor is added
 PAUSE_SECONDS = 40  # between two lines of a visit, on average
 
 _PLATFORMS = (
@@ -50,15 +50,15 @@ def write(path: Path, lines: int) -> None:
 
 
 def log_lines() -> Iterator[str]:
-    """Lines in order of time, without end."""
+    """An endless iterator of lines, in order of time."""
     chance = random.Random("access log")
     agents, weights = _agents(chance)
     waiting: list[tuple[float, int, str, int]] = []  # time, visit, visitor, lines left
     visitors: list[str] = []
     number, minute = 0, 0
     while True:
-        for _ in range(round(LINES_A_MINUTE / LINES_A_VISIT * _liveliness(minute))):
-            if not visitors or chance.random() > RETURNING:
+        for _ in range(round(LINES_A_MINUTE / LINES_A_VISIT * _traffic(minute))):
+            if not visitors or chance.random() > NO_NEW_VISITOR:
                 visitors.append(_visitor(chance, agents, weights))
             at = minute * 60 + chance.random() * 60
             length = 1 + int(chance.expovariate(1 / (LINES_A_VISIT - 0.6)))
@@ -73,8 +73,8 @@ def log_lines() -> Iterator[str]:
                 heapq.heappush(waiting, (later, visit, visitor, left - 1))
 
 
-def _liveliness(minute: int) -> float:
-    """The share of the busiest time: from 0.2, at 4:00, to 1, at 16:00."""
+def _traffic(minute: int) -> float:
+    """The traffic of a minute as a share of the peak: from 0.2 at 4:00 to 1 at 16:00."""
     return 0.6 - 0.4 * math.cos((minute % 1440 / 60 - 4) / 12 * math.pi)
 
 

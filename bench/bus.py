@@ -19,7 +19,7 @@ from statistics import median
 
 from bench import others
 from bench.contestants.race import TIMEOUT, Race
-from bench.contexts.noop import WORK
+from bench.contexts.noop import PROCESS
 from bench.figures import BenchFailed, Figure
 from bench.history import closed_hours_ago
 from bench.programs import output_of
@@ -114,7 +114,7 @@ class Match:
         bus = self._lab.bus
         with self._lab.stage(CONTEXT, start_timeperiod=first_hour, bus=bus) as stage:
             ours = catch_up(stage, self._size)
-            _clean(stage, Race(bus, f"synergy.{WORK}", stage.home, 0))
+            _clean(stage, Race(bus, f"synergy.{PROCESS}", stage.home, 0))
         rates = {}
         with self._lab.stage() as stage:
             for contestant, python in list(self._pythons.items()):

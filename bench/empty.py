@@ -1,8 +1,8 @@
-"""Periods of a closed range for which the source holds nothing."""
+"""Measures how fast a scheduler finishes closed periods whose source is empty."""
 
 from __future__ import annotations
 
-from bench.contexts.empty import WORK
+from bench.contexts.empty import PROCESSES
 from bench.contexts.parts import SCHEDULER
 from bench.figures import Figure
 from bench.history import closed_hours_ago, entries, finished_jobs, first_time
@@ -15,14 +15,14 @@ TIMEOUT = 300.0
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """The number of periods that a scheduler finishes a second; `size` hours for each process."""
+    """Periods finished per second, and CPU time for each; `size` is the hours per process."""
     first_hour = closed_hours_ago(size, SystemClock().now())
-    total = size * len(WORK)
+    total = size * len(PROCESSES)
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         stage.start(SCHEDULER)
 
         def is_done() -> bool:
-            done = finished_jobs(stage.store, WORK)
+            done = finished_jobs(stage.store, PROCESSES)
             stage.tell(min(done, total), total)
             return done >= total
 
@@ -32,7 +32,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
         ended = max(
             entry.at for entry in entries(stage.store) if entry.event == JournalEvent.JOB_NOOP
         )
-        done = finished_jobs(stage.store, WORK)
+        done = finished_jobs(stage.store, PROCESSES)
     rate = done / (ended - began).total_seconds()
     return [
         Figure("empty periods finished", rate, "periods/s", at_least=20_000),

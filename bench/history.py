@@ -1,4 +1,4 @@
-"""Reads the rows that a deployment has written."""
+"""Helpers of the benches: closed hours, new units, and the rows of a deployment's store."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from synergy.model.unit_of_work import UnitOfWork, unit_id
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 
-SETTLE = timedelta(minutes=5)  # the default of processes
+SETTLE = timedelta(minutes=5)  # from the end of an hour until it is closed; the default
 _PAGE = 5000
 _FINISHED = bytes(state for state in JobState if state.is_finished)
 
 
 def closed_hours_ago(count: int, now: datetime) -> str:
-    """The first of the last `count` closed hours."""
+    """The hour that is `count` hours before the open one: the first of `count` closed hours."""
     hourly = Qualifier.HOURLY
     return hourly.timeperiod(hourly.at(now - SETTLE) - count)
 

@@ -1,4 +1,4 @@
-"""An access log, from file to sessions."""
+"""Measures the ingestion of an access log, from file to sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT = 600.0
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """The command, with two session workers, until they have processed everything."""
+    """Lines per second of `ingest` with two session workers, until every line is processed."""
     with lab.stage() as stage:
         log = stage.home / "access.log"
         accesslog.write(log, size)

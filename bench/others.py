@@ -1,6 +1,6 @@
-"""The environment of the other task queues: created once, kept in the user's cache.
+"""The virtual environment of the software that Synergy is compared with.
 
-They are no dependencies of Synergy, so neither its environment nor its requirements have them.
+It is kept in the user's cache, because that software is not a dependency of Synergy.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from bench.programs import output_of
 from synergy.errors import SynergyError
 
 REQUIREMENTS = Path(__file__).parent / "contestants" / "requirements.txt"
-_STEP_SECONDS = 600.0  # the longest that a step takes, on a slow line
+_STEP_SECONDS = 600.0  # limit of one step; enough for a slow connection
 
 
 class NotInstalled(SynergyError):
-    """The environment cannot be created."""
+    """The environment of the other software cannot be created."""
 
 
 def python(say: Callable[[str], None]) -> Path:
     """The interpreter of the environment, which is created if it is missing.
 
-    Its name is a digest of its contents, so that new requirements create a new one.
+    The name of its folder has a digest of the requirements and the Python version, so that a
+    change of either creates a new environment.
     """
     wanted = REQUIREMENTS.read_bytes() + sys.version.encode()
     folder = _cache() / f"bench-{hashlib.sha256(wanted).hexdigest()[:16]}"
     stamp = folder / "installed"
     if not stamp.exists():
-        say(f"Celery and Dramatiq are not installed yet: making {folder} for them ...")
+        say(f"The software to compare with is not installed yet: creating {folder} ...")
         try:
             _make(folder, stamp)
         except OSError as error:

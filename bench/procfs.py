@@ -20,7 +20,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def scheduled_seconds(pid: int) -> float:
-    """CPU seconds of the present threads, to the nanosecond; for processes that hardly run."""
+    """CPU seconds of the present threads, with nanosecond precision: for nearly idle processes."""
     times = Path(f"/proc/{pid}/task").glob("*/schedstat")
     try:
         found = [int(time.read_text().split()[0]) / 1e9 for time in times]

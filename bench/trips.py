@@ -11,7 +11,7 @@ from functools import cache
 
 from pymongo import monitoring
 
-from bench.contexts.noop import WORK
+from bench.contexts.noop import PROCESS
 from bench.figures import BenchFailed, Figure
 from bench.history import new_unit
 from bench.stage import Lab
@@ -132,7 +132,7 @@ class Life:
     def _units(self, group: int) -> list[UnitOfWork]:
         first, self._next = self._next, self._next + group
         return [
-            new_unit(WORK, ordinal, self._clock.now()) for ordinal in range(first, first + group)
+            new_unit(PROCESS, ordinal, self._clock.now()) for ordinal in range(first, first + group)
         ]
 
     def _begin(self, units: Sequence[UnitOfWork], counts: Counter[str]) -> None:
@@ -174,16 +174,16 @@ class Life:
         """Puts and takes messages, as if the store were the bus."""
         messages = self._store.messages
         bodies = [encode(UnitMessage(unit.id, unit.attempt)) for unit in units]
-        self._step(counts, "put its message, if kept here", lambda: messages.put(WORK, bodies))
+        self._step(counts, "put its message, if kept here", lambda: messages.put(PROCESS, bodies))
         self._step(
-            counts, "take its message, if kept here", lambda: messages.take(WORK, len(units))
+            counts, "take its message, if kept here", lambda: messages.take(PROCESS, len(units))
         )
 
 
 def _move(
     first: int, last: int, before: JobState, after: JobState, unit: str | None = None
 ) -> JobChange:
-    return JobChange(WORK, Qualifier.HOURLY, first, last, before, after, 1, "", OWNER, unit=unit)
+    return JobChange(PROCESS, Qualifier.HOURLY, first, last, before, after, 1, "", OWNER, unit=unit)
 
 
 def _writes(unit: UnitOfWork, rows: int) -> tuple[SinkWrite, ...]:

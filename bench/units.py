@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench import floor
-from bench.contexts.noop import WORK
+from bench.contexts.noop import PROCESS
 from bench.contexts.parts import SCHEDULER
 from bench.figures import BenchFailed, Figure
 from bench.history import closed_hours_ago, finished_jobs, units_of
@@ -55,21 +55,21 @@ def measure(lab: Lab, size: int) -> list[Figure]:
 
 def catch_up(stage: Stage, size: int) -> CatchUp:
     """Runs scheduler and workers of a stage until all its `size` hours are done."""
-    stage.start(WORK, WORKERS)
+    stage.start(PROCESS, WORKERS)
     stage.start(SCHEDULER)
 
     def is_done() -> bool:
-        done = finished_jobs(stage.store, [WORK])
+        done = finished_jobs(stage.store, [PROCESS])
         stage.tell(min(done, size), size)
         return done >= size
 
     stage.until(is_done, f"catch-up of {size} units", TIMEOUT)
-    scheduler, workers = stage.cpu_seconds(SCHEDULER), stage.cpu_seconds(WORK)
+    scheduler, workers = stage.cpu_seconds(SCHEDULER), stage.cpu_seconds(PROCESS)
     stage.stop()
-    units = units_of(stage.store, WORK)
+    units = units_of(stage.store, PROCESS)
     if any(unit.state is not UnitState.PROCESSED or unit.attempt != 1 for unit in units):
         raise BenchFailed("not every unit was processed at its first attempt")
-    entries = stage.store.journal.find(WORK, limit=5000)
+    entries = stage.store.journal.find(PROCESS, limit=5000)
     last = max(entry.at for entry in entries if entry.event == JournalEvent.JOB_PROCESSED)
     seconds = (last - min(unit.created_at for unit in units)).total_seconds()
     return CatchUp(len(units), len(units) / seconds, scheduler, workers)

@@ -1,4 +1,4 @@
-"""Work that takes no time, so that only its surroundings are measured."""
+"""A worker that does nothing, so that only the overhead is measured."""
 
 from __future__ import annotations
 

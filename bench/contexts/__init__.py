@@ -1,1 +1,1 @@
-"""The deployments that are measured; each is named in `SYNERGY_CONTEXT`."""
+"""The deployments that are measured; `SYNERGY_CONTEXT` selects one of them."""

@@ -1,15 +1,15 @@
-"""Hourly processes whose source, a collection of the store, holds nothing."""
+"""Two hourly processes whose source is an empty collection of the store."""
 
 from __future__ import annotations
 
 from bench.contexts.parts import managed, scheduler, tree
 from synergy.config.context import STATE_MACHINE_CONTINUOUS, Entry
 
-WORK = ("Empty1", "Empty2")
+PROCESSES = ("Empty1", "Empty2")
 
 process_context = scheduler()
 timetable_context: dict[str, Entry] = {}
-for _name in WORK:
+for _name in PROCESSES:
     process_context |= managed(
         _name,
         source="nothing_there",

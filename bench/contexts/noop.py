@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.contexts.parts import managed, scheduler, tree
 
-WORK = "NoOp"
+PROCESS = "NoOp"
 
-process_context = {**scheduler(), **managed(WORK, max_active=512, instances=2)}
-timetable_context = tree("noop", [WORK])
+process_context = {**scheduler(), **managed(PROCESS, max_active=512, instances=2)}
+timetable_context = tree("noop", [PROCESS])

@@ -1,4 +1,4 @@
-"""Two trees, of which the second one depends on the first."""
+"""Two trees; the second depends on the first."""
 
 from __future__ import annotations
 

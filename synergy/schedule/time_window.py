@@ -1,7 +1,8 @@
-"""Windows of local time, `[start, end)` on the clock of a zone, across midnight or not.
+"""Windows of local time: `[start, end)` on the clock of a time zone, also across midnight.
 
-A window follows what the clock shows. If its time comes twice, it is open twice; if its time is
-skipped, it opens at the end of the gap, or not at all that day.
+A window is open while the local clock shows a time within it. If such a time comes twice,
+because the clock is set back, the window is open both times. If the clock skips the start, the
+window opens at the end of the gap; if it skips all of the window, it does not open that day.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from synergy.schedule.definition import TimeWindow
 from synergy.schedule.zones import zone
 
 _DAY = timedelta(days=1)
-_DAYS = 4  # a country may skip a day, and then the window may open as late as two days later
+_DAYS = 4  # to search; if a zone skips a day, the next change may be two days away
 _SECOND = timedelta(seconds=1)
 
 
 def is_open(window: TimeWindow, at: datetime) -> bool:
-    """Whether the clock shows a time within the window."""
+    """Whether the local clock shows a time within the window at that instant."""
     clock = at.astimezone(zone(window.zone)).time()
     if window.start < window.end:
         return window.start <= clock < window.end
@@ -35,7 +36,7 @@ def next_change(window: TimeWindow, now: datetime) -> datetime:
 
 
 def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
-    """The instants of the next days at which the clock shows an edge of the window, or is set."""
+    """Instants of the next days at which the clock shows the start or the end, or is changed."""
     local = zone(window.zone)
     today = utc.astimezone(local).date()
     for day in (today + number * _DAY for number in range(-1, _DAYS)):
@@ -44,11 +45,11 @@ def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
                 wall = datetime.combine(day, edge, local).replace(fold=fold)
                 yield wall.astimezone(UTC)
     for day_on in (utc + number * _DAY for number in range(_DAYS)):
-        yield from _clock_set(local, day_on, day_on + _DAY)
+        yield from _clock_changes(local, day_on, day_on + _DAY)
 
 
-def _clock_set(local: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
-    """The instant within `(low, high]`, a day, at which the clock is set, if any; at most one."""
+def _clock_changes(local: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
+    """The instant in `(low, high]`, at most a day, at which the clock is changed, if it is."""
     before = low.astimezone(local).utcoffset()
     if high.astimezone(local).utcoffset() == before:
         return

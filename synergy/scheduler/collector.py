@@ -1,9 +1,9 @@
-"""The garbage collector: no unit stays unfinished for ever.
+"""The garbage collector: ensures that every unit is finished in the end.
 
 A run has six steps: finish incomplete writes, read all unfinished units of the processes that are
-switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete rows
-past their retention (`pruner`). A unit that changed meanwhile keeps its change, and a unit that
-cannot be judged does not affect the others.
+switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete units
+and journal entries past their retention (`pruner`). A unit that changed meanwhile is left as it is,
+and a unit that cannot be judged does not affect the others.
 
 Units of free-run processes belong to no job: the agent follows them in the journal, and is woken
 when one of them is canceled.
@@ -76,10 +76,10 @@ class Collector:
         self._ran_at: float | None = None
 
     def run_once(self, *, flush: bool = False, only: str = "") -> Collected:
-        """Does one run; `flush` ignores waiting times, `only` limits it to one process."""
+        """Does one run; `flush` ignores waiting times, `only` limits it to units of one process."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY_SECONDS:
-            self._beats.clear()  # the store was unavailable: no heartbeat was written or seen
+            self._beats.clear()  # no heartbeat was seen for long: silence is measured anew
             self._running.clear()
         self._ran_at = monotonic
         recovered = self._store.recover()
@@ -107,7 +107,7 @@ class Collector:
         return Collected(counts_of(done, recovered, forgotten), min(dues, default=None))
 
     def record(self, collected: Collected, process: str) -> None:
-        """Writes a journal entry for a run that was requested, or that changed something."""
+        """Writes the journal entry of a run of the collector."""
         entry = journal.collection_ran(process, collected.counts, self._clock.now())
         self._store.journal.append([entry])
 
@@ -118,7 +118,7 @@ class Collector:
         flush: bool,
         monotonic: float,
     ) -> Observed:
-        # With the owner, so that silence is measured from the claim on.
+        # The owner is part of it, so that silence is measured from the claim on.
         beat = (unit.attempt, unit.heartbeat, unit.owner)
         known, since = self._beats.get(unit.id, (None, 0.0))
         if known != beat:
@@ -178,7 +178,7 @@ class Collector:
 
 
 def counts_of(done: Counter[Verdict], recovered: int, forgotten: int) -> CollectorCounts:
-    """The counts of a run: units by verdict, writes finished for others, rows deleted."""
+    """The counts of a run: units by verdict, completed writes, and deleted rows."""
     return CollectorCounts(
         publish=done[Verdict.PUBLISH],
         hand_out=done[Verdict.HAND_OUT],
@@ -202,14 +202,14 @@ _MOVES = {
 
 def _move(unit: UnitOfWork, judgement: Judgement) -> UnitChange:
     is_late = judgement.verdict is Verdict.TIME_OUT
-    # A new heartbeat saves a unit from being counted as lost, but not from its timeout.
-    is_saved_by_beats = unit.state is UnitState.IN_PROGRESS and not is_late
+    # Such a move is refused if a heartbeat came after the unit was read; a timeout is not.
+    requires_silence = unit.state is UnitState.IN_PROGRESS and not is_late
     return move_unit(
         unit,
         _MOVES[judgement.verdict],
         judgement.why,
         journal.COLLECTOR,
-        heartbeat=unit.heartbeat if is_saved_by_beats else None,
+        heartbeat=unit.heartbeat if requires_silence else None,
         is_failure=judgement.failed,
         not_before=judgement.again_at,
     )

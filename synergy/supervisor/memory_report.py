@@ -11,7 +11,7 @@ from synergy.runtime.process_memory import written
 
 
 def resident(pid: int) -> int:
-    """Resident bytes of a process; 0 if there is none."""
+    """Resident bytes of a process; 0 if it has ended or cannot be read."""
     try:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
@@ -19,7 +19,7 @@ def resident(pid: int) -> int:
 
 
 def report(observed: Iterable[ObservedProcess]) -> str:
-    """The text of the fact with the memory of the running processes."""
+    """The memory of the running processes, as the text of a fact of the store."""
     taken = {
         (one.process, one.instance): resident(one.pid) for one in observed if one.pid is not None
     }

@@ -1,4 +1,4 @@
-"""Every picture that the project keeps is shown by a page of its documentation."""
+"""Every picture in `docs/screenshots` is named in the README or on a page of the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents are read, merged and stored as they are."""
+"""Documents come back as they were stored, and updates merge them."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ def test_types_and_names_come_back_as_they_were(store: Store, body: dict[str, An
 
 
 def _sorted(value: Any) -> Any:
-    """With the names of all mappings in order, as they are read."""
+    """The value with the names of all mappings sorted, as stores return them."""
     if isinstance(value, dict):
         return {name: _sorted(value[name]) for name in sorted(value)}
     return [_sorted(inner) for inner in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("key", ["", "nul \0", "a|b", "$a.b", "x" * (64 << 10), "\n~\x7f東"])
-def test_rows_are_kept_under_any_key(store: Store, key: str) -> None:
+def test_any_text_can_be_a_key(store: Store, key: str) -> None:
     replace_hour(store, 1, (key, {"n": 1}), ("other", {"n": 2}))
     store.documents.update("merged", [(key, HOUR)], lambda *_: {"n": 3})
     assert sorted(str(row["n"]) for row in store.documents.read(SESSIONS, "", "")) == ["1", "2"]
     assert list(store.documents.read("merged", "", "")) == [{"n": 3}]
 
 
-def test_rows_of_older_versions_are_read_as_they_were(store: Store) -> None:
-    """They held dates as text, and mappings that nobody marked."""
+def test_rows_that_older_versions_wrote_are_read_without_conversion(store: Store) -> None:
+    """Their dates are text, and their mappings are not marked."""
     texts = ('{"at":"2026-11-22T10:00:00+00:00","v":{"$date":"x"}}', '{"$:new":{"$:":5}}')
     marks = [{"collection": "old", "timeperiod": HOUR, "low": 1, "high": 2, "rows": 2}]
     store.transfer.write("marks", marks)
@@ -87,7 +87,7 @@ def test_nan_is_refused_and_nothing_is_written(store: Store) -> None:
     assert store.documents.collections() == {}
 
 
-def test_reading_goes_on_past_a_page_while_others_write(
+def test_documents_of_several_pages_are_read_during_other_writes(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mongodb_rows, "AT_ONCE", 200)  # MongoDB's page: a tenth of SQLite's
@@ -99,7 +99,7 @@ def test_reading_goes_on_past_a_page_while_others_write(
     assert [first["key"], *(body["key"] for body in found)] == [f"{n:05}" for n in range(count)]
 
 
-def test_an_update_is_given_what_is_there(store: Store) -> None:
+def test_an_update_is_given_the_present_body(store: Store) -> None:
     def count(_key: str, present: Mapping[str, object] | None) -> dict[str, object]:
         return {"n": int(str(present["n"])) + 1 if present else 1}
 
@@ -120,7 +120,7 @@ def test_a_key_that_comes_twice_is_merged_twice(store: Store) -> None:
     assert found.rows == 1
 
 
-def test_writing_what_is_there_already_is_no_write(store: Store) -> None:
+def test_an_update_without_a_change_is_no_write(store: Store) -> None:
     put(store, ("a", HOUR), x=1, y=2)
     before = store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR)
     assert (

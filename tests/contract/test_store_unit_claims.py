@@ -8,7 +8,7 @@ from datetime import timedelta
 from synergy.model.unit_of_work import Hint, UnitState
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes, in_threads
-from tests.contract.units import claimed, the
+from tests.contract.units import claimed, reread
 from tests.factories import (
     LATER,
     NEXT_HOUR,
@@ -31,7 +31,7 @@ def test_a_claim_takes_the_unit_for_its_owner(store: Store) -> None:
         unit, state=UnitState.IN_PROGRESS, owner="worker-1", started_at=NOW, heartbeat=0,
         first_claimed_at=NOW,
     )  # fmt: skip
-    assert the(store, unit) == taken
+    assert reread(store, unit) == taken
     entry = store.journal.since(0, 10)[-1]
     assert (entry.event, entry.before, entry.after) == (
         "unit.in_progress",
@@ -110,10 +110,10 @@ def test_a_heartbeat_advances_what_is_held_and_names_what_is_lost(store: Store) 
     store.units.create(units, "scheduler")
     for unit in units:
         claimed(store, unit)
-    store.units.move([a_unit_move(the(store, units[1]), UnitState.CANCELED)], NOW)
+    store.units.move([a_unit_move(reread(store, units[1]), UnitState.CANCELED)], NOW)
     claims = [*map(a_hint, units), Hint("nobody", 1)]
     assert store.units.heartbeat(claims, "worker") == [claims[1], claims[3]]
-    assert [the(store, unit).heartbeat for unit in units] == [1, 0, 1]
+    assert [reread(store, unit).heartbeat for unit in units] == [1, 0, 1]
     assert store.units.heartbeat([claims[0]], "another") == [claims[0]]
 
 
@@ -139,23 +139,23 @@ def test_only_the_owner_gives_back(store: Store) -> None:
     store.units.create([unit], "scheduler")
     claimed(store, unit)
     assert store.units.give_back([a_hint(unit)], "another", NOW) == []
-    assert the(store, unit).state is UnitState.IN_PROGRESS
+    assert reread(store, unit).state is UnitState.IN_PROGRESS
 
 
 def test_the_first_claim_is_noted_and_kept_over_all_attempts(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
-    assert the(store, unit).first_claimed_at is None
+    assert reread(store, unit).first_claimed_at is None
     assert claimed(store, unit).first_claimed_at == NOW
-    taken = the(store, unit)
+    taken = reread(store, unit)
     again = a_unit_move(taken, UnitState.REQUESTED, next_attempt=True, failed=True)
     assert store.units.move([again], LATER) == []
-    assert the(store, unit).first_claimed_at == NOW
+    assert reread(store, unit).first_claimed_at == NOW
     store.units.claim([Hint(unit.id, 2)], "another", LATER)
-    assert (the(store, unit).started_at, the(store, unit).first_claimed_at) == (LATER, NOW)
-    ending = a_conclusion(the(store, unit), "another", UnitState.INVALID)
+    assert (reread(store, unit).started_at, reread(store, unit).first_claimed_at) == (LATER, NOW)
+    ending = a_conclusion(reread(store, unit), "another", UnitState.INVALID)
     assert store.units.conclude([ending], LATER) == []
-    assert the(store, unit).first_claimed_at == NOW
+    assert reread(store, unit).first_claimed_at == NOW
 
 
 def test_a_claim_that_is_given_back_is_none_unless_there_was_one_before(store: Store) -> None:
@@ -167,10 +167,10 @@ def test_a_claim_that_is_given_back_is_none_unless_there_was_one_before(store: S
     store.units.claim([a_hint(given)], "worker", LATER)
     failed = a_conclusion(given, "worker", UnitState.INVALID)
     assert store.units.conclude([failed], LATER) == []
-    again = a_unit_move(the(store, unit), UnitState.REQUESTED, next_attempt=True)
+    again = a_unit_move(reread(store, unit), UnitState.REQUESTED, next_attempt=True)
     store.units.move([again], LATER)
     much_later = LATER + timedelta(hours=1)
-    (taken,) = store.units.claim([a_hint(the(store, unit))], "worker", much_later)
+    (taken,) = store.units.claim([a_hint(reread(store, unit))], "worker", much_later)
     (given,) = store.units.give_back([a_hint(taken)], "worker", much_later)
     assert given.first_claimed_at == LATER
 
@@ -180,4 +180,4 @@ def test_a_unit_whose_failures_are_forgiven_has_all_its_time_again(store: Store)
     store.units.create([unit], "scheduler")
     again = a_unit_move(unit, UnitState.REQUESTED, next_attempt=True, forgive=True)
     assert store.units.move([again], LATER) == []
-    assert (the(store, unit).failures, the(store, unit).first_claimed_at) == (0, None)
+    assert (reread(store, unit).failures, reread(store, unit).first_claimed_at) == (0, None)

@@ -11,7 +11,7 @@ from synergy.model.unit_of_work import Hint, UnitState
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes
 from tests.contract.journal import events
-from tests.contract.units import claimed, the
+from tests.contract.units import claimed, reread
 from tests.factories import (
     HOUR,
     LATER,
@@ -34,7 +34,7 @@ def test_a_conclusion_ends_the_unit_and_its_rows_appear(store: Store) -> None:
         unit, "worker", counts={"rows": 1}, writes=(a_sink_write(("k", {"n": 1})),)
     )
     assert store.units.conclude([ending], LATER) == []
-    done = the(store, unit)
+    done = reread(store, unit)
     assert (done.state, done.finished_at) == (UnitState.PROCESSED, LATER)
     assert (done.counts, done.attempt, done.failures) == ({"rows": 1}, 1, 0)
     assert list(store.documents.read("site_hourly", HOUR, NEXT_HOUR)) == [{"n": 1}]
@@ -50,7 +50,7 @@ def test_a_failure_is_counted_with_its_reason_and_its_wait(store: Store) -> None
         unit, "worker", UnitState.INVALID, reason="ValueError: no", not_before=LATER
     )
     assert store.units.conclude([failed], NOW) == []
-    found = the(store, unit)
+    found = reread(store, unit)
     assert (found.state, found.failures, found.reason) == (UnitState.INVALID, 1, "ValueError: no")
     assert (found.not_before, found.finished_at, found.attempt) == (LATER, None, 1)
     assert store.journal.since(0, 10)[-1].why == "ValueError: no"
@@ -71,10 +71,10 @@ def test_a_conclusion_that_is_not_the_newest_attempts_writes_nothing(
     elif fault == "unknown":
         ending = replace(ending, unit="nobody")
     else:
-        store.units.move([a_unit_move(the(store, unit), UnitState.CANCELED)], NOW)
-    before = the(store, unit)
+        store.units.move([a_unit_move(reread(store, unit), UnitState.CANCELED)], NOW)
+    before = reread(store, unit)
     assert store.units.conclude([ending], LATER) == [ending]
-    assert the(store, unit) == before
+    assert reread(store, unit) == before
     assert list(store.documents.read("site_hourly", "", "")) == []
     assert "unit.processed" not in events(store)
 
@@ -84,10 +84,10 @@ def test_refused_conclusions_do_not_disturb_their_neighbours(store: Store) -> No
     store.units.create(units, "scheduler")
     for unit in units:
         claimed(store, unit)
-    store.units.move([a_unit_move(the(store, units[1]), UnitState.CANCELED)], NOW)
+    store.units.move([a_unit_move(reread(store, units[1]), UnitState.CANCELED)], NOW)
     endings = [a_conclusion(unit, "worker") for unit in units]
     assert store.units.conclude(endings, NOW) == [endings[1]]
-    states = [the(store, unit).state for unit in units]
+    states = [reread(store, unit).state for unit in units]
     assert states == [UnitState.PROCESSED, UnitState.CANCELED, UnitState.PROCESSED]
 
 
@@ -106,7 +106,7 @@ def test_a_paused_worker_that_wakes_up_late_changes_nothing(store: Store) -> Non
     store.units.create([unit], "scheduler")
     claimed(store, unit, "paused")
     lost = a_unit_move(
-        the(store, unit), UnitState.REQUESTED, next_attempt=True, failed=True, why="worker lost"
+        reread(store, unit), UnitState.REQUESTED, next_attempt=True, failed=True, why="worker lost"
     )
     assert store.units.move([lost], NOW) == []
     (second,) = store.units.claim([Hint(unit.id, 2)], "fresh", NOW)
@@ -170,7 +170,7 @@ def test_rows_that_cannot_be_stored_are_refused_before_anything_is_written(
     ending = a_conclusion(unit, "worker", writes=(a_sink_write(*documents),))
     with pytest.raises(InvalidValue, match=message):
         store.units.conclude([ending], NOW)
-    assert the(store, unit) == taken
+    assert reread(store, unit) == taken
 
 
 def test_an_attempt_does_not_end_as_requested(store: Store) -> None:

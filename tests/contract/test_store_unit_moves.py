@@ -7,7 +7,7 @@ from dataclasses import replace
 from synergy.model.unit_of_work import Hint, UnitState
 from synergy.storage.protocol import LogLine, Store
 from tests.contract.journal import events
-from tests.contract.units import claimed, the
+from tests.contract.units import claimed, reread
 from tests.factories import (
     HOUR,
     LATER,
@@ -34,7 +34,7 @@ def test_a_move_applies_only_to_the_state_attempt_and_heartbeat_it_expects(store
         a_unit_move(replace(taken, id="nobody"), UnitState.CANCELED),
     ]
     assert store.units.move(wrong, NOW) == wrong
-    assert the(store, unit) == replace(taken, heartbeat=1)
+    assert reread(store, unit) == replace(taken, heartbeat=1)
     assert store.units.move([a_unit_move(taken, UnitState.REQUESTED, heartbeat=1)], NOW) == []
 
 
@@ -52,7 +52,7 @@ def test_a_lost_worker_costs_an_attempt_and_a_failure(store: Store) -> None:
         why="worker lost",
     )
     assert store.units.move([move], NOW) == []
-    assert the(store, unit) == replace(
+    assert reread(store, unit) == replace(
         unit, attempt=2, failures=1, not_before=LATER, reason="worker lost", first_claimed_at=NOW
     )
     entry = store.journal.since(0, 10)[-1]
@@ -71,10 +71,10 @@ def test_requested_again_the_last_error_is_kept_and_failures_can_be_forgiven(sto
     claimed(store, unit)
     store.units.conclude([a_conclusion(unit, "worker", UnitState.INVALID, reason="boom")], NOW)
     retry = a_unit_move(
-        the(store, unit), UnitState.REQUESTED, next_attempt=True, forgive=True, why="asked to"
+        reread(store, unit), UnitState.REQUESTED, next_attempt=True, forgive=True, why="asked to"
     )
     assert store.units.move([retry], NOW) == []
-    found = the(store, unit)
+    found = reread(store, unit)
     assert (found.attempt, found.failures, found.reason, found.owner) == (2, 0, "boom", None)
 
 
@@ -83,7 +83,7 @@ def test_a_canceled_unit_says_why_and_when(store: Store) -> None:
     store.units.create([unit], "scheduler")
     cancel = a_unit_move(unit, UnitState.CANCELED, why="too old", next_attempt=True)
     assert store.units.move([cancel], LATER) == []
-    found = the(store, unit)
+    found = reread(store, unit)
     assert (found.state, found.reason, found.finished_at, found.attempt) == (
         UnitState.CANCELED,
         "too old",
@@ -96,7 +96,7 @@ def test_published_is_noted_for_the_attempt_it_was_for(store: Store) -> None:
     units = some_units(2)
     store.units.create(units, "scheduler")
     store.units.published([a_hint(units[0]), Hint(units[1].id, 2)], LATER)
-    assert [the(store, unit).published_at for unit in units] == [LATER, None]
+    assert [reread(store, unit).published_at for unit in units] == [LATER, None]
 
 
 def test_a_scheduler_may_note_as_many_as_it_publishes_together(store: Store) -> None:
@@ -111,13 +111,13 @@ def test_a_waiting_unit_is_extended_and_a_running_one_is_not(store: Store) -> No
     unit = a_unit(start_id=1, end_id=5)
     store.units.create([unit], "scheduler")
     assert store.units.extend(unit.id, 1, 9, NOW)
-    assert the(store, unit) == replace(unit, end_id=9)
+    assert reread(store, unit) == replace(unit, end_id=9)
     assert not store.units.extend(unit.id, 2, 10, NOW)
     claimed(store, unit)
     assert not store.units.extend(unit.id, 1, 10, NOW)
     store.units.conclude([a_conclusion(unit, "worker", UnitState.INVALID)], NOW)
     assert store.units.extend(unit.id, 1, 11, NOW)
-    assert the(store, unit).end_id == 11
+    assert reread(store, unit).end_id == 11
     assert events(store).count("unit.extended") == 2
 
 
@@ -125,7 +125,7 @@ def test_a_unit_is_not_extended_into_another(store: Store) -> None:
     first, second = a_unit(end_id=5), a_unit(end_id=9)
     store.units.create([first, second], "scheduler")
     assert not store.units.extend(first.id, 1, 9, NOW)
-    assert the(store, first) == first
+    assert reread(store, first) == first
 
 
 # Forgetting
@@ -140,7 +140,7 @@ def test_pruning_forgets_superseded_finished_units_with_their_logs(store: Store)
         store.units.conclude([a_conclusion(unit, "worker")], NOW)
     assert store.units.prune(NOW, 100) == 0
     assert store.units.prune(LATER, 100) == 1
-    assert store.units.of_jobs("SiteHourly", HOUR, HOUR) == [the(store, newer)]
+    assert store.units.of_jobs("SiteHourly", HOUR, HOUR) == [reread(store, newer)]
     assert store.logs.of_unit(old.id) == []
     assert len(store.logs.of_unit(newer.id)) == 1
     assert store.units.prune(LATER, 100) == 0
@@ -191,7 +191,7 @@ def test_free_runs_of_the_same_second_are_carried_out_beside_one_another(store: 
     assert len(store.units.claim([a_hint(back[0])], "other", NOW)) == 1
     ended = store.units.conclude([a_conclusion(one, "worker")], NOW)
     assert ended == []
-    assert the(store, one).state is UnitState.PROCESSED
+    assert reread(store, one).state is UnitState.PROCESSED
 
 
 def test_units_of_jobs_stay_alone_beside_free_runs(store: Store) -> None:

@@ -12,7 +12,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_threads
 from tests.contract.journal import events
-from tests.contract.units import claimed, the
+from tests.contract.units import claimed, reread
 from tests.factories import (
     HOUR,
     LATER,
@@ -47,7 +47,7 @@ def test_every_field_is_kept(store: Store) -> None:
         first_claimed_at=NOW + timedelta(seconds=1),
     )
     store.units.create([unit], "scheduler")
-    assert the(store, unit) == unit
+    assert reread(store, unit) == unit
 
 
 def test_creating_a_unit_twice_finds_the_first(store: Store) -> None:
@@ -165,10 +165,10 @@ def test_units_are_found_by_process_and_state(store: Store) -> None:
     done = claimed(store, other[0])
     store.units.conclude([a_conclusion(done, "worker", UnitState.NOOP)], LATER)
     find = store.units.find
-    assert find(process="Other")[0] == [other[1], the(store, other[0])]
+    assert find(process="Other")[0] == [other[1], reread(store, other[0])]
     assert find(state=UnitState.IN_PROGRESS)[0] == [taken]
     assert find("SiteHourly", UnitState.REQUESTED)[0] == [mine[2], mine[0]]
-    assert find("Other", UnitState.NOOP)[0] == [the(store, other[0])]
+    assert find("Other", UnitState.NOOP)[0] == [reread(store, other[0])]
     assert find("SiteHourly", UnitState.NOOP) == ([], None)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of units in a store share."""
+"""Helpers of the tests of units in a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.factories import (
 )
 
 
-def the(store: Store, unit):
+def reread(store: Store, unit):
     (found,) = store.units.get([unit.id])
     return found
 

@@ -24,8 +24,9 @@ def test_from_input_to_result(system):
 
 def test_the_unit_covers_what_the_source_held_when_it_was_requested(system):
     system.write("visits", "2015051709", n=3)
-    system.schedule()
-    (unit,) = system.units("SiteHour", "2015051709")
     bounds = system.store.documents.bounds("visits", "2015051709", "2015051710")
+    system.schedule()
+    system.write("visits", "2015051709", n=1, key="later")
+    (unit,) = system.units("SiteHour", "2015051709")
     assert bounds is not None
     assert unit.end_id == bounds.high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def test_all_is_accounted_for_when_the_work_is_done(system):
+def test_every_period_is_accounted_for_when_the_work_is_done(system):
     system.write("visits", "2015051709", n=3)
     system.settle()
     audit = system.audit()
@@ -12,7 +12,7 @@ def test_all_is_accounted_for_when_the_work_is_done(system):
     assert audit.is_clean
 
 
-def test_a_write_that_nobody_took_in_yet_is_found(system):
+def test_a_write_that_is_not_processed_yet_is_found(system):
     system.write("visits", "2015051709", n=3)
     system.settle()
     system.write("visits", "2015051709", n=4, key="another visitor")

@@ -115,7 +115,7 @@ def test_a_search_that_stops_early_leads_on(world, client, monkeypatch):
     for who in ("vera", *["otto"] * 5):
         write(world, "job.skipped", **OF_HOUR, who=who)
     text = client.page("/journal?who=vera")
-    assert "Older ones may" in text
+    assert "Older entries may match" in text
     assert [row[5] for row in rows(client.page(pager(text)["Older"]))] == ["vera"]
 
 

@@ -1,4 +1,4 @@
-"""Runs by REST: request and response, retry, replay and cancel."""
+"""Runs in the REST API: request and response, retry, replay and cancel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shop(worlds) -> Iterator[Shop]:
 
 
 def a_failed_run(shop: Shop, **fields: object) -> str:
-    """A failed run of `hook`, whose receiver refused it."""
+    """The id of a run of `hook` that failed because its receiver refused the request."""
     shop.create({**HOOK, **fields})
     shop.answer = failed("it answers 400", status=400, body=b"<b>no</b>", may_retry=False)
     run = shop.act("hook/trigger")["touched"][0]["id"]
@@ -69,7 +69,7 @@ def test_replay_launches_the_failed_runs_of_one_schedule(shop):
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ({"schedule": "nobody"}, 404),
+        ({"schedule": "unknown"}, 404),
         ({"schedule": "a b"}, 422),
         ({"schedule": 5}, 422),
         ({"all": True}, 422),
@@ -79,7 +79,7 @@ def test_an_invalid_replay_is_refused(shop, body, status):
     assert shop.client.post("/api/v1/runs/replay", json=body).status_code == status
 
 
-def test_a_run_of_another_schedule_is_not_found(shop):
+def test_a_run_is_not_found_under_another_schedule(shop):
     run = a_failed_run(shop)
     shop.create(NIGHTLY)
     for action in ("retry", "cancel"):
@@ -97,14 +97,14 @@ def test_a_launched_run_that_has_not_begun_is_canceled_once(shop):
     assert shop.client.post(f"{API}/nightly/runs/{run}/cancel", json={}).status_code == 409
 
 
-def test_a_run_without_a_schedule_can_be_canceled(shop):
+def test_a_run_can_be_canceled_without_naming_its_schedule(shop):
     shop.create(NIGHTLY)
     run = shop.act("nightly/trigger")["touched"][0]["id"]
     assert shop.client.post(f"/api/v1/runs/{run}/cancel", json={}).status_code == 200
     assert shop.get("/runs?state=canceled")["items"][0]["id"] == run
 
 
-def test_two_triggers_make_two_runs_in_pages(shop):
+def test_each_trigger_makes_a_run_and_runs_are_listed_in_pages(shop):
     shop.create(NIGHTLY)
     made = {shop.act("nightly/trigger")["touched"][0]["id"] for _ in range(3)}
     assert len(made) == 3
@@ -123,8 +123,8 @@ def test_a_pending_run_says_what_it_waits_for(shop):
         }
     )  # fmt: skip
     event = {"eventType": "PARTITION", "eventResourceId": "orders", "partitions": 2}
-    told = {**event, "eventTimestamp": "2015-05-20T12:00:00Z"}
-    assert shop.client.post("/api/v1/events", json=told).status_code == 202
+    dated = {**event, "eventTimestamp": "2015-05-20T12:00:00Z"}
+    assert shop.client.post("/api/v1/events", json=dated).status_code == 202
     shop.settle()
     (job,) = shop.get("/schedules/partly/pending")["items"]
     assert (job["state"], job["id"]) == ("pending_trigger", "")
@@ -135,11 +135,11 @@ def test_a_pending_run_says_what_it_waits_for(shop):
     ("path", "status"),
     [
         ("/runs/nothing", 404),
-        ("/runs?schedule=nobody", 404),
+        ("/runs?schedule=unknown", 404),
         ("/runs?state=sleeping", 422),
         ("/runs?cursor=zz", 422),
-        ("/schedules/nobody/runs", 404),
-        ("/schedules/nobody/pending", 404),
+        ("/schedules/unknown/runs", 404),
+        ("/schedules/unknown/pending", 404),
     ],
 )
 def test_unknown_runs_and_invalid_filters_are_refused(shop, path, status):

@@ -1,9 +1,9 @@
-"""A store without atomic batches, and actors that stop between any two writes.
+"""A store without atomic batches, and actors that can be stopped between any two writes.
 
-The store is SQLite underneath, but each write is a commit of its own, a group of jobs or units
-is written one after the other, and the journal is told of a change only later, by a write of
-its own: as it is in an engine without transactions. Wherever an actor calls the store it may
-be put aside while others go on, end for good, or find the store or the bus unavailable.
+The store uses SQLite, but behaves like an engine without transactions: each write is a commit of
+its own, the jobs or units of a group are written one after the other, and the journal entries of a
+change are written later. At any call of the store an actor may be paused while others go on, may be
+killed, or may find the store or the bus unavailable.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ READS = frozenset(
     {"all", "bounds", "bounds_by_timeperiod", "changed_since", "counts", "depths", "find", "get"}
     | {"last_seq", "load", "newest", "observed", "of_job", "of_jobs", "read", "since", "unfinished"}
 )
-# Methods of units that take a list and answer with a list: their items are written one by one.
-PIECES = frozenset(["create", "claim", "give_back", "conclude", "move", "heartbeat"])
-TELLS = frozenset(["jobs", "units"])  # what tells the journal of its changes later
+# Methods of units that take a list and return a list: their items are written one by one.
+WRITTEN_SINGLY = frozenset(["create", "claim", "give_back", "conclude", "move", "heartbeat"])
+JOURNALED_LATER = frozenset(["jobs", "units"])  # nouns whose journal entries are written later
 
 Pause = Callable[[bool], None]
 
 
 class Died(BaseException):
-    """The actor is no more."""
+    """Ends the thread of a killed actor."""
 
 
 class Actor:
@@ -54,13 +54,13 @@ class Actor:
             raise self._error
 
     def kill(self) -> None:
-        """Ends it where it stands; nothing more is written."""
+        """Ends the actor at its present pause; it writes nothing more."""
         self._dead = True
         while not self.is_done:
             self.resume()
 
     def pause(self) -> None:
-        """Called by the thread itself."""
+        """Waits until the actor is resumed; called by its own thread."""
         if not self._dead:
             self._back.release()
             self._go.acquire()
@@ -68,7 +68,7 @@ class Actor:
             raise Died
 
     @staticmethod
-    def present() -> Actor | None:
+    def current() -> Actor | None:
         return getattr(threading.current_thread(), "actor", None)
 
     def _run(self, act: Callable[[], object]) -> None:
@@ -78,14 +78,14 @@ class Actor:
                 act()
         except Died:
             pass
-        except BaseException as error:  # noqa: BLE001 - told to whoever resumed it
+        except BaseException as error:  # noqa: BLE001 - raised by `resume`
             self._error = error
         self.is_done = True
         self._back.release()
 
 
 class _Noun:
-    """One noun of the store; each call is a step of its own."""
+    """One noun of the store, such as `units`; a pause is possible before each call."""
 
     def __init__(self, store: PiecemealStore, name: str, real: object) -> None:
         self._store, self._name, self._real = store, name, real
@@ -94,7 +94,7 @@ class _Noun:
         real = getattr(self._real, method)
         if method in READS:
             return partial(self._read, real)
-        if self._name == "units" and method in PIECES:
+        if self._name == "units" and method in WRITTEN_SINGLY:
             return partial(self._each, real)
         if (self._name, method) == ("jobs", "move"):
             return partial(self._by_process, real)
@@ -106,21 +106,21 @@ class _Noun:
 
     def _write(self, real, *arguments):
         self._store.pause(True)
-        if self._name not in TELLS:
+        if self._name not in JOURNALED_LATER:
             return real(*arguments)
-        with self._store.untold():
+        with self._store.journaled_later():
             answer = real(*arguments)
-        self._store.tell()
+        self._store.journal_pending()
         return answer
 
     def _each(self, real, items, *arguments):
         return [one for item in items for one in self._write(real, [item], *arguments)]
 
     def _by_process(self, real, moves, now):
-        """The moves of one process are one step, and what was moved before is told first."""
+        """Moves the jobs of one process together, after the entries of its older moves."""
         refused = []
         for process, some in groupby(moves, key=lambda move: move.process):
-            self._store.tell_of(process)
+            self._store.journal_moves_of(process)
             refused += self._write(real, list(some), now)
         return refused
 
@@ -153,31 +153,31 @@ class PiecemealStore:
     def after_commit(self, act: Callable[[], None]) -> None:
         self._own.acts.append(act)
 
-    # The journal is told later: until then an entry has a negative number
+    # A pending journal entry has a negative number until it is written
 
     @contextmanager
-    def untold(self) -> Iterator[None]:
+    def journaled_later(self) -> Iterator[None]:
         before = self._store.journal.last_seq()
-        self._own.untold = []
+        self._own.pending = []
         yield
         found = self._store.journal.since(before, 10_000)
         self._sql("UPDATE journal SET seq = -seq WHERE seq > ?", (before,))
-        self._own.untold = [-entry.seq for entry in found]
+        self._own.pending = [-entry.seq for entry in found]
 
-    def tell(self) -> None:
-        """Tells what this thread has just written."""
-        for seq in self._own.untold:
+    def journal_pending(self) -> None:
+        """Writes the pending entries of this thread's last change."""
+        for seq in self._own.pending:
             self.pause(True)
-            self._tell("seq = ?", seq)
+            self._write_entries("seq = ?", seq)
 
-    def tell_of(self, process: str) -> None:
-        self._tell("seq < 0 AND event LIKE 'job.%' AND process = ?", process)
+    def journal_moves_of(self, process: str) -> None:
+        self._write_entries("seq < 0 AND event LIKE 'job.%' AND process = ?", process)
 
     def recover(self) -> int:
         self.pause(True)
-        return self._tell("seq < ?", 0)
+        return self._write_entries("seq < ?", 0)
 
-    def _tell(self, which: str, value: object) -> int:
+    def _write_entries(self, which: str, value: object) -> int:
         rows = self._sql(f"SELECT seq FROM journal WHERE {which} ORDER BY -seq", (value,))
         for (seq,) in rows:
             self._sql("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'journal'", ())
@@ -197,7 +197,7 @@ class PiecemealStore:
 
 
 class UnreliableBus(StoredBus):
-    """Messages leave after the batch, one by one, and sometimes the bus does not take them."""
+    """Messages are sent after the batch, one call at a time, and the bus sometimes refuses them."""
 
     def __init__(self, store: PiecemealStore, fails: Callable[[], bool]) -> None:
         super().__init__(store)
@@ -207,8 +207,8 @@ class UnreliableBus(StoredBus):
         batch.after_commit(partial(self._send, queue, list(messages), confirmed))
 
     def _send(self, queue, messages, confirmed) -> None:
-        if Actor.present() is not None and self._fails():
-            raise MessagingUnavailable("the bus is away")
+        if Actor.current() is not None and self._fails():
+            raise MessagingUnavailable("the bus is unavailable")
         with self._store.batch() as batch:
             super().publish(queue, messages, batch)
         confirmed()

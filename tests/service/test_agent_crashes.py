@@ -1,4 +1,4 @@
-"""Whatever an agent does, it may be killed there, or the store or the bus may fail there."""
+"""An agent may be killed at any call of the store, or that call may fail; no work is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 
 class Course:
-    """Schedules of several kinds that are due an hour later, and an agent that is disturbed."""
+    """Schedules of several kinds that are due an hour later, and an agent with a faulty store."""
 
     def __init__(self, fails_at: int, fault: type[BaseException], *, is_late: bool) -> None:
         self.agents = AgentHarness(Deployment({"Export": a_worker()}, {}))
@@ -33,7 +33,7 @@ class Course:
         self.store = FaultyStore(agents.store, 0, fault)
         self.bus = StoredBus(self.store)
         self.answers: Counter[str] = Counter()
-        # Room for one: some are claimed with their launch, others come by messages.
+        # Room for one request: some runs are claimed at their launch, others come by messages.
         self.member = agents.member("agent-1", self.answer, rooms=1, store=self.store, bus=self.bus)
         self.member.rest()
         agents.event("PARTITION", "orders", NOW, "one")
@@ -55,8 +55,8 @@ class Course:
         self.bus.close()
         self.agents.close()
 
-    def disturbed(self) -> None:
-        """The agent works until it dies, or something fails, or all is done."""
+    def run_until_fault(self) -> None:
+        """Runs the agent until it dies or a call fails, for a minute at most."""
         member = self.member
         try:
             for _ in range(60):
@@ -67,12 +67,12 @@ class Course:
                         member.agent.forget()
                 self.agents.clock.advance(1)
                 if self.has_failed:
-                    return  # what failed is tried again by `finish`
+                    return  # `finish` tries it again
         except Died:
             return
 
     def finish(self, member: Member) -> None:
-        """Until nothing is left to do."""
+        """Runs an agent and a worker long enough to finish everything."""
         self.agents.advance(member, 45)
         assert member.agent.decides
         work(self.agents, "Export")
@@ -91,27 +91,25 @@ class Course:
         keys = {run.id for run in self.agents.runs() if run.state is RunState.PROCESSED}
         sent_keys = Counter(request.key for request in requests)
         assert set(sent_keys) == keys - {run.id for run in runs["export"]}
-        assert sum(sent_keys.values()) <= 4 + 4  # at most what was sent and not recorded
+        assert sum(sent_keys.values()) <= 4 + 4  # each at most twice, if it was not recorded
         assert len(self.agents.store.units.find(process="Export")[0]) == 1
 
 
-NUMBER = 170  # of the first calls, which are more than it takes to have all sent and recorded
+CALLS = 170  # at which faults are made; sending and recording everything takes fewer
 
 
-def test_the_calls_that_are_disturbed_are_enough():
-    """All that is there to be done is done within them."""
-    course = Course(NUMBER, Died, is_late=False)
-    course.disturbed()
+def test_the_agent_finishes_its_work_within_the_tested_calls():
+    course = Course(CALLS, Died, is_late=False)
+    course.run_until_fault()
     states = course.agents.states()
     course.close()
     assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
 
 
-def telling_apart() -> list[int]:
-    """The calls before which a death leaves something else than before an earlier one.
+def crash_points() -> list[int]:
+    """The first call of each group of calls before which a death has the same consequences.
 
-    What others find is what was committed, what was sent and what time it is; of a dead agent
-    nothing else is left.
+    They are the same if no commit, no request and no step of the clock lies between the calls.
     """
     course = Course(0, Died, is_late=False)
     commits, left = Counter[str](), {}
@@ -127,26 +125,26 @@ def telling_apart() -> list[int]:
 
     course.agents.store._database._shared.connection.set_commit_hook(committing)
     course.store.step = step
-    course.disturbed()
+    course.run_until_fault()
     course.close()
-    return [at for at in left.values() if at < NUMBER]
+    return [at for at in left.values() if at < CALLS]
 
 
-@pytest.mark.parametrize("fails_at", range(1, NUMBER) if is_more_asked_for() else telling_apart())
-def test_an_agent_killed_at_any_call_leaves_nothing_undone(fails_at):
-    """Before the call: after it, is before the next, or while it sends (see below)."""
+@pytest.mark.parametrize("fails_at", range(1, CALLS) if is_more_asked_for() else crash_points())
+def test_another_agent_finishes_the_work_of_one_killed_at_any_call(fails_at):
+    """It is killed before the call; a death while it sends is tested below."""
     course = Course(fails_at, Died, is_late=False)
-    course.disturbed()
+    course.run_until_fault()
     other = course.agents.member("agent-2")
     course.finish(other)
     course.check(course.member, other)
     course.close()
 
 
-@pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, NUMBER)))
+@pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, CALLS)))
 def test_an_agent_continues_after_any_failed_call(fails_at, is_late):
     course = Course(fails_at, StorageUnavailable, is_late=is_late)
-    course.disturbed()
+    course.run_until_fault()
     course.finish(course.member)
     course.check(course.member)
     course.close()
@@ -177,7 +175,7 @@ def test_an_agent_killed_while_it_sends_sends_again_with_the_same_key(step):
 
 
 class Broker(StoredBus):
-    """Messages leave after the batch, as with a broker, which is out of order at first."""
+    """A bus that sends messages after the batch, as a broker does; unavailable at first."""
 
     is_down = True
 
@@ -186,7 +184,7 @@ class Broker(StoredBus):
 
     def _send(self, queue, messages, confirmed):
         if self.is_down:
-            raise MessagingUnavailable("the broker is out of order")
+            raise MessagingUnavailable("the broker is unavailable")
         with self._store.batch() as batch:
             super().publish(queue, messages, batch, confirmed)
 
@@ -212,6 +210,6 @@ def test_messages_that_a_broker_refused_are_published_again():
     states = {RunState.PROCESSED: 4, RunState.LAUNCHED: 1, RunState.SKIPPED: 2}
     assert agents.states() == states
     (unit,) = agents.store.units.unfinished()
-    assert unit.published_at is None  # which is for the collector to say again
+    assert unit.published_at is None  # the collector publishes its message again
     broker.close()
     course.close()

@@ -89,7 +89,7 @@ class Agents:
         return CALM if self.is_calm else self.random.random()
 
     def _request(self, is_write: bool) -> None:
-        actor = Actor.present()
+        actor = Actor.current()
         if actor is None:
             return
         if self._roll() < (self.put_aside if is_write else self.put_aside / 5):

@@ -98,9 +98,9 @@ class MongoCourse(Course):
     def has_failed(self) -> bool:
         return 0 < self.faults.fails_at <= self.faults.writes
 
-    def disturbed(self) -> None:
+    def run_until_fault(self) -> None:
         self.faults.is_watched = True
-        super().disturbed()
+        super().run_until_fault()
         self.faults.is_watched = False
 
     def finish(self, member: Member) -> None:
@@ -123,7 +123,7 @@ LAST = 60  # of the writes that are disturbed
 
 def test_the_writes_that_are_disturbed_are_all_there_are():
     course = MongoCourse()
-    course.disturbed()
+    course.run_until_fault()
     states = course.agents.states()
     course.close()
     assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
@@ -133,7 +133,7 @@ def test_the_writes_that_are_disturbed_are_all_there_are():
 @pytest.mark.parametrize("fails_at", range(1, LAST + 2))
 def test_an_agent_killed_between_any_two_writes_leaves_nothing_undone(fails_at):
     course = MongoCourse(fails_at)
-    course.disturbed()
+    course.run_until_fault()
     other = course.agents.member("agent-2")
     course.finish(other)
     course.check(course.member, other, sent_again=2)  # as many as there is room for, twice
@@ -143,7 +143,7 @@ def test_an_agent_killed_between_any_two_writes_leaves_nothing_undone(fails_at):
 @pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, LAST + 1)))
 def test_an_agent_continues_after_any_failed_write(fails_at, is_late):
     course = MongoCourse(fails_at, AutoReconnect, is_late=is_late)
-    course.disturbed()
+    course.run_until_fault()
     course.finish(course.member)
     course.check(course.member, sent_again=0)
     course.close()

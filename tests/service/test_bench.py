@@ -24,7 +24,7 @@ from bench import (
     trips,
 )
 from bench.catalogue import BENCHES, chosen
-from bench.contexts.noop import WORK
+from bench.contexts.noop import PROCESS
 from bench.contexts.parts import SCHEDULER
 from bench.figures import BenchFailed
 from bench.stage import Lab
@@ -116,7 +116,7 @@ def test_tiny_sizes_are_known_for_every_bench() -> None:
 def test_an_interrupt_leaves_nothing_behind(lab: Lab) -> None:
     def interrupted() -> None:
         with lab.stage(NOOP) as stage:
-            stage.start(WORK, 2)
+            stage.start(PROCESS, 2)
             assert len(processes_of(stage.home)) == 2
             raise KeyboardInterrupt
 
@@ -160,7 +160,7 @@ def test_a_step_that_takes_too_long_ends_the_bench(lab: Lab) -> None:
 
 def test_a_command_that_fails_ends_the_bench(lab: Lab) -> None:
     with lab.stage(NOOP) as stage, pytest.raises(BenchFailed, match="no store yet"):
-        stage.command("process", "show", WORK)
+        stage.command("process", "show", PROCESS)
 
 
 def test_settings_of_the_real_deployment_do_not_reach_a_stage(

@@ -1,4 +1,4 @@
-"""Agents that begin at the same moment are members at once, all of them."""
+"""Agents that start at the same moment all become members at once; lost members are noticed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from synergy.agent.membership import Membership
 from synergy.runtime.shared_parts import AGENTS
 
 
-class Slower:
-    """The store's leases for somebody who is overtaken just before he takes one."""
+class OvertakenLeases:
+    """The store's leases; before each of its first takes, another agent takes a lease."""
 
     def __init__(self, leases, *faster):
         self._leases = leases
@@ -25,9 +25,9 @@ class Slower:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_member_whose_number_is_taken_takes_the_next(agents, number):
+def test_an_agent_whose_number_was_taken_takes_the_next(agents, number):
     others = [Membership(agents.store.leases, agents.clock, f"other {n}") for n in range(number)]
-    slower = Membership(Slower(agents.store.leases, *others), agents.clock, "slower")
+    slower = Membership(OvertakenLeases(agents.store.leases, *others), agents.clock, "slower")
 
     slower.tick()
 
@@ -36,9 +36,9 @@ def test_a_member_whose_number_is_taken_takes_the_next(agents, number):
     assert [one.decides for one in (*others, slower)].count(True) == 1
 
 
-def test_a_member_is_missed_whose_number_another_one_has_before_anybody_looks(agents):
+def test_a_lost_member_is_noticed_even_if_its_number_is_taken_again(agents):
     leases = agents.store.leases
-    decider, lost = (Membership(leases, agents.clock, who) for who in ("decider", "lost"))
+    decider, lost = (Membership(leases, agents.clock, name) for name in ("decider", "lost"))
     for member in (decider, lost, decider):
         member.tick()
     assert (lost.number, decider.is_changed) == (2, False)

@@ -12,7 +12,7 @@ from tests.service.hour_and_day import hour_and_day
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
-def test_a_process_with_a_time_of_day_looks_when_it_is_triggered():
+def test_a_trigger_by_hand_schedules_a_process_before_its_time_of_day():
     system, hour = SchedulerHarness(hour_and_day(trigger_frequency="at 02:00")), "2015052011"
     system.schedule()
     system.advance(3600)
@@ -22,7 +22,7 @@ def test_a_process_with_a_time_of_day_looks_when_it_is_triggered():
     assert system.state("Hour", hour) is JobState.NOOP
 
 
-def test_extending_into_a_finished_day_starts_the_day_over():
+def test_extending_by_hours_of_a_finished_day_reprocesses_the_day():
     system = SchedulerHarness(hour_and_day(), start="2015051712")
     system.write("raw", "2015051704", 4)
     system.write("raw", "2015051713", 1)
@@ -99,7 +99,7 @@ def test_a_parent_whose_children_are_all_skipped_is_skipped(system):
     assert system.state("Day", "2015051700") is JobState.SKIPPED
 
 
-def test_switching_off_stops_requests_and_on_resumes_them(system):
+def test_switching_off_stops_new_units_and_switching_on_resumes_them(system):
     now = system.clock.now()
     system.process_commands.switch("Hour", False, OPERATOR, now)
     system.write("raw", "2015051701", 5)
@@ -111,12 +111,12 @@ def test_switching_off_stops_requests_and_on_resumes_them(system):
     assert system.state("Hour", "2015051701") is JobState.PROCESSED
 
 
-def test_a_changed_trigger_takes_effect_at_once_and_survives_a_restart(system):
+def test_a_changed_trigger_takes_effect_at_once_and_is_read_again_from_the_store(system):
     system.schedule()
     change = system.process_commands.set_trigger("Hour", "at 23:00", OPERATOR, system.clock.now())
     assert change.after == "at 23:00"
     system.advance(3600 + 301)
-    assert system.state("Hour", "2015052012") is JobState.EMBRYO  # closed, but not looked at yet
+    assert system.state("Hour", "2015052012") is JobState.EMBRYO  # closed, but not scheduled yet
     system.scheduler._forget()
     system.schedule()
     system.process_commands.set_trigger("Hour", "every 60", OPERATOR, system.clock.now())
@@ -124,7 +124,7 @@ def test_a_changed_trigger_takes_effect_at_once_and_survives_a_restart(system):
     assert system.state("Hour", "2015052012") is JobState.NOOP
 
 
-def test_extending_the_timetable_brings_earlier_periods_in(system):
+def test_extending_the_timetable_adds_and_processes_earlier_periods(system):
     system.settle()
     system.write("raw", "2015051603", 8)
     system.timetable_commands.extend("2015051600", OPERATOR, system.clock.now())

@@ -65,7 +65,7 @@ class PiecemealPlay(Play):
         return CALM if self.is_calm else self.random.random()
 
     def _pause(self, is_write: bool) -> None:
-        actor = Actor.present()
+        actor = Actor.current()
         if actor is None:
             return
         if self._roll() < (self.put_aside if is_write else self.put_aside / 10):
@@ -186,7 +186,7 @@ def pause_before(noun: object, method: str) -> None:
     real = getattr(noun, method)
 
     def paused(*arguments):
-        actor = Actor.present()
+        actor = Actor.current()
         if actor is not None:
             actor.pause()
         return real(*arguments)
@@ -244,5 +244,5 @@ def test_a_course_of_events_follows_from_its_seed():
 
 
 @pytest.mark.parametrize("seed", seeds(8))
-def test_no_course_of_events_breaks_a_promise_without_transactions(seed):
+def test_no_random_course_of_events_breaks_an_invariant_without_transactions(seed):
     PiecemealPlay(seed).run()

@@ -80,5 +80,5 @@ class MongoPlay(PiecemealPlay):
 
 
 @pytest.mark.parametrize("seed", seeds(2))
-def test_no_course_of_events_breaks_a_promise_in_mongodb(seed):
+def test_no_random_course_of_events_breaks_an_invariant_in_mongodb(seed):
     MongoPlay(seed).run()

@@ -10,7 +10,7 @@ CONTINUOUS, DISCRETE = StateMachine.CONTINUOUS, StateMachine.DISCRETE
 
 
 def site_and_client(machine: StateMachine) -> SchedulerHarness:
-    """A system of both trees, the client blocked by the site."""
+    """A harness with both trees; the client's process waits for the site's."""
     trees = {"site": site(machine), "client": client(blocking=Blocking.DEPENDENCIES)}
     return SchedulerHarness(a_deployment(trees, {"client": ("site",)}))
 

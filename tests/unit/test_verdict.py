@@ -1,4 +1,4 @@
-"""The verdict: well only if it is, causes before consequences, and what helps with each."""
+"""The verdict: every finding makes it not well, causes come first, and findings have remedies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WELL = Situation(audit=CLEAN)
 MISSING = Unexplained("Hours", "2015051705", "embryo", "nothing holds it back")
 
 
-def some(count=3, first="2015051705"):
+def periods(count=3, first="2015051705"):
     return Periods(count, first, first, SINCE, "no such host")
 
 
@@ -50,14 +50,14 @@ def held(root="Hours", state=JobState.FAILED, count=2, late=1):
     return Held(count, late, "2015051700", root, "2015051705", state)
 
 
-def of(*processes, **fields):
+def facts_of(*processes, **fields):
     return replace(WELL, processes=processes, **fields)
 
 
 DOWN = Down("Hours", "north", 1, 1, SINCE)
 UNSERVED = Unserved("Hours", 4, SINCE, (), "no box has it", (remedies.start("Hours", None),))
 OLD = replace(CLEAN, at=NOW - timedelta(seconds=RECENT * EVERY + 1))
-ALONE = [
+KINDS = [
     ("box_silent", 1, replace(WELL, silent=(SilentBox("north", SINCE),)), "box north"),
     ("no_scheduler", 2, replace(WELL, unled=("site", "client")), "tree site, tree client"),
     ("no_collector", 1, replace(WELL, is_collected=False), "collector"),
@@ -67,9 +67,10 @@ ALONE = [
     ("switched_off", 5, replace(WELL, off=(SwitchedOff("Hours", 5, "period"),)), "5 periods wait"),
     ("not_served", 4, replace(WELL, unserved=(UNSERVED,)), "no worker takes 4 units"),
     ("stuck", 2, replace(WELL, stuck=(Stuck("Hours", 2, SINCE, "u1", "lost"),)), "2 units"),
-    ("failed", 3, of(hours(failed=some())), "3 periods of Hours failed: the first is 2015051705"),
-    ("given_up", 3, of(hours(given_up=some())), "3 periods of Hours were given up"),
-    ("late", 3, of(hours(late=some())), "3 periods of Hours are late"),
+    ("failed", 3, facts_of(hours(failed=periods())),
+     "3 periods of Hours failed: the first is 2015051705"),
+    ("given_up", 3, facts_of(hours(given_up=periods())), "3 periods of Hours were given up"),
+    ("late", 3, facts_of(hours(late=periods())), "3 periods of Hours are late"),
     ("failed_runs", 2,
      replace(WELL, runs=(FailedRuns("hook", "https://x", 2, "r1", SINCE, "503"),)), "hook failed"),
     ("quarantine", 7, replace(WELL, quarantine=Quarantine(7, SINCE, "q", "no JSON")), "no JSON"),
@@ -80,16 +81,16 @@ ALONE = [
 ]  # fmt: skip
 
 
-def test_nothing_is_wrong_and_all_is_well():
+def test_without_findings_all_is_well():
     found = verdict(WELL, NOW)
     assert (found.is_well, found.text, found.findings, found.notes) == (True, "well", (), ())
     assert set(found.counts().values()) == {0}
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "facts", "words"), ALONE, ids=[f"{k}-{n}" for n, (k, *_) in enumerate(ALONE)]
+    ("kind", "count", "facts", "words"), KINDS, ids=[f"{k}-{n}" for n, (k, *_) in enumerate(KINDS)]
 )
-def test_each_thing_alone_makes_it_not_well(kind, count, facts, words):
+def test_each_finding_alone_makes_the_verdict_not_well(kind, count, facts, words):
     found = verdict(facts, NOW)
     assert found.is_well is False
     (finding,) = found.findings
@@ -99,21 +100,21 @@ def test_each_thing_alone_makes_it_not_well(kind, count, facts, words):
     assert found.counts()[finding.kind] == count
 
 
-def test_there_is_a_test_for_every_kind():
-    assert {kind for kind, *_ in ALONE} == {trouble.value for trouble in Trouble}
+def test_every_kind_of_finding_is_tested():
+    assert {kind for kind, *_ in KINDS} == {trouble.value for trouble in Trouble}
 
 
 @pytest.mark.parametrize(
-    "facts", [facts for kind, _, facts, _ in ALONE if kind not in ("failed", "given_up", "late")]
+    "facts", [facts for kind, _, facts, _ in KINDS if kind not in ("failed", "given_up", "late")]
 )
-def test_something_helps_with_each(facts):
+def test_findings_come_with_remedies(facts):
     (finding,) = verdict(facts, NOW).findings
     assert all(help_.command.startswith("launch.py ") for help_ in finding.helps)
     assert finding.helps
 
 
-def test_what_stands_first_is_named_with_the_place_that_tells_more():
-    (finding,) = verdict(of(hours(failed=some())), NOW).findings
+def test_a_finding_names_its_first_period_and_its_path_in_the_api():
+    (finding,) = verdict(facts_of(hours(failed=periods())), NOW).findings
     assert (finding.first.process, finding.first.timeperiod) == ("Hours", "2015051705")
     assert finding.first.path == "/api/v1/jobs/Hours/2015051705"
     assert finding.since == SINCE
@@ -122,34 +123,34 @@ def test_what_stands_first_is_named_with_the_place_that_tells_more():
 # Causes and consequences
 
 
-def test_a_day_that_waits_for_a_failed_hour_is_no_finding_of_its_own():
-    (finding,) = verdict(of(days(held=held()), hours(failed=some(1))), NOW).findings
+def test_a_day_that_waits_for_a_failed_hour_is_counted_with_the_hour():
+    (finding,) = verdict(facts_of(days(held=held()), hours(failed=periods(1))), NOW).findings
     assert (finding.kind, finding.count, finding.waiting) == (Trouble.FAILED, 1, 2)
 
 
-def test_a_day_that_is_late_by_itself_is_one_although_another_waits():
-    found = verdict(of(days(held=held(), late=some(1)), hours(failed=some(1))), NOW)
+def test_a_day_that_is_late_on_its_own_is_a_finding_beside_the_failed_hour():
+    found = verdict(facts_of(days(held=held(), late=periods(1)), hours(failed=periods(1))), NOW)
     assert [(one.kind, one.count) for one in found.findings] == [
         (Trouble.FAILED, 1),
         (Trouble.LATE, 1),
     ]
 
 
-def test_days_that_wait_for_late_hours_are_counted_with_these():
-    processes = days(held=held(state=JobState.EMBRYO)), hours(late=some())
-    (finding,) = verdict(of(*processes), NOW).findings
+def test_days_that_wait_for_late_hours_are_counted_with_the_hours():
+    processes = days(held=held(state=JobState.EMBRYO)), hours(late=periods())
+    (finding,) = verdict(facts_of(*processes), NOW).findings
     assert (finding.kind, finding.first.process, finding.waiting) == (Trouble.LATE, "Hours", 2)
 
 
 @pytest.mark.parametrize("state", [JobState.EMBRYO, None])
-def test_what_is_late_is_told_where_nothing_else_tells_of_its_cause(state):
-    (finding,) = verdict(of(days(held=held(state=state, late=2)), hours()), NOW).findings
+def test_late_periods_are_a_finding_if_their_cause_is_none(state):
+    (finding,) = verdict(facts_of(days(held=held(state=state, late=2)), hours()), NOW).findings
     assert (finding.kind, finding.first.process, finding.count) == (Trouble.LATE, "Days", 2)
     assert "waits for Hours 2015051705" in finding.text
 
 
-def test_what_waits_and_is_not_late_yet_is_nothing():
-    assert verdict(of(days(held=held(state=JobState.EMBRYO, late=0)), hours()), NOW).is_well
+def test_waiting_periods_that_are_not_late_are_no_finding():
+    assert verdict(facts_of(days(held=held(state=JobState.EMBRYO, late=0)), hours()), NOW).is_well
 
 
 @pytest.mark.parametrize(
@@ -163,19 +164,19 @@ def test_what_waits_and_is_not_late_yet_is_nothing():
         ({"stuck": (Stuck("Hours", 2, SINCE, "u1", "lost"),)}, Trouble.STUCK, 3),
     ],
 )
-def test_late_periods_are_counted_with_what_holds_them_up(fields, kind, waiting):
-    (finding,) = verdict(of(hours(late=some()), **fields), NOW).findings
+def test_late_periods_are_no_finding_beside_their_cause(fields, kind, waiting):
+    (finding,) = verdict(facts_of(hours(late=periods()), **fields), NOW).findings
     assert (finding.kind, finding.waiting) == (kind, waiting)
 
 
 def test_late_periods_are_reported_beside_an_instance_that_is_down():
-    found = verdict(of(hours(late=some()), down=(replace(DOWN, is_nowhere=False),)), NOW)
+    found = verdict(facts_of(hours(late=periods()), down=(replace(DOWN, is_nowhere=False),)), NOW)
     assert [one.kind for one in found.findings] == [Trouble.PROCESS_DOWN, Trouble.LATE]
 
 
-def test_where_no_box_reports_that_is_why_nobody_leads_and_all_is_late():
-    facts = of(
-        hours(late=some()), silent=(SilentBox("north", SINCE),), is_silent_everywhere=True,
+def test_if_no_box_reports_missing_leaders_and_late_periods_are_consequences():
+    facts = facts_of(
+        hours(late=periods()), silent=(SilentBox("north", SINCE),), is_silent_everywhere=True,
         unled=("site",), is_collected=False, is_decided=False,
     )  # fmt: skip
     (finding,) = verdict(facts, NOW).findings
@@ -183,8 +184,8 @@ def test_where_no_box_reports_that_is_why_nobody_leads_and_all_is_late():
 
 
 def test_causes_come_first():
-    facts = of(
-        hours(failed=some(1), late=some(2)), quarantine=Quarantine(1, SINCE, "q", "?"),
+    facts = facts_of(
+        hours(failed=periods(1), late=periods(2)), quarantine=Quarantine(1, SINCE, "q", "?"),
         silent=(SilentBox("north", SINCE),), audit=None,
     )  # fmt: skip
     kinds = [finding.kind for finding in verdict(facts, NOW).findings]
@@ -195,7 +196,7 @@ def test_causes_come_first():
     )
 
 
-# What is no failure
+# Notes
 
 
 def noted(facts):
@@ -205,23 +206,24 @@ def noted(facts):
 
 
 def test_a_catch_up_is_reported_as_a_note():
-    catching = hours(late=some(100), catches_up=True)
-    assert noted(of(catching)) == [(Remark.CATCHING_UP, 100)]
+    catching = hours(late=periods(100), catches_up=True)
+    assert noted(facts_of(catching)) == [(Remark.CATCHING_UP, 100)]
     waiting = days(held=held(state=JobState.EMBRYO, late=4))
-    assert noted(of(waiting, catching)) == [(Remark.CATCHING_UP, 104)]
+    assert noted(facts_of(waiting, catching)) == [(Remark.CATCHING_UP, 104)]
 
 
 def test_failures_during_a_catch_up_are_reported():
-    assert not verdict(of(hours(late=some(), failed=some(1), catches_up=True)), NOW).is_well
+    facts = facts_of(hours(late=periods(), failed=periods(1), catches_up=True))
+    assert not verdict(facts, NOW).is_well
 
 
-def test_a_deployment_that_has_begun_a_moment_ago_is_not_late():
-    facts = of(hours(late=some(100)), is_new=True, audit=None)
+def test_a_new_deployment_is_catching_up_and_not_late():
+    facts = facts_of(hours(late=periods(100)), is_new=True, audit=None)
     assert noted(facts) == [(Remark.CATCHING_UP, 100)]
 
 
 def test_decisions_of_operators_are_reported_as_notes():
-    facts = of(hours(unseen=1, acknowledged=2))
+    facts = facts_of(hours(unseen=1, acknowledged=2))
     assert noted(facts) == [(Remark.UNSEEN, 1), (Remark.ACKNOWLEDGED, 2)]
 
 
@@ -229,7 +231,7 @@ def test_units_that_are_retried_are_reported_as_a_note():
     assert noted(replace(WELL, retrying=2)) == [(Remark.RETRYING, 2)]
 
 
-def test_late_data_is_a_failure_after_minutes_without_processing():
+def test_late_data_is_a_finding_if_it_is_not_reprocessed_within_minutes():
     late = replace(CLEAN, late=2, late_since={"Hours 1": CLEAN.at}, first=MISSING)
     assert noted(replace(WELL, audit=late)) == [(Remark.LATE_DATA, 2)]
     late = replace(late, late_since={"Hours 1": CLEAN.at - timedelta(minutes=7)})
@@ -237,14 +239,14 @@ def test_late_data_is_a_failure_after_minutes_without_processing():
     assert (finding.kind, finding.count) == (Trouble.UNEXPLAINED, 2)
 
 
-def test_while_an_audit_is_under_way_none_is_missing():
+def test_a_running_audit_is_not_reported_as_missing():
     assert noted(replace(WELL, audit=None, is_auditing=True)) == [(Remark.AUDITING, 1)]
 
 
-# What cannot be told
+# Unknown, and audits
 
 
-def test_without_a_timetable_there_is_no_verdict():
+def test_without_a_timetable_the_verdict_is_unknown():
     found = verdict(replace(WELL, has_timetable=False, audit=None), NOW)
     assert found.is_well is None
     assert found.text.startswith("cannot tell: the timetable has no first hour yet")
@@ -254,7 +256,7 @@ def test_a_deployment_of_schedules_alone_needs_no_timetable_and_no_audit():
     assert verdict(replace(WELL, has_timetable=None, audit=None), NOW).is_well
 
 
-def test_an_audit_is_due_soon_when_it_could_not_account_for_everything():
+def test_the_next_audit_is_due_soon_after_one_with_unexplained_periods():
     late = CLEAN.at + timedelta(seconds=31)
     assert not CLEAN.is_due(late)
     assert replace(CLEAN, unexplained=1).is_due(late)

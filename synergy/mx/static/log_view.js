@@ -1,28 +1,28 @@
-// A window onto a log of any length: only visible lines are in the page.
+// A scrolling list of log lines, of any length: only the visible lines have elements in the page.
 //
-// `top` is the index of the first visible line, with a fraction for the part of it above the edge. The
-// scroll bar is as long as all lines together, up to what browsers can show, and then scaled. A
-// wrapped line counts as one line for that.
+// `top` is the index of the first visible line; its fraction is the part of that line above the upper
+// edge. The scrolled space is as tall as all lines together, each counted with the height of an unwrapped
+// one. It is at most `MAX_HEIGHT`, and is scaled for longer logs.
 
 import { element } from "./dom.js";
 import { rowOf } from "./log_row.js";
 
-const TALLEST = 8e6; // pixels; browsers scroll taller elements imprecisely
+const MAX_HEIGHT = 8e6; // pixels; browsers scroll taller elements imprecisely
 const AHEAD = 100; // lines beyond the edges to load in advance
 
 export class LogView {
   constructor(place, source, { picked, moved }) {
     this.source = source;
-    this.picked = picked; // a line was chosen
-    this.moved = moved; // the user scrolled
+    this.picked = picked; // called after a line was selected
+    this.moved = moved; // called after the user scrolled
     this.top = 0;
     this.chosen = null; // number of a line
     this.isWrapped = false;
-    this.set = -1; // the position to which the script moved the scroll bar
+    this.scrollSet = -1; // the position to which the script moved the scroll bar
     this.rows = new Map();
     this.build(place);
     this.rowHeight = this.measure();
-    this.frame = 0; // the request of an animation frame
+    this.frame = 0; // the id of the requested animation frame; 0 if there is none
   }
 
   build(place) {
@@ -59,7 +59,7 @@ export class LogView {
   }
 
   get isAtEnd() {
-    return this.isWrapped ? this.endIsSeen : this.top >= this.lastTop - 0.5;
+    return this.isWrapped ? this.isEndVisible : this.top >= this.lastTop - 0.5;
   }
 
   /** Draws the visible lines in the next frame. */
@@ -76,15 +76,15 @@ export class LogView {
     const first = Math.floor(this.top);
     const end = Math.min(source.count, first + Math.ceil(this.room) + 1);
     const extent = this.isWrapped ? (source.count - 1) * this.rowHeight + this.height : source.count * this.rowHeight;
-    this.space.style.height = `${Math.max(this.height, Math.min(TALLEST, extent))}px`;
+    this.space.style.height = `${Math.max(this.height, Math.min(MAX_HEIGHT, extent))}px`;
     this.window.style.height = `${this.height}px`;
-    this.place(first, end);
+    this.showRows(first, end);
     this.setScrollBar();
     source.want(first - AHEAD, end + AHEAD);
   }
 
-  /** Places the rows from `first` to before `end`, and reuses existing ones. */
-  place(first, end) {
+  /** Shows the lines from `first` up to, but without, `end`; existing rows are reused. */
+  showRows(first, end) {
     const kept = new Map();
     let before = null;
     for (let index = first; index < end; index += 1) {
@@ -104,7 +104,7 @@ export class LogView {
     this.list.style.transform = `translateY(${-(this.top - first) * height}px)`;
     const edge = this.box.getBoundingClientRect().bottom;
     const last = this.list.lastChild?.getBoundingClientRect().bottom ?? 0;
-    this.endIsSeen = end >= this.source.count && last <= edge + 1;
+    this.isEndVisible = end >= this.source.count && last <= edge + 1;
   }
 
   annotate(row, number, index) {
@@ -125,13 +125,13 @@ export class LogView {
     const wanted = this.lastTop ? (this.top / this.lastTop) * this.scrollable : 0;
     if (Math.abs(this.box.scrollTop - wanted) < 1) return;
     this.box.scrollTop = wanted;
-    this.set = this.box.scrollTop;
+    this.scrollSet = this.box.scrollTop;
   }
 
   scrolled() {
     const at = this.box.scrollTop;
-    if (Math.abs(at - this.set) < 1) return;
-    this.set = -1;
+    if (Math.abs(at - this.scrollSet) < 1) return;
+    this.scrollSet = -1;
     const top = (at / this.scrollable) * this.lastTop;
     if (Math.abs(top - this.top) * this.rowHeight < 1) return;
     this.top = top;
@@ -139,9 +139,9 @@ export class LogView {
     this.moved();
   }
 
-  /** The wheel moves by lines even if the scroll bar is scaled. */
+  /** Where the scroll bar is scaled, lets the wheel scroll as far as in a short log. */
   wheeled(event) {
-    if (this.source.count * this.rowHeight <= TALLEST || event.ctrlKey || event.shiftKey) return;
+    if (this.source.count * this.rowHeight <= MAX_HEIGHT || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
     const unit = [1, this.rowHeight, this.height][event.deltaMode];
     this.top += (event.deltaY * unit) / this.rowHeight;
@@ -157,7 +157,7 @@ export class LogView {
     this.draw();
   }
 
-  /** Wrapped lines are taller: moves up so that the last ones fill the window. */
+  /** Sets `top` so that the last lines, which are taller if wrapped, fill the view. */
   fitEnd() {
     this.top = Math.max(0, this.source.count - Math.ceil(this.room));
     this.drawNow();
@@ -219,13 +219,13 @@ export class LogView {
 
   wrap(isWrapped) {
     const first = Math.floor(this.top);
-    const isChosenSeen = this.rows.has(this.chosen);
+    const isChosenVisible = this.rows.has(this.chosen);
     const wasAtEnd = this.isAtEnd;
     this.isWrapped = isWrapped;
     this.box.classList.toggle("is-wrapped", isWrapped);
     this.top = first;
     this.drawNow();
-    if (isChosenSeen) this.reveal();
+    if (isChosenVisible) this.reveal();
     else if (wasAtEnd) this.toEnd();
   }
 

@@ -1,17 +1,17 @@
-// Actions of the user before all scripts are loaded: they are kept, and done in their order then.
+// Keeps the user's actions until all scripts are loaded, and then repeats them in order.
 
 const ACTIONS = ["open", "choose", "extend", "drag", "clear", "problem", "announce"];
 
-export class Early {
-  // `place` is the page, `view` the calendar in it, whose listeners exist from the start.
-  constructor(place, view) {
-    this.place = place;
+export class EarlyActions {
+  // `view` is the calendar in `page`; its own listeners exist from the start, and call `actions`.
+  constructor(page, view) {
+    this.page = page;
     this.view = view;
     this.kept = [];
     this.actions = { hover() {} };
     for (const name of ACTIONS) this.actions[name] = (...given) => this.kept.push(() => this.actions[name](...given));
     this.keep = (event) => this.keepEvent(event);
-    for (const type of ["click", "submit"]) place.addEventListener(type, this.keep);
+    for (const type of ["click", "submit"]) page.addEventListener(type, this.keep);
   }
 
   keepEvent(event) {
@@ -22,15 +22,15 @@ export class Early {
     this.kept.push(() => event.target.dispatchEvent(event));
   }
 
-  // Uses these actions from now on, first for what was kept.
-  end(actions) {
+  // Repeats the kept actions with the real `actions`, and uses these from now on.
+  replay(actions) {
     Object.assign(this.actions, actions);
-    const stop = (event) => event.stopPropagation(); // listeners outside the page have handled them already
+    const stop = (event) => event.stopPropagation(); // listeners outside the page handled these events when they occurred
     for (const type of ["click", "submit"]) {
-      this.place.removeEventListener(type, this.keep);
-      this.place.addEventListener(type, stop);
+      this.page.removeEventListener(type, this.keep);
+      this.page.addEventListener(type, stop);
     }
     for (const repeat of this.kept) repeat();
-    for (const type of ["click", "submit"]) this.place.removeEventListener(type, stop);
+    for (const type of ["click", "submit"]) this.page.removeEventListener(type, stop);
   }
 }

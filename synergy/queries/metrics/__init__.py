@@ -1,6 +1,9 @@
-"""Metrics: collectors for `prometheus_client`, which `mx.services` registers.
+"""Collectors of metrics for `prometheus_client`; `mx.services` registers them.
 
-- `deployment`: the current state; `work`: counts, durations and latencies, from the journal.
-- `agents`: agents, schedules and runs; requests to MX itself are counted in `mx.traffic`.
-- `activity` and `throughput`: entries of the journal, and what was finished in each minute.
+- `deployment`: the current state. `agents`: agents, schedules and runs.
+- `activity`: reads new journal entries and passes them to `work` (counts, durations and latencies)
+  and `throughput` (the units and jobs that were finished in each minute).
+- `families`: how the metric families are made.
+
+`mx.traffic` counts the requests to MX itself.
 """

@@ -26,9 +26,9 @@ from synergy.schedule.format.describe import describe
 from synergy.schedule.format.literals import spelled_duration, spelled_instant
 from synergy.schedule.zones import zone
 
-_NAMED = 3  # legs that are named; the others are counted
-_DEEPEST = 2
-_LOGIN = re.compile(r"(?<=://)[^\s:/@]{0,256}(:\S{0,2048})?@")
+_MAX_LEGS = 3  # legs that are described; further ones are only counted
+_MAX_DEPTH = 2  # of legs within legs; deeper ones are shown as "..."
+_CREDENTIALS = re.compile(r"(?<=://)[^\s:/@]{0,256}(:\S{0,2048})?@")
 
 
 def summarize(definition: Definition) -> str:
@@ -40,7 +40,7 @@ def summarize(definition: Definition) -> str:
 def _program(program: Program) -> str:
     if isinstance(program, WorkerProgram):
         return f"runs {program.process}"
-    where = _LOGIN.sub("", program.target).partition("?")[0]  # the query may hold a secret
+    where = _CREDENTIALS.sub("", program.target).partition("?")[0]  # the query may hold a secret
     return f"sends to {where if len(where) <= 60 else f'{where[:60]}...'}"
 
 
@@ -70,9 +70,9 @@ def _trigger(trigger: Trigger, name: str, depth: int) -> str:
 
 
 def _legs(legs: Sequence[Trigger], name: str, depth: int) -> str:
-    if depth == _DEEPEST:
+    if depth == _MAX_DEPTH:
         return "..."
-    words = [_trigger(leg, name, depth + 1) for leg in legs[:_NAMED]]
-    if len(legs) > _NAMED:
-        words.append(f"and {len(legs) - _NAMED} more")
+    words = [_trigger(leg, name, depth + 1) for leg in legs[:_MAX_LEGS]]
+    if len(legs) > _MAX_LEGS:
+        words.append(f"and {len(legs) - _MAX_LEGS} more")
     return "; ".join(words)

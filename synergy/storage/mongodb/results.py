@@ -1,4 +1,4 @@
-"""Results of units: staged as hidden rows, shown once their unit is concluded."""
+"""Results of units: staged as hidden rows, and shown when their unit is concluded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from synergy.storage.protocol import unique_documents
 
 
 class Result:
-    """A sink write, checked and encoded before anything is written."""
+    """A sink write whose documents are checked and encoded."""
 
     def __init__(self, write: SinkWrite) -> None:
         self.collection = write.collection
@@ -37,25 +37,25 @@ class Result:
         }
 
     def covers(self, place: Place) -> bool:
-        """Whether the result replaces what is in a timeperiod of a collection."""
+        """Whether the result replaces the rows of a place."""
         return place[0] == self.collection and self.start <= place[1] < self.end
 
     def places(self) -> set[Place]:
-        """Where it has rows."""
+        """The places for which the result has rows."""
         return {(self.collection, timeperiod) for timeperiod, _ in self.bodies}
 
     def range(self) -> Doc:
-        """The timeperiods in which it replaces everything, as a query."""
+        """A query for the timeperiods whose rows the result replaces."""
         return {"timeperiod": {"$gte": self.start, "$lt": self.end}}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A timeperiod that a result changes: what version of its rows shall be shown.
+    """The change of a place by a result: the version of its rows to show.
 
-    `v` is that of the page when it was looked at, 0 if there was none. `count` is
-    how many rows differ, `rows` how many there are afterwards, `removes` the versions that
-    are obsolete then.
+    `v` is the `v` of the stored page at staging, 0 if there was none. `count` is the number of rows
+    that differ, `rows` the number of rows after the change, and `removes` the versions that it
+    makes obsolete. It is stored with the unit's ending.
     """
 
     unit: str
@@ -74,17 +74,17 @@ class Page:
 
 
 class Results:
-    """Stages and shows the rows that units made."""
+    """Stages, shows and discards the rows that units made."""
 
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
 
     def stage(self, results: Mapping[str, tuple[str, Sequence[Result]]]) -> dict[str, list[Page]]:
-        """Writes what differs from what is shown, unseen; returns the pages to show, by unit.
+        """Writes hidden rows of each place that the results change; returns pages to show, by unit.
 
-        `results` has for each unit the version of its rows, which no other write uses, and its
-        results. Versions of one process begin alike, up to `#`.
+        `results` maps a unit to the version of its rows, which no other write uses, and to its
+        results. A version begins with the process and `#`.
         """
         wanted = [result for _, some in results.values() for result in some]
         present = self._present(wanted)
@@ -110,16 +110,15 @@ class Results:
         return staged
 
     def show(self, pages: Sequence[Page], is_open: Callable[[Page], bool]) -> None:
-        """Shows staged rows, and announces them.
+        """Shows staged rows, and announces the changes.
 
-        Where a page is not as it was when the result was staged, another write came between:
-        then `is_open` says whether the unit's conclusion is still to be carried out.
+        If another write has changed a page since the result was staged, `is_open` tells whether
+        the unit's conclusion is still unfinished.
         """
         if not pages:
             return
-        left = self._turn(pages)
-        for page in left:
-            self._turn_over(page, is_open)
+        for page in self._show_unchanged(pages):
+            self._show_changed(page, is_open)
         self._changes.announce(
             [
                 Written((page.collection, page.timeperiod), page.count, page.rows, True)
@@ -129,11 +128,11 @@ class Results:
         self._remove([(page, page.removes) for page in pages if page.removes])
 
     def discard(self, pages: Sequence[Page]) -> None:
-        """Takes away what was staged in vain."""
+        """Deletes staged rows that are not to be shown."""
         self._remove([(page, [page.version]) for page in pages])
 
-    def _turn(self, pages: Sequence[Page]) -> list[Page]:
-        """Shows what can be shown at once; returns the pages that are not as they were."""
+    def _show_unchanged(self, pages: Sequence[Page]) -> list[Page]:
+        """Shows the versions of the pages that are as at staging; returns the other pages."""
         collection = self._database["pages"]
         done = swap(
             collection,
@@ -149,10 +148,10 @@ class Results:
         )
         return [page for page in pages if page.id not in done]
 
-    def _turn_over(self, page: Page, is_open: Callable[[Page], bool]) -> None:
-        """Shows the page's version unless it is shown, or the unit is concluded by now.
+    def _show_changed(self, page: Page, is_open: Callable[[Page], bool]) -> None:
+        """Shows the page's version, unless it is shown already or the unit is concluded.
 
-        The page is read before the unit: what a later unit shows then makes the swap fail.
+        The page is read before the unit, so that the swap fails if a later unit changes the page.
         """
         collection = self._database["pages"]
         while (found := collection.find_one({"_id": page.id})) is not None:
@@ -162,7 +161,7 @@ class Results:
                 return
 
     def _present(self, results: Sequence[Result]) -> dict[Place, list[Doc]]:
-        """All rows that the results may replace, of all versions."""
+        """Stored rows, of all versions, that the results may replace."""
         present: dict[Place, list[Doc]] = {}
         for collection in {result.collection for result in results}:
             ranges = [result.range() for result in results if result.collection == collection]
@@ -185,7 +184,7 @@ class Results:
 def _compared(
     unit: str, version: str, place: Place, result: Result, present: Sequence[Doc], page: Doc
 ) -> tuple[Page | None, list[Doc]]:
-    """The page that the result changes, with its rows; None if it changes nothing."""
+    """The page that the result changes and its new rows; None and no rows if nothing changes."""
     collection, timeperiod = place
     there = shown(present, {timeperiod: page})
     old = {key: row["body"] for (_, key), row in there.items()}
@@ -194,8 +193,8 @@ def _compared(
     count += len(old.keys() - new.keys())
     if not count:
         return None, []
-    mine = f"{version.partition('#')[0]}#"
-    given_up = {row["version"] for row in present if row["version"].startswith(mine)}
-    removes = sorted(given_up | set(page["versions"]))
+    of_process = f"{version.partition('#')[0]}#"
+    abandoned = {row["version"] for row in present if row["version"].startswith(of_process)}
+    removes = sorted(abandoned | set(page["versions"]))
     changed = Page(unit, collection, timeperiod, version, page["v"], count, len(new), removes)
     return changed, [row_of((timeperiod, key), version, text) for key, text in new.items()]

@@ -1,9 +1,9 @@
 """Documents that hold schedules and their versions.
 
-A schedule's `rev` is the `v` of its document (see `journaled`). Besides its fields a document
-has `birth`, a word that no other schedule ever has, not even one of the same name; who edited
-it last and when (`edited_by`, `edited_at`); and `is_removed`: it is hidden, and deleted once the
-journal has its last entry.
+A schedule's `rev` is the `v` of its document (see `journaled`). A document also has `birth`, a
+unique id that no later schedule of the same name gets; `edited_by` and `edited_at`, the author and
+the time of the last edit; and `is_removed`, which hides it until its last journal entry is written
+and it is deleted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _edit_of = SCHEDULE.writes_document("version definition")
 
 
 def document_of(schedule: Schedule, who: str) -> Doc:
-    """A new schedule, with a journal entry that has yet to be written."""
+    """The document of a new schedule, with its pending journal entry."""
     return {
         **_fields_of(schedule),
         "edited_at": micros(schedule.created_at),
@@ -37,12 +37,12 @@ def document_of(schedule: Schedule, who: str) -> Doc:
 
 
 def edit_of(schedule: Schedule, at: int, who: str) -> Doc:
-    """The fields that a new version writes."""
+    """The fields that a new version changes."""
     return {**_edit_of(schedule), "edited_at": at, "edited_by": who}
 
 
 def history_of(document: Doc) -> Doc:
-    """The present version, as it is kept when there is a newer one."""
+    """The document of the present version in the history of versions."""
     return {
         "_id": f"{document['birth']}|{document['version']}",
         "birth": document["birth"],

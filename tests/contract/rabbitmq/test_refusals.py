@@ -1,4 +1,4 @@
-"""Errors of connections name the next step, and no secret."""
+"""Errors of connections name the next step and contain no secret."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests.servers.rabbitmq import Broker
 
 
 def refusal(url: str) -> str:
+    """The error of `declare`, after its kind: "a mistake" or "unavailable"."""
     with undeclared(url) as rabbit:
         with pytest.raises((ConfigurationError, MessagingUnavailable)) as raised:
             rabbit.bus.declare(["q"])
@@ -38,7 +39,7 @@ def test_a_wrong_password(rabbitmq: Broker) -> None:
     assert "refuses user guest or its password: correct SYNERGY_BUS" in said
 
 
-def test_a_vhost_that_is_not_there(rabbitmq: Broker) -> None:
+def test_a_vhost_that_does_not_exist(rabbitmq: Broker) -> None:
     said = refusal(rabbitmq.at("no such vhost"))
     assert said.startswith("a mistake")
     assert "vhost no such vhost" in said
@@ -57,7 +58,7 @@ def test_a_host_without_an_address() -> None:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """The port of somebody who accepts connections, and says nothing."""
+    """The port of a server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -83,6 +84,6 @@ def test_a_server_that_closes_the_connection() -> None:
     assert "closes the connection: is that a port for amqp://, and is it RabbitMQ?" in said
 
 
-def test_tls_where_there_is_none(rabbitmq: Broker) -> None:
+def test_tls_to_a_port_without_tls(rabbitmq: Broker) -> None:
     said = refusal(rabbitmq.url.replace("amqp://", "amqps://"))
     assert "is it a port for amqps://" in said or "does not answer" in said
