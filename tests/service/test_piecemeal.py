@@ -7,8 +7,8 @@ after every step in `test_interleavings` may then be untrue for a moment, but an
 still claimed once and a generation finished once, and in the end the rows equal a
 recomputation and everything is accounted for.
 
-A random course finds what nobody thought of, but proves of no guard that it is needed: whether
-a seed meets its moment changes with every draw. That is proved by a course made for the moment.
+Random courses find unexpected defects, but they cannot prove that a guard is needed, because each
+change of the code changes which situations a seed reaches. Courses made for one situation prove it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class PiecemealPlay(Play):
             self._mishandle_messages()
 
     def _go_on(self, who: object) -> None:
-        """Resumes somebody, or lets him begin; seldom, he ends where he stands."""
+        """Resumes or starts an actor; sometimes kills a paused one instead."""
         actor = self.actors.get(who)
         if actor is None or actor.is_done:
             actor = self.actors[who] = Actor(self._act(who))
@@ -146,8 +146,8 @@ class PiecemealPlay(Play):
 def units_after_a_request_amid_a_reprocess(carry_out: bool = False) -> list[tuple[int, UnitState]]:
     """Generations and states of an hour's units, of which one is requested amid a reprocess.
 
-    The operator is put aside between his move and his cancels, and a scheduler that has read of
-    the move requests the unit of the new generation before he goes on.
+    The operator is paused between moving the job and canceling its units. Meanwhile a scheduler
+    that has read the move requests the unit of the new generation.
     """
     hour = HOURS[0]
     deployment = a_deployment({"site": [a_process("Hour", HOURLY, source="raw", sink="hour")]})
