@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.storage.sqlite import SqliteStore, engine
-from tests.contract.concurrency import in_processes, in_the_midst
+from synergy.storage.sqlite import SqliteStore, engine, gate
+from tests.contract.concurrency import in_the_midst
 from tests.factories import NOW, a_move, an_entry, some_units
 
 # After a crash
@@ -116,21 +115,27 @@ def test_a_disk_that_fills_up_within_a_batch_undoes_all_of_it(opened: SqliteStor
 # Who writes next
 
 
-def _write_in_a_row(store: SqliteStore, who: str, times: int) -> None:
-    for _ in range(times):
-        with store.batch():
-            store.journal.append([an_entry(who=who)])
-            store.units.create(some_units(20), who)
+def test_a_writer_that_waits_writes_before_the_one_that_has_just_written(
+    opened: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, step = threading.Event(), gate.Patience.step
 
+    def noted_step(self: gate.Patience) -> bool:
+        waits.set()
+        return step(self)
 
-def test_no_writer_starves_the_others(opened: SqliteStore, path: Path) -> None:
-    in_processes(f"sqlite:{path}", _write_in_a_row, [("a", 150), ("b", 150)])
-    order = [entry.who for entry in opened.journal.since(0, 10_000) if not entry.process]
-    ends = {who: len(order) - 1 - order[::-1].index(who) for who in "ab"}
-    begin, end = max(order.index("a"), order.index("b")), min(ends.values())
-    runs = [len(run.group()) for run in re.finditer(r"a+|b+", "".join(order[begin:end]))]
-    assert end - begin > 100, "they wrote at the same time"
-    assert max(runs) <= 30
+    monkeypatch.setattr(gate.Patience, "step", noted_step)
+    with closing(SqliteStore.open(path)) as other:
+        for _ in range(20):
+            waiting = threading.Thread(target=other.journal.append, args=([an_entry(who="b")],))
+            with opened.batch():
+                opened.journal.append([an_entry(who="a")])
+                waits.clear()
+                waiting.start()
+                assert waits.wait(60)
+            opened.journal.append([an_entry(who="c")])
+            waiting.join(60)
+    assert [entry.who for entry in opened.journal.since(0, 100)] == ["a", "b", "c"] * 20
 
 
 def test_threads_that_have_ended_leave_no_more_files_open(opened: SqliteStore) -> None:
