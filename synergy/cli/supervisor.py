@@ -137,7 +137,7 @@ def _desired(project: Project) -> list[str]:
     """The slots that a started supervisor keeps running."""
     from synergy import compose
     from synergy.model.box import Assignment
-    from synergy.model.control import ProcessControl
+    from synergy.model.process_control import ProcessControl
     from synergy.supervisor.assignment import assigned, desired
 
     box = project.settings.box_id

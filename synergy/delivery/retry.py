@@ -1,4 +1,4 @@
-"""When a request is sent again."""
+"""When a request is sent again; which failures are final is in `request` (`is_lasting`)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """The age at which rows of each kind are deleted; `scheduler.pruner` deletes them.
+    """The age at which rows of each kind are deleted; `scheduler.retention` deletes them.
 
     The age of journal entries and events begins when they are stored, of units, runs and
     operations when they end, of answers to idempotency keys with the request. Units are deleted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from synergy.model.control import ProcessControl
 from synergy.model.process import DaemonProcess, Process
+from synergy.model.process_control import ProcessControl
 
 
 def is_switched_on(process: Process, control: ProcessControl | None) -> bool:

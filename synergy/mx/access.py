@@ -1,7 +1,8 @@
 """The sender of a request, and the handler argument that requires its role.
 
-The sender was authenticated before routing (`protection.auth_middleware`) and is in the request's
-state.
+Each handler declares the role that it requires: `person: Operator` of `mx.api.jobs.skip_jobs`. The
+sender was authenticated before routing by `protection.auth_middleware`, which also refuses every
+change by a viewer to the API; the sender is in the request's state.
 """
 
 from __future__ import annotations

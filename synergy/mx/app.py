@@ -30,8 +30,8 @@ from synergy.mx.protection.hosts import HostCheck
 from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
+from synergy.mx.request_metrics import RequestMetrics
 from synergy.mx.services import Services
-from synergy.mx.traffic import RequestMetrics
 
 PREFIX = "/api/v1"
 COMMON_ERRORS = (400, 401, 403, 414, 422, 429, 431, 503)  # of any request to the API

@@ -26,8 +26,8 @@ from synergy.commands.timetable import TimetableCommands
 from synergy.commands.units import UnitCommands
 from synergy.model.process import Deployment
 from synergy.mx.background_audit import BackgroundAudit
+from synergy.mx.request_metrics import Traffic
 from synergy.mx.stream import Stream
-from synergy.mx.traffic import Traffic
 from synergy.queries.health.readiness import Health
 from synergy.queries.health.verdict import Verdict
 from synergy.queries.logs.files import LogFiles

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from synergy.clock import Clock
 from synergy.errors import NotFound, Refused
 from synergy.messaging.protocol import BusView
-from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
 from synergy.model.process import DaemonProcess, Deployment
+from synergy.model.process_control import ProcessControl
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
 from synergy.queries.collector import RECENT, collector_run_after, collector_view, planned_moves

@@ -25,8 +25,8 @@ from synergy.lifecycle.decision import (
     Wait,
 )
 from synergy.lifecycle.legal_moves import JobMove, UnitMove
-from synergy.lifecycle.standing import is_superseded
 from synergy.lifecycle.state_changes import move_job, move_unit
+from synergy.lifecycle.unit_standing import is_superseded
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobChange, JobRun, JobState

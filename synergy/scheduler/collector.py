@@ -2,7 +2,7 @@
 
 A run has six steps: finish incomplete writes, read all unfinished units of the processes that are
 switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete units
-and journal entries past their retention (`pruner`). A unit that changed meanwhile is left as it is,
+and journal entries past their age (`retention`). A unit that changed meanwhile is left as it is,
 and a unit that cannot be judged does not affect the others.
 
 Units of free-run processes belong to no job: the agent follows them in the journal, and is woken
@@ -22,8 +22,8 @@ from synergy.clock import Clock
 from synergy.errors import SynergyError
 from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
-from synergy.lifecycle.standing import waiting_behind
 from synergy.lifecycle.state_changes import move_unit
+from synergy.lifecycle.unit_standing import waiting_behind
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model import journal
@@ -33,7 +33,7 @@ from synergy.model.retention import Retention
 from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
 from synergy.runtime import identity
-from synergy.scheduler.pruner import Pruner
+from synergy.scheduler.retention import Pruner
 from synergy.storage.protocol import Store
 
 EVERY_SECONDS = 60.0  # between two runs

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from synergy.lifecycle.decision import PASSES, Gate, UnitView
-from synergy.model.control import ProcessControl
 from synergy.model.process import ManagedProcess, StateMachine
+from synergy.model.process_control import ProcessControl
 from synergy.model.unit_of_work import UnitState
 from synergy.schedule.trigger import Trigger, parse
 from synergy.timetable.level import Level

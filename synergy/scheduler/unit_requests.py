@@ -1,4 +1,4 @@
-"""Creates the units that a batch of decisions requests."""
+"""Creates the units that a batch of decisions requests; `apply` publishes their messages."""
 
 from __future__ import annotations
 

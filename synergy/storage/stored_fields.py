@@ -13,10 +13,10 @@ import orjson
 
 from synergy.model.answer import Answer
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.model.control import ProcessControl
 from synergy.model.journal import JournalEntry
 from synergy.model.lease import Lease
 from synergy.model.operation import Operation, OperationState
+from synergy.model.process_control import ProcessControl
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Event, Origin, Run, RunState, Schedule, ScheduleVersion
 from synergy.model.unit_of_work import UnitOfWork, UnitState

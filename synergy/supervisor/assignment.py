@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from synergy.model.box import Assignment
-from synergy.model.control import ProcessControl
 from synergy.model.process import Deployment
+from synergy.model.process_control import ProcessControl
 from synergy.model.switches import belongs, shall_run
 from synergy.supervisor.states import Slot
 

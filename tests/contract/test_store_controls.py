@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synergy.model.control import ProcessControl
+from synergy.model.process_control import ProcessControl
 from synergy.storage.protocol import Store
 from tests.factories import NOW
 

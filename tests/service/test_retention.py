@@ -17,8 +17,8 @@ from synergy.model.retention import DEFAULT, Retention, spelled
 from synergy.model.schedule import RunState
 from synergy.mx.accounts import sessions
 from synergy.runtime import logs
-from synergy.scheduler import pruner as pruning
-from synergy.scheduler.pruner import SWEEP_EVERY_SECONDS, Pruner
+from synergy.scheduler import retention as pruning
+from synergy.scheduler.retention import SWEEP_EVERY_SECONDS, Pruner
 from synergy.scheduler.scheduler import Scheduler
 from synergy.storage.protocol import Store
 from synergy.supervisor import output

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.model.box import Assignment
-from synergy.model.control import ProcessControl
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess, ManagedProcess, Process
+from synergy.model.process_control import ProcessControl
 from synergy.runtime import abandoned_work
 from synergy.supervisor.assignment import assigned, belonging, desired
 from synergy.supervisor.plan import (

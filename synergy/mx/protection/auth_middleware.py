@@ -19,7 +19,8 @@ LOGIN, STATIC = "/login", "/static/"  # the only public paths
 class AuthMiddleware(HttpMiddleware):
     """Authenticates requests; without credentials only the login page is served.
 
-    It also refuses changes by viewers to the API, in case a route omits its own rule.
+    It also refuses all changes by viewers to the API, so that no route can omit it; which role a
+    route requires is declared there (`mx.access`).
     """
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:

@@ -5,5 +5,5 @@
   and `throughput` (the units and jobs that were finished in each minute).
 - `families`: how the metric families are made.
 
-`mx.traffic` counts the requests to MX itself.
+`mx.request_metrics` counts the requests to MX itself.
 """

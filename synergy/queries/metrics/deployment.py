@@ -16,9 +16,9 @@ from prometheus_client.registry import Collector
 from synergy import __version__
 from synergy.clock import Clock
 from synergy.errors import MessagingUnavailable, Refused
-from synergy.model.control import ProcessControl
 from synergy.model.job import STALE_FLAG, JobState
 from synergy.model.process import Deployment, WorkingProcess
+from synergy.model.process_control import ProcessControl
 from synergy.model.switches import shall_run
 from synergy.model.unit_of_work import UnitState
 from synergy.queries.health.verdict import Verdict

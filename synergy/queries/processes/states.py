@@ -10,8 +10,8 @@ import orjson
 
 from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
-from synergy.model.control import ProcessControl
 from synergy.model.process import Deployment, FreerunProcess, ManagedProcess, Process
+from synergy.model.process_control import ProcessControl
 from synergy.model.schedule import Schedule
 from synergy.model.switches import is_switched_on
 from synergy.queries.schedules.listing import own_schedules

@@ -8,7 +8,7 @@ from datetime import datetime
 from synergy.model.cursor import invalid_cursor
 from synergy.model.schedule import Run, RunKind, RunState, Schedule
 from synergy.queries.page import Page
-from synergy.queries.schedules.legs import legs_of, missing
+from synergy.queries.schedules.trigger_progress import legs_of, missing
 from synergy.queries.schedules.views import RunView, run_view
 from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition

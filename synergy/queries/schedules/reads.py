@@ -11,7 +11,6 @@ from synergy.model.process import Deployment
 from synergy.model.schedule import Event, RunState, Schedule
 from synergy.queries.page import Page, searched
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent, effects
-from synergy.queries.schedules.legs import BY_TIME, legs_of
 from synergy.queries.schedules.listing import failing, matching
 from synergy.queries.schedules.lookup import refuse_unknown, stored_run, stored_schedule
 from synergy.queries.schedules.pending import (
@@ -25,6 +24,7 @@ from synergy.queries.schedules.pending import (
 from synergy.queries.schedules.preview import preview
 from synergy.queries.schedules.redaction import shown
 from synergy.queries.schedules.run_successors import failed_page, failed_runs, successors
+from synergy.queries.schedules.trigger_progress import BY_TIME, legs_of
 from synergy.queries.schedules.views import (
     LegView,
     Preview,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from synergy.model.control import ProcessControl
+from synergy.model.process_control import ProcessControl
 from synergy.storage.journal_entries import process_switched, trigger_changed
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal

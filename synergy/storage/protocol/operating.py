@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Protocol
 
 from synergy.model.box import Assignment, Box, ObservedProcess
-from synergy.model.control import ProcessControl
 from synergy.model.lease import Lease
+from synergy.model.process_control import ProcessControl
 
 
 class ReadableControls(Protocol):

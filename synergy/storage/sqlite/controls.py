@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from synergy.model.control import ProcessControl
+from synergy.model.process_control import ProcessControl
 from synergy.storage.journal_entries import process_switched, trigger_changed
 from synergy.storage.sqlite.columns import fetch_one
 from synergy.storage.sqlite.database import Database

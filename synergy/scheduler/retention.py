@@ -1,6 +1,7 @@
 """Deletes rows past their retention: the only place where age deletes anything from the store.
 
-Every kind of row has an age in `Retention`. Payloads have none: they are deleted when no schedule
+Every kind of row has an age in `model.retention`, which the setting `RETENTION` changes
+(`config.retention`). Payloads have none: they are deleted when no schedule
 and no run that may still be sent refers to them.
 """
 
