@@ -1,9 +1,9 @@
-"""Access logs of visits that were planned: what they hold is known without reading them.
+"""Generated access logs whose visits and page views are known from the plan of their lines.
 
-Each visitor has a plan, a list of visits; each visit has its moments, in the order in which they
-stand in the file. The lines are written from the plan, and the truth is counted from it. The rules
-are those of `interfaces.md`, section 5: up to thirty minutes after the visitor's previous line, and
-back in time by any amount, belong to the same visit.
+A visitor has a list of visits; a visit has the moments of its lines, in the order of the file. The
+lines are written from this plan, and the expected counts are taken from it. A line belongs to the
+same visit as the visitor's previous line if it is at most thirty minutes later, or earlier by any
+amount.
 
 A log is a function of its first day, its size and its seed, on every version of Python.
 """
@@ -81,7 +81,7 @@ class Line:
 
 @dataclass(frozen=True)
 class AccessLog:
-    """The lines, and the truth about them or about the first so many of them."""
+    """The lines, and the visits that are expected in all of them or in the first `end`."""
 
     lines: Sequence[Line]
 
@@ -108,12 +108,12 @@ class AccessLog:
 
     @property
     def hours(self) -> list[str]:
-        """In which a visit began."""
+        """The hours in which visits began."""
         return sorted({f"{visit.times[0]:%Y%m%d%H}" for visit in self.visits()})
 
 
 class Dice:
-    """Random numbers that no version of Python changes: only `random()` is promised to stay."""
+    """Random numbers that are equal on all versions of Python, which guarantee only `random()`."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -130,7 +130,10 @@ class Dice:
 
 @dataclass
 class Plan:
-    """What is to be in the log: (when it is written, line), moments in seconds from the start."""
+    """Collects lines as (moment of writing, sequence number, line).
+
+    Moments are seconds after midnight of the first day.
+    """
 
     midnight: datetime
     dice: Dice
@@ -149,7 +152,7 @@ class Plan:
         requests: Sequence[str] = READ,
         host: str = "",
     ) -> None:
-        """Adds a visitor's visits; no agent is Common Log Format, for which there is none."""
+        """Adds a visitor's visits; without an agent the lines have Common Log Format."""
         host, written = host or self.host(), 0
         for moments in visits:
             visit = next(self.numbers)
@@ -181,7 +184,7 @@ class Plan:
 def access_log(
     first_day: date = FIRST_DAY, days: int = DAYS, lines: int = LINES, seed: int = 11
 ) -> AccessLog:
-    """A log of so many lines, of which some cannot be read."""
+    """A log of `lines` lines, some of which cannot be read."""
     midnight = datetime(first_day.year, first_day.month, first_day.day, tzinfo=UTC)
     plan, end = Plan(midnight, Dice(seed)), days * MIDNIGHT - CLOSES
     plan_edges(plan, days)
@@ -194,13 +197,14 @@ def access_log(
 
 
 def plan_edges(plan: Plan, days: int) -> None:
-    """What lies on the edges of the rules."""
+    """Adds visits at the limits of the rules."""
     agent, get = BROWSERS[2], ("GET 200",)
     noon = MIDNIGHT // 2
-    plan.visitor(agent, [noon, noon + PAUSE, noon + 2 * PAUSE])  # exactly the pause is none
+    plan.visitor(agent, [noon, noon + PAUSE, noon + 2 * PAUSE])  # a gap of PAUSE ends no visit
     plan.visitor(agent, [noon], [noon + PAUSE + 1])
-    plan.visitor(agent, [noon + 100, noon], [noon + PAUSE + 1])  # it counts from the last line,
-    plan.visitor(agent, [noon, noon - 7200, noon - 7200 + PAUSE], [noon + 60])  # however early
+    # The gap is measured from the previous line of the file, even if that line goes back in time.
+    plan.visitor(agent, [noon + 100, noon], [noon + PAUSE + 1])
+    plan.visitor(agent, [noon, noon - 7200, noon - 7200 + PAUSE], [noon + 60])
     plan.visitor(agent, [noon - 1, noon, noon + 1])
     plan.visitor(agent, [noon, noon, noon], requests=get)
     plan.visitor(None, [noon + 3599, noon + 3600])
@@ -213,11 +217,11 @@ def plan_edges(plan: Plan, days: int) -> None:
         plan.visitor(agent, [at - 10, at + 20, at + 1500])
         plan.visitor(agent, [at - 1], [at + PAUSE], requests=get)
         plan.visitor(agent, [at], requests=get)
-        plan.visitor(agent, [at + 30, at - 50, at + 600])  # it began after midnight
+        plan.visitor(agent, [at + 30, at - 50, at + 600])  # only its second line is before midnight
 
 
 def plan_robots(plan: Plan, end: int, every: int) -> None:
-    """Visitors that never sleep: of some a visit lasts for days, of others but a line."""
+    """Adds robots that never pause: some make one long visit, others visits of one line."""
     steps = ((1200, 1200), (PAUSE, PAUSE), (PAUSE + 1, PAUSE + 1), (60, PAUSE), (PAUSE + 1, 9000))
     for number, (least, most) in enumerate(steps):
         moments = [OPENS + number]
@@ -230,7 +234,7 @@ def plan_robots(plan: Plan, end: int, every: int) -> None:
 
 
 def plan_person(plan: Plan, end: int, room: int) -> None:
-    """Somebody who reads a few pages, now and then; or tries doors that are shut."""
+    """Adds a visitor with a few short visits, or a scanner whose requests are refused."""
     dice = plan.dice
     agent = None if dice.is_one_of(30) else dice.pick(BROWSERS)
     requests = SCANS if dice.is_one_of(40) else READ
@@ -239,7 +243,7 @@ def plan_person(plan: Plan, end: int, room: int) -> None:
     for _ in range(dice.between(1, 3)):
         visit = [moment]
         for _ in range(dice.between(0, 7)):
-            back = dice.is_one_of(25)  # a long answer is written down when it ends
+            back = dice.is_one_of(25)  # the line of a long request is written when it ends
             step = dice.between(1500, PAUSE) if dice.is_one_of(50) else dice.between(0, 240)
             visit.append(visit[-1] + (-dice.between(1, 400) if back else step))
         visits.append([at for at in visit if at < end][:room])

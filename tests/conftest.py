@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 
-# How long an example takes says something about the machine, not about the code.
+# The time that an example takes depends on the machine, not on the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# What argparse says is looked up at each word, wherever the machine's language may be kept.
+# Without it argparse looks up translations of its messages in the machine's language.
 os.environ["LANGUAGE"] = "C"
 
 gc.set_threshold(*GC_THRESHOLDS)
@@ -57,7 +57,7 @@ def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbitmq_serv
 
 @pytest.fixture
 def rabbitmq_url(rabbitmq: rabbitmq_servers.Broker) -> Iterator[str]:
-    """Its URL; there is nothing yet of what tests of the bus name."""
+    """The URL of RabbitMQ, from which the queues of earlier tests are removed."""
     with rabbitmq.emptied() as url:
         yield url
 
@@ -76,7 +76,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tells what this machine lacks, once for each thing, and what to install."""
+    """Lists what this machine lacks, once for each thing, and what to install."""
     skipped = terminalreporter.getreports("skipped")
     for line in missing.lines(report.longrepr[-1] for report in skipped):
         terminalreporter.write_line(line, yellow=True)

@@ -16,7 +16,7 @@ YEARLY, MONTHLY, DAILY, HOURLY = (
 
 
 def a_process(name: str, qualifier: Qualifier, **fields: Any) -> ManagedProcess:
-    """A managed process that needs nothing but a name and a qualifier."""
+    """A managed process; all fields but name and qualifier have defaults."""
     defaults: dict[str, Any] = {
         "classname": "tests.deployments.nothing",
         "token": name,

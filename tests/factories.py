@@ -1,4 +1,4 @@
-"""Small builders: what a test does not name gets a believable value."""
+"""Builders of model objects; fields that a test does not name get plausible values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from synergy.timeperiod import Qualifier
 QUARTER = timezone(timedelta(hours=5, minutes=45))
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
-TICK = timedelta(microseconds=1)  # the least difference of two instants
+TICK = timedelta(microseconds=1)  # the smallest difference between two instants
 HOUR = "2026112110"
 NEXT_HOUR = "2026112111"
 TYPED = {
@@ -78,7 +78,7 @@ def a_move(first: int = 500_000, last: int | None = None, **fields: Any) -> JobC
 
 
 def a_unit_move(unit: UnitOfWork, after: UnitState, **fields: Any) -> UnitChange:
-    """A move of the unit as it is."""
+    """A move of the unit from its present state and attempt."""
     given: dict[str, Any] = {"why": "so it is", "who": "a test", **fields}
     return UnitChange(unit.id, unit.state, unit.attempt, after, **given)
 
@@ -102,7 +102,7 @@ def a_sink_write(
 
 
 def an_entry(event: str = "scheduler.started", **fields: Any) -> JournalEntry:
-    """A journal entry that is of no job."""
+    """A journal entry that belongs to no job."""
     given: dict[str, Any] = {
         "at": NOW,
         "process": "",

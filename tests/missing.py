@@ -1,4 +1,4 @@
-"""What this machine lacks for some tests: named where it is missed, and once more at the end.
+"""Skips tests whose server, browser or program this machine lacks, and lists what is missing.
 
 A test without its server or browser is skipped; where `CI` is set it fails. The reason says what
 is missing and what to do, in one line: `no RabbitMQ: install rabbitmq-server`. At the end of a run
@@ -20,7 +20,7 @@ _REASON = re.compile(r"(?:Skipped: )?no (?P<what>[^:\n]+): (?P<remedy>[^\n]+)")
 
 
 def reason(what: str, remedy: str) -> str:
-    """The reason of a skip that is told at the end of the run."""
+    """The reason of a skip that is listed at the end of the run."""
     return f"no {what}: {' '.join(remedy.split())}"
 
 
@@ -32,12 +32,12 @@ def lacking(what: str, remedy: str) -> NoReturn:
 
 
 def program(name: str, remedy: str) -> str:
-    """The path of a program that the test cannot do without."""
+    """The path of a program that the test needs."""
     return shutil.which(name) or lacking(name, remedy)
 
 
 def lines(reasons: Iterable[str]) -> list[str]:
-    """A line for each thing that is missing, by the reasons of skips; others say nothing of it."""
+    """A line for each missing thing that the reasons name; skips for other reasons are ignored."""
     found = [match for match in map(_REASON.match, reasons) if match]
     tests = Counter(match["what"] for match in found)
     remedies = {match["what"]: match["remedy"] for match in found}

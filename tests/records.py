@@ -1,4 +1,4 @@
-"""All that is in a store, to be compared with what is in another."""
+"""All records of a store, for comparison with those of another."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def everything(store: Store) -> dict[str, list[Record]]:
 
 
 def all_of(store: Store, kind: str) -> list[Record]:
-    """The records of a kind, but what a copy says of itself."""
+    """The records of a kind, without the fact that marks a copy."""
     found = store.transfer.read(kind, beginning(kind))
     return [one for one in found if (kind, one.get("name")) != ("facts", COPY)]

@@ -1,7 +1,7 @@
-"""How many random courses of events the tests try.
+"""The number of seeds that tests with random simulations try.
 
-`SYNERGY_TEST_SEEDS=200` tries the first 200 of each suite, for a night, or after a change of what
-they are about; what is usual is enough for a change of anything else.
+`SYNERGY_TEST_SEEDS=200` tries the first 200 seeds of each suite: at night, or after a change of the
+code that the suite tests. The usual number is enough after other changes.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-GIVEN = "SYNERGY_TEST_SEEDS"
+VARIABLE = "SYNERGY_TEST_SEEDS"
 
 
-def is_more_asked_for() -> bool:
-    """Whether this is a run of more than usual."""
-    return GIVEN in os.environ
+def is_extended_run() -> bool:
+    """Whether the environment sets the number of seeds."""
+    return VARIABLE in os.environ
 
 
-def by_turns(positions: Iterable[int]) -> list[tuple[int, bool]]:
-    """Each position with False or True, in turn; with both where more than usual is asked for."""
-    both = is_more_asked_for()
+def alternating(positions: Iterable[int]) -> list[tuple[int, bool]]:
+    """Each position with False and True alternately; with both in an extended run."""
+    both = is_extended_run()
     return [(at, late) for at in positions for late in (False, True) if both or late == at % 2]
 
 
 def seeds(usual: int) -> range:
-    """The first seeds: as many as are asked for, or as usual."""
-    return range(int(os.environ.get(GIVEN) or usual))
+    """The first seeds: as many as the environment sets, or `usual`."""
+    return range(int(os.environ.get(VARIABLE) or usual))

@@ -1,4 +1,4 @@
-"""Agents in one thread: store in memory, stepped clock, receivers that answer as they are told."""
+"""Agents in one thread: store in memory, stepped clock, receivers with scripted answers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Receiver = Callable[[Request], Response | None]
 
 
 class FakeSender:
-    """Stands for `delivery.sending.Sender`: requests wait in `under_way` until they are answered.
+    """Replaces `delivery.sender.Sender`: requests wait in `under_way` until `answer` is called.
 
-    Without a word of the test each is answered at once by `receiver`; None hangs.
+    `receiver` gives the answers, by default 200; None leaves a request unanswered.
     """
 
     def __init__(self, receiver: Receiver | None = None, rooms: int = 1000) -> None:
@@ -57,7 +57,7 @@ class FakeSender:
             self.under_way.popleft()[1](failed("stopped", SendOutcome.STOPPED))
 
     def answer(self) -> int:
-        """Has the receiver answer what it answers; how many."""
+        """Passes on the answers that the receiver gives; returns how many."""
         number = 0
         for _ in range(len(self.under_way)):
             request, done = self.under_way.popleft()
@@ -85,7 +85,7 @@ class Member:
         return self.agent.deliverer.turn(self.consumer)
 
     def rest(self) -> float:
-        """Turns until nothing is due; the seconds until something is."""
+        """Runs the agent until nothing is due; returns the seconds until something is."""
         for _ in range(1000):
             pause = self.decide()
             delivers_in = self.deliver()
@@ -134,7 +134,7 @@ class AgentHarness:
         return member
 
     def add(self, name: str, **fields: object) -> str:
-        """An enabled schedule; to a webhook, unless it says otherwise."""
+        """Adds an enabled schedule, to a webhook unless `process` is given; returns its name."""
         given: dict[str, object] = {"name": name, **fields}
         if "process" not in given:
             given.setdefault("target", TARGET)
@@ -150,7 +150,7 @@ class AgentHarness:
         record_events(self.store, self.bus, [item], OPERATOR, self.clock.now())
 
     def advance(self, member: Member, seconds: float) -> None:
-        """Lets time pass as an agent sees it: it works whenever something is due."""
+        """Lets time pass; the agent works whenever something is due."""
         ends_at = self.clock.now() + timedelta(seconds=seconds)
         pause = member.rest()
         with seldom_renewed(seconds, member.agent._members.renew):
@@ -178,7 +178,7 @@ def a_worker(name: str = "Export", **fields: object) -> FreerunProcess:
 
 
 def work(agents: AgentHarness, process: str, state: UnitState = UnitState.PROCESSED) -> int:
-    """Has a worker carry out what waits for it; how many units."""
+    """Has a worker carry out all waiting units of the process; returns how many."""
     store, now = agents.store, agents.clock.now()
     bodies = agents.bus.depths([process]).get(process, 0)
     consumer = agents.bus.consumer(process)
@@ -198,7 +198,7 @@ def once(agents: AgentHarness, name: str = "job", **fields: object) -> None:
 
 
 def answering(*answers: Response | None) -> Receiver:
-    """A receiver that gives these answers in order, the last one for ever."""
+    """A receiver that gives these answers in order, and repeats the last one."""
     left = list(answers)
 
     def receiver(_: Request) -> Response | None:

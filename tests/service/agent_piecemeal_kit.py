@@ -1,4 +1,4 @@
-"""MongoDB in memory whose requests are disturbed."""
+"""A store over MongoDB in memory whose requests a test can interrupt."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.service.agent_harness import AgentHarness
 assert mongomock_engine  # makes mongomock understand what pymongo asks of it
 
 
-def a_store(disturbed: Callable[[object], object]) -> MongoStore:
-    """A new store, over a database that is disturbed."""
+def a_store(wrapped: Callable[[object], object]) -> MongoStore:
+    """A new store over a database that `wrapped` has wrapped."""
     database = Database(mongomock.MongoClient(), "synergy", "mongomock")
-    database._database = disturbed(database._database)
+    database._database = wrapped(database._database)
     return MongoStore.over(database)
 
 
 def announce(agents: AgentHarness) -> None:
-    """Tells the workers of all units that nobody has taken."""
+    """Publishes messages for all unclaimed units, as the collector of a scheduler does."""
     processes = agents.deployment.freerun
     collector = Collector(
         agents.store, agents.bus, agents.clock, processes, lambda _: False, DEFAULT

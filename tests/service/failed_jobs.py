@@ -1,4 +1,4 @@
-"""Systems with an hour that has failed, or fails while it is open."""
+"""Systems with an hour that has failed, or that fails while it is open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROCESSED = JobState.PROCESSED
 
 
 def rounds(system, works, count=6):
-    """Scheduler and workers in turn; `works` says how each process works."""
+    """Runs scheduler and workers in turn; `works` holds the work function of each process."""
     for _ in range(count):
         for process, work in works.items():
             system.new_workers()
@@ -48,7 +48,7 @@ def fails(_task):
 
 
 def settle(system, work):
-    system.new_workers()  # the present workers work otherwise
+    system.new_workers()  # the present workers have another work function
     for _ in range(50):
         system.schedule()
         if not system.work("Hour", work=work) + system.work("Day", "Month"):
@@ -56,7 +56,7 @@ def settle(system, work):
 
 
 def a_failed_hour(**fields):
-    """A system whose fifth hour has failed, between good neighbours."""
+    """A system whose hour BAD has failed, and whose hours before and after it are processed."""
     system = a_system(**fields)
     for hour in ("2015051704", BAD, "2015051706"):
         system.write("raw", hour, 5)

@@ -15,29 +15,29 @@ NOUNS = (
 
 
 class Died(BaseException):
-    """The process is no more."""
+    """Simulates the death of the process."""
 
 
 class FaultyStore:
-    """Calls are numbered from 1; the one called `fails_at` raises `fault`."""
+    """Raises `fault` at call number `fails_at`; calls are counted from 1."""
 
     def __init__(self, real: SqliteStore, fails_at: int, fault: type[BaseException]) -> None:
         self.real = real
         self.fails_at = fails_at
         self.fault = fault
         self.calls = 0
-        self.is_late = False  # the call does what it is to do, and then raises
+        self.is_late = False  # the call does its work before it raises
 
     def step(self) -> None:
         self.calls += 1
         if self.calls == self.fails_at:
-            raise self.fault("as the test wants it")
+            raise self.fault("raised by the test")
 
     @contextmanager
     def batch(self) -> Iterator[object]:
         with self.real.batch() as batch:
             yield batch
-        self.step()  # durable, but nobody is told
+        self.step()  # committed, but the caller sees a failure
 
     def __getattr__(self, name: str) -> object:
         real = getattr(self.real, name)

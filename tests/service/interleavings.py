@@ -1,4 +1,4 @@
-"""One random course of events on the real code, step by step, with its invariants."""
+"""Random simulation of schedulers, workers and an operator, with a check of invariants."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
 
 HOURS = [f"20150517{hour:02}" for hour in range(24)]
-BUSY = HOURS[3:5]  # the hours that data comes for
+BUSY = HOURS[3:5]  # the hours that receive data
 SINKS = {"Hour": "hour", "Day": "day", "Client": "client"}
-REST = 25  # turns between two looks whether all is done: a job may wait a minute after a failure
+REST = 25  # turns between two checks for completion: a job may wait a minute after a failure
 
 
 class Broken(AssertionError):
@@ -96,8 +96,8 @@ def _total(rows) -> int:
     return sum(int(str(row["n"])) for row in rows)
 
 
-class Play:
-    """One random course of events."""
+class Simulation:
+    """One random simulation on the real code, step by step."""
 
     steps = 250
 

@@ -85,7 +85,7 @@ class Actor:
 
 
 class _Noun:
-    """One noun of the store, such as `units`; a pause is possible before each call."""
+    """One noun of the store, such as `units`; an actor may pause before each call."""
 
     def __init__(self, store: PiecemealStore, name: str, real: object) -> None:
         self._store, self._name, self._real = store, name, real

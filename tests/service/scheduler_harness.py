@@ -44,7 +44,7 @@ def copy_rows(task: Task) -> Outcome:
 
 
 class Harness(Protocol):
-    """A system, or agents, that a test made."""
+    """A harness that a test made."""
 
     def close(self) -> None: ...
 
@@ -59,7 +59,7 @@ def close_systems() -> None:
 
 
 class SchedulerHarness:
-    """Everything of one deployment, moved on by hand."""
+    """All services of one deployment; they run only when a test calls them."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class SchedulerHarness:
         self.store.close()
 
     def new_workers(self) -> None:
-        """The worker processes end; the next work is done by new ones."""
+        """Ends the worker processes; new ones do the next work."""
         for runner in self._runners.values():
             runner.close()
         self._runners.clear()
@@ -120,7 +120,7 @@ class SchedulerHarness:
         return self._runners[process]
 
     def schedule(self) -> None:
-        """Turns of the scheduler until it has nothing to do at this instant."""
+        """Runs the scheduler until it has nothing to do at this instant."""
         for _ in range(10_000):
             if self.scheduler.run_once() > 0:
                 return
@@ -151,7 +151,7 @@ class SchedulerHarness:
         raise AssertionError("the work never ends")
 
     def advance(self, seconds: float) -> None:
-        """Time passes in steps that are short enough for the lease to be kept."""
+        """Lets time pass in steps that are short enough to keep the lease."""
         self.scheduler.run_once()
         with seldom_renewed(seconds, self.scheduler._leadership.tick) as longest:
             while seconds > 0:
@@ -181,14 +181,14 @@ class SchedulerHarness:
         *,
         dry_run: bool = False,
     ) -> Sequence[Touched]:
-        """Starts the first to the last of these timeperiods over."""
+        """Reprocesses the first to the last of these timeperiods."""
         request = BulkRequest(BulkVerb.REPROCESS, (Range(process, *periods),))
         return self.bulk.preview(request).first if dry_run else self.bulk.act(request, actor, now)
 
     def skip(
         self, process: str, periods: tuple[str, str], actor: Actor, now: datetime
     ) -> Sequence[Touched]:
-        """Skips them."""
+        """Skips the first to the last of these timeperiods."""
         request = BulkRequest(BulkVerb.SKIP, (Range(process, *periods),))
         return self.bulk.act(request, actor, now)
 

@@ -1,4 +1,4 @@
-"""Several schedulers of one system, moved on in turns."""
+"""Several schedulers of one system that run in turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.service.scheduler_harness import SchedulerHarness
 STEP = 2.0  # seconds between two turns
 
 
-SOON = 120.0  # seconds within which the trees of a lost scheduler have another one
+SOON = 120.0  # seconds within which the trees of a lost scheduler get another leader
 
 
 TREES = ("one", "two", "three", "four", "after")
@@ -36,8 +36,8 @@ def five_trees() -> SchedulerHarness:
     return SchedulerHarness(a_deployment({**trees, "after": [after]}, {"after": ("one",)}))
 
 
-class Several:
-    """Schedulers of one system, moved on in turns."""
+class SchedulerGroup:
+    """Schedulers of one system that run in turns."""
 
     def __init__(self, system: SchedulerHarness, number: int) -> None:
         self.system = system
@@ -46,12 +46,12 @@ class Several:
         self.paused: set[Scheduler] = set()
 
     def turn(self) -> None:
-        """Everybody who is not paused works until he has nothing to do at this instant."""
+        """Runs the schedulers that are not paused until none has anything to do at this instant."""
         for _ in range(1000):
             live = [one for one in self.all if one not in self.paused]
             if min(one.run_once() for one in live) > 0:
                 return
-        raise AssertionError("they never come to rest")
+        raise AssertionError("the schedulers never come to rest")
 
     def pass_time(self, seconds: float) -> None:
         while seconds > 0:
@@ -69,7 +69,7 @@ class Several:
             seconds -= STEP
 
     def are_shared(self) -> bool:
-        """Whether each tree is led by exactly one who is not paused."""
+        """Whether each tree is led by exactly one scheduler that is not paused."""
         led = sorted(tree for one in self.all if one not in self.paused for tree in one.leads)
         return led == sorted(TREES)
 

@@ -31,14 +31,14 @@ def test_ten_agents_make_one_delivery_of_one_job(agents):
             member.decide()
             member.deliver()
         agents.clock.advance(4)
-        with agents.store.batch() as batch:  # messages come twice as well
+        with agents.store.batch() as batch:  # the message arrives again
             (run,) = agents.runs()
             agents.bus.publish(DELIVERIES, [UnitMessage(run.id, 0)], batch)
     assert sum(len(member.sender.requests) for member in members) == 1
     assert sum(member.agent.decides for member in members) == 1
 
 
-def test_agents_share_what_there_is_to_send(agents):
+def test_agents_share_deliveries_by_their_capacity(agents):
     members = [agents.member(f"agent-{n}", rooms=5, receiver=lambda _: None) for n in range(3)]
     for number in range(30):
         once(agents, f"s{number}")
@@ -78,13 +78,13 @@ def test_runs_of_a_lost_agent_are_taken_over_once_after_its_lease(agents):
 
 
 @pytest.mark.parametrize("is_alone", [False, True])
-def test_an_agent_that_was_away_checks_its_claims(agents, is_alone):
+def test_a_paused_agent_sends_only_claims_that_it_still_has(agents, is_alone):
     away = agents.member("agent-1")
     others = [] if is_alone else [agents.member("agent-2", receiver=lambda _: None)]
     for member in [away, *others]:
         member.decide()
     once(agents)
-    away.decide()  # launches and claims it; its other half has not begun to send
+    away.decide()  # launches and claims it; nothing is sent yet
     lose(agents, away, others, 30)
     away.rest()
     assert [request.attempt for request in away.sender.requests] == ([1] if is_alone else [])
@@ -108,7 +108,7 @@ def test_a_claim_whose_answer_was_lost_is_sent(agents, monkeypatch):
         patch.setattr(agents.store.runs, "change", unanswered)
         with pytest.raises(StorageUnavailable):
             member.deliver()
-    assert agents.bus.purge(DELIVERIES) == 1  # what would be told of it is told, and in vain
+    assert agents.bus.purge(DELIVERIES) == 1  # its message is lost as well
     assert member.deliver() <= 1
     assert not member.sender.requests
     assert agents.store.runs.change(claims[0]) == []
@@ -136,7 +136,7 @@ def test_late_answers_to_a_lost_agent_change_nothing(agents):
     assert (run.owner, run.attempt, run.detail.answers) == ("agent-2", 2, ())
 
 
-def test_an_agent_that_is_at_work_keeps_what_it_holds(agents):
+def test_a_live_agent_keeps_its_slow_delivery(agents):
     slow = agents.member("agent-1", receiver=lambda _: None)
     other = agents.member("agent-2")
     slow.decide()
@@ -163,11 +163,11 @@ def test_a_claim_ends_after_half_an_hour_even_if_its_agent_lives(agents):
     assert agents.states() == {RunState.PROCESSED: 1}
 
 
-def test_an_agent_without_a_members_lease_claims_nothing(agents):
+def test_an_agent_claims_nothing_after_its_membership_lease_expired(agents):
     once(agents)
     member = agents.member()
     member.decide()
-    agents.clock.advance(11)  # its right has ended
+    agents.clock.advance(11)  # its lease has expired
     member.deliver()
     assert not member.sender.requests
     member.rest()

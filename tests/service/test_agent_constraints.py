@@ -9,7 +9,7 @@ from tests.service.agent_harness import NOW, OPERATOR, once, work
 from tests.service.constraint_kit import WAITS, launched
 
 
-def test_concurrency_aborts_unless_it_is_to_wait(factory):
+def test_a_run_over_the_concurrency_limit_is_aborted_by_default(factory):
     rules = [{"concurrency": 1}]
     once(factory, "first", process="Export", constraints=rules)
     once(factory, "second", process="Export", constraints=rules)
@@ -20,7 +20,7 @@ def test_concurrency_aborts_unless_it_is_to_wait(factory):
     assert aborted.reason
 
 
-def test_places_are_given_by_priority_then_age(factory):
+def test_waiting_runs_start_by_priority_then_age(factory):
     member = factory.member()
     once(factory, "under-way", process="Export", constraints=[WAITS])
     member.rest()
@@ -39,7 +39,7 @@ def test_places_are_given_by_priority_then_age(factory):
     assert finished == ["under-way", "high", "high-later", "middle", "low"]
 
 
-def test_the_reason_of_a_waiting_job_is_shown(factory):
+def test_a_waiting_run_lists_what_it_waits_for(factory):
     once(factory, "a", process="Export", constraints=[WAITS])
     member = factory.member()
     member.rest()
@@ -49,7 +49,7 @@ def test_the_reason_of_a_waiting_job_is_shown(factory):
     assert len(run.detail.waits) == 2
     rev = run.rev
     factory.advance(member, 60)
-    assert factory.runs("b")[0].rev == rev  # nothing new to tell
+    assert factory.runs("b")[0].rev == rev  # unchanged reasons are not written again
     work(factory, "Export")
     member.rest()
     assert len(factory.runs("b")[0].detail.waits) == 1
@@ -58,7 +58,7 @@ def test_the_reason_of_a_waiting_job_is_shown(factory):
     assert (run.state, run.detail.waits) == (RunState.LAUNCHED, ())
 
 
-def test_a_group_shares_its_places(factory):
+def test_a_group_shares_its_concurrency_limit(factory):
     rule = {"concurrency": {"n": 2, "scope": "group", "when_unmet": "wait"}}
     for number, process in enumerate(["Export", "Clean", "Export", "Clean"]):
         once(factory, f"s{number}", process=process, group="g", constraints=[rule])
@@ -73,8 +73,8 @@ def test_a_group_shares_its_places(factory):
     assert factory.states() == {RunState.PROCESSED: 3, RunState.LAUNCHED: 2}
 
 
-def test_an_agent_that_lost_the_decision_launches_nothing(factory):
-    """Between judging and writing it is away for so long that another agent decides."""
+def test_an_agent_that_no_longer_decides_launches_nothing(factory):
+    """It is paused between judging and writing, for so long that another agent decides."""
     rule = {"concurrency": {"n": 1, "scope": "group", "when_unmet": "wait"}}
     fields = {"process": "Export", "group": "g", "constraints": [rule]}
     away, other = factory.member("agent-1"), factory.member("agent-2")
@@ -136,7 +136,7 @@ def test_a_job_that_waits_too_long_is_dropped_or_forced(agents):
     assert "timed out" in agents.runs("dropped")[0].reason
 
 
-def test_since_the_last_run_counts_successes_only(agents):
+def test_since_last_run_counts_from_the_last_success(agents):
     agents.add("often", cron="*/10 * * * *", constraints=[{"since_last_run": "25m"}])
     member = agents.member()
     agents.advance(member, 3600)
@@ -144,14 +144,14 @@ def test_since_the_last_run_counts_successes_only(agents):
         RunState.PROCESSED, RunState.ABORTED, RunState.ABORTED,
         RunState.PROCESSED, RunState.ABORTED, RunState.ABORTED,
     ]  # fmt: skip
-    other = agents.member("agent-2")  # knows it from the rows
+    other = agents.member("agent-2")  # reads the last success from the rows
     agents.clock.advance(20)
     agents.advance(other, 600)
     assert other.agent.decides
     assert [run.state for run in agents.runs()][6:] == [RunState.PROCESSED]
 
 
-def test_a_rate_is_kept_over_a_change_of_agents(agents):
+def test_a_rate_limit_holds_when_another_agent_takes_over(agents):
     agents.add("often", cron="* * * * *", constraints=[{"at_most": {"n": 3, "per": "hour"}}])
     member = agents.member()
     agents.advance(member, 600)
@@ -164,7 +164,7 @@ def test_a_rate_is_kept_over_a_change_of_agents(agents):
     assert len(other.sender.requests) == 3
 
 
-def test_load_is_measured_while_a_run_waits_for_it(agents, monkeypatch):
+def test_load_is_measured_only_while_a_run_waits_for_it(agents, monkeypatch):
     loads = [2.0]
     looks = []
     monkeypatch.setattr(
@@ -183,7 +183,7 @@ def test_load_is_measured_while_a_run_waits_for_it(agents, monkeypatch):
     assert len(looks) == number
 
 
-def test_the_depth_of_the_queue_counts_for_a_worker(factory):
+def test_a_run_may_wait_until_the_queue_of_its_worker_is_empty(factory):
     once(factory, "waiting-for-a-worker", process="Export")
     member = factory.member()
     member.rest()
@@ -198,7 +198,7 @@ def test_the_depth_of_the_queue_counts_for_a_worker(factory):
     assert launched(factory) == ["considerate"]
 
 
-def test_a_job_by_hand_waits_for_nothing(agents):
+def test_a_run_triggered_by_hand_ignores_constraints(agents):
     agents.add("patient", cron="0 * * * *", constraints=[{"delay": "1h"}])
     member = agents.member()
     member.rest()
@@ -221,7 +221,7 @@ def test_pending_jobs_outlive_the_agent(factory):
     assert launched(factory) == [({"a", "b"} - {name}).pop()]
 
 
-def test_enabling_drops_what_an_agent_that_disabled_it_has_left(agents):
+def test_enabling_a_schedule_aborts_runs_left_from_before_it_was_disabled(agents):
     agents.add("patient", cron="0 * * * *", constraints=[{"delay": "10m"}])
     member = agents.member()
     agents.advance(member, 3660)

@@ -12,14 +12,14 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
-from tests.seeds import by_turns, is_more_asked_for
+from tests.seeds import alternating, is_extended_run
 from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, work
 from tests.service.faults import Died, FaultyStore
 
 HOUR = 3600.0
 
 
-class Course:
+class CrashScenario:
     """Schedules of several kinds that are due an hour later, and an agent with a faulty store."""
 
     def __init__(self, fails_at: int, fault: type[BaseException], *, is_late: bool) -> None:
@@ -95,14 +95,14 @@ class Course:
         assert len(self.agents.store.units.find(process="Export")[0]) == 1
 
 
-CALLS = 170  # at which faults are made; sending and recording everything takes fewer
+CALLS = 170  # calls at which faults are made; all work is done within fewer calls
 
 
 def test_the_agent_finishes_its_work_within_the_tested_calls():
-    course = Course(CALLS, Died, is_late=False)
-    course.run_until_fault()
-    states = course.agents.states()
-    course.close()
+    scenario = CrashScenario(CALLS, Died, is_late=False)
+    scenario.run_until_fault()
+    states = scenario.agents.states()
+    scenario.close()
     assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
 
 
@@ -111,7 +111,7 @@ def crash_points() -> list[int]:
 
     They are the same if no commit, no request and no step of the clock lies between the calls.
     """
-    course = Course(0, Died, is_late=False)
+    scenario = CrashScenario(0, Died, is_late=False)
     commits, left = Counter[str](), {}
 
     def committing() -> bool:
@@ -119,35 +119,35 @@ def crash_points() -> list[int]:
         return False  # go on
 
     def step() -> None:
-        course.store.calls += 1
-        seen = (commits["all"], len(course.member.sender.requests), course.agents.clock.now())
-        left.setdefault(seen, course.store.calls)
+        scenario.store.calls += 1
+        seen = (commits["all"], len(scenario.member.sender.requests), scenario.agents.clock.now())
+        left.setdefault(seen, scenario.store.calls)
 
-    course.agents.store._database._shared.connection.set_commit_hook(committing)
-    course.store.step = step
-    course.run_until_fault()
-    course.close()
+    scenario.agents.store._database._shared.connection.set_commit_hook(committing)
+    scenario.store.step = step
+    scenario.run_until_fault()
+    scenario.close()
     return [at for at in left.values() if at < CALLS]
 
 
-@pytest.mark.parametrize("fails_at", range(1, CALLS) if is_more_asked_for() else crash_points())
+@pytest.mark.parametrize("fails_at", range(1, CALLS) if is_extended_run() else crash_points())
 def test_another_agent_finishes_the_work_of_one_killed_at_any_call(fails_at):
     """It is killed before the call; a death while it sends is tested below."""
-    course = Course(fails_at, Died, is_late=False)
-    course.run_until_fault()
-    other = course.agents.member("agent-2")
-    course.finish(other)
-    course.check(course.member, other)
-    course.close()
+    scenario = CrashScenario(fails_at, Died, is_late=False)
+    scenario.run_until_fault()
+    other = scenario.agents.member("agent-2")
+    scenario.finish(other)
+    scenario.check(scenario.member, other)
+    scenario.close()
 
 
-@pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, CALLS)))
+@pytest.mark.parametrize(("fails_at", "is_late"), alternating(range(1, CALLS)))
 def test_an_agent_continues_after_any_failed_call(fails_at, is_late):
-    course = Course(fails_at, StorageUnavailable, is_late=is_late)
-    course.run_until_fault()
-    course.finish(course.member)
-    course.check(course.member)
-    course.close()
+    scenario = CrashScenario(fails_at, StorageUnavailable, is_late=is_late)
+    scenario.run_until_fault()
+    scenario.finish(scenario.member)
+    scenario.check(scenario.member)
+    scenario.close()
 
 
 @pytest.mark.parametrize("step", ["before", "after"])
@@ -190,8 +190,8 @@ class Broker(StoredBus):
 
 
 def test_messages_that_a_broker_refused_are_published_again():
-    course = Course(0, StorageUnavailable, is_late=False)
-    agents = course.agents
+    scenario = CrashScenario(0, StorageUnavailable, is_late=False)
+    agents = scenario.agents
     broker = Broker(agents.store)
     member = agents.member("agent-2", rooms=0, bus=broker)
     agents.clock.advance(20)
@@ -212,4 +212,4 @@ def test_messages_that_a_broker_refused_are_published_again():
     (unit,) = agents.store.units.unfinished()
     assert unit.published_at is None  # the collector publishes its message again
     broker.close()
-    course.close()
+    scenario.close()

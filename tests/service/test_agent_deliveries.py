@@ -1,4 +1,4 @@
-"""Deliveries of an agent: answers, retries and room."""
+"""Deliveries of an agent: answers, retries and capacity."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_failed_delivery_is_repeated_with_the_same_key(agents):
     assert [request.attempt for request in member.sender.requests] == [1, 2, 3]
 
 
-def test_after_the_budget_it_has_failed_for_good(agents):
+def test_a_delivery_fails_when_its_budget_is_used_up(agents):
     once(agents, budget="60s")
     member = agents.member(receiver=answering(refused(500)))
     agents.advance(member, 3600)
@@ -61,7 +61,7 @@ def test_after_the_budget_it_has_failed_for_good(agents):
     assert len(member.sender.requests) == run.attempt
 
 
-def test_a_delivery_launched_again_has_its_own_budget(agents):
+def test_a_retried_delivery_has_a_new_budget(agents):
     once(agents, budget="10s")
     member = agents.member(receiver=answering(refused(500)))
     agents.advance(member, 60)
@@ -74,7 +74,7 @@ def test_a_delivery_launched_again_has_its_own_budget(agents):
     assert {request.key for request in member.sender.requests} == {run.id}
 
 
-def test_three_attempts_are_enough_for_an_answer_that_lasts(agents):
+def test_a_delivery_answered_404_fails_after_three_attempts(agents):
     once(agents)
     member = agents.member(receiver=answering(refused(404)))
     agents.advance(member, 600)
@@ -82,7 +82,7 @@ def test_three_attempts_are_enough_for_an_answer_that_lasts(agents):
     assert (run.state, run.attempt) == (RunState.FAILED, 3)
 
 
-def test_a_receiver_is_left_alone_for_as_long_as_it_wants(agents):
+def test_the_retry_after_of_a_receiver_is_respected(agents):
     once(agents)
     member = agents.member(receiver=answering(refused(429, retry_after=90.0), sent()))
     agents.advance(member, 89)
@@ -97,8 +97,8 @@ GONE = Response(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("change", ["edited", "made anew"])
-def test_the_wishes_of_an_earlier_receiver_do_not_bind_a_later_one(agents, change):
+@pytest.mark.parametrize("change", ["edited", "recreated"])
+def test_a_410_of_an_earlier_target_does_not_disable_the_changed_schedule(agents, change):
     agents.add("hourly", cron="0 * * * *")
     member = agents.member(receiver=lambda _: None)
     agents.advance(member, 3600)
@@ -116,7 +116,7 @@ def test_the_wishes_of_an_earlier_receiver_do_not_bind_a_later_one(agents, chang
     assert row.is_enabled
 
 
-def test_a_receiver_that_wants_no_more_disables_the_schedule(agents):
+def test_a_receiver_that_answers_410_disables_the_schedule(agents):
     agents.add("hourly", cron="0 * * * *")
     member = agents.member(receiver=answering(GONE))
     agents.advance(member, 3 * 3600)
@@ -126,7 +126,7 @@ def test_a_receiver_that_wants_no_more_disables_the_schedule(agents):
     assert row.reason == "the receiver wants no more: answered 410"
 
 
-def test_an_unsendable_delivery_fails_at_once(agents):
+def test_a_blocked_delivery_fails_at_once(agents):
     once(agents)
     member = agents.member(
         receiver=answering(failed("blocked", SendOutcome.BLOCKED, may_retry=False))
@@ -181,7 +181,7 @@ def test_a_delivery_canceled_before_its_repetition_is_not_sent(agents):
     assert agents.states() == {RunState.CANCELED: 1}
 
 
-def test_rubbish_in_the_queue_goes_into_quarantine(agents):
+def test_an_unexpected_message_in_the_queue_goes_into_quarantine(agents):
     with agents.store.batch() as batch:
         agents.bus.publish(DELIVERIES, [EventsMessage([{}])], batch)
     once(agents)
@@ -240,8 +240,8 @@ def test_a_message_that_was_lost_is_sent_again(agents):
     assert agents.states() == {RunState.PROCESSED: 1}
 
 
-class Presses(threading.Event):
-    """Tells when somebody waits for it."""
+class ObservedEvent(threading.Event):
+    """An event that shows whether a thread waits for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,24 +253,24 @@ class Presses(threading.Event):
 
 
 def gathering(member: Member, until) -> None:
-    """Does something while outcomes gather, which ends that: it would take ten minutes else."""
+    """Calls `until` while the deliverer gathers outcomes; the call must end the gathering."""
     deliverer = member.agent.deliverer
-    deliverer._flush_now = presses = Presses()
+    deliverer._flush_now = event = ObservedEvent()
     thread = threading.Thread(target=deliverer.gather)
     thread.start()
-    assert presses.is_awaited.wait(60)
+    assert event.is_awaited.wait(60)
     until()
     thread.join(60)
     assert not thread.is_alive()
 
 
 @pytest.fixture
-def _long(monkeypatch):
+def _gathers_for_ten_minutes(monkeypatch):
     monkeypatch.setattr(deliverer, "GATHER_SECONDS", 600.0)
 
 
-@pytest.mark.usefixtures("_long")
-def test_outcomes_wait_for_others_that_are_under_way(agents):
+@pytest.mark.usefixtures("_gathers_for_ten_minutes")
+def test_outcomes_are_gathered_until_nothing_is_under_way(agents):
     for name in ("one", "two", "three"):
         once(agents, name)
     member = agents.member()
@@ -287,7 +287,7 @@ def test_outcomes_wait_for_others_that_are_under_way(agents):
     member.agent.deliverer.gather()
 
 
-@pytest.mark.usefixtures("_long")
+@pytest.mark.usefixtures("_gathers_for_ten_minutes")
 def test_sending_does_not_wait_for_outcomes(agents):
     for name in ("one", "two"):
         once(agents, name)

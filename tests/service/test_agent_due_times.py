@@ -48,7 +48,7 @@ def test_a_one_off_job_runs_once(agents):
     assert agents.states() == {RunState.PROCESSED: 2}
 
 
-def test_an_idle_agent_only_looks_after_its_leases(agents):
+def test_an_idle_agent_wakes_only_to_renew_its_leases(agents):
     agents.add("yearly", cron="0 0 1 1 *")
     member = agents.member()
     assert member.rest() == pytest.approx(4.0)
@@ -99,11 +99,11 @@ def test_due_times_during_a_catch_up_come_after_it(agents):
     member.rest()
     assert [r.scheduled_at for r in member.sender.requests] == minutes
     member.sender.receiver = lambda _: None
-    agents.advance(member, 120)  # it is over: nobody waits for the one before him any more
+    agents.advance(member, 120)  # the catch-up is over: no run waits for the one before it
     assert len(member.sender.requests) == 6
 
 
-def test_many_that_are_due_at_the_same_time(agents):
+def test_all_schedules_that_are_due_at_the_same_time_are_sent(agents):
     for number in range(1201):
         agents.add(f"s{number}", cron="0 * * * *")
     member = agents.member()
@@ -112,7 +112,7 @@ def test_many_that_are_due_at_the_same_time(agents):
     assert len(member.sender.requests) == 1201
 
 
-def test_a_clock_that_goes_back_an_hour_fires_nothing_twice(agents):
+def test_a_clock_set_back_an_hour_repeats_no_run(agents):
     agents.add("minutely", cron="* * * * *")
     member = agents.member()
     agents.advance(member, 600)
@@ -125,7 +125,7 @@ def test_a_clock_that_goes_back_an_hour_fires_nothing_twice(agents):
     assert agents.states() == {RunState.PROCESSED: 11}
 
 
-def test_after_a_jump_of_the_clock_nothing_is_fired_for_two_ticks(agents):
+def test_after_a_clock_jump_nothing_is_launched_for_eight_seconds(agents):
     agents.add("minutely", cron="* * * * *")
     member = agents.member()
     member.rest()
@@ -139,7 +139,7 @@ def test_after_a_jump_of_the_clock_nothing_is_fired_for_two_ticks(agents):
     ]
 
 
-def test_a_clock_that_goes_forward_a_day_is_believed_after_a_while_and_catch_up_is_bounded(agents):
+def test_a_clock_set_forward_a_day_is_trusted_after_three_minutes_and_catch_up_is_bounded(agents):
     agents.add("minutely", cron="* * * * *")
     member = agents.member()
     member.rest()
@@ -152,7 +152,7 @@ def test_a_clock_that_goes_forward_a_day_is_believed_after_a_while_and_catch_up_
     assert states[RunState.SKIPPED] >= 1
 
 
-def test_a_jump_is_believed_when_another_box_agrees_and_not_while_one_differs(agents):
+def test_a_clock_jump_is_trusted_only_when_other_boxes_agree(agents):
     agents.add("hourly", cron="0 * * * *")
     agents.store.boxes.report("other", [], NOW)
     member = agents.member()

@@ -1,4 +1,4 @@
-"""Several agents over MongoDB, each of whose loops may be put aside, or end, at any request."""
+"""Several agents over MongoDB, each of whose loops may be paused or killed at any request."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from tests.service.test_piecemeal_mongodb import Collections
 MINUTE = timedelta(minutes=1)
 
 
-REST = 4 * MINUTE  # more than takes of a lost agent, and tries after refusals, need
+REST = 4 * MINUTE  # enough to take over from a lost agent and to repeat refused deliveries
 
 
 CALM = 1.0  # a roll that is never below any probability
 
 
-class Agents:
-    """One random course of events.
+class AgentSimulation:
+    """One random simulation of several agents.
 
-    Agents decide and deliver, each in two loops that stop at requests for longer than any lease
-    lasts, end there, or find the store or the broker unavailable. Receivers refuse, or say nothing
-    for a while; messages get lost.
+    Each agent has a loop that decides and one that delivers. At its requests a loop may pause for
+    longer than any lease lasts, be killed, or find the store or the broker unavailable. Receivers
+    refuse, or do not answer for a while; messages get lost.
     """
 
     steps = 500
@@ -45,13 +45,13 @@ class Agents:
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
         self.is_calm = True
-        self.put_aside = random.choice([0.05, 0.2, 0.5])
-        self.fails = random.choice([0.0, 0.003, 0.01])
-        self.ends = random.choice([0.0, 0.01, 0.03])
+        self.pause_probability = random.choice([0.05, 0.2, 0.5])
+        self.failure_probability = random.choice([0.0, 0.003, 0.01])
+        self.death_probability = random.choice([0.0, 0.01, 0.03])
         store = a_store(lambda database: Collections(database, self._request))
         self.agents = agents = AgentHarness(Deployment({"Export": a_worker()}, {}), store=store)
         self.bus = UnreliableBus(store, lambda: self._roll() < 0.1)
-        lasts = {"cron": "* * * * *", "budget": "1d"}  # no refusal is for good
+        lasts = {"cron": "* * * * *", "budget": "1d"}  # the budget outlasts all refusals
         agents.add("plain", **lasts)
         agents.add("delayed", **lasts, constraints=[{"delay": "5s"}])
         waits = {"concurrency": {"n": 1, "when_unmet": "wait"}}
@@ -92,17 +92,17 @@ class Agents:
         actor = Actor.current()
         if actor is None:
             return
-        if self._roll() < (self.put_aside if is_write else self.put_aside / 5):
+        if self._roll() < (self.pause_probability if is_write else self.pause_probability / 5):
             actor.pause()
-        if self._roll() < self.fails:
-            raise AutoReconnect("the store is away")
+        if self._roll() < self.failure_probability:
+            raise AutoReconnect("the store is unavailable")
 
     def _step(self) -> None:
         roll, member = self.random.random(), self.random.choice(self.members)
         if roll < 0.40:
-            self._go_on(member, "decide")
+            self._start_or_resume(member, "decide")
         elif roll < 0.75:
-            self._go_on(member, "deliver")
+            self._start_or_resume(member, "deliver")
         elif roll < 0.85:
             member.sender.answer()
         elif roll < 0.94:
@@ -118,13 +118,13 @@ class Agents:
         self.events += 1
         self.agents.event("PARTITION", "orders", self.agents.clock.now(), f"order {self.events}")
 
-    def _go_on(self, member: Member, loop: str) -> None:
-        """Resumes a loop of an agent, or has it make a turn; seldom, the agent ends."""
+    def _start_or_resume(self, member: Member, loop: str) -> None:
+        """Resumes a loop of an agent or starts its next turn; sometimes kills the agent instead."""
         actor = self.actors.get((member, loop))
         if actor is None or actor.is_done:
             actor = self.actors[member, loop] = Actor(partial(self._turn, member, loop))
-        elif self.random.random() < self.ends:
-            self._end(member)
+        elif self.random.random() < self.death_probability:
+            self._kill(member)
             return
         actor.resume()
 
@@ -137,7 +137,7 @@ class Agents:
         except MessagingUnavailable:
             pass
 
-    def _end(self, member: Member) -> None:
+    def _kill(self, member: Member) -> None:
         for loop in ("decide", "deliver"):
             actor = self.actors.pop((member, loop), None)
             if actor is not None:
@@ -183,5 +183,5 @@ class Agents:
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_no_course_of_events_loses_a_due_time_or_launches_twice(seed):
-    Agents(seed).run()
+def test_random_simulations_lose_no_due_time_and_launch_none_twice(seed):
+    AgentSimulation(seed).run()

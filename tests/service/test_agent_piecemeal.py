@@ -1,4 +1,4 @@
-"""An agent over MongoDB that ends, or is cut off, at any request."""
+"""An agent over MongoDB that is killed, or loses its connection, at any write."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from synergy.delivery.request import SendOutcome, failed, sent
 from synergy.errors import StorageUnavailable
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
-from tests.seeds import by_turns
+from tests.seeds import alternating
 from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker
 from tests.service.agent_piecemeal_kit import a_store, announce
 from tests.service.faults import Died, FaultyStore
 from tests.service.piecemeal import UnreliableBus
 from tests.service.run_story import assert_legal
-from tests.service.test_agent_crashes import Course
+from tests.service.test_agent_crashes import CrashScenario
 from tests.service.test_piecemeal_mongodb import WRITES
 
 
 class Faults:
-    """Counts the writes of an agent, once it is watched; at one of them something happens.
+    """Counts the writes of an agent while `is_watched`; write number `fails_at` raises `fault`.
 
-    `is_late`: the write is made, and its answer lost.
+    `is_late`: the write is made, but its answer is lost.
     """
 
     def __init__(self, fails_at: int, fault: type[BaseException], *, is_late: bool) -> None:
@@ -45,10 +45,10 @@ class Faults:
         self.writes += 1
         fails = self.writes == self.fails_at
         if fails and not self.is_late:
-            raise self.fault("as the test wants it")
+            raise self.fault("raised by the test")
         answer = real(*arguments, **options)
         if fails:
-            raise self.fault("as the test wants it")
+            raise self.fault("raised by the test")
         return answer
 
 
@@ -72,8 +72,8 @@ class _Collection:
         return partial(self._faults.write, real) if method in WRITES else real
 
 
-class MongoCourse(Course):
-    """The course of `test_agent_crashes`, over MongoDB, disturbed between two of its writes."""
+class MongoCrashScenario(CrashScenario):
+    """The scenario of `test_agent_crashes` over MongoDB, with a fault at one of its writes."""
 
     def __init__(
         self, fails_at: int = 0, fault: type[BaseException] = Died, *, is_late: bool = False
@@ -104,7 +104,7 @@ class MongoCourse(Course):
         self.faults.is_watched = False
 
     def finish(self, member: Member) -> None:
-        """As a scheduler's collector: a unit that no worker was told of is told of."""
+        """Also publishes units whose message was lost, as the collector of a scheduler does."""
         self.agents.advance(member, 70)
         announce(self.agents)
         super().finish(member)
@@ -118,39 +118,39 @@ class MongoCourse(Course):
         assert_legal(self.agents.store)
 
 
-LAST = 60  # of the writes that are disturbed
+LAST = 60  # the last write at which a fault is made
 
 
-def test_the_writes_that_are_disturbed_are_all_there_are():
-    course = MongoCourse()
-    course.run_until_fault()
-    states = course.agents.states()
-    course.close()
+def test_the_agent_finishes_its_work_within_the_tested_writes():
+    scenario = MongoCrashScenario()
+    scenario.run_until_fault()
+    states = scenario.agents.states()
+    scenario.close()
     assert states == {RunState.PROCESSED: 4, RunState.SKIPPED: 2, RunState.LAUNCHED: 1}
-    assert 30 < course.faults.writes <= LAST
+    assert 30 < scenario.faults.writes <= LAST
 
 
 @pytest.mark.parametrize("fails_at", range(1, LAST + 2))
-def test_an_agent_killed_between_any_two_writes_leaves_nothing_undone(fails_at):
-    course = MongoCourse(fails_at)
-    course.run_until_fault()
-    other = course.agents.member("agent-2")
-    course.finish(other)
-    course.check(course.member, other, sent_again=2)  # as many as there is room for, twice
-    course.close()
+def test_another_agent_finishes_the_work_of_one_killed_between_any_two_writes(fails_at):
+    scenario = MongoCrashScenario(fails_at)
+    scenario.run_until_fault()
+    other = scenario.agents.member("agent-2")
+    scenario.finish(other)
+    scenario.check(scenario.member, other, sent_again=2)  # the capacity of two agents
+    scenario.close()
 
 
-@pytest.mark.parametrize(("fails_at", "is_late"), by_turns(range(1, LAST + 1)))
+@pytest.mark.parametrize(("fails_at", "is_late"), alternating(range(1, LAST + 1)))
 def test_an_agent_continues_after_any_failed_write(fails_at, is_late):
-    course = MongoCourse(fails_at, AutoReconnect, is_late=is_late)
-    course.run_until_fault()
-    course.finish(course.member)
-    course.check(course.member, sent_again=0)
-    course.close()
+    scenario = MongoCrashScenario(fails_at, AutoReconnect, is_late=is_late)
+    scenario.run_until_fault()
+    scenario.finish(scenario.member)
+    scenario.check(scenario.member, sent_again=0)
+    scenario.close()
 
 
 def test_repetitions_due_during_an_outage_of_the_store_are_sent():
-    """Else it would wait for the deciding agent to look at everything."""
+    """The deliverer sends them; it does not wait until the deciding agent checks all runs."""
     agents = AgentHarness()
     store = FaultyStore(agents.store, 0, StorageUnavailable)
     answers = [failed("answered 503", SendOutcome.REFUSED), sent()]

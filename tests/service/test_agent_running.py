@@ -1,4 +1,4 @@
-"""Agents as they run: threads, the real sender, a real receiver, and their end."""
+"""Agents in threads, with the real sender and a real receiver, from start to stop."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from synergy.runtime.workplace import Workplace
 from synergy.storage.sqlite.engine import SqliteStore
 from tests.service.agent_harness import OPERATOR
 
-PATIENCE = 120.0
+PATIENCE_SECONDS = 120.0
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Notes what comes, and answers 200; `/hang` waits until the test is over."""
+    """Records requests and answers 200; a request to `/hang` waits until the test is over."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         server: Server = self.server
         server.note(self.headers["Idempotency-Key"], body)
         if self.path == "/hang":
-            server.over.wait(PATIENCE)
+            server.over.wait(PATIENCE_SECONDS)
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
 
     def wait_for(self, number: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.came) >= number, PATIENCE)
+            assert self._changed.wait_for(lambda: len(self.came) >= number, PATIENCE_SECONDS)
 
     def close(self) -> None:
         self.over.set()
@@ -78,7 +78,7 @@ class Server(ThreadingHTTPServer):
         self.server_close()
 
 
-class Place:
+class RunningAgents:
     """A store in a file, and agents that run in threads."""
 
     def __init__(self, home: Path) -> None:
@@ -105,13 +105,13 @@ class Place:
         for stop in self.stops:
             stop.set()
         for thread in self.threads:
-            thread.join(PATIENCE)
+            thread.join(PATIENCE_SECONDS)
             assert not thread.is_alive()
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Until it holds; agents ring the bell of their topic whenever they wrote something."""
+        """Waits until it holds; agents notify their topic whenever they have written something."""
         listener = self.bus.listener("agent")
-        ends_at = self.clock.monotonic() + PATIENCE
+        ends_at = self.clock.monotonic() + PATIENCE_SECONDS
         while not condition():
             assert self.clock.monotonic() < ends_at
             listener.wait(0.5)
@@ -134,70 +134,76 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path)
-    yield place
-    place.stop()
-    place.bus.close()
-    place.store.close()
+def running_agents(tmp_path: Path) -> Iterator[RunningAgents]:
+    running_agents = RunningAgents(tmp_path)
+    yield running_agents
+    running_agents.stop()
+    running_agents.bus.close()
+    running_agents.store.close()
 
 
-def test_jobs_arrive_at_a_real_receiver_while_the_agent_runs(place, server):
-    place.start()
+def test_jobs_arrive_at_a_real_receiver_while_the_agent_runs(running_agents, server):
+    running_agents.start()
     for number in range(20):
-        place.job(f"{server.url}/{number}", f"job-{number}")
-    place.wait_for(lambda: place.states() == [RunState.PROCESSED] * 20)
+        running_agents.job(f"{server.url}/{number}", f"job-{number}")
+    running_agents.wait_for(lambda: running_agents.states() == [RunState.PROCESSED] * 20)
     assert sorted(body for _, body in server.came) == sorted(b"job-%d" % n for n in range(20))
 
 
-def test_ten_agents_deliver_each_job_once(place, server):
-    place.start(10)
+def test_ten_agents_deliver_each_job_once(running_agents, server):
+    running_agents.start(10)
     for number in range(30):
-        place.job(f"{server.url}/{number}", f"job-{number}")
-    place.wait_for(lambda: place.states() == [RunState.PROCESSED] * 30)
-    place.stop()
+        running_agents.job(f"{server.url}/{number}", f"job-{number}")
+    running_agents.wait_for(lambda: running_agents.states() == [RunState.PROCESSED] * 30)
+    running_agents.stop()
     assert len(server.came) == len({key for key, _ in server.came}) == 30
-    decided = [e for e in place.store.journal.find(limit=10_000) if e.event == "agent.decides"]
+    decided = [
+        e for e in running_agents.store.journal.find(limit=10_000) if e.event == "agent.decides"
+    ]
     assert 1 <= len(decided) <= 10
 
 
-def test_a_clean_stop_releases_all_leases_and_hanging_deliveries(place, server):
-    place.start()
-    place.job(f"{server.url}/hang", "hanging")
+def test_a_clean_stop_releases_all_leases_and_hanging_deliveries(running_agents, server):
+    running_agents.start()
+    running_agents.job(f"{server.url}/hang", "hanging")
     server.wait_for(1)
-    place.stop()
-    (run,) = place.store.runs.find()[0]
+    running_agents.stop()
+    (run,) = running_agents.store.runs.find()[0]
     assert (run.state, run.owner) == (RunState.LAUNCHED, None)
-    assert all(lease.released for lease in place.store.leases.all("agent/"))
+    assert all(lease.released for lease in running_agents.store.leases.all("agent/"))
     server.over.set()
-    place.start()
-    place.wait_for(lambda: place.states() == [RunState.PROCESSED])
+    running_agents.start()
+    running_agents.wait_for(lambda: running_agents.states() == [RunState.PROCESSED])
     assert {key for key, _ in server.came} == {run.id}
 
 
-def test_counts_outlive_the_agent(place, server):
+def test_counters_outlive_the_agent(running_agents, server):
     for _ in range(2):
-        place.start()
-        place.job(f"{server.url}/x", f"job-{len(place.threads)}")
-        place.wait_for(lambda: set(place.states()) == {RunState.PROCESSED})
-        place.stop()
-    meter = agent_counters.collected(place.store)
+        running_agents.start()
+        running_agents.job(f"{server.url}/x", f"job-{len(running_agents.threads)}")
+        running_agents.wait_for(lambda: set(running_agents.states()) == {RunState.PROCESSED})
+        running_agents.stop()
+    meter = agent_counters.collected(running_agents.store)
     assert meter.total("job_executed_total", "sent") == 2
     assert meter.total("job_completed_total", "processed") == 2
-    lines = generate_latest(AgentMetrics(place.store)).decode().splitlines()
+    lines = generate_latest(AgentMetrics(running_agents.store)).decode().splitlines()
     assert 'synergy_job_executed_total{outcome="sent"} 2.0' in lines
     assert "synergy_schedules 2.0" in lines
     assert 'synergy_job_executed_delay_seconds_count{outcome="first"} 2.0' in lines
 
 
-def test_an_agent_may_be_stopped_before_its_start(place):
+def test_an_agent_may_be_stopped_before_its_start(running_agents):
     stop = Stop()
     stop.set()
-    agent = Agent(Workplace(None, place.store, place.bus, place.clock, "agent", stop))
+    agent = Agent(
+        Workplace(
+            None, running_agents.store, running_agents.bus, running_agents.clock, "agent", stop
+        )
+    )
     agent.start()
 
 
-def test_an_agent_that_keeps_failing_lets_another_decide(place, server, monkeypatch):
+def test_an_agent_that_keeps_failing_lets_another_decide(running_agents, server, monkeypatch):
     """After several failures in a row, whatever their cause, the lease is released."""
     turn = AgentDecider.turn
     decided: list[object] = []
@@ -209,13 +215,13 @@ def test_an_agent_that_keeps_failing_lets_another_decide(place, server, monkeypa
         return turn(self)
 
     monkeypatch.setattr(AgentDecider, "turn", failing)
-    place.start(2)
-    place.job(f"{server.url}/x", "job")
-    place.wait_for(lambda: place.states() == [RunState.PROCESSED])
+    running_agents.start(2)
+    running_agents.job(f"{server.url}/x", "job")
+    running_agents.wait_for(lambda: running_agents.states() == [RunState.PROCESSED])
     assert len(decided) == 3
 
 
-def test_an_agent_is_woken_when_jobs_are_finished(place, monkeypatch):
+def test_an_agent_is_woken_by_a_notification_of_the_journal(running_agents, monkeypatch):
     turns = threading.Semaphore(0)
     turn, due_in = AgentDecider.turn, Membership.due_in
 
@@ -228,9 +234,9 @@ def test_an_agent_is_woken_when_jobs_are_finished(place, monkeypatch):
     monkeypatch.setattr(  # it does not wake by itself
         Membership, "due_in", lambda self: 600.0 if self.is_member else due_in(self)
     )
-    place.start()
-    assert turns.acquire(timeout=PATIENCE)
+    running_agents.start()
+    assert turns.acquire(timeout=PATIENCE_SECONDS)
     while turns.acquire(timeout=0.5):
         pass
-    place.bus.notify("journal")
-    assert turns.acquire(timeout=PATIENCE)
+    running_agents.bus.notify("journal")
+    assert turns.acquire(timeout=PATIENCE_SECONDS)

@@ -11,7 +11,7 @@ from tests.deployments import DAILY
 from tests.service.agent_harness import NOW, AgentHarness, work
 
 
-def test_an_event_counts_once_whatever_crashes(agents):
+def test_an_event_counts_once_even_if_it_is_repeated_or_read_again(agents):
     agents.add("sum", trigger={"partition": {"dataset": "orders", "n": 2}})
     agents.event("PARTITION", "orders", NOW, "one")
     member = agents.member()
@@ -86,7 +86,7 @@ def test_an_unprocessed_period_triggers_only_schedules_that_name_its_state(facto
     [("job.failed", "failed", "failed"), ("job.given_up", "skipped", "given_up")],
 )
 def test_failures_trigger_only_schedules_that_name_them(factory, event, after, state):
-    """As the journal tells of it; the usual trigger and that for skips hear nothing."""
+    """The default trigger and a trigger for skipped periods ignore failures."""
     factory.add("usual", trigger={"timetable": "Daily"})
     factory.add("skips", trigger={"timetable": {"process": "Daily", "statuses": "skipped"}})
     trouble = {"process": "Daily", "statuses": ["failed", "given_up"]}
@@ -100,21 +100,21 @@ def test_failures_trigger_only_schedules_that_name_them(factory, event, after, s
     assert [run.schedule for run in factory.runs()] == ["alarm"]
 
 
-def test_a_period_that_is_done_again_triggers_again_and_says_so(factory):
+def test_a_reprocessed_period_triggers_again_with_its_new_generation(factory):
     factory.add("each", trigger={"timetable": "Daily"}, payload="${timeperiod} ${generation}")
     first = {"process": "Daily", "generations": "first"}
     factory.add("first", trigger={"timetable": first})
     member = factory.member()
     finish_jobs(factory, "2026030100", "2026030100")
     member.rest()
-    do_again(factory, "2026030100")
+    reprocess_job(factory, "2026030100")
     member.rest()
     assert len(factory.runs("first")) == 1
     bodies = [request.body for request in member.sender.requests if request.body]
     assert bodies == [b"2026030100 1", b"2026030100 2"]
 
 
-def do_again(agents: AgentHarness, period: str, generation: int = 1) -> None:
+def reprocess_job(agents: AgentHarness, period: str, generation: int = 1) -> None:
     day, now = DAILY.parse(period), agents.clock.now()
     move = JobChange(
         "Daily", DAILY, day, day, JobState.PROCESSED, JobState.EMBRYO, generation, "", "anna",
@@ -127,10 +127,10 @@ def do_again(agents: AgentHarness, period: str, generation: int = 1) -> None:
     assert not agents.store.jobs.move([move], now)
 
 
-def test_a_definition_that_was_stored_without_these_fields_means_the_usual(factory):
+def test_a_timetable_trigger_without_statuses_means_processed_periods(factory):
     factory.add("old", trigger={"timetable": "Daily"})
     (row,) = factory.store.schedules.get(["old"])
-    assert row.definition["trigger"] == {"timetable": {"process": "Daily"}}  # as ever
+    assert row.definition["trigger"] == {"timetable": {"process": "Daily"}}  # no statuses
     member = factory.member()
     member.rest()
     finish_jobs(factory, "2026030100", "2026030100", JobState.SKIPPED)
@@ -139,7 +139,7 @@ def test_a_definition_that_was_stored_without_these_fields_means_the_usual(facto
     assert [run.detail.cause["timeperiod"] for run in factory.runs("old")] == ["2026030200"]
 
 
-def test_b_runs_after_a(factory):
+def test_a_schedule_runs_after_the_process_that_triggers_it(factory):
     factory.add("a", cron="0 * * * *", process="Export")
     factory.add("b", trigger={"program": "Export"}, process="Clean")
     factory.add("alarm", trigger={"program": {"process": "Export", "statuses": ["failed"]}})
@@ -152,7 +152,7 @@ def test_b_runs_after_a(factory):
     assert not factory.runs("alarm")
 
 
-def test_ends_before_the_first_agent_count(factory):
+def test_periods_finished_before_the_first_agent_starts_trigger_runs(factory):
     factory.add("b", trigger={"program": "Daily"})
     finish_jobs(factory, "2026030100", "2026030100")
     member = factory.member()
@@ -160,7 +160,7 @@ def test_ends_before_the_first_agent_count(factory):
     assert len(factory.runs("b")) == 1
 
 
-def test_ends_before_a_schedule_began_do_not_count(factory):
+def test_periods_finished_before_a_schedule_was_created_trigger_nothing(factory):
     finish_jobs(factory, "2026030100", "2026030100")
     factory.add("b", trigger={"program": "Daily"})
     member = factory.member()

@@ -1,4 +1,4 @@
-"""What agents count, and what they decide ahead."""
+"""Counters of agents, and decisions that are made before the due time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DAY = 86_400
 # Counting
 
 
-def an_agent_wrote(agents: AgentHarness, number: int, text: str) -> None:
-    """The agent that has, or had, this number as a member."""
+def write_counters(agents: AgentHarness, number: int, text: str) -> None:
+    """Stores these counters for the agent that is, or was, the member with this number."""
     agents.store.leases.take(None, f"{AGENTS}{number}", f"agent-{number}")
     agents.store.facts.set(names.agent_counters(number), text)
 
@@ -36,7 +36,7 @@ def test_counts_of_all_agents_are_summed(agents: AgentHarness):
         meter = agent_counters.Meter()
         meter.count("job_executed_total", "sent", member - 1)
         meter.observe("job_executed_delay_seconds", "first", 0.2 * (member - 1))
-        an_agent_wrote(agents, member, meter.text())
+        write_counters(agents, member, meter.text())
     agents.store.leases.take(None, f"{AGENTS}1", "agent-1")
     lines = exposed(agents)
     assert 'synergy_job_executed_total{outcome="sent"} 3.0' in lines
@@ -52,7 +52,7 @@ def test_counts_of_all_agents_are_summed(agents: AgentHarness):
 def test_every_metric_has_its_heading_and_labels_are_escaped(agents: AgentHarness):
     meter = agent_counters.Meter()
     meter.count("error_total", 'a "b"\n')
-    an_agent_wrote(agents, 1, meter.text())
+    write_counters(agents, 1, meter.text())
     lines = exposed(agents)
     kinds = {
         **dict.fromkeys(agent_counters.COUNTERS, "counter"),
@@ -65,11 +65,11 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(agents: AgentHarnes
 
 
 def test_unreadable_counts_are_zero(agents: AgentHarness):
-    an_agent_wrote(agents, 1, "rubbish")
+    write_counters(agents, 1, "rubbish")
     assert agent_counters.collected(agents.store).total("job_executed_total") == 0
 
 
-def test_an_agent_writes_its_counts_now_and_then(agents: AgentHarness):
+def test_an_agent_writes_its_counters_regularly(agents: AgentHarness):
     agents.add("hourly", cron="0 * * * *")
     member = agents.member()
     agents.advance(member, 3600)
@@ -89,7 +89,7 @@ def test_an_agent_writes_its_counts_now_and_then(agents: AgentHarness):
 
 
 def just_before(agents: AgentHarness, member) -> None:
-    """A second before one o'clock; what is due then was decided about."""
+    """Moves to a second before 13:00, when the decision for 13:00 has been made ahead."""
     agents.clock.advance(3595)
     member.rest()
     agents.clock.advance(4)
@@ -110,8 +110,10 @@ def test_a_decision_made_ahead_is_written_when_it_is_due(agents: AgentHarness):
     assert len(agents.runs()) == 2
 
 
-@pytest.mark.parametrize("change", ["edit", "disable", "remove", "make anew"])
-def test_a_decision_made_ahead_counts_for_that_very_row_only(agents: AgentHarness, change: str):
+@pytest.mark.parametrize("change", ["edit", "disable", "remove", "recreate"])
+def test_a_decision_made_ahead_is_dropped_if_the_schedule_changes(
+    agents: AgentHarness, change: str
+):
     agents.add("hourly", cron="0 * * * *")
     member = agents.member()
     just_before(agents, member)
@@ -123,12 +125,12 @@ def test_a_decision_made_ahead_counts_for_that_very_row_only(agents: AgentHarnes
         agents.actions.disable("hourly", OPERATOR, now)
     else:
         agents.actions.remove("hourly", OPERATOR, now)
-    if change == "make anew":
+    if change == "recreate":
         agents.add("hourly", cron="0 * * * *", target="https://other.example/")
     agents.clock.advance(1)
     member.rest()
     assert [request.target.url for request in member.sender.requests] == (
-        ["https://other.example/"] if change in ("edit", "make anew") else []
+        ["https://other.example/"] if change in ("edit", "recreate") else []
     )
 
 

@@ -14,7 +14,7 @@ from tests.service.agent_harness import NOW, once, work
 from tests.service.constraint_kit import WAITS, launched
 
 
-def test_a_place_costs_a_look_at_one_job_however_many_wait(factory, monkeypatch):
+def test_a_free_slot_costs_few_evaluations_however_many_runs_wait(factory, monkeypatch):
     from synergy.agent.deciding import pending_runs
 
     looked: list[str] = []
@@ -46,8 +46,8 @@ def a_run(number: int, dice: random.Random) -> Run:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_first_in_a_dirty_queue_is_evaluated(seed):
-    """Places under several programs, against counting who may be launched one by one."""
+def test_a_dirty_queue_launches_in_order_and_leaves_no_run_that_may_start(seed):
+    """Compares the queues with a direct count of the free slots of each key."""
     dice = random.Random(seed)
     queues = WaitQueues()
     free = dict.fromkeys(("x", "y"), 0)
@@ -80,7 +80,7 @@ def test_the_first_in_a_dirty_queue_is_evaluated(seed):
         assert len(queues) == len(waiting)
 
 
-def test_an_answer_that_comes_with_time_is_looked_for_when_it_is_there(agents):
+def test_a_delayed_run_is_sent_when_its_delay_ends(agents):
     once(agents, "delayed", constraints=[{"delay": "1h"}])
     member = agents.member(receiver=lambda _: sent())
     member.rest()

@@ -1,4 +1,4 @@
-"""Runs that an agent gives to workers."""
+"""Runs that an agent launches and workers carry out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from synergy.model.unit_of_work import UnitState
 from tests.service.agent_harness import NOW, OPERATOR, work
 
 
-def test_a_worker_carries_a_run_out_and_its_end_is_the_runs(factory):
+def test_a_run_ends_when_a_worker_has_processed_its_unit(factory):
     factory.add("export", cron="0 * * * *", process="Export", arguments={"to": "x"})
     member = factory.member()
     factory.advance(member, 3600)
@@ -41,7 +41,7 @@ def test_a_process_triggered_by_hand_ends_as_its_unit(factory, end, state):
     assert factory.states() == {state: 1}
 
 
-def test_a_tick_during_a_run_does_nothing_and_is_on_record(factory):
+def test_a_due_time_during_a_run_is_recorded_as_skipped(factory):
     factory.add("export", cron="0 * * * *", process="Export")
     member = factory.member()
     factory.advance(member, 7200)
@@ -64,8 +64,8 @@ def test_a_process_that_is_switched_off_is_not_run(factory):
     assert factory.states() == {RunState.ABORTED: 1, RunState.LAUNCHED: 1}
 
 
-def test_a_run_without_its_unit_gets_it(factory):
-    """As if a store without transactions had been cut off between the two."""
+def test_a_launched_run_whose_unit_was_not_created_gets_one(factory):
+    """A store without transactions may fail after it wrote the run and before it adds the unit."""
     factory.add("export", cron="0 * * * *", process="Export")
     create, factory.store.units.create = factory.store.units.create, lambda units, who: []
     member = factory.member()

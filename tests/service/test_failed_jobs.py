@@ -48,7 +48,7 @@ def test_an_audit_with_a_failed_period_is_not_clean():
     assert found.unexplained == ()
 
 
-def test_a_retry_is_a_fresh_budget_in_the_same_generation():
+def test_a_retry_gives_new_attempts_in_the_same_generation():
     system = a_failed_hour()
     touched = system.act(BulkVerb.RETRY, "Hour", "2015051700", "2015051723")
     assert [(one.timeperiod, one.before, one.after) for one in touched] == [
@@ -74,7 +74,7 @@ def test_a_retry_that_fails_again_fails_the_job_again():
         assert system.unit_states("Hour", BAD) == [CANCELED] * tries
 
 
-def test_a_retry_needs_no_scheduler_and_survives_one():
+def test_a_retry_while_the_scheduler_restarts_is_carried_out():
     system = a_failed_hour()
     system.scheduler._forget()
     system.act(BulkVerb.RETRY, "Hour", BAD)
@@ -82,7 +82,7 @@ def test_a_retry_needs_no_scheduler_and_survives_one():
     assert system.state("Hour", BAD) is JobState.PROCESSED
 
 
-def test_a_scheduler_that_is_new_keeps_a_failed_job_as_it_is():
+def test_a_restarted_scheduler_leaves_a_failed_job_failed():
     system = a_failed_hour()
     system.scheduler._forget()
     settle(system, copy_rows)
@@ -91,7 +91,7 @@ def test_a_scheduler_that_is_new_keeps_a_failed_job_as_it_is():
     assert system.state("Hour", BAD) is FAILED
 
 
-def test_a_unit_of_a_retry_whose_scheduler_died_before_the_job_was_moved_is_found_again():
+def test_a_retry_survives_a_scheduler_that_died_before_it_moved_the_job():
     system = a_failed_hour()
     system.act(BulkVerb.RETRY, "Hour", BAD)
     move, system.store.jobs.move = system.store.jobs.move, lambda moves, _now: list(moves)
@@ -133,7 +133,7 @@ def test_a_failed_job_takes_no_slot_from_the_others():
     assert set(system.rows("hour")) >= {"2015051801", "2015051802", "2015051803"}
 
 
-def test_strictly_in_order_means_that_a_failed_period_holds_the_next_ones():
+def test_with_one_active_job_a_failed_period_holds_back_later_ones():
     system = a_failed_hour(max_active=1)
     assert system.state("Hour", "2015051706") is JobState.EMBRYO
     leaf = next(system.why("Hour", "2015051706").leaves())
@@ -152,7 +152,7 @@ def test_a_failed_job_is_tried_again_when_its_source_grows():
     assert system.rows("hour")[BAD] == 11
 
 
-def test_a_failed_job_is_tried_again_by_itself_where_its_process_says_so():
+def test_a_failed_job_is_retried_automatically_if_retry_failed_is_set():
     system = a_failed_hour(retry_failed=3600.0)
     assert "by itself at 2015-05-20 13:00:00" in system.why("Hour", BAD).text
     system.advance(3500)
@@ -162,7 +162,7 @@ def test_a_failed_job_is_tried_again_by_itself_where_its_process_says_so():
     assert system.state("Hour", BAD) is JobState.PROCESSED
 
 
-def test_a_new_scheduler_knows_when_a_failed_job_is_tried_again():
+def test_a_restarted_scheduler_keeps_the_time_of_the_next_automatic_retry():
     system = a_failed_hour(retry_failed=3600.0)
     system.scheduler._forget()
     system.advance(3500)
@@ -196,8 +196,8 @@ def test_rows_of_an_earlier_generation_stay_and_are_marked_stale():
     assert system.state("Day", DAY) is JobState.EMBRYO
 
 
-def test_a_trial_by_many_failures_loses_nothing():
-    """Every third hour fails twice as often as it may; in the end all is there."""
+def test_many_failures_and_retries_lose_nothing():
+    """Every third hour fails twice, with one attempt allowed; at the end all rows are complete."""
     system = a_system(machine=StateMachine.CONTINUOUS)
     hours = [f"20150517{hour:02}" for hour in range(24)]
     for hour in hours:
@@ -218,7 +218,7 @@ def test_a_trial_by_many_failures_loses_nothing():
     assert system.audit().is_clean
 
 
-def test_a_worker_that_succeeds_after_its_unit_was_given_up_changes_nothing():
+def test_a_worker_that_succeeds_after_its_unit_was_canceled_changes_nothing():
     system = a_system()
     system.write("raw", BAD, 5)
     system.schedule()

@@ -33,7 +33,7 @@ from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, copy_row
 
 
 @pytest.mark.parametrize("by_itself", [False, True])
-def test_a_failed_final_run_over_an_outside_source_is_never_done_by_an_older_unit(by_itself):
+def test_an_older_unit_never_completes_a_failed_final_run_over_an_outside_source(by_itself):
     hour = a_process(
         "Hour", HOURLY, state_machine=StateMachine.CONTINUOUS, trigger_frequency="every 600",
         max_attempts=1, retry_failed=600.0 if by_itself else None,
@@ -58,7 +58,7 @@ def test_a_failed_final_run_over_an_outside_source_is_never_done_by_an_older_uni
         assert len(system.units("Hour", NOW)) == runs + 1
 
 
-def test_a_job_that_fails_while_an_older_unit_of_it_runs_gives_its_slot_back():
+def test_a_job_that_fails_while_its_older_unit_runs_frees_its_slot():
     system = a_system(machine=StateMachine.CONTINUOUS, max_active=2)
     periods = (BAD, "2015051706")
     for period in periods:
@@ -81,7 +81,7 @@ def test_a_job_that_fails_while_an_older_unit_of_it_runs_gives_its_slot_back():
     assert "2015051709" in system.rows("hour")
 
 
-def test_a_unit_of_a_failed_job_whose_scheduler_died_before_it_moved_the_job_ends_it():
+def test_a_retried_job_is_processed_even_if_its_scheduler_died_before_moving_it():
     system = a_failed_hour()
     system.write("raw", BAD, 6, key="more")
     move, system.store.jobs.move = system.store.jobs.move, lambda moves, _now: list(moves)
@@ -94,7 +94,7 @@ def test_a_unit_of_a_failed_job_whose_scheduler_died_before_it_moved_the_job_end
     assert system.state("Hour", BAD) is PROCESSED
 
 
-def test_a_retry_leaves_the_unit_that_a_scheduler_has_requested_for_it():
+def test_a_retry_does_not_cancel_the_unit_that_a_scheduler_requested_for_it():
     store = PiecemealStore(lambda _what: None)
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", max_attempts=1)
     system = SchedulerHarness(a_deployment({"site": [hour]}), store=store)
@@ -116,7 +116,7 @@ def test_a_retry_leaves_the_unit_that_a_scheduler_has_requested_for_it():
     assert system.state("Hour", BAD) is PROCESSED
 
 
-def test_a_unit_that_timed_out_is_not_begun_again_when_the_store_goes_away():
+def test_a_unit_that_timed_out_is_not_started_again_if_the_store_is_unavailable():
     system = a_system(timeout=20.0, max_attempts=3)
     system.write("raw", BAD, 5)
     system.schedule()
@@ -137,7 +137,7 @@ def test_a_unit_that_timed_out_is_not_begun_again_when_the_store_goes_away():
     assert begun == [BAD]
 
 
-def test_a_close_that_an_operator_triggers_is_a_new_try():
+def test_a_failed_period_that_an_operator_closes_is_tried_again():
     system = an_open_hour(trigger_frequency="at 03:00")
     system.process_commands.trigger("Hour", OPERATOR, system.clock.now())
     settle(system, fails)
@@ -148,7 +148,7 @@ def test_a_close_that_an_operator_triggers_is_a_new_try():
     assert system.state("Hour", NOW) is PROCESSED
 
 
-def test_a_clock_that_is_set_back_brings_no_endless_tries():
+def test_a_clock_set_back_causes_no_endless_attempts():
     system = a_system()
     system.write("raw", NOW, 5)
     system.schedule()
@@ -162,7 +162,7 @@ def test_a_clock_that_is_set_back_brings_no_endless_tries():
     assert system.state("Hour", NOW) is PROCESSED
 
 
-def test_late_data_that_is_taken_in_each_time_is_no_failure_however_long_it_comes():
+def test_late_data_is_late_for_long_only_if_the_same_period_stays_late():
     system = a_system()
     for hour in range(20):
         system.clock.advance(30)
@@ -175,7 +175,7 @@ def test_late_data_that_is_taken_in_each_time_is_no_failure_however_long_it_come
     assert last_audit(system.store).is_late_for_long
 
 
-def test_a_unit_that_waited_for_long_is_not_silent_from_the_moment_of_its_claim():
+def test_the_heartbeat_timeout_of_a_unit_begins_with_its_claim():
     system = a_system(heartbeat_timeout=60.0)
     system.write("raw", BAD, 5)
     system.schedule()
@@ -193,7 +193,7 @@ def test_a_unit_that_waited_for_long_is_not_silent_from_the_moment_of_its_claim(
 
 
 @pytest.mark.parametrize(("attempts", "held"), [(1, 1), (3, 4)])
-def test_a_worker_holds_one_unit_alone_where_its_death_would_fail_all_that_it_holds(attempts, held):
+def test_a_worker_holds_only_one_unit_if_each_may_be_attempted_once(attempts, held):
     system = a_system(max_attempts=attempts)
     for hour in range(8):
         system.write("raw", f"20150517{hour:02}", 1)

@@ -17,7 +17,7 @@ from tests.service.failed_jobs import (
 from tests.service.scheduler_harness import copy_rows
 
 
-def test_a_failure_in_an_open_period_ends_nothing_the_next_data_is_a_new_try():
+def test_new_data_retries_a_failed_open_period():
     system = an_open_hour(late_data=LateData.MARK, max_attempts=3)
     for wait in (61, 121, 241):
         settle(system, fails)
@@ -46,7 +46,7 @@ def test_a_failure_in_an_open_period_is_tried_again_when_the_period_closes():
     assert system.state("Hour", NOW) is JobState.PROCESSED
 
 
-def test_the_close_is_one_new_try_and_no_more():
+def test_a_failed_open_period_is_retried_only_once_when_it_closes():
     system = an_open_hour()
     settle(system, fails)
     system.advance(3901)
@@ -57,7 +57,7 @@ def test_the_close_is_one_new_try_and_no_more():
     assert system.state("Hour", NOW) is FAILED
 
 
-def test_a_close_that_nobody_saw_is_a_new_try_for_the_next_scheduler():
+def test_a_restarted_scheduler_retries_a_failed_period_that_closed_in_the_meantime():
     system = an_open_hour()
     settle(system, fails)
     system.scheduler._forget()
@@ -66,7 +66,7 @@ def test_a_close_that_nobody_saw_is_a_new_try_for_the_next_scheduler():
     assert system.state("Hour", NOW) is JobState.PROCESSED
 
 
-def test_interim_runs_come_with_the_trigger_where_the_process_says_so():
+def test_without_refresh_interim_runs_come_only_with_the_trigger():
     system = a_system(machine=StateMachine.CONTINUOUS, refresh=None, trigger_frequency="every 600")
     system.write("raw", NOW, 1)
     system.advance(601)

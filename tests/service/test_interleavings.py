@@ -20,13 +20,13 @@ from synergy.model.unit_of_work import (
     UnitState,
 )
 from tests.seeds import seeds
-from tests.service.interleavings import Play
+from tests.service.interleavings import Simulation
 from tests.service.scheduler_harness import SchedulerHarness
 
 
 @pytest.mark.parametrize("seed", seeds(8))
-def test_no_random_course_of_events_breaks_an_invariant(seed):
-    Play(seed).run()
+def test_random_simulations_keep_all_invariants(seed):
+    Simulation(seed).run()
 
 
 def claims_without_comparing(system: SchedulerHarness) -> None:
@@ -94,7 +94,7 @@ def never_collects(system: SchedulerHarness) -> None:
 
 
 def reprocesses_only_hours(system: SchedulerHarness) -> None:
-    """Starts jobs of Hour over, but not the jobs that are made from them."""
+    """Reprocesses jobs of Hour, but not the jobs that depend on them."""
     move = system.store.jobs.move
 
     def mutant(moves, now):
@@ -104,7 +104,7 @@ def reprocesses_only_hours(system: SchedulerHarness) -> None:
     system.store.jobs.move = mutant
 
 
-FAILING_SEEDS = {  # seeds whose course fails for each mutant; changes of the code may move them
+FAILING_SEEDS = {  # a seed that fails for each mutant; changes of the code may change it
     claims_without_comparing: 0,
     concludes_without_the_fence: 0,
     hands_out_without_a_new_attempt: 6,
@@ -118,7 +118,7 @@ FAILING_SEEDS = {  # seeds whose course fails for each mutant; changes of the co
 def test_each_guard_is_needed(mutate):
     for seed in (FAILING_SEEDS[mutate], *range(60)):
         try:
-            Play(seed, mutate).run()
+            Simulation(seed, mutate).run()
         except AssertionError:
             return
     pytest.fail("no check failed although the guard was removed")

@@ -1,4 +1,4 @@
-"""Late data starts over exactly what is made from it."""
+"""Late data reprocesses exactly the periods that depend on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
-def test_late_data_starts_exactly_the_touched_periods_over(system):
+def test_late_data_reprocesses_exactly_the_periods_that_it_changes(system):
     system.write("raw", "2015051701", 5)
     system.write("raw", "2015051801", 6)
     system.settle()
@@ -34,7 +34,7 @@ def test_late_data_starts_exactly_the_touched_periods_over(system):
     assert system.audit().unexplained == ()
 
 
-def test_late_data_for_an_empty_period_wakes_it(system):
+def test_late_data_reprocesses_a_noop_period(system):
     system.settle()
     assert system.state("Hour", "2015051701") is JobState.NOOP
     system.write("raw", "2015051701", 4)
@@ -43,7 +43,7 @@ def test_late_data_for_an_empty_period_wakes_it(system):
     assert system.rows("day") == {"2015051700": 4}
 
 
-def test_late_data_is_found_even_when_no_scheduler_saw_it_come(system):
+def test_late_data_is_found_even_if_it_came_while_no_scheduler_ran(system):
     system.write("raw", "2015051701", 5)
     system.settle()
     system.advance(10)
@@ -73,7 +73,7 @@ def test_rows_written_before_a_skip_never_undo_it(system):
     assert system.state("Hour", "2015052003") is JobState.PROCESSED
 
 
-def test_writing_the_same_again_starts_nothing_over(system):
+def test_writing_unchanged_rows_reprocesses_nothing(system):
     system.write("raw", "2015051701", 5)
     system.settle()
     system.write("raw", "2015051701", 5)
@@ -83,7 +83,7 @@ def test_writing_the_same_again_starts_nothing_over(system):
 
 
 @pytest.mark.parametrize("policy", [LateData.MARK, LateData.IGNORE])
-def test_late_data_that_is_only_marked_or_ignored(policy):
+def test_late_data_is_only_marked_or_ignored_if_its_process_says_so(policy):
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", late_data=policy)
     system = SchedulerHarness(a_deployment({"t": [hour]}))
     system.write("raw", "2015051701", 5)
@@ -97,7 +97,7 @@ def test_late_data_that_is_only_marked_or_ignored(policy):
     assert system.rows("hour") == {"2015051701": 5}
 
 
-def test_rows_that_are_no_longer_there_are_removed(system):
+def test_a_reprocess_without_results_removes_the_rows(system):
     system.write("raw", "2015051701", 5)
     system.settle()
 

@@ -9,7 +9,7 @@ from synergy.runtime.shared_parts import AGENTS
 
 
 class OvertakenLeases:
-    """The store's leases; before each of its first takes, another agent takes a lease."""
+    """The store's leases; before each of its first takes, another agent takes that lease."""
 
     def __init__(self, leases, *faster):
         self._leases = leases
@@ -27,13 +27,13 @@ class OvertakenLeases:
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_an_agent_whose_number_was_taken_takes_the_next(agents, number):
     others = [Membership(agents.store.leases, agents.clock, f"other {n}") for n in range(number)]
-    slower = Membership(OvertakenLeases(agents.store.leases, *others), agents.clock, "slower")
+    overtaken = Membership(OvertakenLeases(agents.store.leases, *others), agents.clock, "overtaken")
 
-    slower.tick()
+    overtaken.tick()
 
     assert [other.number for other in others] == list(range(1, number + 1))
-    assert slower.number == number + 1
-    assert [one.decides for one in (*others, slower)].count(True) == 1
+    assert overtaken.number == number + 1
+    assert [one.decides for one in (*others, overtaken)].count(True) == 1
 
 
 def test_a_lost_member_is_noticed_even_if_its_number_is_taken_again(agents):

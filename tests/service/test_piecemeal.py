@@ -1,14 +1,14 @@
-"""The same courses of events without transactions: actors stop between any two writes.
+"""Random simulations without transactions: actors stop between any two writes.
 
-Three schedulers share the trees. Every actor, schedulers and operators included, may be put
-aside in the midst of a batch while others go on, for longer than any lease lasts; may end
-there; and may find the store or the bus unavailable, with its write made or not. What holds
-after every step in `test_interleavings` may then be untrue for a moment, but an attempt is
-still claimed once and a generation finished once, and in the end the rows equal a
-recomputation and everything is accounted for.
+Three schedulers share the trees. Every actor, including schedulers and operators, may be paused
+amid a batch for longer than any lease lasts while others continue, may be killed there, and may
+find the store or the bus unavailable, before or after its write. The invariants of finished days
+and rows, which `test_interleavings` checks after every step, are checked only at the end. An
+attempt is still claimed once and a generation finished once. At the end the rows equal a
+recomputation, and the audit finds nothing unexplained.
 
-Random courses find unexpected defects, but they cannot prove that a guard is needed, because each
-change of the code changes which situations a seed reaches. Courses made for one situation prove it.
+Random simulations find unexpected defects, but they cannot prove that a guard is needed, because
+each change of the code changes which situations a seed reaches. Tests of one situation prove it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from synergy.model.process import Deployment
 from synergy.model.unit_of_work import UnitState
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.seeds import seeds
-from tests.service.interleavings import HOURS, Play
+from tests.service.interleavings import HOURS, Simulation
 from tests.service.piecemeal import Actor, PiecemealStore, UnreliableBus
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
 
 CALM = 1.0  # a roll that is never below any probability
 
 
-class PiecemealPlay(Play):
-    """One random course of events, write by write."""
+class PiecemealSimulation(Simulation):
+    """A random simulation whose actors may stop at each write."""
 
     steps = 900
 
@@ -45,12 +45,12 @@ class PiecemealPlay(Play):
     ) -> None:
         self.is_calm = False
         self.actors: dict[object, Actor] = {}
-        self.put_aside, self.fails, self.ends = 0.0, 0.0, 0.0
+        self.pause_probability, self.failure_probability, self.death_probability = 0.0, 0.0, 0.0
         self.generations = 2
         super().__init__(seed, mutate)
-        self.put_aside = self.random.choice([0.05, 0.3, 0.6])
-        self.fails = self.random.choice([0.0, 0.003, 0.01])
-        self.ends = self.random.choice([0.0, 0.01, 0.03])
+        self.pause_probability = self.random.choice([0.05, 0.3, 0.6])
+        self.failure_probability = self.random.choice([0.0, 0.003, 0.01])
+        self.death_probability = self.random.choice([0.0, 0.01, 0.03])
         self.schedulers.append(self.system.a_scheduler("scheduler-3"))
         self.generations += 1
 
@@ -68,71 +68,71 @@ class PiecemealPlay(Play):
         actor = Actor.current()
         if actor is None:
             return
-        if self._roll() < (self.put_aside if is_write else self.put_aside / 10):
+        if self._roll() < (self.pause_probability if is_write else self.pause_probability / 10):
             actor.pause()
-        if self._roll() < self.fails:
-            raise StorageUnavailable("the store is away")
+        if self._roll() < self.failure_probability:
+            raise StorageUnavailable("the store is unavailable")
 
     def _step(self) -> None:
         roll = self.random.random()
         if roll < 0.30:
-            self._go_on(self.random.choice(self.workers))
+            self._start_or_resume(self.random.choice(self.workers))
         elif roll < 0.72:
-            self._go_on(self.random.choice(self.schedulers))
+            self._start_or_resume(self.random.choice(self.schedulers))
         elif roll < 0.82:
             self.system.clock.advance(self.random.choice([0.1, 0.1, 0.5, 0.5, 1, 1, 2, 4, 12, 30]))
         elif roll < 0.88:
             self._data()
         elif roll < 0.96:
-            self._go_on("operator")
+            self._start_or_resume("operator")
         else:
             self._mishandle_messages()
 
-    def _go_on(self, who: object) -> None:
+    def _start_or_resume(self, owner: object) -> None:
         """Resumes or starts an actor; sometimes kills a paused one instead."""
-        actor = self.actors.get(who)
+        actor = self.actors.get(owner)
         if actor is None or actor.is_done:
-            actor = self.actors[who] = Actor(self._act(who))
-        elif self.random.random() < self.ends:
-            self._end(who)
+            actor = self.actors[owner] = Actor(self._act(owner))
+        elif self.random.random() < self.death_probability:
+            self._kill(owner)
             return
         actor.resume()
 
-    def _act(self, who: object) -> Callable[[], object]:
+    def _act(self, owner: object) -> Callable[[], object]:
         def act() -> None:
             try:
-                if who == "operator":
+                if owner == "operator":
                     self._operator()
                 else:
-                    (who.run_once if who in self.schedulers else who.step)()
+                    (owner.run_once if owner in self.schedulers else owner.step)()
             except StorageUnavailable:
-                if who in self.schedulers:
-                    who._forget()
-                elif who != "operator":
-                    who.die()
+                if owner in self.schedulers:
+                    owner._forget()
+                elif owner != "operator":
+                    owner.die()
             except MessagingUnavailable:
                 pass
 
         return act
 
-    def _end(self, who: object) -> None:
-        self.actors.pop(who).kill()
-        if who in self.schedulers:
+    def _kill(self, owner: object) -> None:
+        self.actors.pop(owner).kill()
+        if owner in self.schedulers:
             self.generations += 1
             new = self.system.a_scheduler(f"scheduler-{self.generations}")
-            self.schedulers[self.schedulers.index(who)] = new
-        elif who != "operator":
-            who.die()
+            self.schedulers[self.schedulers.index(owner)] = new
+        elif owner != "operator":
+            owner.die()
 
     def _check_tree(self, timetable) -> None:
-        """Only at rest."""
+        """Checks the tree only when all actors have finished."""
         if self.is_calm and not self.actors:
             super()._check_tree(timetable)
 
     def _come_to_rest(self) -> None:
-        for who in list(self.actors):
+        for owner in list(self.actors):
             if self.random.random() < 0.3:
-                self._end(who)
+                self._kill(owner)
         self.is_calm = True
         for actor in self.actors.values():
             while not actor.is_done:
@@ -143,8 +143,8 @@ class PiecemealPlay(Play):
         self._check_tree = super_check
 
 
-def units_after_a_request_amid_a_reprocess(carry_out: bool = False) -> list[tuple[int, UnitState]]:
-    """Generations and states of an hour's units, of which one is requested amid a reprocess.
+def units_requested_during_a_reprocess(carry_out: bool = False) -> list[tuple[int, UnitState]]:
+    """Generations and states of an hour's units; one is requested during a reprocess.
 
     The operator is paused between moving the job and canceling its units. Meanwhile a scheduler
     that has read the move requests the unit of the new generation.
@@ -182,7 +182,7 @@ def units_of(system: SchedulerHarness, timeperiod: str) -> list[tuple[int, UnitS
 
 
 def pause_before(noun: object, method: str) -> None:
-    """Puts an actor aside whenever he is about to call this; whoever is none goes on."""
+    """Pauses actors before each call of this method; other threads are not affected."""
     real = getattr(noun, method)
 
     def paused(*arguments):
@@ -194,41 +194,41 @@ def pause_before(noun: object, method: str) -> None:
     setattr(noun, method, paused)
 
 
-def test_a_unit_requested_between_move_and_cancels_of_an_operator_survives():
-    assert units_after_a_request_amid_a_reprocess() == [
+def test_a_unit_requested_during_a_reprocess_is_not_canceled():
+    assert units_requested_during_a_reprocess() == [
         (1, UnitState.CANCELED),
         (2, UnitState.REQUESTED),
     ]
 
 
-def test_a_unit_requested_between_move_and_cancels_of_an_operator_is_carried_out():
-    assert units_after_a_request_amid_a_reprocess(carry_out=True) == [
+def test_a_unit_requested_during_a_reprocess_is_processed():
+    assert units_requested_during_a_reprocess(carry_out=True) == [
         (1, UnitState.CANCELED),
         (2, UnitState.PROCESSED),
     ]
 
 
-def test_an_operator_who_cancels_newer_units_too_is_noticed(monkeypatch):
-    """The same course with the guard taken out: else it would prove nothing."""
+def test_without_its_generation_guard_a_reprocess_cancels_newer_units(monkeypatch):
+    """The same sequence without the guard; it shows that the tests above depend on the guard."""
     real = jobs._cancels
 
     def cancels(store, moves, actor):
         return real(store, [replace(move, generation=1000) for move in moves], actor)
 
     monkeypatch.setattr(jobs, "_cancels", cancels)
-    assert units_after_a_request_amid_a_reprocess() == [
+    assert units_requested_during_a_reprocess() == [
         (1, UnitState.CANCELED),
         (2, UnitState.CANCELED),
     ]
 
 
-def test_a_course_of_events_follows_from_its_seed():
-    """Not from how strings are hashed, nor from where objects lie: what failed fails again."""
+def test_a_simulation_is_repeatable_by_its_seed():
+    """Hashes of strings and addresses of objects change nothing, so a failure can be repeated."""
     code = (
-        "from tests.service.test_piecemeal import PiecemealPlay\n"
-        "play = PiecemealPlay(2)\n"
-        "play.run()\n"
-        "print(play.random.random())\n"
+        "from tests.service.test_piecemeal import PiecemealSimulation\n"
+        "simulation = PiecemealSimulation(2)\n"
+        "simulation.run()\n"
+        "print(simulation.random.random())\n"
     )
     another = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     elsewhere = subprocess.run(
@@ -238,11 +238,11 @@ def test_a_course_of_events_follows_from_its_seed():
         text=True,
         check=True,
     ).stdout
-    play = PiecemealPlay(2)
-    play.run()
-    assert elsewhere == f"{play.random.random()}\n"
+    simulation = PiecemealSimulation(2)
+    simulation.run()
+    assert elsewhere == f"{simulation.random.random()}\n"
 
 
 @pytest.mark.parametrize("seed", seeds(8))
-def test_no_random_course_of_events_breaks_an_invariant_without_transactions(seed):
-    PiecemealPlay(seed).run()
+def test_random_simulations_without_transactions_keep_all_invariants(seed):
+    PiecemealSimulation(seed).run()

@@ -1,7 +1,7 @@
-"""The same courses of events over the MongoDB engine itself, request by request.
+"""The simulations of `test_piecemeal` over the MongoDB engine, request by request.
 
-Its requests go to mongomock, so nothing is said of servers; but whatever the engine does in
-several requests is interrupted between any two of them.
+mongomock answers the requests, so servers are not tested; but whatever the engine does in several
+requests is interrupted between any two of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from synergy.storage.mongodb.database import Database
 from tests.contract import mongomock_engine
 from tests.seeds import seeds
 from tests.service.scheduler_harness import SchedulerHarness
-from tests.service.test_piecemeal import PiecemealPlay
+from tests.service.test_piecemeal import PiecemealSimulation
 
 assert mongomock_engine  # makes mongomock understand what pymongo asks of it
 
@@ -32,7 +32,7 @@ WRITES = frozenset(
 
 
 class Collection:
-    """A collection; each request is a step of its own."""
+    """A collection; an actor may pause before each request."""
 
     def __init__(self, real: object, pause: Callable[[bool], None]) -> None:
         self._real, self._pause = real, pause
@@ -62,8 +62,8 @@ class Collections:
         return getattr(self._real, method)
 
 
-class MongoPlay(PiecemealPlay):
-    """One random course of events, request by request."""
+class MongoSimulation(PiecemealSimulation):
+    """A random simulation whose actors may stop at each request."""
 
     steps = 600
 
@@ -80,5 +80,5 @@ class MongoPlay(PiecemealPlay):
 
 
 @pytest.mark.parametrize("seed", seeds(2))
-def test_no_random_course_of_events_breaks_an_invariant_in_mongodb(seed):
-    MongoPlay(seed).run()
+def test_random_simulations_over_mongodb_keep_all_invariants(seed):
+    MongoSimulation(seed).run()

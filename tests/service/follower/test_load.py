@@ -17,11 +17,11 @@ from synergy.storage.sqlite.engine import SqliteStore
 from synergy.timeperiod import Qualifier
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.follower.kit import DAY, FIRST, HOUR, Counting, content, following_of, move
-from tests.service.interleavings import HOURS, Play
+from tests.service.interleavings import HOURS, Simulation
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
-class Look(Play):
+class Look(Simulation):
     """A course of events that is watched by some who look now and then."""
 
     steps = 120
