@@ -1,7 +1,7 @@
 """Every error that Synergy raises on purpose.
 
-An engine translates its driver's errors into these at its door, so that nobody above
-storage and messaging ever names a driver. Errors carry their facts as fields; the message
+An engine translates its driver's errors into these, so that no module above storage and
+messaging names a driver. Errors carry their facts as fields; the message
 is written for the person who has to act on it.
 """
 
